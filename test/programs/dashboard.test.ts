@@ -5,16 +5,17 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { startConfigured } from '../support/configured-sidecar.ts';
+import { deferTo } from '../support/deferred.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
 import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
-import { isAvailable } from '../support/programs.ts';
 import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
 import { JVM_PATH, type SamplePlant, startSamplePlant } from './prometheus/sample-plant.ts';
 import { SampleUsers } from './prometheus/sample-users.ts';
-import { isPrometheusInstalled, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
+import { hasPrometheus, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
 /** As Grafana sets them: four scrape intervals, and the displayed time range. */
@@ -34,66 +35,54 @@ const NEEDS_TROUBLE: ReadonlySet<string> = new Set([
   'd2_server_threads_max',
 ]);
 
-const isInstalled = isAvailable('Prometheus', isPrometheusInstalled());
-
 /** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
 function selectorsOf(expr: string): string[] {
   return [...expr.matchAll(/\b(?:up|(?:d2|jvm|process)_\w+|\w+:\w+(?::\w+)?)\b(?:\{.*?\})?/g)].map(([text]) => text);
 }
 
-describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () => {
-  const folder = new Folder();
-  const certificates = new CertificateFolder();
+describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { timeout: 40_000 }, () => {
+  const defer = deferTo(afterAll);
   const { line, token } = tokenLine('prometheus', 'metrics');
   const sidecars: SidecarProcess[] = [];
   let plant: SamplePlant;
   let users: SampleUsers;
   let prometheus: PrometheusServer;
-  let receiver: OtlpReceiver;
-
-  async function startSidecar(name: string, config: object): Promise<SidecarProcess> {
-    const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
-    const upstream = { url: `http://127.0.0.1:${plant.port}/smartWeb` };
-    const file = folder.write(`${name}.yaml`, stringify({ upstream, monitor, ...config }));
-    const args = ['--config', file, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-    const sidecar = await startSidecarProcess(args);
-    sidecars.push(sidecar);
-    return sidecar;
-  }
 
   beforeAll(async () => {
-    [plant, receiver] = await Promise.all([startSamplePlant(), OtlpReceiver.listen()]);
-    const jvmUrl = `http://127.0.0.1:${plant.port}${JVM_PATH}`;
-    const first = await startSidecar('first', {
-      jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: jvmUrl } },
-      state: { file: `${folder.path}/state`, interval: '500ms' },
-      accessLog: { file: `${folder.path}/access.log` },
-      otlp: {
-        ...{ endpoint: receiver.endpoint, timeout: '900ms', metrics: { interval: '1s' } },
-        traces: { enabled: true, sampleRatio: 0.1 },
-      },
-    });
-    // Without traffic, for the TLS series only.
+    const folder = new Folder();
+    const certificates = new CertificateFolder();
+    defer(() => [folder, certificates].map((each) => each.remove()));
+    const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
+    plant = await startSamplePlant();
+    defer(() => plant.close());
+    const receiver = await OtlpReceiver.listen();
+    defer(() => receiver.close());
+    const origin = `http://127.0.0.1:${plant.port}`;
+    const start = (config: object) => startConfigured(defer, `${origin}/smartWeb`, { monitor, ...config });
     const own = certificates.signed(certificates.authority(), { name: 'plant' });
-    const second = await startSidecar('second', { jvm: { source: 'none' }, listen: { tls: own } });
+    sidecars.push(
+      await start({
+        jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: origin + JVM_PATH } },
+        state: { file: `${folder.path}/state`, interval: '500ms' },
+        accessLog: { file: `${folder.path}/access.log` },
+        otlp: {
+          ...{ endpoint: receiver.endpoint, timeout: '900ms', metrics: { interval: '1s' } },
+          traces: { enabled: true, sampleRatio: 0.1 },
+        },
+      }),
+      // Without traffic, for the TLS series only.
+      await start({ jvm: { source: 'none' }, listen: { tls: own } }),
+    );
+    const [first] = sidecars as [SidecarProcess];
     const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
     const rulesFile = folder.write('rules.yml', stringify({ groups }));
     users = new SampleUsers(first.listen);
     users.start();
-    prometheus = await startPrometheus(first.monitor, token, { others: [second.monitor], rulesFile });
+    const targets = sidecars.map((sidecar) => sidecar.monitor);
+    prometheus = await startPrometheus(defer, targets, token, rulesFile);
+    defer(() => users.stop());
   }, 60_000);
 
-  afterAll(async () => {
-    await users?.stop();
-    await prometheus?.stop();
-    for (const sidecar of sidecars) await sidecar.stop();
-    await plant?.close();
-    await receiver?.close();
-    folder.remove();
-    certificates.remove();
-  });
-
-  /** How many series have a number. */
   async function seriesOf(promql: string): Promise<number> {
     return (await prometheus.query(promql)).filter(({ value }) => Number.isFinite(value)).length;
   }
@@ -107,7 +96,7 @@ describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () =
     const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
     expect(queries.length).toBeGreaterThan(60);
     await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
-  }, 40_000);
+  });
 
   it('returns values for every variable of the dashboard', async () => {
     const asked = readDashboard().templating.list.flatMap((variable) =>
@@ -129,7 +118,7 @@ describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () =
     expect(selectors.length).toBeGreaterThan(40);
     const missing = async () => (await withoutData(selectors)).filter((selector) => !NEEDS_TROUBLE.has(selector));
     await expect.poll(missing, WAIT).toEqual([NEEDS_A_DAY]);
-  }, 40_000);
+  });
 
   it.each([
     'd2_sidecar_comet_unread_total{reason="malformed"}',
@@ -143,7 +132,7 @@ describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () =
     const unwell = async () => (await prometheus.rules()).filter(({ health }) => health !== 'ok');
     await expect.poll(unwell, WAIT).toEqual([]);
     expect(await prometheus.rules()).toHaveLength(readRules().length);
-  }, 40_000);
+  });
 
   it('has no pending alert while only calls fail', async () => {
     const active = async () => {
@@ -152,7 +141,7 @@ describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () =
       return onTheWay.map(({ name }) => name).filter((name) => !/^D2Sidecar(Slow|Busy)$/.test(name));
     };
     await expect.poll(active, WAIT).toEqual(['D2CallsFail']);
-  }, 40_000);
+  });
 
   it('has a pending alert when the application server is gone', async () => {
     await users.stop();
@@ -163,5 +152,5 @@ describe.runIf(isInstalled)('a real Prometheus that scrapes real sidecars', () =
       return (await prometheus.rules()).find(({ name }) => name === 'D2UpstreamDown')?.state;
     };
     await expect.poll(status, WAIT).toBe('pending');
-  }, 40_000);
+  });
 });

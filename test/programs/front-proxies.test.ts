@@ -1,20 +1,18 @@
-/**
- * A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three sides know the same address of the client. Needs
- * Debian's `nginx`, `haproxy` and `tomcat10`.
- */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+/** A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three sides know the same address of the client. */
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
+import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { portOf } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
-import { type ProxyProgram, startProxyProgram } from '../support/proxy-program.ts';
-import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { startProxyProgram } from '../support/proxy-program.ts';
+import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { isInstalled } from '../support/smuggling/servers.ts';
 import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
-import { isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
+import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
 
 const canRun = [
   isAvailable('Tomcat', isTomcatInstalled()),
@@ -40,13 +38,13 @@ const portFor = (front: Front) => 18_001 + FRONTS.indexOf(front);
 type Kind = 'field' | 'header' | 'headerTls';
 
 describe.runIf(canRun)('behind a real proxy', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-fronts-'));
+  const defer = deferTo(afterAll);
+  const folder = temporaryFolder(defer);
   const certificates = new CertificateFolder();
+  defer(() => certificates.remove());
   const authority = certificates.authority();
   const pair = certificates.signed(authority, { name: 'localhost' });
   const sidecars = {} as Record<Kind, SidecarProcess>;
-  const programs: ProxyProgram[] = [];
-  let tomcat: Tomcat | undefined;
   let calls = 0;
 
   const log = (name: string) => path.join(folder, `${name}.log`);
@@ -55,32 +53,27 @@ describe.runIf(canRun)('behind a real proxy', () => {
       .split('\n')
       .filter((line) => line.includes(mark));
 
-  async function startSidecar(kind: Kind, port: number): Promise<void> {
-    const tls = { D2_SIDECAR_LISTEN_TLS_CERT_FILE: pair.certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: pair.keyFile };
-    sidecars[kind] = await startSidecarProcess(flagsFor(port), {
-      D2_SIDECAR_LISTEN_TRUSTED_PROXIES: '127.0.0.1',
-      D2_SIDECAR_LISTEN_CLIENT_ADDRESS: kind === 'field' ? 'x-forwarded-for' : 'proxy-protocol',
-      D2_SIDECAR_ACCESS_LOG_FILE: log(kind),
-      D2_SIDECAR_JVM_SOURCE: 'none',
-      ...(kind === 'headerTls' ? tls : {}),
-    });
-  }
-
   beforeAll(async () => {
     // Tomcat's own way: it walks past 127.0.0.1, the proxies, and logs who stands before them.
     const valves = `
       <Valve className="org.apache.catalina.valves.RemoteIpValve" internalProxies="127\\.0\\.0\\.1" />
       <Valve className="org.apache.catalina.valves.AccessLogValve" directory="${folder}" prefix="tomcat" suffix=".log"
         rotatable="false" buffered="false" requestAttributesEnabled="true" pattern="%a %U %{User-Agent}i" />`;
-    tomcat = await startTomcat(undefined, valves);
-    for (const kind of ['field', 'header', 'headerTls'] as const) await startSidecar(kind, tomcat.port);
+    const tomcat = await startTomcat(undefined, valves);
+    defer(() => tomcat.stop());
+    for (const kind of ['field', 'header', 'headerTls'] as const) {
+      const clientAddress = kind === 'field' ? 'x-forwarded-for' : 'proxy-protocol';
+      sidecars[kind] = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, {
+        listen: { trustedProxies: ['127.0.0.1'], clientAddress, ...(kind === 'headerTls' ? { tls: pair } : {}) },
+        accessLog: { file: log(kind) },
+        jvm: { source: 'none' },
+      });
+    }
+    const newer = 'proxy_http_version 1.1; proxy_set_header Connection';
     const servers: readonly (readonly [Front, string])[] = [
       ['nginx10', ''],
-      ['nginx11', 'proxy_http_version 1.1; proxy_set_header Connection "";'],
-      [
-        'nginxUpgrade',
-        'proxy_http_version 1.1; proxy_set_header Connection "upgrade"; proxy_set_header Upgrade $http_upgrade;',
-      ],
+      ['nginx11', `${newer} "";`],
+      ['nginxUpgrade', `${newer} "upgrade"; proxy_set_header Upgrade $http_upgrade;`],
     ];
     const nginx = servers.map(
       ([front, more]) => `server {
@@ -103,19 +96,14 @@ describe.runIf(canRun)('behind a real proxy', () => {
   bind ${HOST}:${portFor('haproxyHttp')}
   server d2 ${sidecars.field.listen}
 ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-proxy-v2')}${tcp('haproxyTls', 'headerTls', 'send-proxy-v2')}`;
-    const at = (front: Front) => () => ({ host: HOST, port: portFor(front) });
-    programs.push(
-      await startProxyProgram('nginx', { config: () => nginx.join('\n'), address: at('nginx10') }),
-      await startProxyProgram('haproxy', { config: () => haproxy, address: at('haproxyHttp') }),
-    );
-  });
-
-  afterAll(async () => {
-    for (const program of programs) await program.stop();
-    for (const sidecar of Object.values(sidecars)) await sidecar.stop();
-    await tomcat?.stop();
-    certificates.remove();
-    rmSync(folder, { recursive: true, force: true });
+    for (const [program, config, first] of [
+      ['nginx', nginx.join('\n'), 'nginx10'],
+      ['haproxy', haproxy, 'haproxyHttp'],
+    ] as const) {
+      const address = () => ({ host: HOST, port: portFor(first) });
+      const started = await startProxyProgram(program, { config: () => config, address });
+      defer(() => started.stop());
+    }
   });
 
   /** With a lie about its address; `mark` finds its lines. */
@@ -151,8 +139,8 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
   ])('%s: the session, the access log and Tomcat have the client (%s, %s)', async (front, kind) => {
     const { status, mark } = await call(front, OBJECT);
     expect(status).toBe(200);
-    const answer = await fetch(`http://${sidecars[kind].monitor}/smartWeb/api/rest/v0/admin/d2/sessions`);
-    const sessions = (await answer.json()) as { remoteAddress: string }[];
+    const url = `http://${sidecars[kind].monitor}/smartWeb/api/rest/v0/admin/d2/sessions`;
+    const sessions = await jsonOf<{ remoteAddress: string }[]>(url);
     expect(sessions.map(({ remoteAddress }) => remoteAddress)).toEqual([CLIENT]);
     await vi.waitFor(() => expect(logged('tomcat', mark)).toEqual([`${CLIENT} ${OBJECT} ${mark}`]), 5_000);
     await vi.waitFor(() => expect(logged(kind, `"remoteAddress":"${CLIENT}"`).length).toBeGreaterThan(0), 5_000);

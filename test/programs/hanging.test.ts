@@ -3,22 +3,24 @@
  * thread dumps name it within ten seconds, with G1 on each JDK of the machine. Needs Debian's `tomcat10-admin`.
  */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { setPriority, tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Live } from '../../src/page/live-data.ts';
 import { toVerdict } from '../../src/page/verdict.ts';
+import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
+import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Folder } from '../support/monitor/access/access-files.ts';
-import { isAvailable } from '../support/programs.ts';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { JDKS } from './jvm/hsperfdata/real-jvms.ts';
+import { MAIN_PATH, type SidecarProcess } from '../support/sidecar-process.ts';
 import {
-  isManagerInstalled,
+  hasManager,
   type ManagerTomcat,
+  managerKeys,
   startManagerTomcat,
 } from './jvm/http/manager-tomcat/manager-tomcat.ts';
+import { JVMS } from './jvm/truth/truth.ts';
 
 const run = promisify(execFile);
 const WITHIN = { timeout: 10_000, interval: 250 };
@@ -36,42 +38,23 @@ function preferThreads(pid: number): void {
   }
 }
 
-const hasManager = isAvailable('Tomcat’s manager', isManagerInstalled());
-
-describe.runIf(hasManager).each(JDKS)('a real Tomcat on %s whose calls hang', (jdk) => {
+describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls hang', ({ home }) => {
+  const defer = deferTo(afterAll);
   const folder = new Folder();
-  const dumps = mkdtempSync(path.join(tmpdir(), 'd2s-dumps-'));
+  defer(() => folder.remove());
+  const dumps = temporaryFolder(defer);
   let tomcat: ManagerTomcat;
   let sidecar: SidecarProcess;
 
   beforeAll(async () => {
-    tomcat = await startManagerTomcat(['-XX:+UseG1GC'], path.join(jdk, 'bin/java'));
-    folder.write('password', 'word of status\n');
-    const file = folder.write(
-      'sidecar.yaml',
-      `jvm:
-  source: http
-  attach: true
-  interval: 1s
-  http: { kind: tomcat-status, url: '${tomcat.origin}/manager', username: status, passwordFile: ${folder.path}/password }
-rest:
-  rules:
-    - { methods: [GET], path: /hold, kind: rpc, name: Plant.Hold }
-    - { methods: [GET], path: /burn, kind: rpc, name: Plant.Burn }
-diagnosis:
-  threads: { whenCallRuns: 2s, folder: '${dumps}', keep: 3, atMostEvery: 1s }
-`,
-    );
-    const flags = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0', '--config', file];
-    sidecar = await startSidecarProcess(['--upstream', `${tomcat.origin}/beans`, ...flags]);
-  });
-
-  afterAll(async () => {
-    for (const name of ['hold', 'burn']) await fetch(`${tomcat.origin}/beans/${name}?release`).catch(() => undefined);
-    await sidecar.stop();
-    await tomcat.stop();
-    folder.remove();
-    rmSync(dumps, { recursive: true });
+    tomcat = await startManagerTomcat(defer, 'G1', path.join(home, 'bin/java'));
+    const rpc = (target: string, name: string) => ({ methods: ['GET'], path: target, kind: 'rpc', name });
+    sidecar = await startConfigured(defer, `${tomcat.origin}/beans`, {
+      jvm: { ...managerKeys(tomcat, folder, 'status'), attach: true, interval: '1s' },
+      rest: { rules: [rpc('/hold', 'Plant.Hold'), rpc('/burn', 'Plant.Burn')] },
+      diagnosis: { threads: { whenCallRuns: '2s', folder: dumps, keep: 3, atMostEvery: '1s' } },
+    });
+    for (const name of ['hold', 'burn']) defer(() => fetch(`${tomcat.origin}/beans/${name}?release`));
   });
 
   const call = (name: string) => void fetch(`http://${sidecar.listen}/beans/${name}`).catch(() => undefined);
@@ -80,9 +63,8 @@ diagnosis:
     return (await run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', String(sidecar.pid)])).stdout;
   }
 
-  /** As the page shows it. */
   async function verdict() {
-    const live = (await (await fetch(`http://${sidecar.monitor}/live`)).json()) as Live;
+    const live = await jsonOf<Live>(`http://${sidecar.monitor}/live`);
     const [application] = live.applications;
     if (application === undefined) throw new Error('no application');
     return toVerdict({ live, application, points: application.history.points, nowMs: Date.parse(live.now) });
@@ -101,11 +83,9 @@ diagnosis:
   });
 
   it('has taken a dump by itself, which the running calls name', async () => {
-    const calls = async () => {
-      const answer = await fetch(`http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/calls`);
-      return (await answer.json()) as { name: string; threadDump?: string }[];
-    };
-    await expect.poll(async () => (await calls())[0]?.threadDump, WITHIN).toMatch(/^threads-\d{8}T\d{6}Z\.txt$/);
+    const url = `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/calls`;
+    const dumpOfCall = async () => (await jsonOf<{ threadDump?: string }[]>(url))[0]?.threadDump;
+    await expect.poll(dumpOfCall, WITHIN).toMatch(/^threads-\d{8}T\d{6}Z\.txt$/);
     const newest = readdirSync(dumps).sort().at(-1) ?? '';
     const text = readFileSync(path.join(dumps, newest), 'utf8');
     expect(text).toMatch(/^2.*Z: rpc Plant\.Hold has run for \d+ s\n\nDeadlocks: none\n/);

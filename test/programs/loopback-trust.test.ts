@@ -3,17 +3,19 @@
  * and the effect of the remedies in docs/tomcat.md. Needs Debian's `tomcat10`.
  */
 
-import { readFileSync } from 'node:fs';
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cpSync, readFileSync } from 'node:fs';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startConfigured } from '../support/configured-sidecar.ts';
+import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Random } from '../support/fuzz/random.ts';
+import { collect } from '../support/install/run.ts';
+import { portOf } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { type Application, isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
+import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
 import { OUTSIDE_ADDRESS } from '../support/wire/outside-address.ts';
 
 const isInstalled =
@@ -24,38 +26,27 @@ const TOMCAT_GUIDE = readFileSync(new URL('../../docs/tomcat.md', import.meta.ur
 const VARIANTS = 600;
 const AT_A_TIME = 16;
 
-let folder: string;
-let applications: readonly Application[];
-let sidecar: SidecarProcess | undefined;
+const defer = deferTo(afterAll);
+const deferEach = deferTo(afterEach);
+let sidecar: SidecarProcess;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'd2s-loopback-'));
-  // Without the valve of the two others, so that every client gets an answer.
-  const open = join(folder, 'open');
-  await cp(join(WEBAPP, 'WEB-INF'), join(open, 'WEB-INF'), { recursive: true });
+/** `manager` and `host-manager` trust loopback; `smartWeb` answers every client. */
+async function startTrusting(valve?: string): Promise<Tomcat> {
+  const open = join(temporaryFolder(defer), 'open');
+  cpSync(join(WEBAPP, 'WEB-INF'), join(open, 'WEB-INF'), { recursive: true });
   const trusting = ['manager', 'host-manager'].map((context) => ({ webapp: WEBAPP, context }));
-  applications = [...trusting, { webapp: open, context: 'smartWeb' }];
-});
-afterEach(async () => {
-  await sidecar?.stop();
-});
-afterAll(() => rm(folder, { recursive: true }));
+  const tomcat = await startTomcat([...trusting, { webapp: open, context: 'smartWeb' }], valve);
+  defer(() => tomcat.stop());
+  return tomcat;
+}
 
 /** Clients of this machine's other address count as clients of another machine. */
-async function startOpen(tomcat: Tomcat, config: object): Promise<SidecarProcess> {
-  const file = join(folder, 'sidecar.yaml');
-  const upstream = { url: `http://127.0.0.1:${tomcat.port}/smartWeb` };
-  const listen = { host: '0.0.0.0', port: 0 };
-  await writeFile(file, JSON.stringify({ upstream, listen, monitor: { port: 0 }, jvm: { source: 'none' }, ...config }));
-  sidecar = await startSidecarProcess(['--config', file]);
+async function startOpen({ port }: Tomcat, config: object): Promise<SidecarProcess> {
+  const open = { listen: { host: '0.0.0.0' }, jvm: { source: 'none' } };
+  sidecar = await startConfigured(deferEach, `http://127.0.0.1:${port}/smartWeb`, { ...open, ...config });
   return sidecar;
 }
 
-function portOf({ listen }: SidecarProcess): number {
-  return Number(listen.slice(listen.lastIndexOf(':') + 1));
-}
-
-/** Status, answering application, and text of the answer. */
 interface Answer {
   readonly status: number;
   readonly isOfSidecar: boolean;
@@ -64,19 +55,15 @@ interface Answer {
 
 async function ask(port: number, target: string, fields = '', localAddress = '127.0.0.1'): Promise<Answer> {
   const socket = net.connect({ port, host: '127.0.0.1', localAddress });
-  const chunks: Buffer[] = [];
-  const received = new Promise<string>((resolve, reject) => {
-    socket.on('data', (bytes: Buffer) => chunks.push(bytes)).on('error', reject);
-    socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
-  });
+  const received = collect(socket);
+  const closed = new Promise((resolve, reject) => socket.on('close', resolve).on('error', reject));
   socket.write(`GET ${target} HTTP/1.1\r\nHost: plant.example\r\nConnection: close\r\n${fields}\r\n`, 'latin1');
-  const text = await received;
-  const isOfSidecar = /^proxy-status: d2-sidecar/im.test(text);
-  return { status: Number(text.split(' ')[1]), isOfSidecar, text: text.slice(text.indexOf('\r\n\r\n') + 4) };
+  await closed;
+  const [head = '', text = ''] = received().split(/\r\n\r\n(.*)/s);
+  return { status: Number(head.split(' ')[1]), isOfSidecar: /^proxy-status: d2-sidecar/im.test(head), text };
 }
 
-const askFromOutside = (target: string, fields = '') =>
-  ask(portOf(sidecar as SidecarProcess), target, fields, OUTSIDE_ADDRESS);
+const askFromOutside = (target: string, fields = '') => ask(portOf(sidecar.listen), target, fields, OUTSIDE_ADDRESS);
 
 function reached({ status, text }: Answer): string | undefined {
   return status === 200 ? /^reached (\S*)/.exec(text)?.[1] : undefined;
@@ -100,19 +87,7 @@ const TABLE: readonly string[] = [
   ...['/Manager/', '/manager%20/', '/manager%00/', '/%zz/../manager/', '/%c0%ae%c0%ae/manager/', 'manager/', '*'],
 ];
 
-const BEFORE = [
-  '/',
-  '//',
-  '/./',
-  '/x/../',
-  '/%2e/',
-  '/;a/',
-  '/x/..;b/',
-  '/;%2fb/',
-  '/x;%5c/%2e%2e/',
-  '/x//../',
-  '/%2E;/',
-];
+const BEFORE = '/ // /./ /x/../ /%2e/ /;a/ /x/..;b/ /;%2fb/ /x;%5c/%2e%2e/ /x//../ /%2E;/'.split(' ');
 const ODD = ['\\', '%5c', '/%2f', '/..%2f', '/%zz/', '/%ff/../', '/x;y;z/../', '/smartWeb/../', '/manager/..;/'];
 const BEHIND = ['', '/', '/html', ';a', ';a=b/html', '/../', '?x', '/;', '/./', '%2f', '%3b', '/%2e%2e/smartWeb'];
 
@@ -130,9 +105,8 @@ function variant(random: Random): string {
 describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => {
   let tomcat: Tomcat;
   beforeAll(async () => {
-    tomcat = await startTomcat(applications);
+    tomcat = await startTrusting();
   });
-  afterAll(() => tomcat.stop());
 
   it('is open to every client through a sidecar on its machine, which warns of it once', async () => {
     const { logs } = await startOpen(tomcat, {});
@@ -167,7 +141,7 @@ describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => 
       expect(wrong).toEqual([]);
       expect(denied).toBeGreaterThan(VARIANTS / 4);
       expect(reached(await askFromOutside('/smartWeb/manager'))).toBe('/smartWeb');
-      expect(reached(await ask(portOf(sidecar as SidecarProcess), '/manager/html'))).toBe('/manager');
+      expect(reached(await ask(portOf(sidecar.listen), '/manager/html'))).toBe('/manager');
     });
   }
 });
@@ -177,9 +151,8 @@ describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md',
   const SPOOFED = 'X-Forwarded-For: 127.0.0.1\r\n';
   let tomcat: Tomcat;
   beforeAll(async () => {
-    tomcat = await startTomcat(applications, valve);
+    tomcat = await startTrusting(valve);
   });
-  afterAll(() => tomcat.stop());
 
   for (const forwarded of ['append', 'replace']) {
     it(`sees the real client despite forged fields, with forwarded: ${forwarded}`, async () => {
@@ -199,13 +172,9 @@ describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md',
   });
 
   it('is fooled by such a client without internalProxies', async () => {
-    const plain = await startTomcat(applications, '<Valve className="org.apache.catalina.valves.RemoteIpValve" />');
-    try {
-      const [own, other] = ['10.0.0.7', '192.0.2.7'].map((client) => `${SPOOFED}X-Forwarded-For: ${client}\r\n`);
-      expect(reached(await ask(plain.port, '/manager/html', own))).toBe('/manager');
-      expect((await ask(plain.port, '/manager/html', other)).status).toBe(403);
-    } finally {
-      await plain.stop();
-    }
+    const { port } = await startTrusting('<Valve className="org.apache.catalina.valves.RemoteIpValve" />');
+    const [own, other] = ['10.0.0.7', '192.0.2.7'].map((client) => `${SPOOFED}X-Forwarded-For: ${client}\r\n`);
+    expect(reached(await ask(port, '/manager/html', own))).toBe('/manager');
+    expect((await ask(port, '/manager/html', other)).status).toBe(403);
   });
 });

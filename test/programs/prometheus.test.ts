@@ -1,22 +1,16 @@
-/**
- * A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's
- * `prometheus`.
- */
-import net from 'node:net';
+/** A real Prometheus scrapes a real sidecar: its query results must equal what the clients sent. Needs Debian's `prometheus`. */
+import { spawnSync } from 'node:child_process';
+import { createServer } from 'node:http';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startConfigured } from '../support/configured-sidecar.ts';
+import { deferTo } from '../support/deferred.ts';
 import { basic, Folder, tokenLine } from '../support/monitor/access/access-files.ts';
 import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../support/monitor/prometheus/samples.ts';
 import { listening } from '../support/net.ts';
-import { isAvailable } from '../support/programs.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import {
-  isPrometheusInstalled,
-  type PrometheusServer,
-  promtoolComplaints,
-  startPrometheus,
-} from './prometheus-server.ts';
+import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { hasPrometheus, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
 
 const REST = '/smartWeb/api/rest/v0/d2';
 const SLOW_MS = 130;
@@ -24,50 +18,33 @@ const SLOW_MS = 130;
 const ODD = `E.Größe/1 "€" 😀, {x='y'}\\n \n\r\t\u0000`;
 const WAIT = { timeout: 15_000, interval: 250 };
 
-const isInstalled = isAvailable('Prometheus', isPrometheusInstalled());
-
-function respond(socket: net.Socket, path: string): void {
-  const status = path.includes('Fail') ? '500 Oops' : path.includes('Missing') ? '404 Not Found' : '200 OK';
-  const answer = () => socket.write(`HTTP/1.1 ${status}\r\nContent-Length: 2\r\n\r\nok`);
-  if (path.includes('Slow')) setTimeout(answer, SLOW_MS);
-  else answer();
+/** The complaints of `promtool check metrics` about a text; empty if none. */
+function promtoolComplaints(text: string): string {
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
+  return status === 0 ? `${stdout}${stderr}` : `exit code ${status}: ${stdout}${stderr}`;
 }
 
-describe.runIf(isInstalled)('a real Prometheus', () => {
-  let upstream: net.Server;
+describe.runIf(hasPrometheus)('a real Prometheus', () => {
+  const defer = deferTo(afterAll);
+  const metricsToken = tokenLine('prometheus', 'metrics');
   let sidecar: SidecarProcess;
   let prometheus: PrometheusServer;
-  const folder = new Folder();
-  const metricsToken = tokenLine('prometheus', 'metrics');
-  const sockets = new Set<net.Socket>();
 
   beforeAll(async () => {
-    upstream = net.createServer((socket) => {
-      sockets.add(socket);
-      socket.on('error', () => undefined);
-      socket.on('data', (bytes) => respond(socket, bytes.toString('latin1').split(' ')[1] ?? ''));
+    const folder = new Folder();
+    defer(() => folder.remove());
+    const upstream = createServer(({ url = '' }, response) => {
+      response.statusCode = url.includes('Fail') ? 500 : url.includes('Missing') ? 404 : 200;
+      setTimeout(() => response.end('ok'), url.includes('Slow') ? SLOW_MS : 0);
     });
-    const port = await listening(upstream);
-    const tokensFile = folder.write('tokens', metricsToken.line);
-    const config = folder.write(
-      'sidecar.yaml',
-      `monitor:\n  auth:\n    tokensFile: ${tokensFile}\njvm:\n  source: none\n`,
-    );
-    sidecar = await startSidecarProcess([
-      ...['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--config', config],
-      ...['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-    ]);
+    defer(() => upstream.close());
+    sidecar = await startConfigured(defer, `http://127.0.0.1:${await listening(upstream)}/smartWeb`, {
+      monitor: { auth: { tokensFile: folder.write('tokens', metricsToken.line) } },
+      jvm: { source: 'none' },
+    });
     await sendCalls(sidecar.listen);
-    prometheus = await startPrometheus(sidecar.monitor, metricsToken.token);
+    prometheus = await startPrometheus(defer, [sidecar.monitor], metricsToken.token);
     await vi.waitFor(async () => expect(await prometheus.value('up{job="d2-sidecar"}')).toBe(1), WAIT);
-  });
-
-  afterAll(async () => {
-    await prometheus?.stop();
-    await sidecar?.stop();
-    for (const socket of sockets) socket.destroy();
-    upstream?.close();
-    folder.remove();
   });
 
   async function call(at: string, path: string, user?: string): Promise<void> {
@@ -118,18 +95,16 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
     const sum = await prometheus.value('d2_call_duration_seconds_sum{name="E.Demo.Slow"}');
     expect(sum).toBeGreaterThan((4 * (SLOW_MS - 2)) / 1000);
     expect(sum).toBeLessThan(40);
-    const median = await prometheus.value(
-      'histogram_quantile(0.5, d2_call_duration_seconds_bucket{name="E.Demo.Slow"})',
-    );
+    const buckets = 'd2_call_duration_seconds_bucket{name="E.Demo.Slow"}';
+    const median = await prometheus.value(`histogram_quantile(0.5, ${buckets})`);
     expect(median).toBeGreaterThan(0.1);
     expect(median).toBeLessThan(10);
   });
 
   it('has every name as the client sent it, except for control characters', async () => {
     const series = await prometheus.query('d2_calls_total{kind="sba", outcome="ok", name!=""}');
-    expect(series.map(({ labels, value }) => [labels.name, value])).toEqual([
-      [`E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`, 1],
-    ]);
+    const shown = `E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`;
+    expect(series.map(({ labels, value }) => [labels.name, value])).toEqual([[shown, 1]]);
   });
 
   it('negotiated OpenMetrics, the only format with the type info', async () => {
@@ -167,7 +142,7 @@ describe.runIf(isInstalled)('a real Prometheus', () => {
   });
 });
 
-describe.runIf(isInstalled)('promtool', () => {
+describe.runIf(hasPrometheus)('promtool', () => {
   it('accepts everything that can be shown, odd names included', async () => {
     const { statistics, text } = await createPlant();
     for (const name of [ODD, 'line\nend\r', '\u0000', '\ud83d', '😀', '(other)', ' ', 'a,b=c']) {

@@ -17,7 +17,6 @@ const CONNECTIONS = 400;
 /** Fewer, since each moves megabytes first. */
 const READERS = 100;
 const USERS = 10;
-/** Pause of a user after each answer. */
 const PAUSE_MS = 20;
 /** More than the kernel buffers for a client that reads nothing: the rest waits in the sidecar, and pauses the upstream. */
 const LARGE_BYTES = 4 * 1_024 * 1_024;

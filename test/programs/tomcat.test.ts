@@ -1,29 +1,23 @@
-/**
- * The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its
- * durations what they experienced. Needs Debian's `tomcat10`.
- */
+/** The sidecar in front of a real Tomcat, with real clients: its counts must equal what the clients sent, and its durations what they experienced. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startConfigured } from '../support/configured-sidecar.ts';
+import { deferTo } from '../support/deferred.ts';
 import { isAvailable } from '../support/programs.ts';
-import { type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
+import type { SidecarProcess } from '../support/sidecar-process.ts';
+import { ALL_USERS, BUSY, createPhases, type Phase, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, Clients, isCurlInstalled } from '../support/tomcat/clients.ts';
-import { isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
+import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
 
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const TOLERANCE_S = 0.005;
-/** Error of percentiles by the contract, as a share of the value. */
 const PERCENTILE_ERROR = 0.01;
 
 const isInstalled = isAvailable('Tomcat', isTomcatInstalled()) && isAvailable('curl', isCurlInstalled());
 
-/** The compared part of a metrics answer. */
 interface MetricsAnswer {
   readonly gauges: Record<string, { value: number }>;
   readonly counters: Record<string, { count: number }>;
@@ -35,50 +29,40 @@ interface ListedSession {
   readonly id: string;
   readonly createTime: string;
   readonly userName: string | null;
-  readonly connectionType: string;
   readonly lastActivityTime: string;
-  readonly remoteAddress: string;
-  readonly requests: number;
 }
 
+/** Endpoints with `?session=`, each with the statistics that it has. */
+const OF_SESSION: readonly (readonly [path: string, prefix: string])[] = [
+  ...[['/rpc', 'rpc'] as const, ['/sba', 'sba'] as const, ['/object', 'object'] as const],
+  [`/rpc/${STEADY[0].name}`, `rpc.${STEADY[0].name}`],
+  ['/rpc/E.Files.Upload', 'sba.E.Files.Upload'],
+  ['/object/H.Temperature', 'object.H.Temperature'],
+];
+
 describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
-  let tomcat: Tomcat;
+  const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
   let clients: Clients;
-  let folder: string;
   const answered: AnsweredCall[] = [];
   const expected = new ExpectedCounts();
-  /** Read while all five users had a session. */
-  const sessions = new Map<
-    User,
-    { listed: ListedSession; requests: number; counts: Counts; answers: SessionAnswers }
-  >();
-  let order: readonly (string | null)[];
+  /** Read while all five users had a session: what was listed and counted, and what was expected. */
+  const sessions = new Map<User, { listed: ListedSession; requests: number; counted: Counts[]; wanted: Counts[] }>();
 
-  interface SessionAnswers {
-    readonly all: MetricsAnswer;
-    readonly rpc: MetricsAnswer;
-    readonly sba: MetricsAnswer;
-    readonly object: MetricsAnswer;
-    readonly steady: MetricsAnswer;
-    readonly upload: MetricsAnswer;
-    readonly temperature: MetricsAnswer;
-  }
-
-  async function read(path: string): Promise<{ status: number; body: unknown }> {
-    const answer = await request(`http://${sidecar.monitor}${REST}admin/${path}`, {
-      headers: { 'content-type': 'application/json' },
-    });
-    return { status: answer.statusCode, body: await answer.body.json() };
+  async function read<Shape>(path: string): Promise<{ status: number; body: Shape }> {
+    const answer = await request(`http://${sidecar.monitor}${REST}admin/${path}`);
+    return { status: answer.statusCode, body: (await answer.body.json()) as Shape };
   }
 
   async function metrics(path: string): Promise<MetricsAnswer> {
-    const answer = await read(`metrics/d2${path}`);
-    expect(answer.status, path).toBe(200);
-    return answer.body as MetricsAnswer;
+    const { status, body } = await read<MetricsAnswer>(`metrics/d2${path}`);
+    expect(status, path).toBe(200);
+    return body;
   }
 
-  async function run(phase: Parameters<Clients['run']>[0]): Promise<void> {
+  const listed = async () => (await read<ListedSession[]>('d2/sessions')).body;
+
+  async function run(phase: Phase): Promise<void> {
     for (const call of await clients.run(phase)) {
       answered.push(call);
       expected.add(call);
@@ -86,33 +70,24 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
   }
 
   async function takeSessions(): Promise<void> {
-    const list = (await read('d2/sessions')).body as ListedSession[];
-    order = list.map((listed) => listed.userName);
-    for (const listed of list) {
-      const user = ALL_USERS.find((candidate) => candidate.userName === listed.userName) as User;
-      const of = (path: string) => metrics(`${path}?session=${listed.id}`);
-      const answers = {
-        all: await of(''),
-        rpc: await of('/rpc'),
-        sba: await of('/sba'),
-        object: await of('/object'),
-        steady: await of(`/rpc/${STEADY[0].name}`),
-        upload: await of('/rpc/E.Files.Upload'),
-        temperature: await of('/object/H.Temperature'),
-      };
-      sessions.set(user, { listed, requests: expected.requests(user), counts: expected.session(user), answers });
+    for (const session of await listed()) {
+      const user = ALL_USERS.find(({ userName }) => userName === session.userName) as User;
+      const countsAt = async (path: string) => toCounts(await metrics(`${path}?session=${session.id}`));
+      const all = expected.session(user);
+      const counted = [await countsAt('')];
+      for (const [path] of OF_SESSION) counted.push(await countsAt(path));
+      const wanted = [all, ...OF_SESSION.map(([, prefix]) => below(all, prefix))];
+      sessions.set(user, { listed: session, requests: expected.requests(user), counted, wanted });
     }
   }
 
   beforeAll(async () => {
-    tomcat = await startTomcat();
-    folder = await mkdtemp(join(tmpdir(), 'd2s-tomcat-test-'));
-    const config = join(folder, 'sidecar.yaml');
-    await writeFile(config, 'sessions:\n  apiKeys:\n    - user: dana\n      key: key-of-dana\n');
-    const upstream = `http://127.0.0.1:${tomcat.port}/smartWeb`;
-    const flags = ['--upstream', upstream, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0', '--config', config];
-    sidecar = await startSidecarProcess(flags);
+    const tomcat = await startTomcat();
+    defer(() => tomcat.stop());
+    const apiKeys = [{ user: 'dana', key: 'key-of-dana' }];
+    sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, { sessions: { apiKeys } });
     clients = new Clients(`http://${sidecar.listen}`, REST);
+    defer(() => clients.close());
     const phases = createPhases(TOTAL, 10);
     await run(phases.beginning);
     await run(phases.crowd);
@@ -121,13 +96,6 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
     await run(phases.ending);
   }, 90_000);
 
-  afterAll(async () => {
-    await clients?.close();
-    await sidecar?.stop();
-    await tomcat?.stop();
-    if (folder !== undefined) await rm(folder, { recursive: true, force: true });
-  });
-
   it('has passed every call on, with the status of Tomcat', () => {
     expect(answered).toHaveLength(TOTAL);
     expect(answered.filter((call) => call.client === 'curl').length).toBeGreaterThanOrEqual(50);
@@ -135,23 +103,21 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
   });
 
   it('lists the sessions, oldest first, with their users and requests (endpoint 1)', () => {
+    const order = [...sessions.values()].map((session) => session.listed.userName);
     expect(order).toEqual(['anna', 'žofia', 'dana', null, 'bela']);
-    for (const { listed, requests } of sessions.values()) {
-      expect(listed).toMatchObject({ connectionType: 'REST', remoteAddress: '127.0.0.1', requests });
-      expect(listed.lastActivityTime >= listed.createTime).toBe(true);
+    for (const { listed: session, requests } of sessions.values()) {
+      expect(session).toMatchObject({ connectionType: 'REST', remoteAddress: '127.0.0.1', requests });
+      expect(session.lastActivityTime >= session.createTime).toBe(true);
     }
   });
 
-  it('has counted what the clients sent, in total (endpoint 2)', async () => {
-    expect(toCounts(await metrics(''))).toEqual(expected.global);
-  });
-
   it.each([
+    [2, '', ['sessions', 'rpc', 'sba', 'object']],
     [3, '/sessions', ['sessions']],
     [4, '/rpc', ['rpc']],
     [5, '/sba', ['sba']],
     [8, '/object', ['object']],
-  ] as const)('has counted what the clients sent, in total (endpoint %i)', async (_number, path, prefixes) => {
+  ])('has counted what the clients sent, in total (endpoint %i)', async (_number, path, prefixes) => {
     expect(toCounts(await metrics(path))).toEqual(below(expected.global, ...prefixes));
   });
 
@@ -173,22 +139,13 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
 
   it('has counted for each session what its user sent (endpoints 2, 4 to 9 with ?session=)', () => {
     expect(sessions.size).toBe(ALL_USERS.length);
-    for (const { counts, answers } of sessions.values()) {
-      expect(toCounts(answers.all)).toEqual(counts);
-      expect(toCounts(answers.rpc)).toEqual(below(counts, 'rpc'));
-      expect(toCounts(answers.sba)).toEqual(below(counts, 'sba'));
-      expect(toCounts(answers.object)).toEqual(below(counts, 'object'));
-      expect(toCounts(answers.steady)).toEqual(below(counts, `rpc.${STEADY[0].name}`));
-      expect(toCounts(answers.upload)).toEqual(below(counts, 'sba.E.Files.Upload'));
-      expect(toCounts(answers.temperature)).toEqual(below(counts, 'object.H.Temperature'));
-    }
+    for (const { counted, wanted } of sessions.values()) expect(counted).toEqual(wanted);
   });
 
   it('forgets the session of a user who logged out', async () => {
-    const { listed } = sessions.get(USERS.dana)!;
-    expect((await read(`metrics/d2?session=${listed.id}`)).status).toBe(404);
-    const left = (await read('d2/sessions')).body as ListedSession[];
-    expect(left.map((session) => session.userName)).toEqual(['anna', 'žofia', null, 'bela']);
+    const { id } = sessions.get(USERS.dana)!.listed;
+    expect((await read(`metrics/d2?session=${id}`)).status).toBe(404);
+    expect((await listed()).map(({ userName }) => userName)).toEqual(['anna', 'žofia', null, 'bela']);
   });
 
   it.each(STEADY)('has measured $name within 5 ms of what the clients saw, at the median', async ({ kind, name }) => {
@@ -212,26 +169,22 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
 
   it('shows the JVM of that Tomcat, found by its port; 13 is exactly the union of 10, 11 and 12', async () => {
     const ask = async (path: string) => {
-      const { statusCode, headers, body } = await request(
-        `http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/jvm${path}`,
-      );
+      const { statusCode, headers, body } = await request(`http://${sidecar.monitor}${REST}admin/metrics/jvm${path}`);
       expect(statusCode).toBe(200);
       expect(headers['metrics-source']).toMatch(/^hsperfdata(?:\+attach)?; memory=(?:live|after-gc)$/);
       expect(Number(headers.age)).toBeLessThan(15);
-      return Object.entries(((await body.json()) as MetricsAnswer).gauges);
+      return ((await body.json()) as MetricsAnswer).gauges;
     };
-    const take = async () => ({
-      parts: (await Promise.all(['/classloader', '/memory', '/garbagecollector'].map(ask))).flat(),
-      all: await ask(''),
-    });
     // A refresh may fall between two of the four answers, at most once in 5 s.
-    await expect
-      .poll(async () => {
-        const { parts, all } = await take();
-        return JSON.stringify(parts.sort()) === JSON.stringify(all.sort());
-      })
-      .toBe(true);
-    const gauges = Object.fromEntries((await take()).all);
+    const differences = async () => {
+      const parts = await Promise.all(['/classloader', '/memory', '/garbagecollector'].map(ask));
+      const [union, all] = [Object.assign({}, ...parts) as MetricsAnswer['gauges'], await ask('')];
+      return [...new Set([...Object.keys(union), ...Object.keys(all)])].filter(
+        (name) => union[name]?.value !== all[name]?.value,
+      );
+    };
+    await expect.poll(differences).toEqual([]);
+    const gauges = await ask('');
     expect(gauges['jvm.classloader.loaded']?.value).toBeGreaterThan(1_000);
     expect(gauges['jvm.memory.heap.used']?.value).toBeGreaterThan(1_000_000);
   });
@@ -243,21 +196,15 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
   });
 });
 
-/** The answers of the web application. */
 function statusOf(call: AnsweredCall): number {
   if (call.hasWrongSecret) return call.user.credentials.kind === 'basic' ? 401 : 404;
   if (call.name.endsWith('.Fail') || call.name === 'H.Broken') return 500;
   return call.name.endsWith('.NoSuchMethod') || call.name === 'nothing' ? 404 : 200;
 }
 
-/** Every count, by its name. */
-function toCounts(answer: MetricsAnswer): Counts {
-  const counts: Record<string, number> = {};
-  for (const [name, gauge] of Object.entries(answer.gauges)) counts[name] = gauge.value;
-  for (const [name, item] of [answer.counters, answer.meters, answer.timers].flatMap(Object.entries)) {
-    counts[name] = (item as { count: number }).count;
-  }
-  return counts;
+function toCounts({ gauges, counters, meters, timers }: MetricsAnswer): Counts {
+  const counted = Object.entries({ ...counters, ...meters, ...timers }).map(([name, { count }]) => [name, count]);
+  return Object.fromEntries([...Object.entries(gauges).map(([name, { value }]) => [name, value]), ...counted]);
 }
 
 function median(values: readonly number[]): number {

@@ -1,9 +1,9 @@
 /** A real collectd of Debian's package `collectd-core`, in the foreground, which prints the values that it collects. */
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { type Defer, temporaryFolder } from '../../support/deferred.ts';
 import { exitOf, stopProcess } from '../../support/sidecar-process.ts';
 
 const COLLECTD = '/usr/sbin/collectd';
@@ -12,9 +12,7 @@ const PLUGIN = '/usr/lib/collectd/curl_json.so';
 export interface CollectdDaemon {
   /** The last value of each series by its name without the host, e.g. `curl_json-d2/derive-rpc_calls`. */
   readonly values: ReadonlyMap<string, number>;
-  /** The rest of its output: its log. */
   readonly log: readonly string[];
-  stop(): Promise<void>;
 }
 
 /** The plugin needs libyajl2 and libcurl3-gnutls, which `collectd-core` only suggests. */
@@ -25,8 +23,8 @@ export function isCollectdInstalled(): boolean {
 }
 
 /** Runs with `configuration` included into one that writes values to standard output. */
-export function startCollectd(configuration: string): CollectdDaemon {
-  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-collectd-'));
+export function startCollectd(defer: Defer, configuration: string): CollectdDaemon {
+  const folder = temporaryFolder(defer);
   const included = path.join(folder, 'included.conf');
   const main = path.join(folder, 'collectd.conf');
   writeFileSync(included, configuration);
@@ -42,14 +40,8 @@ export function startCollectd(configuration: string): CollectdDaemon {
     });
   }
   const exited = exitOf(child);
-  return {
-    values,
-    log,
-    stop: async () => {
-      await stopProcess(child, exited, 'SIGTERM');
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
+  defer(() => stopProcess(child, exited, 'SIGTERM'));
+  return { values, log };
 }
 
 function mainConfiguration(folder: string, included: string): string {

@@ -1,7 +1,4 @@
-/**
- * A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent.
- * Needs Debian's `collectd-core` and `libyajl2`.
- */
+/** A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent. */
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -13,6 +10,7 @@ import {
   SHIPPED_ADDRESS,
   startConsumedSidecar,
 } from '../../support/consumers/consumed-sidecar.ts';
+import { deferTo } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { type CollectdDaemon, isCollectdInstalled, startCollectd } from './collectd-daemon.ts';
 
@@ -28,19 +26,15 @@ function shippedFor(monitor: string): string {
 }
 
 describe.runIf(isInstalled)('a real collectd', () => {
+  const defer = deferTo(afterAll);
   let sidecar: ConsumedSidecar;
   let collectd: CollectdDaemon;
   beforeAll(async () => {
     sidecar = await startConsumedSidecar();
-    collectd = startCollectd(shippedFor(sidecar.monitor));
-    await vi.waitFor(() => {
-      const series = ['d2/derive-rpc_calls', 'd2_jvm/gauge-heap_used'].map((name) => `curl_json-${name}`);
-      expect([...collectd.values.keys()]).toEqual(expect.arrayContaining(series));
-    }, WAIT);
-  });
-  afterAll(async () => {
-    await collectd?.stop();
-    await sidecar?.close();
+    defer(() => sidecar.close());
+    collectd = startCollectd(defer, shippedFor(sidecar.monitor));
+    const series = ['d2/derive-rpc_calls', 'd2_jvm/gauge-heap_used'].map((name) => `curl_json-${name}`);
+    await vi.waitFor(() => expect([...collectd.values.keys()]).toEqual(expect.arrayContaining(series)), WAIT);
   });
 
   it.each<[string, number]>([

@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { startSampleJvm } from '../../../src/demo/jvm.ts';
 import { SAMPLE_JVM_CLASS } from '../../../src/demo/jvm-class.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src/demo/SampleJvm.java');
@@ -15,39 +15,25 @@ const hasCompiler = isAvailable(
 );
 const hasJava = isAvailable('a JDK', spawnSync('java', ['-version']).status === 0);
 
-const folders: string[] = [];
+const defer = deferTo(afterAll);
 
-afterEach(() => {
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-});
-
-function createFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-demo-jvm-'));
-  folders.push(folder);
-  return folder;
-}
-
-/** A `PATH` where `java` is this script. */
 function pathWithJava(script: string): string {
-  const folder = createFolder();
-  writeFileSync(path.join(folder, 'java'), `#!/bin/sh\n${script}\n`);
-  chmodSync(path.join(folder, 'java'), 0o755);
+  const folder = temporaryFolder(defer);
+  writeFileSync(path.join(folder, 'java'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return `${folder}:${process.env.PATH}`;
 }
 
-describe('the class of the JVM', () => {
-  it.runIf(hasCompiler)('equals the compiled source', () => {
-    const folder = createFolder();
-    execFileSync('javac', ['--release', '8', '-g:none', '-d', folder, SOURCE]);
-    expect(readdirSync(folder)).toEqual(['SampleJvm.class']);
-    const embedded = Buffer.from(SAMPLE_JVM_CLASS, 'base64').toString('base64');
-    expect(embedded).toBe(readFileSync(path.join(folder, 'SampleJvm.class'), 'base64'));
-  });
+it.runIf(hasCompiler)('the class of the JVM equals the compiled source', () => {
+  const folder = temporaryFolder(defer);
+  execFileSync('javac', ['--release', '8', '-g:none', '-d', folder, SOURCE]);
+  expect(readdirSync(folder)).toEqual(['SampleJvm.class']);
+  const embedded = Buffer.from(SAMPLE_JVM_CLASS, 'base64').toString('base64');
+  expect(embedded).toBe(readFileSync(path.join(folder, 'SampleJvm.class'), 'base64'));
 });
 
 describe('the JVM of the demo', () => {
   it.runIf(hasJava)('runs, leaves no file behind, and ends on stop', async () => {
-    const temporary = createFolder();
+    const temporary = temporaryFolder(defer);
     const env = { ...process.env, TMPDIR: temporary, JAVA_TOOL_OPTIONS: '-javaagent:absent.jar' };
     const jvm = await startSampleJvm(env);
     if (jvm.kind === 'none') expect.fail(jvm.reason);
@@ -70,19 +56,11 @@ describe('the JVM of the demo', () => {
     await jvm.stop();
   });
 
-  it('is absent without java', async () => {
-    const reason = 'no java was found, neither in JAVA_HOME nor in PATH';
-    expect(await startSampleJvm({ PATH: '/nonexistent' })).toEqual({ kind: 'none', reason });
-  });
-
-  it('is absent if java ends at once', async () => {
-    const reason = 'java ended at its start with code 3';
-    const env = { PATH: pathWithJava('exit 3') };
-    expect(await startSampleJvm(env)).toEqual({ kind: 'none', reason });
-  });
-
-  it('is absent if its class cannot be written', async () => {
-    const jvm = await startSampleJvm({ ...process.env, TMPDIR: '/nonexistent' });
-    expect(jvm).toEqual({ kind: 'none', reason: expect.stringMatching(/^ENOENT: .*\/nonexistent/) });
+  it.each([
+    ['without java', { PATH: '/nonexistent' }, /^no java was found, neither in JAVA_HOME nor in PATH$/],
+    ['if java ends at once', { PATH: pathWithJava('exit 3') }, /^java ended at its start with code 3$/],
+    ['if its class cannot be written', { ...process.env, TMPDIR: '/nonexistent' }, /^ENOENT: .*\/nonexistent/],
+  ])('is absent %s', async (_, env, reason) => {
+    expect(await startSampleJvm(env)).toEqual({ kind: 'none', reason: expect.stringMatching(reason) });
   });
 });

@@ -1,23 +1,20 @@
-/**
- * Blocks in the documents that are not commands: configuration of the sidecar and of programs around it. Each block of YAML is
- * the sidecar's configuration (whole or a part), or of a kind in `KINDS`, which defines its check. Add new kinds there.
- *
- * A block without a language is a picture or an output; commands are marked `sh` (commands.test.ts).
- */
+/** Blocks in the documents that are not commands: configuration of the sidecar and of programs around it. */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { knownNamesAt } from '../../../src/config/schema-walk.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { faultOfConfiguration } from '../../support/docs/configuration.ts';
 import { type Fence, listDocuments, parseDocument, ROOT } from '../../support/docs/documents.ts';
 import { buildKustomization, type Json, toManifests } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 import { isAvailable } from '../../support/programs.ts';
+import { promtool } from '../../support/prometheus/rules-file.ts';
 import { checkValues } from '../kubernetes/helm/helm.ts';
+import { hasPrometheus } from '../prometheus-server.ts';
 
 const LANGUAGES = ['', 'text', 'sh', 'yaml', 'json', 'ini', 'xml', 'nginx', 'apache', 'promql', 'ts', 'http'];
 /** The compiler checks manifests, on a busy machine. */
@@ -25,47 +22,31 @@ const SLOW_MS = 120_000;
 const sections = new Set(knownNamesAt([]));
 const CHART = path.join(ROOT, 'config/kubernetes/chart');
 const CHART_VALUES = parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')) as Readonly<Record<string, Json>>;
-const canAskPromtool = isAvailable('Prometheus', existsSync('/usr/bin/promtool'));
 const canAskSystemd = isAvailable('dpkg and systemd, as root', existsSync('/usr/bin/systemd-analyze'));
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2s-blocks-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder(deferTo(afterAll));
 
-type Check = (
-  written: Readonly<Record<string, Json>>,
-  text: string,
-) => Promise<string | undefined> | string | undefined;
+type Written = Readonly<Record<string, Json>>;
+type Fault = string | undefined;
 
 /** Kinds of YAML: how to recognise one, and how to check it. The first match counts. */
-const KINDS: readonly {
-  readonly is: (names: readonly string[], written: Record<string, Json>) => boolean;
-  readonly check: Check;
-}[] = [
-  { is: (names) => names.every((name) => sections.has(name)), check: (_, text) => faultOfConfiguration(text) },
-  { is: (names) => names.includes('scrape_configs'), check: (_, text) => askPromtool('config', withoutFiles(text)) },
-  { is: (names) => names.includes('groups'), check: (_, text) => askPromtool('rules', text) },
-  {
-    is: (names, { kind }) => kind === 'Kustomization' || names.join() === 'configMapGenerator',
-    check: (written) => faultOfKustomization(written),
-  },
-  {
-    is: (names) => names.every((name) => Object.hasOwn(CHART_VALUES, name)),
-    check: (written) => faultOfChartValues(written),
-  },
+const KINDS: readonly (readonly [
+  is: (names: readonly string[], written: Written) => boolean,
+  check: (written: Written, text: string) => Promise<Fault> | Fault,
+])[] = [
+  [(names) => names.every((name) => sections.has(name)), (_, text) => faultOfConfiguration(text)],
+  [(names) => names.includes('scrape_configs'), (_, text) => askPromtool('config', withoutFiles(text))],
+  [(names) => names.includes('groups'), (_, text) => askPromtool('rules', text)],
+  [(names, { kind }) => kind === 'Kustomization' || names.join() === 'configMapGenerator', faultOfKustomization],
+  [(names) => names.every((name) => Object.hasOwn(CHART_VALUES, name)), faultOfChartValues],
   // Grafana publishes no schema of it.
-  { is: (names) => names.join() === 'apiVersion,providers', check: () => undefined },
-  {
-    is: (names, { kind }) => names.includes('apiVersion') && kind !== 'Kustomization',
-    check: (written) => faultOfManifest(written),
-  },
+  [(names) => names.join() === 'apiVersion,providers', () => undefined],
+  [(names) => names.includes('apiVersion'), faultOfManifest],
   // The part of a manifest that holds a Pod.
-  {
-    is: (names) => names.join() === 'spec',
-    check: ({ spec = null }) => faultOfManifest({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'part' }, spec }),
-  },
+  [
+    (names) => names.join() === 'spec',
+    ({ spec = null }) => faultOfManifest({ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'part' }, spec }),
+  ],
 ];
 
 async function faultsOf({ place, language, text }: Fence): Promise<readonly string[]> {
@@ -79,27 +60,23 @@ async function faultsOf({ place, language, text }: Fence): Promise<readonly stri
   return faults.flatMap(told);
 }
 
-async function faultOfYaml(document: ReturnType<typeof parseAllDocuments>[number]): Promise<string | undefined> {
+async function faultOfYaml(document: ReturnType<typeof parseAllDocuments>[number]): Promise<Fault> {
   const written = document.toJS() as unknown;
   if (document.errors[0] !== undefined) return document.errors[0].message;
   if (typeof written !== 'object' || written === null || Array.isArray(written)) return 'no keys';
   const content = written as Record<string, Json>;
-  const kind = KINDS.find(({ is }) => is(Object.keys(content), content));
-  return kind === undefined
-    ? `${Object.keys(content).join(', ')}: of no kind in KINDS`
-    : await kind.check(content, String(document));
+  const names = Object.keys(content);
+  const [, check] = KINDS.find(([is]) => is(names, content)) ?? [];
+  return check === undefined ? `${names.join(', ')}: of no kind in KINDS` : await check(content, String(document));
 }
 
-function faultOfManifest(content: Readonly<Record<string, Json>>): string | undefined {
+function faultOfManifest(content: Written): Fault {
   const manifests = toManifests(JSON.stringify(content), 'example');
-  return (
-    [...validate(manifests), ...typeCheck(manifests).map(({ where, message }) => `${where}: ${message}`)].join('; ') ||
-    undefined
-  );
+  return [...validate(manifests), ...typeCheck(manifests)].join('; ') || undefined;
 }
 
 /** By the schema of the chart, and the part below `config` by the sidecar. test/programs/kubernetes renders them. */
-async function faultOfChartValues(written: Readonly<Record<string, Json>>): Promise<string | undefined> {
+async function faultOfChartValues(written: Written): Promise<Fault> {
   const upstream = { url: 'http://127.0.0.1:8080/smartWeb' };
   try {
     checkValues(CHART, { ...CHART_VALUES, upstream, ...written });
@@ -110,12 +87,10 @@ async function faultOfChartValues(written: Readonly<Record<string, Json>>): Prom
 }
 
 /** Built by kustomize, as if it were in a folder beside config/kubernetes/examples. */
-function faultOfKustomization(written: Readonly<Record<string, Json>>): string | undefined {
+function faultOfKustomization(written: Written): Fault {
   const place = mkdtempSync(path.join(folder, 'kustomization-'));
-  const whole = {
-    ...{ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' },
-    ...{ resources: ['../server'], components: ['../../sidecar'], ...written },
-  };
+  const head = { apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization' };
+  const whole = { ...head, resources: ['../server'], components: ['../../sidecar'], ...written };
   const text = JSON.stringify(whole).replace(/"(\.\.\/[^"]*)"/g, (_, target: string) =>
     JSON.stringify(path.relative(realpathSync(place), path.join(ROOT, 'config/kubernetes/examples/yours', target))),
   );
@@ -134,16 +109,16 @@ function withoutFiles(text: string): string {
   return text.replace(/^( *)(?:(?:credentials|password|cert|key|ca)_file|rule_files): .*$/gm, '$1# left out');
 }
 
-function askPromtool(what: 'config' | 'rules', text: string): string | undefined {
-  if (!canAskPromtool) return undefined;
+function askPromtool(what: 'config' | 'rules', text: string): Fault {
+  if (!hasPrometheus) return undefined;
   const file = path.join(folder, 'prometheus.yml');
   writeFileSync(file, text);
-  const { status, stdout, stderr } = spawnSync('promtool', ['check', what, file], { encoding: 'utf8' });
-  return status === 0 ? undefined : `promtool: ${stdout}${stderr}`;
+  const { status, output } = promtool('check', what, file);
+  return status === 0 ? undefined : `promtool: ${output}`;
 }
 
 /** A drop-in for the unit, checked by systemd, which warns of unknown keys and sections. */
-function faultOfUnit(text: string): string | undefined {
+function faultOfUnit(text: string): Fault {
   if (!/^\[(?:Unit|Service|Install|Socket)\]$/m.test(text)) return 'an ini block that is no unit';
   const unit = path.join(folder, 'example.service');
   mkdirSync(`${unit}.d`, { recursive: true });
@@ -153,7 +128,7 @@ function faultOfUnit(text: string): string | undefined {
   return stderr.split('\n').find((line) => line.includes('override.conf'));
 }
 
-function faultOfJson(text: string): string | undefined {
+function faultOfJson(text: string): Fault {
   try {
     JSON.parse(text);
     return undefined;
@@ -163,7 +138,7 @@ function faultOfJson(text: string): string | undefined {
 }
 
 /** A command here would not be run. */
-function faultOfPicture(text: string): string | undefined {
+function faultOfPicture(text: string): Fault {
   const command = text
     .split('\n')
     .find((line) => /^ *(?:\$ |d2-sidecar |node |npm |npx |curl |docker |kubectl |sudo |helm |promtool )/.test(line));
@@ -183,29 +158,23 @@ describe('the blocks in the documents', () => {
 
 describe('these tests', () => {
   const find = async (text: string) =>
-    (await Promise.all(parseDocument('docs/made-up.md', text).fences.map(faultsOf))).flat();
+    (await Promise.all(parseDocument('docs/made-up.md', `${text}\n\`\`\``).fences.map(faultsOf))).flat().join('\n');
 
-  it.each([
-    ['```yaml\nlisten:\n  prot: 8081\n```', 'listen.prot: unknown key'],
-    ['```yaml\nlimit:\n  inFlight: 8081\n```', 'limit: of no kind'],
-    ['```yaml\nlisten: [\n```', 'Flow sequence'],
-    ['```yaml\nspec:\n  initContainer: []\n  containers: []\n```', 'spec.initContainer: TS2353'],
-    ['```yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\nspec: { replicas: two }\n```', 'replicas'],
-    ['```yaml\nmonitoring: { enable: true }\n```', '"additionalProperty":"enable"'],
-    ['```yaml\nextraVolumes: []\nconfig: { listen: { prot: 1 } }\n```', 'listen.prot: unknown key'],
-    ['```yaml\nconfigMapGenerator:\n  - name: d2-sidecar\n    behaviour: replace\n```', 'behaviour'],
-    ['```json\n{"a": }\n```', 'not JSON'],
-    ['```\nd2-sidecar report\n```', 'such a block is marked sh'],
-    ['```bash\nls\n```', 'a language that no test knows'],
+  it.each<readonly [string, string]>([
+    ['```yaml\nlisten:\n  prot: 8081', 'listen.prot: unknown key'],
+    ['```yaml\nlimit:\n  inFlight: 8081', 'limit: of no kind'],
+    ['```yaml\nlisten: [', 'Flow sequence'],
+    ['```yaml\nspec:\n  initContainer: []\n  containers: []', 'spec.initContainer: TS2353'],
+    ['```yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\nspec: { replicas: two }', 'replicas'],
+    ['```yaml\nmonitoring: { enable: true }', '"additionalProperty":"enable"'],
+    ['```yaml\nextraVolumes: []\nconfig: { listen: { prot: 1 } }', 'listen.prot: unknown key'],
+    ['```yaml\nconfigMapGenerator:\n  - name: d2-sidecar\n    behaviour: replace', 'behaviour'],
+    ['```json\n{"a": }', 'not JSON'],
+    ['```\nd2-sidecar report', 'such a block is marked sh'],
+    ['```bash\nls', 'a language that no test knows'],
+    ...(canAskSystemd ? [['```ini\n[Service]\nUsr=tomcat', 'Usr'] as const] : []),
+    ...(hasPrometheus ? [['```yaml\nscrape_configs:\n  - job: x', 'field job not found'] as const] : []),
   ])('report what is wrong with %j', { timeout: SLOW_MS }, async (text, fault) => {
-    expect((await find(text)).join('\n')).toContain(fault);
-  });
-
-  it.runIf(canAskSystemd)('report a key that systemd does not know', async () => {
-    expect((await find('```ini\n[Service]\nUsr=tomcat\n```')).join('\n')).toContain('Usr');
-  });
-
-  it.runIf(canAskPromtool)('report a key that Prometheus does not know', async () => {
-    expect((await find('```yaml\nscrape_configs:\n  - job: x\n```')).join('\n')).toContain('field job not found');
+    expect(await find(text)).toContain(fault);
   });
 });

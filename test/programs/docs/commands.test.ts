@@ -1,7 +1,6 @@
 /**
- * Every command in the documents: each line of blocks marked `sh`. command-table.ts says how it is tested, and an unknown one
- * fails, so that none is added unseen. Commands of the sidecar, curl and the like are run, in a sandbox (sandbox.ts) with a real
- * sidecar in front of a sample control system; for others the table names the test that runs it, or why none can and what is checked.
+ * Every command in the documents: each line of blocks marked `sh`. command-table.ts says how it is tested. Commands of the sidecar, curl
+ * and the like are run, in a sandbox (sandbox.ts) with a real sidecar in front of a sample control system.
  *
  * The commands before a block of `json` or `text` must print its content, except for numbers, times and names (shape.ts). A
  * block of `yaml` with a whole configuration is read by `d2-sidecar check`, and later commands find it as sidecar.yaml.
@@ -13,22 +12,17 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Document, listDocuments, parseDocument } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
-import { toCommandLines } from '../../support/docs/shell.ts';
 import { faultsOf, has, isRunnable, runDocument, type Step, stepsInSentences, stepsOf } from './run-document.ts';
 
 const SLOW_MS = 300_000;
 const documents = listDocuments();
 
-/** How each command is tested. */
 const report: string[] = [];
 afterAll(() => {
-  const count = (sort: string) => report.filter((line) => line.startsWith(sort)).length;
-  const sum = `commands in the documents: ${count('run')} run here, ${count('elsewhere')} by other tests, ${count('check')} checked only`;
-  const list = process.env.D2S_LIST_COMMANDS === undefined ? [] : [...new Set(report)].sort();
-  process.stdout.write(`${[sum, ...list].join('\n')}\n`);
+  if (process.env.D2S_LIST_COMMANDS !== undefined) process.stdout.write(`${[...new Set(report)].sort().join('\n')}\n`);
 });
 
-const check = (steps: readonly Step[]) => steps.flatMap((step) => faultsOf(step, (line) => report.push(line)));
+const check = (steps: readonly Step[]) => steps.flatMap((step) => faultsOf(step, report));
 const hasWork = (document: Document) =>
   stepsOf(document).some(isRunnable) ||
   document.fences.some(({ language, text }) => language === 'yaml' && /^upstream:/m.test(text));
@@ -61,8 +55,6 @@ describe('these tests', () => {
     ['npm run absent', 'no row for it'],
     ['npm run bench -- --shrot', "Unknown option '--shrot'"],
     ['npx vitest run test/absent', 'no test has test/absent in its path'],
-    ['npx vitest bench --run --wacth', '--wacth: not a flag'],
-    ['docker run --raed-only d2-sidecar', '--raed-only: not a flag'],
     ['docker run -p 8081:8082 d2-sidecar', '8082: no port of the image'],
     ['docker run d2-sidecar chek', 'did you mean check?'],
     ['docker build --build-arg COMMIT=1 .', 'no ARG COMMIT'],
@@ -74,11 +66,7 @@ describe('these tests', () => {
     ['sudo apt install ./build/absent.deb', 'not a package'],
     ['sudoedit /etc/absent', 'nothing installs it'],
   ])('report what is wrong without running it: %s', (text, fault) => {
-    expect(
-      stepsOf(commands(text))
-        .flatMap((step) => faultsOf(step))
-        .join('\n'),
-    ).toContain(fault);
+    expect(check(stepsOf(commands(text))).join('\n')).toContain(fault);
   });
 
   it.each([
@@ -89,7 +77,7 @@ describe('these tests', () => {
     ['kubectl exec deployment/x -c d2-sidecar -- d2-sidecar check --config absent.yaml', 'exit code 1'],
     ['echo x > /etc/motd.d2-sidecar-absent', '/etc/motd.d2-sidecar-absent is outside of the sandbox'],
   ])('report what is wrong by running it: %s', { timeout: SLOW_MS }, async (text, fault) => {
-    expect(stepsOf(commands(text)).flatMap((step) => faultsOf(step))).toEqual([]);
+    expect(check(stepsOf(commands(text)))).toEqual([]);
     expect((await runDocument(commands(text))).join('\n')).toContain(fault);
   });
 
@@ -114,19 +102,5 @@ describe('these tests', () => {
     const printed = ['{"timers":{"rpc":{"count":1},"rpc.E.Boiler.Read":{"p99":2}}}'];
     expect(faultOfShown('json', '{"timers":{"rpc.E.Demo.Run":{"p99":0.1}}}', printed)).toBeUndefined();
     expect(faultOfShown('json', '{"timers":{"rpc":{"p98":0.1}}}', printed)).toContain('.timers.rpc.p98');
-  });
-
-  it('split lines as a shell does', () => {
-    const lines = toCommandLines('a --b \'c d\' \\\n  e # not this\n\n# nor this\nX=1 f > g < h && i "#" $(j k) | l');
-    expect(lines.map(({ text, line }) => [text, line])).toEqual([
-      ["a --b 'c d' e", 0],
-      ['X=1 f > g < h && i "#" $(j k) | l', 4],
-    ]);
-    expect(lines.flatMap(({ simple }) => simple.map(({ variables, words }) => [...variables, ...words]))).toEqual([
-      ['a', '--b', 'c d', 'e'],
-      ['X=1', 'f'],
-      ['i', '#', '$(j k)'],
-      ['l'],
-    ]);
   });
 });

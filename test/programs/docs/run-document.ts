@@ -9,10 +9,8 @@ import { faultOfWay, findWay, type Way } from './command-table.ts';
 import { Sandbox } from './sandbox.ts';
 
 export interface Step {
-  /** `docs/tomcat.md:12` */
   readonly place: string;
   readonly line: CommandLine;
-  /** One for each simple command in it. */
   readonly ways: readonly (Way | undefined)[];
 }
 
@@ -20,7 +18,6 @@ export interface Step {
 const IN_SENTENCES =
   /^(?:\w+=\S+ )?(?:npm|npx|node|docker|kubectl|helm|kustomize|systemctl|sudo|apt|apt-get|journalctl|\.ci\/run)(?: |$)/;
 
-/** The default arguments of the sidecar in a document's sandbox. */
 const BY_DEFAULT = 'd2-sidecar --upstream http://127.0.0.1:8080/smartWeb --listen 127.0.0.1:8081';
 const ENDS_IT = /\b(?:drain|shutdown)\b/;
 /** Lines between a block of commands and one that shows their output. */
@@ -49,51 +46,38 @@ export function stepsOf({ fences }: Document): readonly Step[] {
   return fences.filter(({ language }) => language === 'sh').flatMap(toSteps);
 }
 
-/** Commands in backticks. A program's name alone does not count. */
 export function stepsInSentences({ codes }: Document): readonly Step[] {
   return codes.filter(({ text }) => IN_SENTENCES.test(text) && /[ /]/.test(text)).flatMap(toSteps);
 }
 
-/** The faults of a line found without running it. `told` gets a line for each command: how it is tested. */
-export function faultsOf(
-  { place, line, ways }: Step,
-  told: (text: string) => void = () => undefined,
-): readonly string[] {
+/** The faults of a line found without running it. `report` gets a line for each command: how it is tested. */
+export function faultsOf({ place, line, ways }: Step, report: string[]): readonly string[] {
   return line.simple.flatMap((command, i) => {
     const way = ways[i];
     const text = toText(command);
     if (way === undefined) return [`${place}: ${text}: command-table.ts has no row for it`];
-    told(`${way.kind === 'serve' ? 'run' : way.kind}: ${text}${way.kind === 'check' ? ` (${way.why})` : ''}`);
+    report.push(`${way.kind === 'serve' ? 'run' : way.kind}: ${text}${way.kind === 'check' ? ` (${way.why})` : ''}`);
     const words = command.words[0] === 'sudo' ? command.words.slice(command.words[1] === '-u' ? 3 : 1) : command.words;
     const fault = faultOfWay(way, words);
     return fault === undefined ? [] : [`${place}: ${text}: ${fault}`];
   });
 }
 
-export function isRunnable(step: Step): boolean {
-  return isRun(step) || toServed(step) !== undefined || toInner(step) !== undefined;
-}
+export const isRunnable = (step: Step) => isRun(step) || toServed(step) !== undefined || toInner(step) !== undefined;
 
-/** Commands for a container run here, beside the sidecar. */
 function toInner({ line }: Step): string | undefined {
   return /^(?:kubectl|docker) exec .*?(d2-sidecar [a-z].*)$/.exec(withoutSudo(line.text))?.[1];
 }
 
-function isRun({ ways }: Step): boolean {
-  return ways.every((way) => way?.kind === 'run');
-}
+const isRun = ({ ways }: Step) => ways.every((way) => way?.kind === 'run');
 
-/** Whether this machine has all programs of the line. */
 function hasPrograms({ line }: Step): boolean {
   const programs = line.simple.map((command) => withoutSudo(command.words.join(' ')).split(' ')[0] ?? '');
   return programs.every((program) => /^(?:d2-sidecar|node)$/.test(program) || has(program));
 }
 
-function toServed({ ways }: Step) {
-  return ways.find((way) => way?.kind === 'serve');
-}
+const toServed = ({ ways }: Step) => ways.find((way) => way?.kind === 'serve');
 
-/** Runs all runnable commands, in the order of the document. */
 export async function runDocument({ fences }: Document): Promise<readonly string[]> {
   const run = new DocumentRun(await Sandbox.create());
   try {
@@ -110,7 +94,6 @@ export async function runDocument({ fences }: Document): Promise<readonly string
 class DocumentRun {
   readonly sandbox: Sandbox;
   readonly faults: string[] = [];
-  /** The output of the previous block, and its last line. */
   #printed: { readonly outputs: readonly string[]; readonly end: number } | undefined;
   #started = BY_DEFAULT;
 
@@ -126,16 +109,13 @@ class DocumentRun {
       const outputs: string[] = [];
       for (const step of toSteps(fence)) outputs.push(...(await this.#step(step)));
       if (outputs.length > 0) this.#printed = { outputs, end: first + fence.text.split('\n').length };
-    } else if (fence.language === 'yaml') await this.#configure(fence);
-    else if (
-      ['json', 'text'].includes(fence.language) &&
-      before !== undefined &&
-      first - before.end <= MAX_LINES_BETWEEN
-    ) {
-      this.#tell(fence.place, faultOfShown(fence.language, fence.text, before.outputs));
-      // One command may be shown in several pieces.
-      this.#printed = { ...before, end: first + fence.text.split('\n').length };
     }
+    if (fence.language === 'yaml') await this.#configure(fence);
+    if (!['json', 'text'].includes(fence.language) || before === undefined) return;
+    if (first - before.end > MAX_LINES_BETWEEN) return;
+    this.#tell(fence.place, faultOfShown(fence.language, fence.text, before.outputs));
+    // One command may be shown in several pieces.
+    this.#printed = { ...before, end: first + fence.text.split('\n').length };
   }
 
   async finish(): Promise<void> {
@@ -143,7 +123,6 @@ class DocumentRun {
     if (code !== undefined && code !== 0) this.#tell(this.#started, `ended with ${code}`);
   }
 
-  /** The output of its command, if it was run to its end. */
   async #step(step: Step): Promise<readonly string[]> {
     const { place, line } = step;
     const served = toServed(step);

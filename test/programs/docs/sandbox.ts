@@ -6,25 +6,18 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { request } from 'undici';
 import { parse } from 'yaml';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../../src/demo/plant.ts';
-import { ROOT } from '../../support/docs/documents.ts';
+import { collect, plainEnv, type Ran, ROOT } from '../../support/install/run.ts';
 import { tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { listening } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
-
-export interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 const START_TIMEOUT_MS = 60_000;
 const COMMAND_TIMEOUT_MS = 60_000;
@@ -44,6 +37,7 @@ export class Sandbox {
   readonly #jvm = createServer((_, response) =>
     response.setHeader('content-type', 'text/plain').end(readFileSync(JVM_FIXTURE)),
   );
+  #jvmPort = 0;
   #ports = { upstream: 0, listen: 0, monitor: 0 };
   #certificates: CertificateFolder | undefined;
   #pair: Pair | undefined;
@@ -56,41 +50,35 @@ export class Sandbox {
   }
 
   async #prepare(): Promise<void> {
-    await listening(this.#jvm);
-    this.#ports = {
-      upstream: await this.#system.start(0),
-      listen: await toUnusedPort(),
-      monitor: await toUnusedPort(),
-    };
+    this.#jvmPort = await listening(this.#jvm);
+    const [listen, monitor] = [await toUnusedPort(), await toUnusedPort()];
+    this.#ports = { upstream: await this.#system.start(0), listen, monitor };
     for (const name of ['dist', 'docs', 'package.json', 'src', 'test', 'node_modules'])
       symlinkSync(path.join(ROOT, name), path.join(this.#folder, name));
     cpSync(path.join(ROOT, 'config'), path.join(this.#folder, 'config'), { recursive: true });
     for (const name of ['bin', 'etc/d2-sidecar', 'run/d2-sidecar', 'var/lib/d2-sidecar', 'var/log/d2-sidecar', 'tmp'])
       mkdirSync(path.join(this.#folder, name), { recursive: true, mode: 0o700 });
-    writeFileSync(
-      path.join(this.#folder, 'bin/d2-sidecar'),
-      `#!/bin/sh\nexec '${process.execPath}' '${MAIN_PATH}' "$@"\n`,
-      {
-        mode: 0o755,
-      },
-    );
+    const program = `#!/bin/sh\nexec '${process.execPath}' '${MAIN_PATH}' "$@"\n`;
+    writeFileSync(path.join(this.#folder, 'bin/d2-sidecar'), program, { mode: 0o755 });
     writeFileSync(path.join(this.#folder, '.curlrc'), CURL_OPTIONS);
     writeFileSync(path.join(this.#folder, 'bin/.curlrc'), `${CURL_OPTIONS}fail\n`);
-    const configuration = this.#adapt(readFileSync(path.join(ROOT, 'config/sidecar.yaml'), 'utf8'));
-    for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
-      writeFileSync(path.join(this.#folder, name), configuration);
+    this.#install(readFileSync(path.join(ROOT, 'config/sidecar.yaml'), 'utf8'));
     writeFileSync(path.join(this.#folder, 'password.txt'), TYPED);
   }
 
   /** Installs an example as the configuration that commands name, with the files that it names, and lets `d2-sidecar check` read it. */
   async configure(text: string): Promise<Ran> {
-    const configuration = this.#adapt(text);
-    for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
-      writeFileSync(path.join(this.#folder, name), configuration);
-    await this.#writeNamedFiles(parse(configuration));
+    await this.#writeNamedFiles(parse(this.#install(text)));
     return await this.run(
       'env -u D2_SIDECAR_JVM_HTTP_KIND -u D2_SIDECAR_JVM_HTTP_URL d2-sidecar check --config sidecar.yaml',
     );
+  }
+
+  #install(text: string): string {
+    const configuration = this.#adapt(text);
+    for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
+      writeFileSync(path.join(this.#folder, name), configuration);
+    return configuration;
   }
 
   /** Contents for the keys that end in `File`: certificates, users, tokens and the like. */
@@ -174,9 +162,7 @@ export class Sandbox {
   }
 
   #spawn(line: string): ChildProcess {
-    const { HOME: _, ...env } = Object.fromEntries(
-      Object.entries(process.env).filter(([name]) => !/^(?:D2_SIDECAR_|npm_|NOTIFY_SOCKET$)|_proxy$/i.test(name)),
-    );
+    const env = Object.fromEntries(Object.entries(plainEnv()).filter(([name]) => !/_proxy$/i.test(name)));
     return spawn('bash', ['--norc', '-o', 'pipefail', '-c', this.#adapt(line)], {
       cwd: this.#folder,
       env: {
@@ -192,7 +178,7 @@ export class Sandbox {
         D2_SIDECAR_STOP_DELAY: '0',
         D2_SIDECAR_STOP_WINDOW: '0',
         D2_SIDECAR_JVM_HTTP_KIND: 'prometheus',
-        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${(this.#jvm.address() as AddressInfo).port}/metrics`,
+        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${this.#jvmPort}/metrics`,
       },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -210,13 +196,9 @@ export class Sandbox {
   }
 
   async #isThere(target: string): Promise<boolean> {
-    return await request(`http://127.0.0.1:${this.#ports.monitor}${target}`).then(
-      async ({ statusCode, body }) => {
-        await body.dump();
-        return statusCode === 200;
-      },
-      () => false,
-    );
+    const answer = await fetch(`http://127.0.0.1:${this.#ports.monitor}${target}`).catch(() => undefined);
+    await answer?.text();
+    return answer?.status === 200;
   }
 
   /** Some calls of some users, so that there are numbers. */
@@ -224,21 +206,11 @@ export class Sandbox {
     const [account = { kind: 'key', user: '', key: '' }] = SAMPLE_ACCOUNTS;
     const headers = toAuthFields(account);
     const base = `http://127.0.0.1:${this.#ports.listen}/smartWeb/api/rest/v0/d2`;
-    const calls: readonly (readonly ['GET' | 'POST', string])[] = [
-      ...SAMPLE_RPCS.map((rpc) => ['POST', `rpc/${rpc.path}`] as const),
-      ...SAMPLE_OBJECTS.map((name) => ['GET', `object/${encodeURIComponent(name)}`] as const),
-    ];
-    for (const [method, call] of calls) {
-      const { body } = await request(`${base}/${call}`, { method, headers });
+    const call = async (method: 'GET' | 'POST', target: string) => {
+      const { body } = await request(`${base}/${target}`, { method, headers });
       await body.dump();
-    }
+    };
+    for (const rpc of SAMPLE_RPCS) await call('POST', `rpc/${rpc.path}`);
+    for (const name of SAMPLE_OBJECTS) await call('GET', `object/${encodeURIComponent(name)}`);
   }
-}
-
-function collect(stream: NodeJS.ReadableStream | null): () => string {
-  let text = '';
-  stream?.setEncoding('utf8').on('data', (piece: string) => {
-    text += piece;
-  });
-  return () => text;
 }

@@ -1,9 +1,4 @@
-/**
- * Follows a guide like its reader, block by block: types its commands into a shell of a machine, and writes blocks into the files that the
- * guide names. The first failure ends it.
- *
- * A command is run unless NOT_RUN gives a reason. The commands before a `text` or `json` block must print its content.
- */
+/** Follows a guide like its reader, block by block: types its commands into a shell of a machine, and writes blocks into the files that the guide names. */
 import type { Document } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
 import { type CommandLine, toCommandLines } from '../../support/docs/shell.ts';
@@ -14,7 +9,6 @@ import { writeBlock } from '../../support/guides/write-block.ts';
 import type { Plant } from './plant.ts';
 import { Rendering } from './rendering.ts';
 
-/** Commands that are never run, and why. */
 const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
   [/^docker\b/, 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile'],
   [
@@ -28,9 +22,7 @@ const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
 const SERVES = /^(?:sudo )?systemctl (?:enable --now|start|restart|try-restart) d2-sidecar\b/;
 const STARTS_TOMCAT = /^(?:sudo )?systemctl (?:start|restart) tomcat10\b/;
 
-/** For a guide that is followed in part. */
 export interface Part {
-  /** Under this heading. */
   readonly section?: string;
   /** Lines left out, since they are run later. */
   readonly without?: RegExp;
@@ -70,7 +62,6 @@ export class Follower {
     await this.#leave();
   }
 
-  /** Ends the program in the foreground by Ctrl-C. */
   async #leave(): Promise<void> {
     const code = await this.#foreground?.interrupt();
     this.#foreground = undefined;
@@ -91,39 +82,33 @@ export class Follower {
     return printed;
   }
 
-  /** Returns its output. */
   async #perform({ text, simple }: CommandLine, place: string): Promise<readonly string[]> {
     const tell = (what: string) => this.told.push(`${place}: ${what}: ${text}`);
     const [words = []] = simple.map((command) => command.words);
+    const reasonOf = (command: string) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1];
+    const reason = simple.map((command) => reasonOf(command.text)).find(Boolean);
     if (simple.length === 1 && Rendering.takes(words)) {
       tell('rendered');
       this.#rendering.run(words);
-      return [];
-    }
-    const reason = simple
-      .map(({ text: command }) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1])
-      .find(Boolean);
-    if (reason !== undefined) {
-      tell(`not run (${reason})`);
-      return [];
-    }
-    if (/^d2-sidecar(?: --|$)/.test(text)) {
+    } else if (reason !== undefined) tell(`not run (${reason})`);
+    else if (/^d2-sidecar(?: --|$)/.test(text)) {
       tell('run in the foreground');
       this.#foreground = await this.#machine.startSidecar(text, await this.#plant.user());
       await this.#plant.call();
-      return [];
+    } else {
+      tell('run');
+      return await this.#run(text);
     }
-    tell('run');
-    return await this.#run(text);
+    return [];
   }
 
   async #run(text: string): Promise<readonly string[]> {
     const { code, stdout, stderr } = await this.#terminal.run(text);
-    const service = /\bsystemctl .* ([\w-]+)$/.exec(text)?.[1];
-    if (code !== 0)
-      throw new Error(
-        `exit code ${code}: ${stdout}${stderr}${service === undefined ? '' : await this.#machine.logOf(service)}`,
-      );
+    if (code !== 0) {
+      const service = /\bsystemctl .* ([\w-]+)$/.exec(text)?.[1];
+      const log = service === undefined ? '' : await this.#machine.logOf(service);
+      throw new Error(`exit code ${code}: ${stdout}${stderr}${log}`);
+    }
     if (STARTS_TOMCAT.test(text)) await this.#plant.untilReady();
     if (SERVES.test(text)) await this.#plant.callService();
     return [stdout, stderr];

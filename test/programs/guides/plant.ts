@@ -9,22 +9,16 @@ const NODEJS_PACKAGE = path.join(ROOT, 'test/programs/install/nodejs-package.sh'
 const WEBAPP = '/var/lib/tomcat10/webapps/smartWeb/WEB-INF';
 const REST = 'smartWeb/api/rest/v0';
 const LOGIN = "--user 'anna:word of anna'";
-/** Calls of procedures at a time. */
 const CALLS = 5;
 const DEADLINE_MS = 90_000;
 const POLL_MS = 250;
 
 export class Plant {
   readonly #machine: Machine;
-  /** Calls of procedures through the service. */
-  #calls = 0;
+  calls = 0;
 
   constructor(machine: Machine) {
     this.#machine = machine;
-  }
-
-  get calls(): number {
-    return this.#calls;
   }
 
   async start(): Promise<void> {
@@ -37,29 +31,25 @@ export class Plant {
     await this.untilReady();
   }
 
-  /** Until Tomcat answers a call. */
   async untilReady(): Promise<void> {
     await this.until(async () => (await this.#post(8080, 1)) === '200 ', 'Tomcat does not answer');
   }
 
-  /** Tomcat's user. */
   async user(): Promise<string> {
     return (await this.#machine.succeed('ps -o user= -C java')).trim();
   }
 
   /** A login and calls of anna, like clients that were moved to the sidecar. */
   async call(): Promise<void> {
-    await this.#machine.succeed(
-      `curl --silent --show-error --fail ${LOGIN} http://127.0.0.1:8081/${REST}/d2/auth/login`,
-    );
+    const login = `http://127.0.0.1:8081/${REST}/d2/auth/login`;
+    await this.#machine.succeed(`curl --silent --show-error --fail ${LOGIN} ${login}`);
     const statuses = await this.#post(8081, CALLS);
     if (statuses !== '200 '.repeat(CALLS)) throw new Error(`calls through the sidecar: ${statuses}`);
   }
 
-  /** The same through the service, included in `calls`. */
   async callService(): Promise<void> {
     await this.call();
-    this.#calls += CALLS;
+    this.calls += CALLS;
   }
 
   async #post(port: number, calls: number): Promise<string> {
@@ -75,14 +65,6 @@ export class Plant {
     const { data } = JSON.parse(stdout) as { data: { result: readonly { value: readonly [number, string] }[] } };
     const value = data.result[0]?.value[1];
     return value === undefined ? undefined : Number(value);
-  }
-
-  /** Waits until Prometheus has scraped the sidecar. */
-  async untilScraped(): Promise<void> {
-    await this.until(
-      async () => (await this.query('up{job="d2-sidecar"}')) === 1,
-      'Prometheus has not scraped the sidecar',
-    );
   }
 
   /** Rejects with `otherwise` after a timeout. */

@@ -37,7 +37,6 @@ export class Rendering {
     else this.#install(words.slice(2));
   }
 
-  /** A folder with a kustomization.yaml, from the checkout. */
   build(folder: string): void {
     check(buildKustomization(this.#at(folder)));
   }
@@ -79,7 +78,6 @@ export class Rendering {
   }
 }
 
-/** `image.repository=registry.example/d2-sidecar` */
 function set(values: Values, pair: string): void {
   const [keys = '', value = ''] = pair.split(/=(.*)/s);
   const path_ = keys.split('.');

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
 import { ROOT, run } from '../../support/install/run.ts';
 import { isAvailable } from '../../support/programs.ts';
@@ -17,19 +17,14 @@ const canAnalyze = has('systemd-analyze');
 const canInstall = canBuild && process.getuid?.() === 0 && has('unshare') && has('systemd-notify');
 isAvailable('dpkg and systemd, as root', canInstall && canAnalyze);
 
-let folder: string;
-/** The project as it was when the tests began, built. */
-let copy: string;
+const folder = temporaryFolder(deferTo(afterAll));
+const copy = path.join(folder, 'copy');
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2s-debian-'));
-  copy = path.join(folder, 'copy');
   if (!canBuild) return;
   await copyProject(copy);
   await succeed('npm', ['run', 'build', '--silent'], copy);
 }, SLOW_MS);
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Path of a new package. */
 async function make(name: string, version: string): Promise<string> {
   const { stdout } = await succeed(process.execPath, ['scripts/deb.mjs', path.join(folder, name), version], copy);
   return stdout.trim();
@@ -55,13 +50,13 @@ describe('the systemd unit', () => {
   });
 });
 
-describe.skipIf(!canBuild)('the Debian package', () => {
+describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
   let packed: string;
   beforeAll(async () => {
     packed = await make('one', '0.0.1-rc.1');
   }, SLOW_MS);
 
-  it('is reproducible to the byte', { timeout: SLOW_MS }, async () => {
+  it('is reproducible to the byte', async () => {
     expect(readFileSync(await make('other', '0.0.1-rc.1')).equals(readFileSync(packed))).toBe(true);
   });
 
@@ -70,21 +65,17 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'deb: v1: not a version\n' });
   });
 
-  it(
-    'names the given maintainer, and refuses an address that could inject another field',
-    async () => {
-      const by = (email: string) =>
-        run(process.execPath, ['scripts/deb.mjs', path.join(folder, 'named'), '0.0.2'], {
-          cwd: copy,
-          env: { DEBFULLNAME: 'The Plant', DEBEMAIL: email },
-        });
-      const { stdout } = await by('it@plant.example');
-      const { stdout: maintainer } = await run('dpkg-deb', ['--field', stdout.trim(), 'Maintainer']);
-      expect(maintainer).toBe('The Plant <it@plant.example>\n');
-      expect(await by('it@plant.example>\nEssential: yes')).toMatchObject({ code: 1, stdout: '' });
-    },
-    SLOW_MS,
-  );
+  it('names the given maintainer, and refuses an address that could inject another field', async () => {
+    const by = (email: string) =>
+      run(process.execPath, ['scripts/deb.mjs', path.join(folder, 'named'), '0.0.2'], {
+        cwd: copy,
+        env: { DEBFULLNAME: 'The Plant', DEBEMAIL: email },
+      });
+    const { stdout } = await by('it@plant.example');
+    const { stdout: maintainer } = await run('dpkg-deb', ['--field', stdout.trim(), 'Maintainer']);
+    expect(maintainer).toBe('The Plant <it@plant.example>\n');
+    expect(await by('it@plant.example>\nEssential: yes')).toMatchObject({ code: 1, stdout: '' });
+  });
 
   it('holds licences, changes and a manual, and no file that others can write', async () => {
     const place = path.join(folder, 'unpacked');
@@ -98,9 +89,8 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     }
     expect(JSON.parse(textOf('sbom.cdx.json'))).toHaveProperty('bomFormat', 'CycloneDX');
     expect(textOf('NEWS')).toBe(readFileSync(path.join(copy, 'CHANGELOG.md'), 'utf8'));
-    expect(unzip(path.join(documents, 'changelog.gz'))).toMatch(
-      /^d2-sidecar \(0\.0\.1~rc\.1\) unstable; urgency=medium\n/,
-    );
+    const changes = unzip(path.join(documents, 'changelog.gz'));
+    expect(changes).toMatch(/^d2-sidecar \(0\.0\.1~rc\.1\) unstable; urgency=medium\n/);
     const manual = unzip(path.join(place, 'usr/share/man/man1/d2-sidecar.1.gz'));
     expect(manual).toContain('\n.SH EXIT CODES\n');
     expect(manual).toContain('\\-\\-upstream URL');
@@ -109,33 +99,29 @@ describe.skipIf(!canBuild)('the Debian package', () => {
     expect(entries.filter((line) => !/^(?:[-d]rw[-x]r-[-x]r-[-x]|lrwxrwxrwx) root\/root /.test(line))).toEqual([]);
   });
 
-  it.skipIf(!canInstall)(
-    'is installed, started by its unit, upgraded, removed and purged',
-    { timeout: SLOW_MS },
-    async () => {
-      // So that an upgrade has to choose between the new file and the edited one.
-      appendFileSync(path.join(copy, 'config/sidecar.yaml'), '# new in this version\n');
-      const packages = [packed, await make('newer', '0.0.1')];
-      const place = path.join(folder, 'machine');
-      mkdirSync(place);
-      const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-      const script = path.join(import.meta.dirname, 'debian.sh');
-      const { code, stdout, stderr } = await run('unshare', [...namespaces, 'bash', script, ...packages, place]);
-      expect(stderr).toBe('');
-      expect(stdout.split('\n')).toEqual([
-        expect.stringMatching(/^ok: installed \d+\.\d+\.\d+ \(build /),
-        'ok: the unit is valid',
-        'ok: the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0',
-        'ok: a token that root makes is read by the service, and the documented access log is written',
-        'ok: a token that the service cannot read is told by check, and does not keep it from serving',
-        'ok: upgraded to 0.0.1, with the configuration as it was and the new one beside it',
-        'ok: removed, with configuration, state and user left',
-        'ok: purged, with nothing left',
-        '',
-      ]);
-      expect(code).toBe(0);
-    },
-  );
+  it.skipIf(!canInstall)('is installed, started by its unit, upgraded, removed and purged', async () => {
+    // So that an upgrade has to choose between the new file and the edited one.
+    appendFileSync(path.join(copy, 'config/sidecar.yaml'), '# new in this version\n');
+    const packages = [packed, await make('newer', '0.0.1')];
+    const place = path.join(folder, 'machine');
+    mkdirSync(place);
+    const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
+    const script = path.join(import.meta.dirname, 'debian.sh');
+    const { code, stdout, stderr } = await run('unshare', [...namespaces, 'bash', script, ...packages, place]);
+    expect(stderr).toBe('');
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^ok: installed \d+\.\d+\.\d+ \(build /),
+      'ok: the unit is valid',
+      'ok: the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0',
+      'ok: a token that root makes is read by the service, and the documented access log is written',
+      'ok: a token that the service cannot read is told by check, and does not keep it from serving',
+      'ok: upgraded to 0.0.1, with the configuration as it was and the new one beside it',
+      'ok: removed, with configuration, state and user left',
+      'ok: purged, with nothing left',
+      '',
+    ]);
+    expect(code).toBe(0);
+  });
 });
 
 function unzip(file: string): string {

@@ -4,45 +4,45 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { type Defer, temporaryFolder } from '../../support/deferred.ts';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
-import { plainEnv, type Ran, run } from '../../support/install/run.ts';
+import { collect, plainEnv, type Ran, run } from '../../support/install/run.ts';
+import { exitOf, type LogLine, stopProcess } from '../../support/sidecar-process.ts';
 
 const NPM = ['--no-audit', '--no-fund', '--no-update-notifier'];
 
-/** A part of package.json. */
-export interface Manifest {
-  readonly version: string;
-  readonly dependencies?: Readonly<Record<string, string>>;
-}
-
 export interface StartedSidecar {
   readonly child: ChildProcess;
-  /** All lines of its log so far. */
-  readonly logs: readonly Readonly<Record<string, unknown>>[];
-  /** Addresses, `host:port`. */
+  readonly logs: readonly LogLine[];
   readonly listen: string;
   readonly monitor: string;
-  /** Its exit code. */
-  readonly ended: Promise<number | null>;
+  readonly ended: Promise<number>;
+}
+
+interface RunOptions {
+  /** `npx d2-sidecar` or the linked program. Default: the link. */
+  readonly by?: 'link' | 'npx';
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export class InstalledPackage {
-  /** The folder of this test; its files may be put there. */
-  readonly folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'd2s-npm-')));
-  /** The folder with node_modules. */
-  readonly user = path.join(this.folder, 'user');
-  readonly place = path.join(this.user, 'node_modules/d2-sidecar');
-  /** Paths of the files in the package, e.g. `dist/main.js`. */
+  readonly folder: string;
+  readonly user: string;
+  readonly place: string;
   files: readonly string[] = [];
-  /** The project's files when it was packed, without its tests. */
   sources: ReadonlySet<string> = new Set();
-  /** The project's package.json after it was packed. */
   packedFrom = '';
-  readonly #children: ChildProcess[] = [];
+  readonly #defer: Defer;
+
+  constructor(defer: Defer) {
+    this.#defer = defer;
+    this.folder = realpathSync(temporaryFolder(defer));
+    this.user = path.join(this.folder, 'user');
+    this.place = path.join(this.user, 'node_modules/d2-sidecar');
+  }
 
   async install(): Promise<void> {
     const copy = path.join(this.folder, 'copy');
@@ -66,33 +66,24 @@ export class InstalledPackage {
     await succeed('npm', ['install', '--offline', '--cache', cache, ...NPM, `../${archive}`], this.user);
   }
 
-  get manifest(): Manifest {
-    return JSON.parse(readFileSync(path.join(this.place, 'package.json'), 'utf8')) as Manifest;
+  read(file: string): string {
+    return readFileSync(path.join(this.place, file), 'utf8');
   }
 
-  /** Runs a command of it to its end, through `npx d2-sidecar` or the linked program. */
   run(args: readonly string[], { by = 'link', env = {} }: RunOptions = {}): Promise<Ran> {
     const [program, words] = this.#words(by, args);
     return run(program, words, { cwd: this.user, env: { TMPDIR: this.user, ...env } });
   }
 
   /** Resolves once it listens; rejects with its log if it ends first. */
-  async start(args: readonly string[], { by = 'link', env = {} }: RunOptions = {}): Promise<StartedSidecar> {
-    const [program, words] = this.#words(by, args);
-    const own = { TMPDIR: this.user, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env };
-    const child = spawn(program, words, {
-      cwd: this.user,
-      env: { ...plainEnv(), ...own },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    this.#children.push(child);
-    const ended = once(child, 'exit').then(([code]) => code as number | null);
-    const logs: Readonly<Record<string, unknown>>[] = [];
-    const listening = await new Promise<Readonly<Record<string, unknown>>>((resolve, reject) => {
+  async start(args: readonly string[], options: RunOptions = {}): Promise<StartedSidecar> {
+    const { child, ended } = this.#spawn(args, options);
+    const logs: LogLine[] = [];
+    const listening = await new Promise<LogLine>((resolve, reject) => {
       ended.then((code) => reject(new Error(`it ended with ${code}: ${JSON.stringify(logs)}`)), reject);
       // Read to the end: a full pipe would stop it.
-      createInterface({ input: child.stdout }).on('line', (text) => {
-        const line = JSON.parse(text) as Readonly<Record<string, unknown>>;
+      createInterface({ input: child.stdout! }).on('line', (text) => {
+        const line = JSON.parse(text) as LogLine;
         logs.push(line);
         if (line.msg === 'listening') resolve(line);
       });
@@ -100,40 +91,27 @@ export class InstalledPackage {
     return { child, logs, ended, listen: String(listening.listen), monitor: String(listening.monitor) };
   }
 
-  /** Runs a command until it has printed `pattern`, and ends it by SIGTERM. */
-  async runUntil(args: readonly string[], pattern: RegExp, env: Readonly<Record<string, string>>): Promise<Ran> {
-    const [program, words] = this.#words('link', args);
-    const options = { cwd: this.user, env: { ...plainEnv(), TMPDIR: this.user, ...env } };
-    const child = spawn(program, words, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#children.push(child);
-    let stdout = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      const isSeen = pattern.test(stdout);
-      stdout += text;
-      // Once: the second signal ends it at once.
-      if (!isSeen && pattern.test(stdout)) child.kill('SIGTERM');
-    });
-    const [code] = (await once(child, 'close')) as [number | null];
-    return { code, stdout, stderr: '' };
+  /** Runs a command until it has printed `pattern`, and ends it by SIGTERM. Returns its exit code. */
+  async runUntil(args: readonly string[], pattern: RegExp, options: RunOptions): Promise<number> {
+    const { child, ended } = this.#spawn(args, options);
+    const stdout = collect(child.stdout);
+    while (!pattern.test(stdout())) await once(child.stdout!, 'data');
+    child.kill('SIGTERM');
+    return await ended;
   }
 
-  /** Ends running programs, and removes everything. */
-  async dispose(): Promise<void> {
-    for (const child of this.#children.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)) {
-      const gone = once(child, 'exit');
-      child.kill('SIGKILL');
-      await gone;
-    }
-    rmSync(this.folder, { recursive: true, force: true });
+  #spawn(args: readonly string[], { by = 'link', env = {} }: RunOptions) {
+    const [program, words] = this.#words(by, args);
+    const own = { TMPDIR: this.user, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env };
+    const options = { cwd: this.user, env: { ...plainEnv(), ...own } };
+    const child: ChildProcess = spawn(program, words, { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = exitOf(child);
+    this.#defer(() => stopProcess(child, ended, 'SIGKILL'));
+    return { child, ended };
   }
 
   #words(by: 'link' | 'npx', args: readonly string[]): [string, readonly string[]] {
     if (by === 'npx') return ['npx', ['--offline', '--no-install', 'd2-sidecar', ...args]];
     return [path.join(this.user, 'node_modules/.bin/d2-sidecar'), args];
   }
-}
-
-interface RunOptions {
-  readonly by?: 'link' | 'npx';
-  readonly env?: Readonly<Record<string, string>>;
 }

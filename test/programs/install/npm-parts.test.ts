@@ -11,13 +11,14 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import forge from 'node-forge';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listening } from '../../support/net.ts';
+import { deferTo } from '../../support/deferred.ts';
+import { collect } from '../../support/install/run.ts';
+import { listening, portOf } from '../../support/net.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
-import { InstalledPackage, type StartedSidecar } from './installed-package.ts';
+import { InstalledPackage } from './installed-package.ts';
 
 const SLOW_MS = 300_000;
 const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-/** The public answer of a JVM over HTTP, minimal. */
 const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loaded 7.0\n';
 
 /** The application server, the receiver of OTLP and the JVM's metrics in one; records its requests. */
@@ -34,7 +35,6 @@ class Upstream {
     return `http://127.0.0.1:${await listening(this.#server)}`;
   }
 
-  /** Resolves after a request for that path. */
   async hasBeenAsked(what: string): Promise<void> {
     while (!this.asked.includes(what)) await once(this.#server, 'request');
   }
@@ -45,7 +45,6 @@ class Upstream {
   }
 }
 
-/** A certificate that signs itself, with its key in PKCS #12. */
 function createPfx(): { readonly pem: string; readonly pfx: Buffer } {
   const { publicKey, privateKey } = forge.pki.rsa.generateKeyPair(2_048);
   const certificate = forge.pki.createCertificate();
@@ -65,40 +64,33 @@ function createPfx(): { readonly pem: string; readonly pfx: Buffer } {
   };
 }
 
-let installed: InstalledPackage;
-let coverage: string;
-let certificates: CertificateFolder;
-let upstream: Upstream;
+const defer = deferTo(afterAll);
+const installed = new InstalledPackage(defer);
+const coverage = path.join(installed.folder, 'coverage');
+const certificates = new CertificateFolder();
+defer(() => certificates.remove());
+const upstream = new Upstream();
 let origin: string;
 beforeAll(async () => {
-  installed = new InstalledPackage();
   await installed.install();
-  coverage = path.join(installed.folder, 'coverage');
   mkdirSync(coverage);
-  certificates = new CertificateFolder();
-  upstream = new Upstream();
   origin = await upstream.open();
+  defer(() => upstream.close());
 }, SLOW_MS);
-afterAll(async () => {
-  upstream.close();
-  certificates.remove();
-  await installed.dispose();
-});
 
-const run = (...args: readonly string[]) => installed.run(args, { env: { NODE_V8_COVERAGE: coverage } });
-const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-  installed.start(args, { env: { NODE_V8_COVERAGE: coverage, ...env } });
+const env = { NODE_V8_COVERAGE: coverage };
+const run = (...args: readonly string[]) => installed.run(args, { env });
+const start = (args: readonly string[], more = {}) => installed.start(args, { env: { ...env, ...more } });
+const expectCode = async (code: number, ...args: readonly string[]) => {
+  expect(await run(...args), args.join(' ')).toMatchObject({ code });
+};
 
 function write(name: string, content: unknown): string {
   const file = path.join(installed.folder, name);
+  const isBytes = typeof content === 'string' || Buffer.isBuffer(content);
   // JSON is YAML.
-  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content), { mode: 0o600 });
+  writeFileSync(file, isBytes ? content : JSON.stringify(content), { mode: 0o600 });
   return file;
-}
-
-async function stop({ child, ended }: StartedSidecar): Promise<void> {
-  child.kill('SIGTERM');
-  expect(await ended).toBe(0);
 }
 
 async function textOf(url: string): Promise<string> {
@@ -109,32 +101,26 @@ async function textOf(url: string): Promise<string> {
 
 /** HTTP/1.0 is for the gateway. */
 async function askAsOldClient(address: string): Promise<string> {
-  const [host, port] = address.split(':');
-  const socket = net.connect(Number(port), host);
+  const socket = net.connect(portOf(address), '127.0.0.1');
+  const received = collect(socket);
   socket.end('GET /smartWeb/old HTTP/1.0\r\n\r\n');
-  const chunks: Buffer[] = [];
-  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   await once(socket, 'close');
-  return Buffer.concat(chunks).toString('latin1');
+  return received();
 }
 
-describe('the installed package', () => {
-  it('prints its help and version, checks a configuration and creates credentials', { timeout: SLOW_MS }, async () => {
+describe('the installed package', { timeout: SLOW_MS }, () => {
+  it('prints its help and version, checks a configuration and creates credentials', async () => {
     const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
     expect((await run('--help')).stdout).toContain('d2-sidecar check');
-    expect((await run('--version')).code).toBe(0);
+    await expectCode(0, '--version');
     expect(await run('check', '--config', all)).toMatchObject({ code: 0, stderr: '' });
-    expect(await run('check', '--config', write('odd.yaml', { upstrem: {} }))).toMatchObject({ code: 64 });
-    expect(await run('passwd', 'reader', '--token', '--file', path.join(installed.folder, 'tokens'))).toMatchObject({
-      code: 0,
-    });
-    expect(await run('health')).toMatchObject({ code: 1 });
-    expect(await run('learn', '--minutes', '0.001', '--upstream', `${origin}/smartWeb`, ...FREE)).toMatchObject({
-      code: 0,
-    });
+    await expectCode(64, 'check', '--config', write('odd.yaml', { upstrem: {} }));
+    await expectCode(0, 'passwd', 'reader', '--token', '--file', path.join(installed.folder, 'tokens'));
+    await expectCode(1, 'health');
+    await expectCode(0, 'learn', '--minutes', '0.001', '--upstream', `${origin}/smartWeb`, ...FREE);
   });
 
-  it('serves with every optional feature on, and answers its commands', { timeout: SLOW_MS }, async () => {
+  it('serves with every optional feature on, and answers its commands', async () => {
     const accessLog = path.join(installed.folder, 'access.log');
     const state = path.join(installed.folder, 'state/numbers');
     mkdirSync(path.dirname(state), { mode: 0o700 });
@@ -142,9 +128,7 @@ describe('the installed package', () => {
       upstream: { url: `${origin}/smartWeb` },
       jvm: { http: { kind: 'prometheus', url: `${origin}/metrics` } },
       otlp: {
-        endpoint: origin,
-        timeout: '500ms',
-        metrics: { interval: '1s' },
+        ...{ endpoint: origin, timeout: '500ms', metrics: { interval: '1s' } },
         traces: { enabled: true, sampleRatio: 1 },
       },
       accessLog: { file: accessLog, others: true },
@@ -152,42 +136,36 @@ describe('the installed package', () => {
     });
     const sidecar = await start(['--config', file, ...FREE], { NOTIFY_SOCKET: '/nowhere' });
     const { listen, monitor } = sidecar;
-    const rpc = await fetch(`http://${listen}/smartWeb/api/rest/v0/d2/rpc/E.Demo/TestInOut`, { method: 'POST' });
-    expect(rpc.status).toBe(200);
-    await fetch(`http://${listen}/smartWeb/api/cometd`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: '[{"channel":"/meta/handshake"}]',
-    });
+    const post = (target: string, body = '') =>
+      fetch(`http://${listen}/smartWeb/api/${target}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+      });
+    expect((await post('rest/v0/d2/rpc/E.Demo/TestInOut')).status).toBe(200);
+    await post('cometd', '[{"channel":"/meta/handshake"}]');
     expect(await askAsOldClient(listen)).toMatch(/^HTTP\/1\.\d 200 /);
     expect(await textOf(`http://${monitor}/`)).toContain('<script');
     expect(JSON.parse(await textOf(`http://${monitor}/openapi.json`))).toHaveProperty('openapi');
     expect(await textOf(`http://${monitor}/metrics`)).toContain('\nd2_sidecar_build_info{');
-    await upstream.hasBeenAsked('GET /metrics');
-    await upstream.hasBeenAsked('POST /v1/metrics');
-    await upstream.hasBeenAsked('POST /v1/traces');
-    expect(await run('health', '--ready')).toMatchObject({ code: 0 });
-    expect(await run('health', '--monitor', monitor)).toMatchObject({ code: 0 });
+    for (const asked of ['GET /metrics', 'POST /v1/metrics', 'POST /v1/traces']) await upstream.hasBeenAsked(asked);
+    await expectCode(0, 'health', '--ready');
+    await expectCode(0, 'health', '--monitor', monitor);
     expect((await run('report')).stdout).toContain('"sidecar"');
     expect((await run('top', '--once')).stdout).toContain('No call runs now.');
     // There is no JVM, and the message says so.
     expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
-    expect(await run('reload')).toMatchObject({ code: 0 });
-    expect(await run('drain')).toMatchObject({ code: 0 });
-    expect(await run('shutdown')).toMatchObject({ code: 0 });
+    for (const command of ['reload', 'drain', 'shutdown']) await expectCode(0, command);
     expect(await sidecar.ended).toBe(0);
     expect(readFileSync(accessLog, 'utf8')).toContain('E.Demo.TestInOut');
     expect(readFileSync(state).length).toBeGreaterThan(0);
     expect(sidecar.logs.map(({ msg }) => msg)).toContain('systemd-notify cannot notify the service manager');
   });
 
-  it('serves over TLS, and answers 401 to readers without a token', { timeout: SLOW_MS }, async () => {
+  it('serves over TLS, and answers 401 to readers without a token', async () => {
     const authority = certificates.authority();
     const { certFile, keyFile } = certificates.signed(authority, { name: 'localhost' });
     const { pem, pfx } = createPfx();
     const ca = [readFileSync(authority.certFile, 'latin1'), pem];
-    const pfxFile = path.join(installed.folder, 'monitor.pfx');
-    writeFileSync(pfxFile, pfx, { mode: 0o600 });
+    const pfxFile = write('monitor.pfx', pfx);
     const made = await run('passwd', 'scraper', '--token');
     const file = write('tls.yaml', {
       upstream: { url: `${origin}/smartWeb` },
@@ -207,12 +185,12 @@ describe('the installed package', () => {
     };
     expect(await get(`https://${sidecar.listen}/smartWeb/x`)).toBe(200);
     expect(await get(`https://${sidecar.monitor}/metrics`)).toBe(401);
-    await stop(sidecar);
+    sidecar.child.kill('SIGTERM');
+    expect(await sidecar.ended).toBe(0);
   });
 
-  it('runs its demo', { timeout: SLOW_MS }, async () => {
-    const told = await installed.runUntil(['demo'], /\/api\/rest\/v0\/admin/, { NODE_V8_COVERAGE: coverage });
-    expect(told.code).toBe(0);
+  it('runs its demo', async () => {
+    expect(await installed.runUntil(['demo'], /\/api\/rest\/v0\/admin/, { env })).toBe(0);
   });
 
   it('has loaded each of its files, and no others, in the tests above', () => {

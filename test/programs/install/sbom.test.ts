@@ -1,9 +1,9 @@
 /** `scripts/sbom.mjs`, against package-lock.json, which lists installed packages, and the sources, which determine the bundle. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SCRIPT = path.join(ROOT, 'scripts/sbom.mjs');
@@ -59,11 +59,8 @@ function importedPackages(): readonly string[] {
   return [...new Set([...files.flatMap((file) => importedBy(path.join(ROOT, 'src', file))), ...copied])].sort();
 }
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2s-sbom-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder(deferTo(afterAll));
+const readJson = <Shape>(file: string) => JSON.parse(readFileSync(file, 'utf8')) as Shape;
 
 describe('the SBOM of this project', () => {
   let sbom: Sbom;
@@ -71,21 +68,17 @@ describe('the SBOM of this project', () => {
   /** By name and version, as the SBOM names them. */
   let locked: ReadonlyMap<string, LockedPackage & { readonly name: string }>;
   beforeAll(() => {
-    const { status, stderr } = run(ROOT, path.join(folder, 'made/here'));
-    expect(stderr).toBe('');
-    expect(status).toBe(0);
-    sbom = JSON.parse(readFileSync(path.join(folder, 'made/here/sbom.cdx.json'), 'utf8')) as Sbom;
+    expect(run(ROOT, path.join(folder, 'made/here'))).toMatchObject({ status: 0, stderr: '' });
+    sbom = readJson<Sbom>(path.join(folder, 'made/here/sbom.cdx.json'));
     licences = readFileSync(path.join(folder, 'made/here/licences.txt'), 'utf8');
-    const lock = JSON.parse(readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8')) as {
-      packages: Record<string, LockedPackage>;
-    };
+    const lock = readJson<{ packages: Record<string, LockedPackage> }>(path.join(ROOT, 'package-lock.json'));
     const entries = Object.entries(lock.packages).filter(([place]) => place !== '');
     const named = entries.map(([place, entry]) => ({ ...entry, name: place.replace(/^.*node_modules\//, '') }));
     locked = new Map(named.map((entry) => [`${entry.name}@${entry.version}`, entry]));
   });
 
   it('is CycloneDX, and describes the project', () => {
-    const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    const { version } = readJson<{ version: string }>(path.join(ROOT, 'package.json'));
     expect([sbom.bomFormat, sbom.specVersion]).toEqual(['CycloneDX', expect.stringMatching(/^1\.\d$/)]);
     expect(sbom.metadata.component).toMatchObject({ name: 'd2-sidecar', type: 'application', version });
   });
@@ -100,24 +93,6 @@ describe('the SBOM of this project', () => {
   it('agrees with npm ls --omit=dev and npm audit --omit=dev, except for the few lines that the bundler adds', () => {
     const unseen = sbom.components.filter((component) => locked.get(component['bom-ref'])?.dev === true);
     expect(unseen.map(({ name }) => name)).toEqual(['rolldown']);
-  });
-
-  it('has no package that only builds and tests need', () => {
-    const names = sbom.components.map(({ name }) => name);
-    const tools = [
-      'vitest',
-      'typescript',
-      '@biomejs/biome',
-      'playwright-core',
-      'axe-core',
-      'cometd',
-      'faye',
-      'ws',
-      'kubernetes-models',
-    ];
-    expect(tools.filter((name) => names.includes(name))).toEqual([]);
-    expect(licences).not.toMatch(/vitest|biome/);
-    expect(names.length).toBeLessThan(locked.size);
   });
 
   it('has version, hash and licence of each package, as package-lock.json has them', () => {
@@ -138,10 +113,10 @@ describe('the SBOM of this project', () => {
     expect(refs.size).toBe(sbom.components.length);
     const [root, ...edges] = sbom.dependencies;
     expect(edges.map(({ ref }) => ref)).toEqual([...refs.keys()]);
+    const known = new Set(sbom.components.map(({ name }) => name));
     for (const { ref, dependsOn } of edges) {
       const { dependencies, peerDependencies } = locked.get(ref) ?? {};
       const needed = dependsOn.map((one) => refs.get(one)?.name ?? one);
-      const known = new Set(sbom.components.map(({ name }) => name));
       const stated = Object.keys({ ...dependencies, ...peerDependencies }).filter((name) => known.has(name));
       expect([ref, needed.toSorted()]).toEqual([ref, stated.toSorted()]);
     }
@@ -159,11 +134,6 @@ describe('the SBOM of this project', () => {
       expect(licences).toContain(`\n${'='.repeat(80)}\n${name} ${version}\n\n`);
     }
     expect(licences.match(/Permission is hereby granted/g)?.length).toBeGreaterThan(20);
-  });
-
-  it('does not reveal where it was made', () => {
-    expect(JSON.stringify(sbom)).not.toContain(ROOT);
-    expect(licences).not.toContain(ROOT);
   });
 });
 
@@ -230,7 +200,7 @@ describe('the SBOM script, in a project with packages of its own', () => {
   it('writes the packages in the bundle, with their dependencies, and nothing else', () => {
     const root = project('bundled');
     expect(run(root, 'out')).toMatchObject({ status: 0, stderr: '' });
-    const sbom = JSON.parse(readFileSync(path.join(root, 'out/sbom.cdx.json'), 'utf8')) as Sbom;
+    const sbom = readJson<Sbom>(path.join(root, 'out/sbom.cdx.json'));
     expect(sbom.metadata.component.name).toBe('project');
     expect(sbom.components.map(({ purl }) => purl)).toEqual(['pkg:npm/one@1.0.0', 'pkg:npm/two@1.0.0']);
     expect(sbom.dependencies.map(({ dependsOn }) => dependsOn)).toEqual([['one@1.0.0'], ['two@1.0.0'], []]);

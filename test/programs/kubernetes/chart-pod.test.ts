@@ -3,21 +3,18 @@
  * monitoring port, the password of the JVM, and a state that survives the container.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
+import { deferTo } from '../../support/deferred.ts';
 import { readDocument } from '../../support/docs/documents.ts';
 import { at, FOLDER, find, type Json } from '../../support/kubernetes/manifests.ts';
 import { basic, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
-import { isAvailable } from '../../support/programs.ts';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
-import { Renderer, whyNot } from './helm/helm.ts';
-import { canRunPods } from './pod/can-run.ts';
-import { Pod } from './pod/pod.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
+import { canRender, Renderer } from './helm/helm.ts';
+import { canRunPods, Pod } from './pod/pod.ts';
 
-const reason = whyNot();
-isAvailable('Helm’s engine in Go', reason === undefined);
 const SLOW = 240_000;
 const PASSWORD = 'correct horse battery staple';
 /** The server of the example is on another machine. */
@@ -28,100 +25,74 @@ const ENV = {
 
 type Values = Readonly<Record<string, Json>>;
 
-describe.skipIf(reason !== undefined || !canRunPods)('a Pod of the chart', () => {
+describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW }, () => {
+  const defer = deferTo(afterAll);
+  const deferEach = deferTo(afterEach);
   const certificates = new CertificateFolder();
+  defer(() => certificates.remove());
   const scraper = tokenLine('prometheus', 'metrics');
   let renderer: Renderer;
-  let pod: Pod | undefined;
   beforeAll(() => {
     renderer = new Renderer();
+    defer(() => renderer.close());
   }, SLOW);
-  afterEach(async () => {
-    await pod?.close();
-    pod = undefined;
-  });
-  afterAll(() => {
-    renderer?.close();
-    certificates.remove();
-  });
 
   async function open(change: (values: Values) => Json = (values) => values, lineEnd = '\n'): Promise<Pod> {
     const manifests = renderer.render(path.join(FOLDER, 'chart'), change(readExample('extraVolumes')));
     const config = find(manifests, 'ConfigMap');
     const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
-    return new Pod(at(find(manifests, 'Deployment'), 'spec', 'template', 'spec'), {
+    const pod = new Pod(at(find(manifests, 'Deployment'), 'spec', 'template', 'spec'), {
       [String(at(config, 'metadata', 'name'))]: Object(at(config, 'data')),
       'd2-sidecar-access': { tokens: scraper.line, token: scraper.token },
-      'd2-gateway-tls': {
-        'tls.crt': readFileSync(pair.certFile, 'utf8'),
-        'tls.key': readFileSync(pair.keyFile, 'utf8'),
-      },
+      'd2-gateway-tls': { 'tls.crt': textOf(pair.certFile), 'tls.key': textOf(pair.keyFile) },
       'd2-gateway-users': { users: await userLine('ann', 'sessions', PASSWORD) },
       'd2-gateway-jvm': { 'jvm-password': `of the JVM${lineEnd}` },
     });
+    deferEach(() => pod.close());
+    return pod;
   }
 
-  it(
-    'works with the values of docs/kubernetes.md',
-    async () => {
-      pod = await open();
-      await pod.ask('listen', { port: 8080 });
-      let sidecar = await pod.start('d2-sidecar', ENV);
-      const get = (url: string, headers = {}) => (pod as Pod).get(url, headers);
-      const start = () =>
-        vi.waitFor(async () => expect((await get('http://127.0.0.1:9280/startupz')).status).toBe(200), 60_000);
-      await start();
-      expect(await get('https://127.0.0.1:8081/smartWeb/api/rest/v0/d2/object/H.Level')).toMatchObject({ status: 200 });
-      const sessions = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/d2/sessions';
-      expect(await get(sessions)).toMatchObject({ status: 401 });
-      expect(await get(sessions, { authorization: basic('ann', PASSWORD) })).toMatchObject({ status: 200 });
-      await jvmIsAsked(pod);
-
-      sidecar.signal('SIGTERM');
-      expect(await sidecar.exited).toBe(0);
-      expect(readdirSync(pod.volumes.get('state') as string)).toEqual(['state']);
-      sidecar = await pod.start('d2-sidecar', ENV);
-      await start();
-      expect(sidecar.logs).toContainEqual(expect.objectContaining({ msg: 'state restored' }));
-      const metrics = await get('http://127.0.0.1:9280/metrics', { authorization: `Bearer ${scraper.token}` });
-      expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
-    },
-    SLOW,
-  );
-
-  it(
-    'takes the password of the JVM from a variable',
-    async () => {
-      const jvm = {
-        http: { kind: 'jolokia', url: ENV.D2_SIDECAR_JVM_HTTP_URL, username: 'monitor', passwordEnv: 'JVM_PASSWORD' },
-      };
-      const withVariable = (values: Values) => ({
-        ...values,
-        ...readExample('extraEnv'),
-        config: { ...Object(values.config), jvm },
-      });
-      pod = await open(withVariable, '');
-      await pod.ask('listen', { port: 8080 });
-      await pod.start('d2-sidecar', ENV);
-      await jvmIsAsked(pod);
-    },
-    SLOW,
-  );
-
-  it(
-    'cannot read the key for TLS without an fsGroup',
-    async () => {
-      pod = await open((values) => ({ ...values, fsGroup: null }));
+  it('works with the values of docs/kubernetes.md', async () => {
+    const pod = await open();
+    await pod.ask('listen', { port: 8080 });
+    const statusOf = async (url: string, headers = {}) => (await pod.get(url, headers)).status;
+    const start = async () => {
       const sidecar = await pod.start('d2-sidecar', ENV);
-      expect(await sidecar.exited).toBe(1);
-    },
-    SLOW,
-  );
+      await vi.waitFor(async () => expect(await statusOf('http://127.0.0.1:9280/startupz')).toBe(200), 60_000);
+      return sidecar;
+    };
+    const first = await start();
+    expect(await statusOf('https://127.0.0.1:8081/smartWeb/api/rest/v0/d2/object/H.Level')).toBe(200);
+    const sessions = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/d2/sessions';
+    expect(await statusOf(sessions)).toBe(401);
+    expect(await statusOf(sessions, { authorization: basic('ann', PASSWORD) })).toBe(200);
+    await jvmIsAsked(pod);
+
+    first.signal('SIGTERM');
+    expect(await first.exited).toBe(0);
+    expect(readdirSync(pod.volumes.get('state') as string)).toEqual(['state']);
+    expect((await start()).logs).toContainEqual(expect.objectContaining({ msg: 'state restored' }));
+    const metrics = await pod.get('http://127.0.0.1:9280/metrics', { authorization: `Bearer ${scraper.token}` });
+    expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
+  });
+
+  it('takes the password of the JVM from a variable', async () => {
+    const url = ENV.D2_SIDECAR_JVM_HTTP_URL;
+    const jvm = { http: { kind: 'jolokia', url, username: 'monitor', passwordEnv: 'JVM_PASSWORD' } };
+    const pod = await open((values) => {
+      return { ...values, ...readExample('extraEnv'), config: { ...Object(values.config), jvm } };
+    }, '');
+    await pod.ask('listen', { port: 8080 });
+    await pod.start('d2-sidecar', ENV);
+    await jvmIsAsked(pod);
+  });
+
+  it('cannot read the key for TLS without an fsGroup', async () => {
+    const pod = await open((values) => ({ ...values, fsGroup: null }));
+    expect(await (await pod.start('d2-sidecar', ENV)).exited).toBe(1);
+  });
 });
 
-it.runIf(reason !== undefined)('the charts are not rendered on this machine', ({ skip }) => skip(reason));
-
-/** With its user and password, by the sidecar. */
 async function jvmIsAsked(pod: Pod): Promise<void> {
   const asked = { url: expect.stringMatching(/^\/jolokia/), authorization: basic('monitor', 'of the JVM') };
   await vi.waitFor(async () => expect((await pod.ask('authorized')).authorized).toContainEqual(asked), 60_000);

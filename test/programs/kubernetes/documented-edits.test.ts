@@ -1,10 +1,10 @@
 /** The `sed` commands of the documents, run on a copy of config/: afterwards images and runbooks point to the reader's places. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { toCommandLines } from '../../support/docs/shell.ts';
 import { buildKustomization } from '../../support/kubernetes/manifests.ts';
@@ -12,14 +12,13 @@ import type { RuleGroup } from '../../support/prometheus/rules-file.ts';
 
 const BASE = 'https://git.plant.example/d2-sidecar/blob/main/';
 
+const defer = deferTo(afterEach);
 let copy: string;
 beforeEach(() => {
-  copy = mkdtempSync(path.join(tmpdir(), 'd2s-edits-'));
+  copy = temporaryFolder(defer);
   cpSync(path.join(ROOT, 'config'), path.join(copy, 'config'), { recursive: true });
 });
-afterEach(() => rmSync(copy, { recursive: true }));
 
-/** Runs the only `sed -i` of a document that contains `text`. */
 function edit(document: string, text: string): void {
   const lines = readDocument(document)
     .fences.filter(({ language }) => language === 'sh')
@@ -54,14 +53,12 @@ it.each(['gateway', 'examples/minimal', 'examples/tomcat', 'examples/tomcat-pod-
   },
 );
 
-describe('the alerts link to their runbooks', () => {
-  it('in the file of rules', () => {
-    edit('docs/prometheus.md', 'runbook_url');
-    expectLinks(parse(read('config/prometheus/rules.yml')).groups);
-  });
+it('the alerts link to their runbooks in the file of rules', () => {
+  edit('docs/prometheus.md', 'runbook_url');
+  expectLinks(parse(read('config/prometheus/rules.yml')).groups);
+});
 
-  it('in the PrometheusRule for kustomize', () => {
-    edit('docs/kubernetes.md', 'runbook_url');
-    expectLinks(parse(read('config/kubernetes/prometheus-rule/prometheus-rule.yaml')).spec.groups);
-  });
+it('the alerts link to their runbooks in the PrometheusRule for kustomize', () => {
+  edit('docs/kubernetes.md', 'runbook_url');
+  expectLinks(parse(read('config/kubernetes/prometheus-rule/prometheus-rule.yaml')).spec.groups);
 });

@@ -1,59 +1,41 @@
 /** The live page of a monitoring port with authentication: signing in, the view of each role, and nothing stored anywhere. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
-import { Harness } from '../../support/page/stand.ts';
+import type { Harness } from '../../support/page/stand.ts';
 import { violationsOf } from './axe.ts';
-import { describeInChromium, launchBrowser, openPage, type WatchedPage } from './browser.ts';
+import { describeInChromium, type LivePage, SIGN_IN } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 
-describeInChromium('the live page with authentication', () => {
-  const folder = new Folder();
+const PASSWORD = 'tajné: heslo';
+
+describeInChromium('the live page with authentication', (chromium) => {
   const reader = tokenLine('reader', 'metrics');
-  let browser: Browser;
   let harness: Harness;
-  let watched: WatchedPage;
-  let page: Page;
+  let open: Harness;
+  let live: LivePage;
+  let page: LivePage['page'];
 
   beforeAll(async () => {
-    const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', 'tajné: heslo')}\n`);
+    const folder = new Folder();
+    chromium.defer(() => folder.remove());
+    const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', PASSWORD)}\n`);
     const tokensFile = folder.write('tokens', `${reader.line}\n`);
-    const config = { monitor: { auth: { usersFile, tokensFile } } };
-    [browser, harness] = await Promise.all([launchBrowser(), Harness.start({ config })]);
+    harness = await chromium.startHarness({ config: { monitor: { auth: { usersFile, tokensFile } } } });
+    open = await chromium.startHarness();
     await harness.callMany(6, (index) => ({ path: 'rpc/P.Balance/Sum', user: `user-${index % 2}` }));
   });
 
   beforeEach(async () => {
-    await watched?.close();
-    watched = await openPage(browser, harness.url);
-    page = watched.page;
-    page.setDefaultTimeout(12_000);
-    await page.getByRole('heading', { name: 'Sign in to the monitoring port' }).waitFor();
+    await page?.close();
+    live = await chromium.open(harness.url);
+    page = live.page;
+    await live.seeHeading(SIGN_IN);
   });
-
-  afterAll(async () => {
-    await watched?.close();
-    await browser?.close();
-    await harness?.stop();
-    folder.remove();
-  });
-
-  async function signIn(user: string, password: string): Promise<void> {
-    await page.getByLabel('User').fill(user);
-    await page.getByLabel('Password').fill(password);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-  }
-
-  async function useToken(token: string): Promise<void> {
-    await page.getByLabel('Token').fill(token);
-    await page.getByRole('button', { name: 'Use this token' }).click();
-  }
 
   it('asks for a credential in a form without accessibility violations, and sends no request until it has one', async () => {
     expect(await page.getByText(/^This needs a user name and password, a token/).count()).toBe(1);
     expect(await violationsOf(page)).toEqual([]);
     expect(await page.getByRole('table').count()).toBe(0);
-    expect(await page.getByRole('alert').count()).toBe(0);
     const asked: string[] = [];
     page.on('request', (request) => asked.push(request.url()));
     await page.evaluate(() => {
@@ -67,36 +49,35 @@ describeInChromium('the live page with authentication', () => {
 
   it('fits its form on a phone', async () => {
     await page.setViewportSize({ width: 360, height: 800 });
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-    const form = await page.locator('.sign-in').boundingBox();
-    expect((form?.x ?? 0) + (form?.width ?? 0)).toBeLessThanOrEqual(360);
+    expect(await live.excessWidth()).toBeLessThanOrEqual(0);
+    const { x = 0, width = 0 } = (await page.locator('.sign-in').boundingBox()) ?? {};
+    expect(x + width).toBeLessThanOrEqual(360);
   });
 
   it('lets a user in by name and password, non-ASCII included, and shows the sessions', async () => {
-    await signIn('zofia', 'tajné: heslo');
-    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
-    await page.getByRole('table', { name: 'Sessions' }).getByRole('link', { name: 'user-1' }).click();
-    await page.getByRole('table', { name: 'Calls of the session' }).waitFor();
-    expect(watched.faults).toEqual([]);
+    await live.signIn('zofia', PASSWORD);
+    await live.follow('Sessions');
+    await live.table('Sessions').getByRole('link', { name: 'user-1' }).click();
+    await live.table('Calls of the session').waitFor();
   });
 
   it('says that a password or a token was wrong, and then accepts the right one', async () => {
-    await signIn('zofia', 'wrong');
-    await page.getByRole('alert').filter({ hasText: 'That was not accepted. The credential is not right.' }).waitFor();
-    await useToken('wrong');
-    await page.getByRole('alert').filter({ hasText: 'That was not accepted.' }).waitFor();
-    await useToken(reader.token);
-    await page.getByRole('table', { name: 'RPCs' }).getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
+    await live.signIn('zofia', 'wrong');
+    await live.seeAlert('That was not accepted. The credential is not right.');
+    await live.useToken('wrong');
+    await live.seeAlert('That was not accepted.');
+    await live.useToken(reader.token);
+    await live.table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
   it('shows numbers to the role metrics, and no personal data', async () => {
     const asked: string[] = [];
     page.on('request', (request) => asked.push(new URL(request.url()).pathname));
-    await useToken(reader.token);
-    await page.getByRole('table', { name: 'RPCs' }).waitFor();
-    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
-    await page.getByText('User names, addresses and single sessions need the role sessions').waitFor();
+    await live.useToken(reader.token);
+    await live.table('RPCs').waitFor();
+    await live.follow('Sessions');
+    await live.see('User names, addresses and single sessions need the role sessions');
     expect(await page.locator('.hidden-sessions .facts > div').allInnerTexts()).toContain('REST\n2');
     expect(await unexplainedNumbers(page)).toEqual([]);
     expect((await explanationsByKeyboard(page)).missing).toEqual([]);
@@ -105,14 +86,38 @@ describeInChromium('the live page with authentication', () => {
   });
 
   it('stores a credential neither in the browser nor in the address, and forgets it with the page', async () => {
-    await useToken(reader.token);
-    await page.getByRole('table', { name: 'RPCs' }).waitFor();
+    await live.useToken(reader.token);
+    await live.table('RPCs').waitFor();
     const kept = await page.evaluate(async () => {
       const databases = await indexedDB.databases();
       return [localStorage.length, sessionStorage.length, databases.length, document.cookie, location.search];
     });
     expect(kept).toEqual([0, 0, 0, '', '']);
     await page.reload();
-    await page.getByRole('heading', { name: 'Sign in to the monitoring port' }).waitFor();
+    await live.seeHeading(SIGN_IN);
+  });
+
+  const statusOfMetrics = async (signedIn: LivePage) => {
+    await signedIn.page.locator('.verdict-text').waitFor();
+    const answered = signedIn.page.waitForResponse('**/metrics');
+    await signedIn.follow('/metrics');
+    return (await answered).status();
+  };
+
+  it('has a link to /metrics without authentication', async () => {
+    expect(await statusOfMetrics(await chromium.open(open.url))).toBe(200);
+  });
+
+  it('has a link to /metrics for a reader with a password, through the browser’s prompt', async () => {
+    const prompted = await chromium.open(harness.url, { httpCredentials: { username: 'zofia', password: PASSWORD } });
+    await prompted.signIn('zofia', PASSWORD);
+    expect(await statusOfMetrics(prompted)).toBe(200);
+  });
+
+  it('has no link to /metrics for a reader with a token, which a click cannot send', async () => {
+    await live.useToken(reader.token);
+    await page.locator('.verdict-text').waitFor();
+    expect(await page.getByRole('link', { name: '/metrics' }).count()).toBe(0);
+    expect(await page.locator('footer p').innerText()).toBe('The same numbers for programs: /metrics, /openapi.json');
   });
 });

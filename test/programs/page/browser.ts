@@ -1,59 +1,72 @@
-/**
- * Debian's headless Chromium, and pages in it that report their errors. Tests in it are described by
- * `describeInChromium`: without Chromium they are skipped.
- */
-
+/** Debian's headless Chromium, the pages that tests open in it, and what a reader finds in them. */
 import { existsSync } from 'node:fs';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-import { describe, type TestOptions } from 'vitest';
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
+import { afterAll, type afterEach, describe, expect } from 'vitest';
+import { type Defer, deferTo } from '../../support/deferred.ts';
+import { Harness, type HarnessOptions } from '../../support/page/stand.ts';
 import { isAvailable } from '../../support/programs.ts';
 
-const EXECUTABLE = '/usr/bin/chromium';
-
 /** The variable of the path allows trying the tests without Chromium. */
-const executable = process.env.D2S_CHROMIUM ?? EXECUTABLE;
-const isInstalled = isAvailable('Chromium', existsSync(executable));
-
+const EXECUTABLE = process.env.D2S_CHROMIUM ?? '/usr/bin/chromium';
+const isInstalled = isAvailable('Chromium', existsSync(EXECUTABLE));
 /** For tests that use a small machine fully: axe-core alone takes seconds on a busy one. */
 const TIMEOUT_MS = 45_000;
 
-/** As `describe`, for tests that need Chromium. */
-export function describeInChromium(name: string, tests: () => void, options: TestOptions = {}): void {
-  describe.runIf(isInstalled)(name, { timeout: TIMEOUT_MS, ...options }, tests);
-}
-
-const ARGS = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-/** In a temporary profile. */
-export async function launchBrowser(): Promise<Browser> {
-  return await chromium.launch({ executablePath: executable, headless: true, args: ARGS });
-}
-
-export interface WatchedPage {
-  readonly page: Page;
-  /** Violations of the Content-Security-Policy, exceptions, and console errors except those of failed requests. */
-  readonly faults: readonly string[];
-  close(): Promise<void>;
-}
+const NO_BACKGROUND = ['no-first-run', 'disable-background-networking', 'disable-component-update', 'disable-sync'];
+const ARGS = ['no-sandbox', 'disable-gpu', 'disable-quic', ...NO_BACKGROUND].map((name) => `--${name}`);
 
 /** Chromium logs that for every error status, which tests here cause on purpose. */
 const FAILED_REQUEST = 'Failed to load resource';
 
-export async function openPage(
-  browser: Browser,
-  url: string,
-  options: BrowserContextOptions = {},
-): Promise<WatchedPage> {
-  const context = await browser.newContext({ locale: 'en-GB', ...options });
-  const page = await context.newPage();
+/** As `describe`, for tests that need Chromium. A fault of a page fails them. */
+export function describeInChromium(
+  name: string,
+  tests: (chromium: Chromium) => void,
+  { timeout = TIMEOUT_MS, closing = afterAll }: { timeout?: number; closing?: typeof afterAll | typeof afterEach } = {},
+): void {
+  describe.runIf(isInstalled)(name, { timeout }, () => tests(new Chromium(deferTo(afterAll), deferTo(closing))));
+}
+
+export class Chromium {
+  readonly defer: Defer;
+  readonly #deferToEnd: Defer;
+  #browser: Promise<Browser> | undefined;
+
+  constructor(deferToEnd: Defer, defer: Defer) {
+    this.#deferToEnd = deferToEnd;
+    this.defer = defer;
+  }
+
+  async startHarness(options: HarnessOptions = {}): Promise<Harness> {
+    const harness = await Harness.start(options);
+    this.defer(() => harness.stop());
+    return harness;
+  }
+
+  async open(url: string, options: BrowserContextOptions = {}): Promise<LivePage> {
+    this.#browser ??= this.#launch();
+    const viewport = { width: 1440, height: 1000 };
+    const context = await (await this.#browser).newContext({ locale: 'en-GB', viewport, ...options });
+    const page = await context.newPage();
+    const faults = await watch(page, url);
+    this.defer(async () => {
+      await context.close();
+      expect(faults).toEqual([]);
+    });
+    page.setDefaultTimeout(12_000);
+    await page.goto(url);
+    return new LivePage(page);
+  }
+
+  async #launch(): Promise<Browser> {
+    const browser = await chromium.launch({ executablePath: EXECUTABLE, headless: true, args: ARGS });
+    this.#deferToEnd(() => browser.close());
+    return browser;
+  }
+}
+
+/** Violations of the Content-Security-Policy, exceptions, console errors except those of failed requests, and requests to other hosts. */
+async function watch(page: Page, url: string): Promise<readonly string[]> {
   const faults: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().includes(FAILED_REQUEST)) faults.push(message.text());
@@ -69,6 +82,62 @@ export async function openPage(
       report(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`);
     });
   });
-  await page.goto(url);
-  return { page, faults, close: () => context.close() };
+  return faults;
 }
+
+export class LivePage {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  see(text: string | RegExp): Promise<void> {
+    return this.page.getByText(text).first().waitFor();
+  }
+
+  seeHeading(name: string): Promise<void> {
+    return this.page.getByRole('heading', { name }).waitFor();
+  }
+
+  seeAlert(hasText: string | RegExp): Promise<void> {
+    return this.page.getByRole('alert').filter({ hasText }).waitFor();
+  }
+
+  figure(label: string): Locator {
+    return this.page.locator('.figure', { hasText: label }).locator('dd');
+  }
+
+  follow(name: string): Promise<void> {
+    return this.page.getByRole('link', { name, exact: true }).click();
+  }
+
+  table(name: string): Locator {
+    return this.page.getByRole('table', { name });
+  }
+
+  namesIn(name: string): Promise<string[]> {
+    return this.table(name).locator('tbody th').allInnerTexts();
+  }
+
+  events(): Promise<string[]> {
+    return this.page.locator('.events b').allInnerTexts();
+  }
+
+  async signIn(user: string, password: string): Promise<void> {
+    await this.page.getByLabel('User').fill(user);
+    await this.page.getByLabel('Password').fill(password);
+    await this.page.getByRole('button', { name: 'Sign in' }).click();
+  }
+
+  async useToken(token: string): Promise<void> {
+    await this.page.getByLabel('Token').fill(token);
+    await this.page.getByRole('button', { name: 'Use this token' }).click();
+  }
+
+  excessWidth(): Promise<number> {
+    return this.page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  }
+}
+
+export const SIGN_IN = 'Sign in to the monitoring port';

@@ -1,12 +1,9 @@
 /** The live parts of the page besides its sentences: tiles, charts, tables and links, with answers that a test provides. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import type { CallRow } from '../../../src/page/live-data.ts';
-import { Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { application, live, points } from '../../support/page/samples.ts';
-import { Harness } from '../../support/page/stand.ts';
 import { violationsOf } from './axe.ts';
-import { describeInChromium, launchBrowser, openPage } from './browser.ts';
+import { describeInChromium } from './browser.ts';
 import { unexplainedNumbers } from './explained.ts';
 import { ToldPage } from './told-page.ts';
 
@@ -33,27 +30,18 @@ const row = (name: string, rate: number, errors = 0): CallRow => [
   ...Array.from({ length: 12 }, (_, at) => at),
 ];
 
-describeInChromium('the start page', () => {
-  let browser: Browser;
-  let harness: Harness;
+describeInChromium('the start page', (chromium) => {
   let told: ToldPage;
-  let page: Page;
+  let page: ToldPage['page'];
 
   beforeAll(async () => {
-    [browser, harness] = await Promise.all([launchBrowser(), Harness.start()]);
-    told = await ToldPage.open(browser, harness.url);
+    told = await ToldPage.open(chromium);
     page = told.page;
     told.rows = [row('E.Fast', 9), row('E.Slow', 1), row('E.Worse', 5, 25)];
   });
 
-  afterAll(async () => {
-    await told?.close();
-    await browser?.close();
-    await harness?.stop();
-  });
-
-  const names = () => page.getByRole('table', { name: 'RPCs' }).locator('tbody th').allInnerTexts();
-  const figure = (label: string) => page.locator('.figure', { hasText: label }).locator('dd');
+  const names = () => told.namesIn('RPCs');
+  const figure = (label: string) => told.figure(label);
   const textOf = async (selector: string) =>
     (await page.locator(selector).allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
   const legendOf = (chart: string) => textOf(`figure[aria-labelledby="chart-${chart}"] .legend li`);
@@ -134,7 +122,7 @@ describeInChromium('the start page', () => {
     expect(await link.getAttribute('aria-label')).toMatch(new RegExp(`^[\\d.,]+.*, to the table of ${name}$`));
     await link.focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('table', { name }).waitFor();
+    await told.table(name).waitFor();
     expect(new URL(page.url()).hash).toBe(hash);
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('tables-heading');
     expect(await inView('.tabs')).toBe(true);
@@ -143,7 +131,7 @@ describeInChromium('the start page', () => {
   it('leads from the verdict to the worst call', async () => {
     await told.load(TOLD);
     await page.getByRole('link', { name: 'P.Balance.Year.Close: 12 of 60 failed' }).click();
-    await page.getByRole('heading', { name: 'P.Balance.Year.Close' }).waitFor();
+    await told.seeHeading('P.Balance.Year.Close');
     expect(new URL(page.url()).hash).toBe('#/smartWeb/sba/P.Balance.Year.Close');
     expect(await inView('.item-title')).toBe(true);
   });
@@ -178,74 +166,8 @@ describeInChromium('the start page', () => {
       expect(await violationsOf(page)).toEqual([]);
       await page.setViewportSize({ width: 360, height: 800 });
       expect(await violationsOf(page)).toEqual([]);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+      expect(await told.excessWidth()).toBeLessThanOrEqual(0);
       await page.setViewportSize({ width: 1440, height: 1000 });
     },
   );
-
-  it('had no error, and asked no other host', () => {
-    expect(told.faults).toEqual([]);
-  });
-});
-
-describeInChromium('the link to /metrics', () => {
-  const folder = new Folder();
-  const reader = tokenLine('reader', 'metrics');
-  let browser: Browser;
-  let harness: Harness;
-  let open: Harness;
-
-  beforeAll(async () => {
-    const usersFile = folder.write('users', `${await userLine('zofia', 'sessions', 'heslo heslo')}\n`);
-    const tokensFile = folder.write('tokens', `${reader.line}\n`);
-    const config = { monitor: { auth: { usersFile, tokensFile } } };
-    [browser, harness, open] = await Promise.all([launchBrowser(), Harness.start({ config }), Harness.start()]);
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await Promise.all([harness?.stop(), open?.stop()]);
-    folder.remove();
-  });
-
-  async function follow(
-    url: string,
-    sign: (page: Page) => Promise<void>,
-    httpCredentials?: { username: string; password: string },
-  ) {
-    const watched = await openPage(browser, url, httpCredentials === undefined ? {} : { httpCredentials });
-    try {
-      const { page } = watched;
-      await sign(page);
-      await page.locator('.verdict-text').waitFor();
-      const link = page.getByRole('link', { name: '/metrics' });
-      if ((await link.count()) === 0) return await page.locator('footer p').innerText();
-      const [response] = await Promise.all([page.waitForResponse('**/metrics'), link.click()]);
-      return response.status();
-    } finally {
-      await watched.close();
-    }
-  }
-
-  it('works without authentication', async () => {
-    expect(await follow(open.url, () => Promise.resolve())).toBe(200);
-  });
-
-  it('works for a reader with a password, through the browser’s prompt', async () => {
-    const credentials = { username: 'zofia', password: 'heslo heslo' };
-    const sign = async (page: Page) => {
-      await page.getByLabel('User').fill(credentials.username);
-      await page.getByLabel('Password').fill(credentials.password);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-    };
-    expect(await follow(harness.url, sign, credentials)).toBe(200);
-  });
-
-  it('is plain text for a reader with a token, which a click cannot send', async () => {
-    const sign = async (page: Page) => {
-      await page.getByLabel('Token').fill(reader.token);
-      await page.getByRole('button', { name: 'Use this token' }).click();
-    };
-    expect(await follow(harness.url, sign)).toBe('The same numbers for programs: /metrics, /openapi.json');
-  });
 });

@@ -3,135 +3,99 @@
  * monitoring port with client certificates, and a real JVM that goes away and returns. A sidecar for each, one Chromium.
  */
 
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { afterEach, expect, it } from 'vitest';
 import { logIn } from '../../support/comet/browsers.ts';
 import { CometdPeer } from '../../support/comet/cometd-peer.ts';
 import { startCometdPlant } from '../../support/comet/cometd-plant.ts';
 import type { Browser as CometBrowser } from '../../support/comet/peer.ts';
-import { Harness, type HarnessOptions } from '../../support/page/stand.ts';
-import { isAvailable } from '../../support/programs.ts';
+import type { Harness } from '../../support/page/stand.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
-import { compileTruth, installedJvms, isCompilerInstalled, startTruth } from '../jvm/truth/truth.ts';
-import { describeInChromium, launchBrowser, openPage } from './browser.ts';
+import { compileTruth, hasJdk, JVMS, startTruth } from '../jvm/truth/truth.ts';
+import { type Chromium, describeInChromium, SIGN_IN } from './browser.ts';
 
-const hasJdk = isAvailable('a JDK', isCompilerInstalled());
-
-describeInChromium('the live page', () => {
-  let browser: Browser;
-  const cleanups: (() => Promise<unknown> | unknown)[] = [];
-
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-
-  afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  });
-
-  afterAll(() => browser?.close());
-
-  async function startHarness(options: HarnessOptions): Promise<Harness> {
-    const harness = await Harness.start(options);
-    cleanups.push(() => harness.stop());
-    return harness;
-  }
-
-  /** Any error in the page fails the test. */
-  async function open(harness: Harness, options: BrowserContextOptions = {}): Promise<Page> {
-    const { page, faults, close } = await openPage(browser, harness.url, {
-      viewport: { width: 1440, height: 1000 },
-      ...options,
-    });
-    cleanups.push(async () => {
-      await close();
-      expect(faults).toEqual([]);
-    });
-    page.setDefaultTimeout(15_000);
-    return page;
-  }
-
-  const see = (page: Page, text: string | RegExp) => page.getByText(text).first().waitFor();
-  const figure = (page: Page, label: string) => page.locator('.figure', { hasText: label }).locator('dd');
-  const eventsOf = async (page: Page) => await page.locator('.events b').allInnerTexts();
+const tests = (chromium: Chromium) => {
+  const open = async (harness: Harness, options: BrowserContextOptions = {}) => {
+    const live = await chromium.open(harness.url, options);
+    live.page.setDefaultTimeout(15_000);
+    return live;
+  };
 
   it('marks a drain, and the start of the next process, on the time axis and in words', async () => {
-    const harness = await startHarness({
+    const harness = await chromium.startHarness({
       config: { stop: { deadline: '50s' } },
       env: { D2_SIDECAR_STOP_DELAY: '40s' },
     });
     await harness.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
-    const page = await open(harness);
+    const live = await open(harness);
+    const { page } = live;
     const drawn = await recordMarkNames(page);
-    await see(page, /^The upstream has taken connections since/);
+    await live.see(/^The upstream has taken connections since/);
     harness.askToStop();
-    await see(
-      page,
+    await live.see(
       /^The sidecar is draining: it serves on, and asks clients to leave; it stops in \d+ s at the latest\.$/,
     );
-    await see(page, 'The sidecar is draining, which somebody asked for: clients are being asked to leave.');
+    await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
     await page.getByText(/^What happened/).click();
-    await see(page, 'The sidecar has begun to let its clients go.');
-    expect(await eventsOf(page)).toEqual(['drain', 'start']);
+    await live.see('The sidecar has begun to let its clients go.');
+    expect(await live.events()).toEqual(['drain', 'start']);
     await drawn('drain');
 
     await harness.stopSidecar('SIGKILL');
-    await page.getByRole('alert').filter({ hasText: 'has been lost since' }).waitFor();
+    await live.seeAlert('has been lost since');
     await harness.startSidecar();
-    await see(page, /^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
-    await page.waitForFunction(() => {
-      const names = [...document.querySelectorAll('.events b')].map((element) => element.textContent);
-      return names.includes('start') && !names.includes('drain');
-    });
+    await live.see(/^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
+    await expect.poll(() => live.events(), { timeout: 15_000 }).toEqual(['start']);
     await drawn('start');
   });
 
   it('counts the polls that the server holds, which are not calls, and the sessions and objects of Comet', async () => {
     const plant = await startCometdPlant();
-    cleanups.push(() => plant.close());
-    const harness = await startHarness({ upstreamPort: plant.port });
+    chromium.defer(() => plant.close());
+    const harness = await chromium.startHarness({ upstreamPort: plant.port });
     const origin = new URL(harness.clientUrl).origin;
     const tab: CometBrowser = { userName: 'anna', cookies: new Map(), fields: {}, ext: undefined };
     const peer = new CometdPeer(origin, tab, { transport: 'long-polling' });
-    cleanups.push(() => peer.kill());
-    const page = await open(harness);
-    await figure(page, 'Held polls').filter({ hasText: /^0$/ }).waitFor();
+    chromium.defer(() => peer.kill());
+    const live = await open(harness);
+    await live.figure('Held polls').filter({ hasText: /^0$/ }).waitFor();
     await logIn(origin, { browser: tab, login: 'form', tabs: 1 }, 1);
     await peer.connect();
     expect(await peer.monitor('H.Boiler', 'channel')).toBe(true);
     plant.push('H.Boiler');
-    await figure(page, 'Held polls').filter({ hasText: /^1$/ }).waitFor();
-    await figure(page, 'Sessions').filter({ hasText: /^1$/ }).waitFor();
-    await figure(page, 'Calls /s').filter({ hasText: /^0$/ }).waitFor();
-    await page.getByRole('link', { name: 'Objects', exact: true }).click();
-    const row = page.getByRole('table', { name: 'Objects' }).getByRole('row', { name: 'H.Boiler' });
+    await live.figure('Held polls').filter({ hasText: /^1$/ }).waitFor();
+    await live.figure('Sessions').filter({ hasText: /^1$/ }).waitFor();
+    await live.figure('Calls /s').filter({ hasText: /^0$/ }).waitFor();
+    await live.follow('Objects');
+    const row = live.table('Objects').getByRole('row', { name: 'H.Boiler' });
     await row.waitFor();
     await expect.poll(async () => (await row.locator('td').allInnerTexts()).slice(0, 2)).toEqual(['1', '1']);
-    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
-    const session = page.getByRole('table', { name: 'Sessions' }).getByRole('row', { name: 'anna' });
+    await live.follow('Sessions');
+    const session = live.table('Sessions').getByRole('row', { name: 'anna' });
     await session.waitFor();
     expect(await session.locator('td').first().innerText()).toBe('Comet, long-polling');
     peer.kill();
-    await figure(page, 'Held polls').filter({ hasText: /^0$/ }).waitFor();
+    await live.figure('Held polls').filter({ hasText: /^0$/ }).waitFor();
   });
 
   it('shows one of several applications, chosen by name, with an address of its own', async () => {
-    const harness = await startHarness({ config: { applications: ['other/plant'] } });
+    const harness = await chromium.startHarness({ config: { applications: ['other/plant'] } });
     await harness.call({ path: 'rpc/E.First/Run', user: 'anna' });
     await harness.call({ path: 'rpc/E.Second/Run', user: 'boris', application: 'other/plant' });
-    const page = await open(harness);
-    const names = () => page.getByRole('table', { name: 'RPCs' }).locator('tbody th').allInnerTexts();
+    const live = await open(harness);
+    const { page } = live;
+    const names = () => live.namesIn('RPCs');
     await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
     expect(await names()).toEqual(['E.First.Run']);
     const chooser = page.getByRole('combobox', { name: 'Application' });
     expect(await chooser.locator('option').allInnerTexts()).toEqual(['smartWeb', 'other/plant']);
     await chooser.selectOption('other/plant');
     await page.getByRole('link', { name: 'E.Second.Run' }).click();
-    await page.getByRole('heading', { name: 'E.Second.Run' }).waitFor();
+    await live.seeHeading('E.Second.Run');
     await page.locator('.facts').waitFor();
     expect(page.url()).toMatch(/#\/other%2Fplant\/rpc\/E\.Second\.Run$/);
     await page.reload();
-    await page.getByRole('heading', { name: 'E.Second.Run' }).waitFor();
+    await live.seeHeading('E.Second.Run');
     await chooser.selectOption('smartWeb');
     await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
     expect(await names()).toEqual(['E.First.Run']);
@@ -139,7 +103,7 @@ describeInChromium('the live page', () => {
 
   it('lets a reader in by certificate over TLS, and shows what the role may see', async () => {
     const folder = new CertificateFolder();
-    cleanups.push(() => folder.remove());
+    chromium.defer(() => folder.remove());
     const authority = folder.authority();
     const { certFile, keyFile } = folder.signed(authority, { name: 'sidecar' });
     const tls = { certFile, keyFile, clientCaFile: authority.certFile, clientAuth: 'request' };
@@ -147,73 +111,70 @@ describeInChromium('the live page', () => {
       { name: 'collector', role: 'metrics' },
       { name: 'operator', role: 'sessions' },
     ];
-    const harness = await startHarness({ isSecure: true, config: { monitor: { tls, auth: { certificates } } } });
+    const harness = await chromium.startHarness({
+      isSecure: true,
+      config: { monitor: { tls, auth: { certificates } } },
+    });
     await harness.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
-    const read = async (client: Pair | undefined) => {
-      const page = await open(harness, {
-        ignoreHTTPSErrors: true,
-        ...(client && {
-          clientCertificates: [
-            { origin: new URL(harness.url).origin, certPath: client.certFile, keyPath: client.keyFile },
-          ],
-        }),
-      });
-      return page;
+    const openAs = (client: Pair | undefined) => {
+      const pair = client && { certPath: client.certFile, keyPath: client.keyFile };
+      const clientCertificates = pair === undefined ? [] : [{ origin: new URL(harness.url).origin, ...pair }];
+      return open(harness, { ignoreHTTPSErrors: true, clientCertificates });
     };
     const signed = (name: string) => folder.signed(authority, { name, usage: 'clientAuth' });
 
-    const operator = await read(signed('operator'));
-    await operator.getByRole('link', { name: 'Sessions', exact: true }).click();
-    await operator.getByRole('table', { name: 'Sessions' }).getByRole('link', { name: 'anna' }).waitFor();
+    const operator = await openAs(signed('operator'));
+    await operator.follow('Sessions');
+    await operator.table('Sessions').getByRole('link', { name: 'anna' }).waitFor();
 
-    const collector = await read(signed('collector'));
-    await collector.getByRole('link', { name: 'E.Boiler.ReadState' }).waitFor();
-    await collector.getByRole('link', { name: 'Sessions', exact: true }).click();
-    await see(collector, 'User names, addresses and single sessions need the role sessions');
-    expect(await collector.content()).not.toContain('anna');
+    const collector = await openAs(signed('collector'));
+    await collector.page.getByRole('link', { name: 'E.Boiler.ReadState' }).waitFor();
+    await collector.follow('Sessions');
+    await collector.see('User names, addresses and single sessions need the role sessions');
+    expect(await collector.page.content()).not.toContain('anna');
 
-    for (const stranger of [signed('stranger'), undefined]) {
-      const page = await read(stranger);
-      await page.getByRole('heading', { name: 'Sign in to the monitoring port' }).waitFor();
-      expect(await page.content()).not.toMatch(/anna|E\.Boiler/);
+    for (const client of [signed('stranger'), undefined]) {
+      const stranger = await openAs(client);
+      await stranger.seeHeading(SIGN_IN);
+      expect(await stranger.page.content()).not.toMatch(/anna|E\.Boiler/);
     }
   });
 
   it.runIf(hasJdk)('shows a real JVM, that it is gone, and that a new one is there', async () => {
-    const [jvm] = installedJvms();
-    if (jvm === undefined) throw new Error('no JVM is installed');
-    const compiled = await compileTruth();
-    cleanups.push(() => compiled.remove());
+    const classPath = await compileTruth(chromium.defer);
     const start = async (port = 0) => {
-      const started = await startTruth({ jvm, collector: 'g1', classPath: compiled.classPath, port });
-      cleanups.push(() => started.stop());
+      const started = await startTruth({ jvm: JVMS[0]!, collector: 'g1', classPath, port });
+      chromium.defer(() => started.stop());
       return started;
     };
     const first = await start();
-    await first.loadClasses(50);
-    await first.gc();
-    const harness = await startHarness({
+    await first.tell('load 50');
+    await first.tell('gc');
+    const harness = await chromium.startHarness({
       upstreamPort: first.port,
       config: { jvm: { source: 'auto', interval: '1s', staleAfter: '3s' } },
     });
-    const page = await open(harness);
-    await see(page, /^The JVM has been read from .*hsperfdata/);
-    const heap = figure(page, 'Heap');
+    const live = await open(harness);
+    const { page } = live;
+    await live.see(/^The JVM has been read from .*hsperfdata/);
+    const heap = live.figure('Heap');
     await heap.filter({ hasText: /^[\d.]+ MiB of [\d.]+ [MG]iB, [\d.<]+ %$/ }).waitFor();
     await page.waitForFunction(() =>
       /(?:used|after collection): last [\d.]+ MiB/.test(document.body.textContent ?? ''),
     );
 
     await first.kill('SIGKILL');
-    await see(page, /^The JVM has not been readable since \d\d:\d\d:\d\d: /);
+    await live.see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await heap.waitFor({ state: 'detached' });
     await start(first.port);
-    await see(page, /^The JVM has been read from .*hsperfdata/);
+    await live.see(/^The JVM has been read from .*hsperfdata/);
     await heap.waitFor();
     await page.getByText(/^What happened/).click();
-    expect(await eventsOf(page)).toEqual(expect.arrayContaining(['JVM lost', 'JVM back', 'start']));
+    expect(await live.events()).toEqual(expect.arrayContaining(['JVM lost', 'JVM back', 'start']));
   });
-});
+};
+
+describeInChromium('the live page', tests, { closing: afterEach });
 
 /** Records texts written on the charts from now on; returns a function that waits for the name of a mark. */
 async function recordMarkNames(page: Page): Promise<(name: string) => Promise<unknown>> {

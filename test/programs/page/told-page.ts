@@ -1,50 +1,37 @@
 /** The built page in Chromium, with answers of the port that a test provides, without a sidecar. */
-import type { Browser, Page, Route } from 'playwright-core';
+import type { Route } from 'playwright-core';
 import type { CallRow, Live } from '../../../src/page/live-data.ts';
-import { openPage, type WatchedPage } from './browser.ts';
+import { type Chromium, LivePage } from './browser.ts';
 
-/** An answer to `/live`; `lost`: no connection; `held`: none yet. */
 export type Told =
   | Live
   | { readonly status: number; readonly detail: string; readonly retryAfterS?: number }
   | 'lost'
   | 'held';
 
-export class ToldPage {
-  readonly page: Page;
+export class ToldPage extends LivePage {
   told: Told = 'held';
   rows: readonly CallRow[] = [];
-  readonly #watched: WatchedPage;
   readonly #url: string;
 
   /** Times on it are those of UTC. */
-  static async open(browser: Browser, url: string): Promise<ToldPage> {
-    const watched = await openPage(browser, url, { viewport: { width: 1440, height: 1000 }, timezoneId: 'UTC' });
-    const told = new ToldPage(watched, url);
-    await watched.page.route('**/live**', (route) => told.#answer(route));
+  static async open(chromium: Chromium): Promise<ToldPage> {
+    const { url } = await chromium.startHarness();
+    const { page } = await chromium.open(url, { timezoneId: 'UTC' });
+    const told = new ToldPage(page, url);
+    await page.route('**/live**', (route) => told.#answer(route));
     return told;
   }
 
-  private constructor(watched: WatchedPage, url: string) {
-    this.#watched = watched;
+  private constructor(page: LivePage['page'], url: string) {
+    super(page);
     this.#url = url;
-    this.page = watched.page;
-    this.page.setDefaultTimeout(12_000);
   }
 
-  get faults(): readonly string[] {
-    return this.#watched.faults;
-  }
-
-  /** Reloads the page, at that address after `#`. */
   async load(told: Told, hash = ''): Promise<void> {
     this.told = told;
     await this.page.goto('about:blank');
     await this.page.goto(this.#url + hash);
-  }
-
-  close(): Promise<void> {
-    return this.#watched.close();
   }
 
   async #answer(route: Route): Promise<void> {

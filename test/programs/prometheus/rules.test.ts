@@ -1,41 +1,31 @@
-/**
- * The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Those are files for
- * `promtool test rules`, without two of the three annotations: only `summary` contains values, so they expect only that.
- * promtool evaluates groups in any order without `group_eval_order`, and an alert does not see recordings that come after it.
- * Needs Debian's `prometheus`.
- */
+/** The alerts of config/prometheus/, evaluated by promtool on the series of `rules/*.yml`. Needs Debian's `prometheus`. */
 
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { isAvailable } from '../../support/programs.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { promtool, RULES_PATH, readAlerts, readRuleGroups, readRules } from '../../support/prometheus/rules-file.ts';
-import { isPrometheusInstalled } from '../prometheus-server.ts';
+import { hasPrometheus } from '../prometheus-server.ts';
 
 const CASES = path.join(import.meta.dirname, 'rules');
 const CASE_FILES = readdirSync(CASES);
 const DOCUMENT = readFileSync(new URL('../../../docs/prometheus.md', import.meta.url), 'utf8');
-
-const isInstalled = isAvailable('Prometheus', isPrometheusInstalled());
 
 interface AlertTest {
   readonly alertname: string;
   readonly exp_alerts: readonly unknown[];
 }
 
-function readAlertTests(): readonly AlertTest[] {
-  return CASE_FILES.flatMap((file) => {
-    const { tests } = parse(readFileSync(path.join(CASES, file), 'utf8')) as {
-      tests: { alert_rule_test?: AlertTest[] }[];
-    };
-    return tests.flatMap(({ alert_rule_test = [] }) => alert_rule_test);
-  });
+interface CaseFile {
+  readonly group_eval_order?: readonly string[];
+  readonly tests: readonly { readonly alert_rule_test?: readonly AlertTest[] }[];
 }
 
-describe.runIf(isInstalled)('promtool', () => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'd2s-rules-'));
+const readCases = (file: string) => parse(readFileSync(path.join(CASES, file), 'utf8')) as CaseFile;
+
+describe.runIf(hasPrometheus)('promtool', () => {
+  const folder = temporaryFolder(deferTo(afterAll));
 
   beforeAll(() => {
     const groups = readRuleGroups().map(({ rules, ...group }) => ({
@@ -48,14 +38,9 @@ describe.runIf(isInstalled)('promtool', () => {
     cpSync(CASES, folder, { recursive: true });
   });
 
-  afterAll(() => rmSync(folder, { recursive: true }));
-
   // Groups that are not named come in any order: an alert before its recordings would see nothing new.
   it.each(CASE_FILES)('gets the order of all groups from %s', (file) => {
-    const { group_eval_order: order } = parse(readFileSync(path.join(CASES, file), 'utf8')) as {
-      group_eval_order?: string[];
-    };
-    expect(order).toEqual(readRuleGroups().map(({ name }) => name));
+    expect(readCases(file).group_eval_order).toEqual(readRuleGroups().map(({ name }) => name));
   });
 
   it('accepts the rules', () => {
@@ -72,13 +57,13 @@ describe('every alert', () => {
   const alerts = readAlerts();
 
   it('has a test in which it fires, and one in which it does not', () => {
-    const tests = readAlertTests();
-    const named = (wanted: (test: AlertTest) => boolean) => [
-      ...new Set(tests.filter(wanted).map(({ alertname }) => alertname)),
-    ];
-    const names = alerts.map(({ alert }) => alert).sort();
-    expect(named(({ exp_alerts }) => exp_alerts.length > 0).sort()).toEqual(names);
-    expect(named(({ exp_alerts }) => exp_alerts.length === 0).sort()).toEqual(names);
+    const tests = CASE_FILES.flatMap((file) =>
+      readCases(file).tests.flatMap(({ alert_rule_test = [] }) => alert_rule_test),
+    );
+    for (const fires of [true, false]) {
+      const named = tests.filter(({ exp_alerts }) => exp_alerts.length > 0 === fires).map(({ alertname }) => alertname);
+      expect(new Set(named)).toEqual(new Set(alerts.map(({ alert }) => alert)));
+    }
   });
 
   it.each(alerts.map((rule) => [rule.alert, rule] as const))('says how bad it is and what to do: %s', (name, rule) => {

@@ -14,16 +14,13 @@ export class SampleUsers {
   readonly #at: string;
   readonly #stopping = new AbortController();
   #working: Promise<unknown> = Promise.resolve();
-  #round = 0;
 
-  /** `at`: the sidecar's address, e.g. `127.0.0.1:8081`. */
   constructor(at: string) {
     this.#at = at;
   }
 
   start(): void {
-    const over = (work: () => Promise<void>) => this.#repeat(work);
-    this.#working = Promise.all([over(() => this.#call()), this.#poll(), this.#watch()]);
+    this.#working = Promise.all([this.#call(), this.#poll(), this.#watch()]);
   }
 
   /** Rejects with the first error. */
@@ -32,7 +29,7 @@ export class SampleUsers {
     await this.#working;
   }
 
-  async #repeat(work: () => Promise<void>): Promise<void> {
+  async #repeat(work: () => Promise<unknown>): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       await work();
       await wait(PAUSE_MS);
@@ -40,38 +37,35 @@ export class SampleUsers {
   }
 
   async #call(): Promise<void> {
-    this.#round += 1;
-    await this.#send('POST', '/rpc/E.Demo/Run', `user${this.#round}`);
-    await this.#send('POST', '/rpc/E.Demo/Fail');
-    await this.#send('POST', '/rpc/E.Demo/Missing');
-    await this.#send('GET', '/sba/E.Report/Make');
-    await this.#send('GET', '/object/H.Temp');
-  }
-
-  async #send(method: 'GET' | 'POST', path: string, user?: string): Promise<void> {
-    const headers = user === undefined ? {} : { authorization: basic(user, 'secret') };
-    const { body } = await request(`http://${this.#at}${REST}${path}`, { method, headers });
-    await body.dump();
-  }
-
-  /** A browser by long-polling. */
-  async #poll(): Promise<void> {
-    const exchange = async (messages: readonly object[]) => {
-      const headers = { 'content-type': 'application/json' };
-      const body = JSON.stringify(messages);
-      const answer = await request(`http://${this.#at}${COMET}`, { method: 'POST', headers, body });
-      return (await answer.body.json()) as { clientId?: string }[];
+    let round = 0;
+    const send = async (method: 'GET' | 'POST', path: string, headers = {}) => {
+      const { body } = await request(`http://${this.#at}${REST}${path}`, { method, headers });
+      await body.dump();
     };
-    const [{ clientId } = {}] = await exchange([handshake('long-polling')]);
-    await exchange([{ channel: '/meta/subscribe', id: 's', clientId, subscription: CHANNEL }]);
     await this.#repeat(async () => {
-      const call = { channel: '/service/d2/rpc', id: 'r', clientId, data: { eventName: 'E.Comet', rpcName: 'Run' } };
-      await exchange([call]);
-      await exchange([{ channel: '/meta/connect', id: 'c', clientId, connectionType: 'long-polling' }]);
+      round += 1;
+      await send('POST', '/rpc/E.Demo/Run', { authorization: basic(`user${round}`, 'secret') });
+      for (const path of ['/rpc/E.Demo/Fail', '/rpc/E.Demo/Missing']) await send('POST', path);
+      for (const path of ['/sba/E.Report/Make', '/object/H.Temp']) await send('GET', path);
     });
   }
 
-  /** A browser by WebSocket. */
+  async #poll(): Promise<void> {
+    const exchange = async (message: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const body = JSON.stringify([message]);
+      const answer = await request(`http://${this.#at}${COMET}`, { method: 'POST', headers, body });
+      return (await answer.body.json()) as { clientId?: string }[];
+    };
+    const [{ clientId } = {}] = await exchange(handshake('long-polling'));
+    await exchange({ channel: '/meta/subscribe', id: 's', clientId, subscription: CHANNEL });
+    const data = { eventName: 'E.Comet', rpcName: 'Run' };
+    await this.#repeat(async () => {
+      await exchange({ channel: '/service/d2/rpc', id: 'r', clientId, data });
+      await exchange({ channel: '/meta/connect', id: 'c', clientId, connectionType: 'long-polling' });
+    });
+  }
+
   async #watch(): Promise<void> {
     const socket = new WebSocket(`ws://${this.#at}${COMET}`);
     const closed = new Promise<void>((resolve, reject) => socket.on('close', () => resolve()).on('error', reject));

@@ -3,13 +3,13 @@
  * sidecar's own key in PKCS #12 as OpenSSL writes it. Needs Debian's `tomcat10` and `openssl`.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
+import type { Config, ListenerTls } from '../../../src/config/config.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
@@ -40,13 +40,15 @@ const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant' });
 const ann = folder.signed(authority, { name: 'ann', usage: 'clientAuth' });
 const bob = folder.signed(authority, { name: 'bob', usage: 'clientAuth' });
-let stand: SecureStand | undefined;
+const deferToEnd = deferTo(afterAll);
+const defer = deferTo(afterEach);
+deferToEnd(() => folder.remove());
 
-afterEach(async () => {
-  await stand?.close();
-  stand = undefined;
-});
-afterAll(() => folder.remove());
+async function start(config: Parameters<typeof startSecureStand>[0]): Promise<SecureStand> {
+  const stand = await startSecureStand(config);
+  defer(() => stand.close());
+  return stand;
+}
 
 async function ask(port: number, as?: Pair, fields = ''): Promise<string> {
   const pair = as && { cert: textOf(as.certFile), key: textOf(as.keyFile) };
@@ -59,58 +61,48 @@ async function ask(port: number, as?: Pair, fields = ''): Promise<string> {
 
 describe.runIf(hasTomcat)('a Tomcat with SSLValve and CLIENT-CERT', () => {
   let tomcat: Tomcat;
-  let webapp: string;
 
   beforeAll(async () => {
-    webapp = await mkdtemp(join(tmpdir(), 'd2s-client-cert-'));
-    await mkdir(join(webapp, 'WEB-INF'));
-    await writeFile(join(webapp, 'WEB-INF/web.xml'), WEB_XML);
-    await writeFile(join(webapp, 'who.jsp'), PAGE);
-    const realm = join(webapp, 'META-INF');
-    await mkdir(realm);
-    await writeFile(
-      join(webapp, 'WEB-INF/users.xml'),
-      '<tomcat-users><user username="CN=ann" password="" roles="operator"/></tomcat-users>',
-    );
-    await writeFile(
-      join(realm, 'context.xml'),
-      `<Context><Realm className="org.apache.catalina.realm.MemoryRealm" pathname="${join(webapp, 'WEB-INF/users.xml')}" /></Context>`,
-    );
+    const webapp = temporaryFolder(deferToEnd);
+    const users = join(webapp, 'WEB-INF/users.xml');
+    const realm = `<Realm className="org.apache.catalina.realm.MemoryRealm" pathname="${users}" />`;
+    for (const [name, text] of [
+      ['WEB-INF/web.xml', WEB_XML],
+      ['WEB-INF/users.xml', '<tomcat-users><user username="CN=ann" password="" roles="operator"/></tomcat-users>'],
+      ['META-INF/context.xml', `<Context>${realm}</Context>`],
+      ['who.jsp', PAGE],
+    ] as const) {
+      mkdirSync(dirname(join(webapp, name)), { recursive: true });
+      writeFileSync(join(webapp, name), text);
+    }
     tomcat = await startTomcat({ webapp, context: 'smartWeb' }, VALVE);
+    deferToEnd(() => tomcat.stop());
   });
 
-  afterAll(async () => {
-    await tomcat.stop();
-    await rm(webapp, { recursive: true });
-  });
-
-  const start = async (dataPath: Config['dataPath'], clientCertificate: Config['clientCertificate']) => {
-    stand = await startSecureStand((base) => ({
+  const startWith = async (dataPath: Config['dataPath'], clientCertificate: Config['clientCertificate']) => {
+    const { port } = await start((base) => ({
       upstream: { ...base.upstream, port: tomcat.port },
       listen: { ...base.listen, tls: listenerTls(own, { clientCaFile: authority.certFile, clientAuth: 'request' }) },
-      clientCertificate,
-      dataPath,
+      ...{ clientCertificate, dataPath },
     }));
-    return stand.port;
+    return port;
   };
+  const forged = `ssl_client_cert: ${textOf(ann.certFile).trim().replaceAll('\n', ' ')}\r\n`;
 
   it.each(['auto', 'gateway'] as const)(
     'logs a client in by its certificate alone, with dataPath %s',
     async (dataPath) => {
-      const port = await start(dataPath, 'tomcat');
-      const body = 'user CN=ann; by CN=plant authority; TLS_AES_256_GCM_SHA384 256';
-      expect(await ask(port, ann)).toContain(body);
+      const port = await startWith(dataPath, 'tomcat');
+      expect(await ask(port, ann)).toContain('user CN=ann; by CN=plant authority; TLS_AES_256_GCM_SHA384 256');
       // Another's certificate in the field that goes before ours.
-      const forged = `ssl_client_escaped_cert: ${encodeURIComponent(textOf(ann.certFile))}\r\nssl_client_cert: ${textOf(ann.certFile).trim().replaceAll('\n', ' ')}\r\n`;
-      expect(await ask(port, bob, forged)).toMatch(/^HTTP\/1\.1 40[13]/);
-      expect(await ask(port, undefined, forged)).toMatch(/^HTTP\/1\.1 40[13]/);
+      const both = `ssl_client_escaped_cert: ${encodeURIComponent(textOf(ann.certFile))}\r\n${forged}`;
+      expect(await ask(port, bob, both)).toMatch(/^HTTP\/1\.1 40[13]/);
+      expect(await ask(port, undefined, both)).toMatch(/^HTTP\/1\.1 40[13]/);
     },
   );
 
   it('would believe a client that writes the field itself, where it is off', async () => {
-    const port = await start('auto', 'off');
-    const forged = `ssl_client_cert: ${textOf(ann.certFile).trim().replaceAll('\n', ' ')}\r\n`;
-    expect(await ask(port, undefined, forged)).toContain('user CN=ann');
+    expect(await ask(await startWith('auto', 'off'), undefined, forged)).toContain('user CN=ann');
   });
 });
 
@@ -132,6 +124,15 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
   }
 
   const rsa = folder.signed(authority, { name: 'plant', key: 'rsa' });
+  const startWithKey = (
+    keys: object,
+    clientCaFile = authority.certFile,
+    clientAuth: ListenerTls['clientAuth'] = 'request',
+  ) =>
+    start((base) => ({
+      listen: { ...base.listen, tls: { passphraseFile, clientCaFile, clientAuth, ...keys } as ListenerTls },
+    }));
+
   it.each([
     ['PKCS #12 with RSA', () => ({ pfxFile: pfx(rsa, 'rsa.pfx') })],
     ['PKCS #12 with an elliptic curve', () => ({ pfxFile: pfx(own, 'ec.pfx') })],
@@ -145,56 +146,32 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
       },
     ],
   ])('is read from %s', async (_what, files) => {
-    stand = await startSecureStand((base) => ({
-      listen: {
-        ...base.listen,
-        tls: { clientCaFile: authority.certFile, clientAuth: 'request' as const, passphraseFile, ...files() },
-      },
-    }));
-    const socket = tls.connect({ port: stand.port, ca: textOf(authority.certFile), servername: 'localhost' });
-    await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
+    const { port, logged } = await startWithKey(files());
+    const socket = tls.connect({ port, ca: textOf(authority.certFile), servername: 'localhost' });
+    await once(socket, 'secureConnect');
     expect(socket.getPeerCertificate().subject.CN).toBe('plant');
-    expect(stand.logged.filter(({ level }) => level === 'warn')).toEqual([]);
+    expect(logged.filter(({ level }) => level === 'warn')).toEqual([]);
     socket.destroy();
   });
 
   it('trusts no client for an authority in the PKCS #12 file', async () => {
     const clientAuthority = folder.authority('authority of clients');
-    stand = await startSecureStand((base) => ({
-      listen: {
-        ...base.listen,
-        tls: {
-          ...{ clientCaFile: clientAuthority.certFile, clientAuth: 'require' as const },
-          ...{ passphraseFile, pfxFile: pfx(own, 'own.pfx') },
-        },
-      },
-    }));
-    const refused = await ask(stand.port, ann).catch(() => '');
-    expect(refused).toBe('');
+    const { port } = await startWithKey({ pfxFile: pfx(own, 'own.pfx') }, clientAuthority.certFile, 'require');
+    expect(await ask(port, ann).catch(() => '')).toBe('');
     const good = folder.signed(clientAuthority, { name: 'ann', usage: 'clientAuth' });
-    expect(await ask(stand.port, good)).toMatch(/^HTTP/);
+    expect(await ask(port, good)).toMatch(/^HTTP/);
   });
 
   it.each([
-    [
-      'a wrong passphrase',
-      () => ({ pfxFile: pfx(own, 'wrong.pfx'), passphraseFile: folder.file('other', 'other') }),
-      'does not open with the passphrase in passphraseFile',
-    ],
-    [
-      'no passphrase',
-      () => ({ pfxFile: pfx(own, 'none.pfx'), passphraseFile: undefined }),
-      'does not open without a passphrase: set passphraseFile',
-    ],
-    ['another file', () => ({ pfxFile: own.certFile, passphraseFile }), 'is no PKCS #12 file (.pfx, .p12)'],
-    [
-      'no key',
-      () => ({ pfxFile: pfx(own, 'keyless.pfx', '-nokeys'), passphraseFile }),
-      'holds no private key, expected one: export it with its key',
-    ],
-  ])('is refused with key and file: %s', async (_what, files, why) => {
-    const config = { ...files(), clientCaFile: undefined, clientAuth: 'none' as const };
-    const start = startSecureStand((base) => ({ listen: { ...base.listen, tls: config } }));
-    await expect(start).rejects.toThrow(`listen.tls.pfxFile: ${config.pfxFile} ${why}`);
+    ['a wrong passphrase', () => pfx(own, 'wrong.pfx'), 'does not open with the passphrase in passphraseFile'],
+    ['no passphrase', () => pfx(own, 'none.pfx'), 'does not open without a passphrase: set passphraseFile'],
+    ['another file', () => own.certFile, 'is no PKCS #12 file (.pfx, .p12)'],
+    ['no key', () => pfx(own, 'keyless.pfx', '-nokeys'), 'holds no private key, expected one: export it with its key'],
+  ])('is refused with key and file: %s', async (what, file, why) => {
+    const other = what === 'a wrong passphrase' ? { passphraseFile: folder.file('other', 'other') } : {};
+    const pfxFile = file();
+    const keys = { pfxFile, ...other, ...(what === 'no passphrase' ? { passphraseFile: undefined } : {}) };
+    const started = startWithKey({ ...keys, clientCaFile: undefined, clientAuth: 'none' });
+    await expect(started).rejects.toThrow(`listen.tls.pfxFile: ${pfxFile} ${why}`);
   });
 });

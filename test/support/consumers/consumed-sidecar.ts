@@ -8,12 +8,9 @@ import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
 import { listening } from '../net.ts';
 import { flagsFor, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
-/** Repository root, for the configurations that are shipped. */
 export const ROOT = path.join(import.meta.dirname, '../../..');
 
-/** As in the shipped configurations. */
 export const PASSWORD = 'change-me';
-/** The address that the shipped configurations name. */
 export const SHIPPED_ADDRESS = '127.0.0.1:9280';
 
 /** The calls sent, and the numbers of the JVM's exporter (test/fixtures/jvm/http/prometheus). */
@@ -26,9 +23,7 @@ export const SENT = {
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'));
 
 export interface ConsumedSidecar {
-  /** The monitoring port, e.g. `127.0.0.1:41234`. */
   readonly monitor: string;
-  /** One more call, e.g. `rpc/E.Demo/TestInOut`. */
   call(path: string, user?: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -65,7 +60,6 @@ export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
   };
 }
 
-/** The first reading of the JVM follows soon after the start. */
 async function jvmStatusOf({ monitor }: SidecarProcess): Promise<number> {
   const headers = { authorization: basic('collectd', PASSWORD) };
   const { statusCode, body } = await request(`http://${monitor}/smartWeb/api/rest/v0/admin/metrics/jvm`, { headers });

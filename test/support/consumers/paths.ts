@@ -1,7 +1,4 @@
-/**
- * The paths by which Telegraf and Zabbix select values in JSON: the part of each language that the shipped configurations use,
- * by its documentation. Anything else throws.
- */
+/** The paths by which Telegraf and Zabbix select values in JSON: the part of each language that the shipped configurations use, by its documentation. */
 
 /** GJSON (its SYNTAX.md, "Path structure" and "Escape character"): names separated by dots; `\.` is a dot within a name. */
 export function byGjson(document: unknown, path: string): unknown {

@@ -4,7 +4,6 @@ import path from 'node:path';
 
 export const ROOT = path.resolve(import.meta.dirname, '../../..');
 
-/** Position in the form that editors open: `docs/tls.md:12`. */
 export type Place = string;
 
 export interface Piece {
@@ -13,21 +12,15 @@ export interface Piece {
 }
 
 export interface Fence extends Piece {
-  /** The word after the three marks: `sh`, `yaml`, or nothing. */
   readonly language: string;
 }
 
 export interface Document {
-  /** From the root: `docs/tls.md`. */
   readonly file: string;
   readonly text: string;
-  /** Blocks of code, without the indentation of the block. */
   readonly fences: readonly Fence[];
-  /** Texts in single backticks, outside of blocks. */
   readonly codes: readonly Piece[];
-  /** Targets of links and images, as written. */
   readonly links: readonly Piece[];
-  /** Anchors that a link can name after `#`. */
   readonly anchors: ReadonlySet<string>;
 }
 

@@ -3,9 +3,7 @@
 export interface CommandLine {
   /** The typed text, continued lines joined, without a trailing comment. */
   readonly text: string;
-  /** Line number within the block, from 0. */
   readonly line: number;
-  /** The parts between `&&`, `||`, `;` and `|`. */
   readonly simple: readonly SimpleCommand[];
 }
 
@@ -13,11 +11,9 @@ export interface SimpleCommand {
   readonly text: string;
   /** Without leading variables, redirections and quotes; `$(...)` is one word. */
   readonly words: readonly string[];
-  /** Leading `NAME=value`. */
   readonly variables: readonly string[];
 }
 
-/** The command lines of a block marked `sh`. */
 export function toCommandLines(block: string): readonly CommandLine[] {
   const lines: CommandLine[] = [];
   let text = '';
@@ -45,7 +41,6 @@ export function toCommandLines(block: string): readonly CommandLine[] {
   return lines;
 }
 
-/** Quotes, `$(...)` and other single pieces of the shell. */
 const PIECE = /"(?:[^"\\]|\\.)*"|'[^']*'|\$\([^)]*\)|\\./gs;
 
 function withoutComment(line: string): string {

@@ -28,16 +28,12 @@ const gridPos = z
   .refine(({ x, w }) => x + w <= 24, 'sticks out of the grid');
 
 const legend = z.strictObject({
-  displayMode: z.enum(['list', 'table', 'hidden']),
-  placement: z.enum(['bottom', 'right']),
-  showLegend: z.boolean(),
-  calcs: z.array(text),
+  ...{ displayMode: z.enum(['list', 'table', 'hidden']), placement: z.enum(['bottom', 'right']) },
+  ...{ showLegend: z.boolean(), calcs: z.array(text) },
 });
 
 const reduceOptions = z.strictObject({
-  calcs: z.tuple([z.literal('lastNotNull')]),
-  fields: z.literal(''),
-  values: z.literal(false),
+  ...{ calcs: z.tuple([z.literal('lastNotNull')]), fields: z.literal(''), values: z.literal(false) },
 });
 
 const step = z.strictObject({ color: text, value: z.number().nullable() });
@@ -46,7 +42,6 @@ const mapping = z.strictObject({
   options: z.record(z.string(), z.strictObject({ text, color: text, index: count })),
 });
 
-/** Units by Grafana's own names. */
 const unit = z.enum(['none', 'short', 'reqps', 'cps', 's', 'bytes', 'percentunit']);
 
 const drawing = z.strictObject({

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { type Dashboard, dashboardSchema } from './dashboard-schema.ts';
 
 export interface DashboardQuery {
-  /** E.g. `Heap B`: the panel's title and the query's letter. */
   readonly name: string;
   readonly expr: string;
 }

@@ -2,9 +2,7 @@
 import type { Document, Fence } from '../docs/documents.ts';
 
 export interface Block extends Fence {
-  /** The heading above it, e.g. `In ten minutes`. */
   readonly section: string;
-  /** The paragraph before it; empty after another block. */
   readonly before: string;
 }
 
@@ -44,7 +42,6 @@ export function fileOf({ before, text }: Block): string | undefined {
     .findLast((file) => file !== undefined);
 }
 
-/** The element that contains the XML: `<Engine>` is `Engine`. */
 export function elementOf({ before }: Block): string | undefined {
   return /.*`<(\w+)>`/s.exec(before)?.[1];
 }

@@ -1,50 +1,26 @@
-/**
- * A fresh machine (machine.sh): systemd is its first process, and it has this machine's programs. It has a network of its own, so that
- * programs use their usual ports. Halting it drops all its changes.
- */
+/** A fresh machine (machine.sh): systemd is its first process, and it has this machine's programs. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { plainEnv, type Ran } from '../install/run.ts';
+import { collect, plainEnv, type Ran } from '../install/run.ts';
 import { Terminal } from './terminal.ts';
 
 const BOOT_TIMEOUT_MS = 60_000;
 const POLL_MS = 50;
-/** The project's folder in the machine. */
 const CHECKOUT = '/root/d2-sidecar';
-const PROGRAMS = [
-  'unshare',
-  'nsenter',
-  'setpriv',
-  'findmnt',
-  'ps',
-  'ip',
-  'curl',
-  'java',
-  'apt',
-  'systemctl',
-  'prometheus',
-];
-const ENVIRONMENT = [
-  'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-  'LANG=C.UTF-8',
-  'DEBIAN_FRONTEND=noninteractive',
-];
+const PROGRAMS = 'unshare nsenter setpriv findmnt ps ip curl java apt systemctl prometheus'.split(' ');
+const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const ENVIRONMENT = [PATH, 'LANG=C.UTF-8', 'DEBIAN_FRONTEND=noninteractive'];
 
-/** Why no such machine can run here; undefined if one can. */
-export function whyNot(): string | undefined {
-  if (process.getuid?.() !== 0) return 'they need root';
-  const missing = PROGRAMS.find((program) => spawnSync('which', [program]).status !== 0);
-  if (missing !== undefined) return `there is no ${missing}`;
-  return existsSync('/usr/libexec/tomcat10') ? undefined : "there is no Debian package 'tomcat10'";
+export function canBoot(): boolean {
+  const hasPrograms = PROGRAMS.every((program) => spawnSync('which', [program]).status === 0);
+  return process.getuid?.() === 0 && hasPrograms && existsSync('/usr/libexec/tomcat10');
 }
 
-/** A program that runs until it is stopped. */
 export interface Foreground {
-  /** Sends Ctrl-C; returns the exit code. */
   interrupt(): Promise<number | null>;
 }
 
@@ -73,25 +49,18 @@ export class Machine {
   async #booted(): Promise<void> {
     const { stdout, stderr } = this.#keeper;
     if (stdout === null || stderr === null) throw new Error('no pipes');
-    let told = '';
-    stderr.setEncoding('utf8').on('data', (text: string) => {
-      told += text;
-    });
+    const told = collect(stderr);
     const ended = once(this.#keeper, 'exit').then(() => '');
     this.#init = await Promise.race([once(createInterface({ input: stdout }), 'line').then(String), ended]);
-    if (this.#init === '') throw new Error(`the machine did not start: ${told}`);
+    if (this.#init === '') throw new Error(`the machine did not start: ${told()}`);
     for (const deadline = performance.now() + BOOT_TIMEOUT_MS; ; ) {
-      const state = (await this.#systemState()).trim();
+      const state = (await this.run('systemctl is-system-running')).stdout.trim();
       // Degraded: some service of this machine failed that no guide needs.
       if (state === 'running' || state === 'degraded') return;
       if (this.#keeper.exitCode !== null || performance.now() > deadline)
-        throw new Error(`the machine did not start (${state}): ${told}${await this.logOf()}`);
+        throw new Error(`the machine did not start (${state}): ${told()}${await this.logOf()}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
-  }
-
-  async #systemState(): Promise<string> {
-    return (await this.run('systemctl is-system-running')).stdout;
   }
 
   #enter(words: readonly string[], user = 'root'): ChildProcess {
@@ -104,11 +73,10 @@ export class Machine {
   /** Runs a line of bash as root in a new shell, in the checkout, to its end. */
   async run(line: string, input = ''): Promise<Ran> {
     const child = this.#enter(['bash', '-c', `cd ${CHECKOUT} 2> /dev/null; ${line}`]);
-    const texts = [child.stdout, child.stderr].map((stream) => collect(stream));
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
     child.stdin?.on('error', () => undefined).end(input);
     const [code] = (await once(child, 'close')) as [number | null];
-    const [stdout = '', stderr = ''] = texts.map((text) => text());
-    return { code, stdout, stderr };
+    return { code, stdout: stdout(), stderr: stderr() };
   }
 
   /** The same; rejects unless it ends with 0. Returns the output. */
@@ -116,10 +84,6 @@ export class Machine {
     const { code, stdout, stderr } = await this.run(line, input);
     if (code !== 0) throw new Error(`${line}: exit code ${code}: ${stdout}${stderr}`);
     return stdout;
-  }
-
-  async read(file: string): Promise<string> {
-    return await this.succeed(`cat '${file}'`);
   }
 
   /** Like an editor: an existing file keeps its owner and mode. */
@@ -150,7 +114,6 @@ export class Machine {
     };
   }
 
-  /** The last log lines of a service, or of the whole machine. */
   async logOf(service?: string): Promise<string> {
     const of = service === undefined ? '' : `--unit ${service}`;
     return (await this.run(`journalctl --no-pager --output cat --lines 20 ${of}`)).stdout;
@@ -164,12 +127,4 @@ export class Machine {
     }
     rmSync(this.#folder, { recursive: true, force: true });
   }
-}
-
-function collect(stream: NodeJS.ReadableStream | null): () => string {
-  let text = '';
-  stream?.setEncoding('utf8').on('data', (piece: string) => {
-    text += piece;
-  });
-  return () => text;
 }

@@ -5,7 +5,6 @@ import type { Ran } from '../install/run.ts';
 const TIMEOUT_MS = 120_000;
 /** No program prints it. */
 const MARK = '--- d2s-guides: the end of a command ---';
-/** The answer to a password prompt. */
 const TYPED = 'correct horse battery staple';
 /** The operator is root, with or without sudo. The sudoedit change is a block of the guide, which write-block.ts writes. */
 const PRELUDE = `

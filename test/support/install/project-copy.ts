@@ -8,7 +8,6 @@ export const BUILD = '0123456789ab';
 
 const NOT_COPIED = /^(?:node_modules|\.git|dist.*|coverage|test)$/;
 
-/** Makes the folder `copy`, without dist/. */
 export async function copyProject(copy: string): Promise<void> {
   mkdirSync(copy);
   for (const name of readdirSync(ROOT).filter((one) => !NOT_COPIED.test(one)))

@@ -8,7 +8,6 @@ import { ROOT } from '../install/run.ts';
 export const FOLDER = path.join(ROOT, 'config/kubernetes');
 
 export interface Manifest {
-  /** Its source, e.g. `examples/tomcat: Deployment smart-web`. */
   readonly source: string;
   readonly apiVersion: string;
   readonly kind: string;

@@ -30,17 +30,8 @@ export function validate(manifests: readonly Manifest[]): readonly string[] {
   });
 }
 
-export interface Finding {
-  /** Index of the manifest among those given. */
-  readonly index: number;
-  /** The manifest and the key, e.g. `x: Deployment y: spec.replica`. */
-  readonly where: string;
-  /** The compiler's message. */
-  readonly message: string;
-}
-
-/** The compiler's complaints about all manifests, in one run. Throws if it complains about anything else. */
-export function typeCheck(manifests: readonly Manifest[]): readonly Finding[] {
+/** The compiler's complaints, e.g. `x: Deployment y: spec.replica: TS2353: ...`. Throws if it complains about anything else. */
+export function typeCheck(manifests: readonly Manifest[]): readonly string[] {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-manifests-'));
   try {
     symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
@@ -56,7 +47,7 @@ export function typeCheck(manifests: readonly Manifest[]): readonly Finding[] {
     if (error !== undefined) throw error;
     const told = stdout.split('\n').filter((line) => /^\S/.test(line));
     if (status !== 0 && told.length === 0) throw new Error(`tsc ended with ${status} and said nothing`);
-    return told.map((line) => toFinding(line, lines, manifests));
+    return told.map((line) => toComplaint(line, lines, manifests));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -64,15 +55,8 @@ export function typeCheck(manifests: readonly Manifest[]): readonly Finding[] {
 
 const TSCONFIG = {
   compilerOptions: {
-    target: 'es2023',
-    lib: ['es2023'],
-    module: 'esnext',
-    moduleResolution: 'bundler',
-    types: [],
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    skipLibCheck: true,
-    noEmit: true,
+    ...{ target: 'es2023', lib: ['es2023'], module: 'esnext', moduleResolution: 'bundler', types: [] },
+    ...{ strict: true, exactOptionalPropertyTypes: true, skipLibCheck: true, noEmit: true },
   },
   files: ['manifests.ts'],
 };
@@ -113,12 +97,12 @@ function print(value: Json, key: string, before: string, after: string, emit: (t
   emit(`${isList ? ']' : '}'}${after}`, key);
 }
 
-function toFinding(line: string, lines: readonly SourceLine[], manifests: readonly Manifest[]): Finding {
-  const [, row, message = ''] = /^manifests\.ts\((\d+),\d+\): error (.*)$/.exec(line) ?? [];
+function toComplaint(line: string, lines: readonly SourceLine[], manifests: readonly Manifest[]): string {
+  const [, row, message] = /^manifests\.ts\((\d+),\d+\): error (.*)$/.exec(line) ?? [];
   const at = lines[Number(row) - 1];
   const manifest = manifests[at?.index ?? -1];
   if (at === undefined || manifest === undefined) throw new Error(`tsc: ${line}`);
-  return { index: at.index, where: `${manifest.source}: ${at.key}`, message };
+  return `${manifest.source}: ${at.key}: ${message}`;
 }
 
 function toTypeName({ apiVersion, kind }: Manifest): string {
@@ -126,8 +110,6 @@ function toTypeName({ apiVersion, kind }: Manifest): string {
 }
 
 function toModule({ apiVersion }: Manifest): string {
-  const folder = apiVersion.startsWith('monitoring.coreos.com/')
-    ? '@kubernetes-models/prometheus-operator'
-    : 'kubernetes-models';
-  return `${folder}/${apiVersion}`;
+  const isOfOperator = apiVersion.startsWith('monitoring.coreos.com/');
+  return `${isOfOperator ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models'}/${apiVersion}`;
 }

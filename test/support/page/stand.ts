@@ -3,21 +3,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'undici';
+import { basic } from '../monitor/access/access-files.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 import { createJvm, createUpstream, type RestartableServer } from './upstream.ts';
 
 export const APPLICATION = 'smartWeb';
 
 export interface HarnessOptions {
-  /** More of the configuration, besides addresses. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Port of another upstream than this harness's. */
   readonly upstreamPort?: number;
-  /** Environment of the sidecar. */
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the monitoring port has TLS, by the configuration. Default false. */
   readonly isSecure?: boolean;
-  /** Whether the JVM is read. Default false. */
   readonly hasJvm?: boolean;
 }
 
@@ -36,7 +33,6 @@ export class Harness {
   readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
   #clients: Pool | undefined;
-  /** After the first start: the same again. */
   #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
@@ -51,7 +47,6 @@ export class Harness {
     this.#options = options;
   }
 
-  /** The application's address for clients. */
   get clientUrl(): string {
     return `http://${this.#addresses.listen}/${APPLICATION}`;
   }
@@ -60,30 +55,19 @@ export class Harness {
     return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
   }
 
-  /** On its previous ports, if it ran before. */
   async startSidecar(): Promise<void> {
-    const jvm =
-      this.#options.hasJvm === true
-        ? {
-            source: 'http',
-            interval: '1s',
-            staleAfter: '2s',
-            http: { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` },
-          }
-        : { source: 'none' };
+    const { hasJvm = false, upstreamPort = this.upstream.port, config, env } = this.#options;
+    const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
+    const jvm = hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' };
     const file = path.join(this.#folder, 'sidecar.json');
-    writeFileSync(file, JSON.stringify({ jvm, ...this.#options.config }));
+    const upstream = { url: `http://127.0.0.1:${upstreamPort}/${APPLICATION}` };
+    writeFileSync(file, JSON.stringify({ upstream, jvm, ...config }));
     const { listen, monitor } = this.#addresses;
-    const upstream = `http://127.0.0.1:${this.#options.upstreamPort ?? this.upstream.port}/${APPLICATION}`;
-    this.#sidecar = await startSidecarProcess(
-      ['--config', file, '--upstream', upstream, '--listen', listen, '--monitor', monitor],
-      this.#options.env,
-    );
+    this.#sidecar = await startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
     this.#addresses = { listen: this.#sidecar.listen, monitor: this.#sidecar.monitor };
     this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
   }
 
-  /** Sends SIGTERM, and does not wait. */
   askToStop(): void {
     if (this.#sidecar !== undefined) process.kill(this.#sidecar.pid, 'SIGTERM');
   }
@@ -93,16 +77,11 @@ export class Harness {
     await this.#sidecar?.stop(signal);
   }
 
-  /** Returns the status. */
   async call({ path: below, user, method = 'POST', application = APPLICATION }: Call): Promise<number> {
-    const clients = this.#clients;
-    if (clients === undefined) throw new Error('the harness has not been started');
-    const authorization = `Basic ${Buffer.from(`${user}:x`).toString('base64')}`;
-    const { statusCode, body } = await clients.request({
-      path: `/${application}/api/rest/v0/d2/${below}`,
-      method,
-      headers: { authorization, ...(method === 'POST' ? { 'content-type': 'application/json' } : {}) },
-      ...(method === 'POST' ? { body: '[]' } : {}),
+    const headers = { authorization: basic(user, 'x'), 'content-type': 'application/json' };
+    const { statusCode, body } = await this.#clients!.request({
+      ...{ path: `/${application}/api/rest/v0/d2/${below}`, method, headers },
+      body: method === 'POST' ? '[]' : null,
     });
     await body.dump();
     return statusCode;

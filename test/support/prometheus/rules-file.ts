@@ -29,14 +29,12 @@ export function readRules(): readonly Rule[] {
   return readRuleGroups().flatMap(({ rules }) => rules);
 }
 
-/** A rule that is an alert. */
 export type Alert = Rule & { readonly alert: string };
 
 export function readAlerts(): readonly Alert[] {
   return readRules().flatMap((rule) => (rule.alert === undefined ? [] : [{ ...rule, alert: rule.alert }]));
 }
 
-/** Exit code and output of e.g. `promtool check rules FILE`. */
 export function promtool(...args: readonly string[]): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
   return { status, output: `${stdout}${stderr}` };

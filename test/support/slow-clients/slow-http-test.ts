@@ -9,20 +9,15 @@ export interface AttackOptions {
   readonly attack: Attack;
   readonly port: number;
   readonly connections: number;
-  /** Connections opened per second. */
   readonly rate: number;
-  /** Ends after this time. */
   readonly seconds: number;
-  /** Between two pieces of a head or a body. */
   readonly intervalSeconds: number;
   /** Cores, as `taskset -c` takes them, e.g. `1`. Default: all. */
   readonly cores?: string | undefined;
 }
 
 export interface RunningAttack {
-  /** Its last output. */
   output(): string;
-  /** Ends it, with all remaining connections. */
   stop(): Promise<void>;
 }
 

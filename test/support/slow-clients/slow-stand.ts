@@ -11,19 +11,15 @@ const UPSTREAM = fileURLToPath(new URL('../../programs/slow-clients/upstream.mjs
 /** What the other users saw. */
 export interface Served {
   readonly latenciesUs: readonly number[];
-  /** Reasons of calls that were not answered with 200. */
   readonly failures: readonly string[];
-  /** Number of users with an answer. */
   readonly users: number;
 }
 
 export interface SlowClientHarnessOptions {
   /** e.g. `{ D2_SIDECAR_TIMEOUTS_HEAD: '2s' }`. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Size of the answers to slow readers. */
   readonly largeBytes: number;
   readonly users: number;
-  /** Between two calls of one user. */
   readonly pauseMs: number;
 }
 
@@ -57,7 +53,6 @@ export class SlowClientHarness {
     return [this.#upstream.pid, this.sidecar.pid, this.#users.pid].filter((pid) => pid !== undefined);
   }
 
-  /** Lets the other users call during `during`. */
   async served(during: () => Promise<unknown>): Promise<Served> {
     this.#users.send('start');
     try {
@@ -72,8 +67,7 @@ export class SlowClientHarness {
   /** A sample of /metrics by its written name, e.g. `d2_sidecar_connections`. */
   async sample(name: string): Promise<number> {
     const text = await (await fetch(`http://${this.sidecar.monitor}/metrics`)).text();
-    const line = text.split('\n').find((one) => one.startsWith(`${name} `));
-    return Number(line?.slice(name.length + 1));
+    return Number(text.split(`\n${name} `)[1]?.split('\n')[0]);
   }
 
   hits(limit: string): Promise<number> {

@@ -11,12 +11,10 @@ export interface User {
   readonly credentials: Credentials;
 }
 
-/** The kind of a path, and its name by the contract. */
 export interface Target {
   readonly kind: 'rpc' | 'sba' | 'object' | 'login' | 'logout' | 'none';
   readonly name: string;
   readonly method: 'GET' | 'POST';
-  /** Below the REST prefix, percent-encoded. */
   readonly path: string;
   readonly bodyBytes: number;
 }
@@ -37,49 +35,24 @@ export const USERS = {
 
 export const ALL_USERS: readonly User[] = Object.values(USERS);
 
-const rpc = (path: string, name: string): Target => ({
-  kind: 'rpc',
-  name,
-  method: 'POST',
-  path: `d2/rpc/${path}`,
-  bodyBytes: 12,
+const target = (kind: Target['kind'], name: string, path: string, bodyBytes = 0): Target => ({
+  ...{ kind, name, path, bodyBytes, method: bodyBytes === 0 ? 'GET' : 'POST' },
 });
-const download = (method: string, bytes: number): Target => ({
-  kind: 'sba',
-  name: `E.Files.${method}`,
-  method: 'GET',
-  path: `d2/sba/E.Files/${method}?fileName=a%20b.bin&param=${bytes}`,
-  bodyBytes: 0,
-});
-const upload = (bodyBytes: number): Target => ({
-  kind: 'sba',
-  name: 'E.Files.Upload',
-  method: 'POST',
-  path: 'd2/sba/E.Files/Upload?fileName=a.bin',
-  bodyBytes,
-});
-const object = (area: 'archive' | 'object', name: string, method: 'GET' | 'POST' = 'GET'): Target => ({
-  kind: 'object',
-  name,
-  method,
-  path: `d2/${area}/${encodeURIComponent(name)}${area === 'archive' ? '?beginTime=0&oversampleSeconds=60' : ''}`,
-  bodyBytes: method === 'POST' ? 2 : 0,
-});
-const plain = (kind: 'login' | 'logout' | 'none', path: string): Target => ({
-  kind,
-  name: '',
-  method: 'GET',
-  path,
-  bodyBytes: 0,
-});
+const rpc = (path: string, name: string) => target('rpc', name, `d2/rpc/${path}`, 12);
+const download = (method: string, bytes: number) =>
+  target('sba', `E.Files.${method}`, `d2/sba/E.Files/${method}?fileName=a%20b.bin&param=${bytes}`);
+const upload = (bytes: number) => target('sba', 'E.Files.Upload', 'd2/sba/E.Files/Upload?fileName=a.bin', bytes);
+const object = (name: string) => target('object', name, `d2/object/${encodeURIComponent(name)}`);
+const archive = (name: string, bytes = 0) =>
+  target('object', name, `d2/archive/${encodeURIComponent(name)}?beginTime=0&oversampleSeconds=60`, bytes);
 
-const LOGIN = plain('login', 'd2/auth/login');
-const LOGOUT = plain('logout', 'd2/auth/logout');
-const ADMIN = plain('none', 'admin/metrics/d2');
+const LOGIN = target('login', '', 'd2/auth/login');
+const LOGOUT = target('logout', '', 'd2/auth/logout');
+const ADMIN = target('none', '', 'admin/metrics/d2');
 const FAIL = rpc('E.Demo/Fail', 'E.Demo.Fail');
 const UNKNOWN_RPC = rpc('E.Demo/NoSuchMethod', 'E.Demo.NoSuchMethod');
-const UNKNOWN_OBJECT = object('object', 'nothing');
-const FIRST_READ = object('archive', 'H.Temperature');
+const UNKNOWN_OBJECT = object('nothing');
+const FIRST_READ = archive('H.Temperature');
 
 /** Called one at a time only, so that the client measures the call and not the load of two cores. */
 export const STEADY = [rpc('E.Demo/Sleep20', 'E.Demo.Sleep20'), download('Download', 100_000)] as const;
@@ -96,9 +69,9 @@ const CROWDED: readonly Target[] = [
   download('Fail', 1),
   upload(200_000),
   FIRST_READ,
-  object('archive', 'H.Výkon kotla', 'POST'),
-  object('object', 'V.Valve_1'),
-  object('archive', 'H.Broken'),
+  archive('H.Výkon kotla', 2),
+  object('V.Valve_1'),
+  archive('H.Broken'),
 ];
 const NAMED: readonly Target[] = [...STEADY, ...CROWDED];
 

@@ -2,16 +2,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { Pool } from 'undici';
-import type { Call, Credentials, Phase, User } from './calls.ts';
+import { collect } from '../install/run.ts';
+import { basic } from '../monitor/access/access-files.ts';
+import { ALL_USERS, type Call, type Phase, type User } from './calls.ts';
 
-/** A call as its client saw it. */
 export interface AnsweredCall extends Call {
   readonly status: number;
-  /** From sending the request to the answer's last byte. */
   readonly seconds: number;
 }
 
-/** Concurrent calls of one user. */
 const CONNECTIONS_EACH = 2;
 
 export function isCurlInstalled(): boolean {
@@ -35,16 +34,13 @@ export class Clients {
     const work = async (queue: Call[]) => {
       for (let call = queue.shift(); call !== undefined; call = queue.shift()) answered.push(await this.#send(call));
     };
-    if (phase.inOrder) {
-      await work([...phase.calls]);
-      return answered;
-    }
-    const queues = new Map<User, Call[]>();
-    for (const call of phase.calls) queues.set(call.user, [...(queues.get(call.user) ?? []), call]);
-    const workers = [...queues.values()].flatMap((queue) =>
-      Array.from({ length: CONNECTIONS_EACH }, () => work(queue)),
-    );
-    await Promise.all(workers);
+    const queues = phase.inOrder
+      ? [[...phase.calls]]
+      : ALL_USERS.flatMap((user) => {
+          const queue = phase.calls.filter((call) => call.user === user);
+          return Array.from({ length: CONNECTIONS_EACH }, () => queue);
+        });
+    await Promise.all(queues.map(work));
     return answered;
   }
 
@@ -60,52 +56,36 @@ export class Clients {
     const pool = this.#pools.get(call.user) ?? new Pool(this.#origin, { connections: CONNECTIONS_EACH });
     this.#pools.set(call.user, pool);
     const began = performance.now();
-    const answer = await pool.request({
-      path: this.#prefix + call.path,
-      method: call.method,
-      headers: { ...contentType(call), ...toFields(secretOf(call)) },
+    const { statusCode, body } = await pool.request({
+      ...{ path: this.#prefix + call.path, method: call.method, headers: fieldsOf(call) },
       body: call.bodyBytes > 0 ? bodyOf(call) : null,
     });
-    await answer.body.dump({ limit: Number.POSITIVE_INFINITY });
-    return { ...call, status: answer.statusCode, seconds: (performance.now() - began) / 1000 };
+    await body.dump({ limit: Number.POSITIVE_INFINITY });
+    return { ...call, status: statusCode, seconds: (performance.now() - began) / 1000 };
   }
 
   async #sendByCurl(call: Call): Promise<AnsweredCall> {
-    const secret = secretOf(call);
     const args = ['-sS', '-o', '/dev/null', '-w', '%{http_code} %{time_total}', '-X', call.method];
-    if (secret.kind === 'basic') args.push('-u', `${secret.user}:${secret.password}`);
-    else args.push('-H', `X-API-Key: ${secret.key}`);
-    for (const [name, value] of Object.entries(contentType(call))) args.push('-H', `${name}: ${value}`);
+    for (const [name, value] of Object.entries(fieldsOf(call))) args.push('-H', `${name}: ${value}`);
     if (call.bodyBytes > 0) args.push('--data-binary', '@-');
     const child = spawn('curl', [...args, this.#origin + this.#prefix + call.path], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     child.stdin.end(bodyOf(call));
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-    });
+    const output = collect(child.stdout);
     const [code] = (await once(child, 'close')) as [number | null];
     if (code !== 0) throw new Error(`curl ended with ${code} for ${call.method} ${call.path}`);
-    const [status, seconds] = output.split(' ').map(Number) as [number, number];
+    const [status, seconds] = output().split(' ').map(Number) as [number, number];
     return { ...call, status, seconds };
   }
 }
 
-function secretOf(call: Call): Credentials {
-  if (!call.hasWrongSecret) return call.user.credentials;
-  const right = call.user.credentials;
-  return right.kind === 'basic' ? { ...right, password: 'mistyped' } : { ...right, key: 'mistyped' };
-}
-
-function toFields(secret: Credentials): Record<string, string> {
-  if (secret.kind === 'key') return { 'x-api-key': secret.key };
-  return { authorization: `Basic ${Buffer.from(`${secret.user}:${secret.password}`, 'utf8').toString('base64')}` };
-}
-
-function contentType(call: Call): Record<string, string> {
-  if (call.bodyBytes === 0) return {};
-  return { 'content-type': call.kind === 'sba' ? 'application/octet-stream' : 'application/json' };
+function fieldsOf({ kind, bodyBytes, hasWrongSecret, user: { credentials } }: Call): Record<string, string> {
+  const type = kind === 'sba' ? 'application/octet-stream' : 'application/json';
+  const content: Record<string, string> = bodyBytes === 0 ? {} : { 'content-type': type };
+  if (credentials.kind === 'key') return { ...content, 'x-api-key': hasWrongSecret ? 'mistyped' : credentials.key };
+  const password = hasWrongSecret ? 'mistyped' : credentials.password;
+  return { ...content, authorization: basic(credentials.user, password) };
 }
 
 function bodyOf(call: Call): Buffer {

@@ -11,7 +11,6 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { exitOf, stopProcess } from '../sidecar-process.ts';
 
-/** The Debian package's path. */
 export const CATALINA_HOME = '/usr/share/tomcat10';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const START_TIMEOUT_MS = 50_000;
@@ -19,17 +18,14 @@ const START_TIMEOUT_MS = 50_000;
 export interface Tomcat {
   readonly port: number;
   readonly pid: number;
-  /** Ends the process and removes its directory. */
   stop(): Promise<void>;
 }
 
-/** True where Debian's `tomcat10` and a `java` are installed. */
 export function isTomcatInstalled(): boolean {
   return existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar')) && spawnSync('java', ['-version']).status === 0;
 }
 
 export interface Application {
-  /** Its folder. */
   readonly webapp: string;
   /** Its path without the slash, e.g. `smartWeb`; `ROOT` for the application at the root. */
   readonly context: string;

@@ -1,239 +1,200 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { userInfo } from 'node:os';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { existsSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type HsperfdataOptions, HsperfdataSource } from '../../../../src/jvm/hsperfdata/hsperfdata-source.ts';
-import type { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
-import { isAvailable } from '../../../support/programs.ts';
-import { asUser, compile, JDKS, JvmLab, type RealJvm } from './real-jvms.ts';
+import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
+import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
+import { deferTo } from '../../../support/deferred.ts';
+import { failureOf } from '../../../support/jvm/http/sources.ts';
+import { compileTruth, JVMS, startTruth, type Truth, type TruthOptions } from '../truth/truth.ts';
+import { asUser, Lab } from './lab.ts';
 
-isAvailable('a JDK', JDKS.length > 0);
 const isRoot = process.geteuid?.() === 0;
-const USER = userInfo().username;
+const NOBODY = 65_534;
+const GONE = 'D2S_ERR_JVM_GONE';
 
-describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('%s', (_, jdk) => {
-  let classes: string;
-  let lab: JvmLab;
-  const sources: HsperfdataSource[] = [];
-  beforeAll(() => {
-    classes = compile(jdk);
+describe.each(JVMS)('JDK $major', (jvm) => {
+  const deferToLast = deferTo(afterAll);
+  const defer = deferTo(afterEach);
+  let classPath: string;
+  let lab: Lab;
+  beforeAll(async () => {
+    classPath = await compileTruth(deferToLast);
   });
-  afterAll(() => rmSync(classes, { recursive: true, force: true }));
   beforeEach(() => {
-    lab = new JvmLab(classes);
-  });
-  afterEach(async () => {
-    for (const source of sources.splice(0)) source.close();
-    await lab.close();
+    lab = new Lab(defer);
   });
 
   function sourceOf(options: HsperfdataOptions): HsperfdataSource {
     const source = new HsperfdataSource(options);
-    sources.push(source);
+    defer(() => source.close());
     return source;
   }
 
-  /** One that sees nothing but what was shown to it. */
-  function labSource(options: HsperfdataOptions = {}): HsperfdataSource {
-    const { procPath, tmpPath } = lab;
-    return sourceOf({ procPath, tmpPath, ...options });
+  const labSource = (options: HsperfdataOptions = {}) =>
+    sourceOf({ procPath: lab.procPath, tmpPath: lab.tmpPath, ...options });
+  const portOf = ({ port }: Truth): HsperfdataOptions => ({ upstreamHost: '127.0.0.1', upstreamPort: port });
+
+  async function start(more: Partial<TruthOptions> = {}): Promise<Truth> {
+    const options = ['-Xms16m', '-Xmx64m', '-XX:TieredStopAtLevel=1', ...(more.options ?? [])];
+    const truth = await startTruth({ jvm, classPath, ...more, options });
+    defer(() => truth.kill('SIGKILL'));
+    return truth;
   }
 
-  /** A JVM with its process and file shown. */
-  async function startShown(options: Parameters<JvmLab['start']>[1] = {}): Promise<RealJvm & { path: string }> {
-    const jvm = await lab.start(jdk, options);
-    lab.showProcess(jvm);
-    return Object.assign(jvm, { path: lab.showFile(jvm, USER) });
+  /** Looks like a Tomcat, with its process and file shown. */
+  async function startShown(more: Partial<TruthOptions> = {}): Promise<{ truth: Truth; file: string }> {
+    const truth = await start({ tomcat: ['start'], ...more });
+    lab.showProcess(truth);
+    return { truth, file: lab.showFile(truth) };
   }
 
-  const read = (source: HsperfdataSource) => source.read(AbortSignal.timeout(10_000));
-
-  async function failure(source: HsperfdataSource): Promise<{ code: string; message: string }> {
-    const cause = await read(source).then(
-      () => expect.fail(`read ${JSON.stringify(source.found)}`),
-      (error: JvmSourceError) => error,
-    );
-    expect(cause.name).toBe('JvmSourceError');
-    return { code: cause.code, message: cause.message };
-  }
+  const read = (source: HsperfdataSource): Promise<JvmReading> => source.read(AbortSignal.timeout(10_000));
+  const expectFailure = async (source: HsperfdataSource, code: string, ...texts: readonly string[]) => {
+    const failure = await failureOf(read(source));
+    expect(failure.code).toBe(code);
+    for (const text of texts) expect(failure.message).toContain(text);
+  };
+  const expectRead = async (source: HsperfdataSource, found: Partial<VisibleJvm>) => {
+    await read(source);
+    expect(source.found).toMatchObject(found);
+  };
 
   it('finds the JVM that listens on the upstream’s port and reads it', async () => {
-    const jvm = await lab.start(jdk, {
-      flags: ['-XX:+UseG1GC', '-Dpassword=hunter2'],
-      arguments: ['--password=hunter2'],
-    });
-    const source = sourceOf({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port });
+    const truth = await start({ collector: 'g1', options: ['-Dpassword=hunter2'], tomcat: ['--password=hunter2'] });
+    const source = sourceOf(portOf(truth));
     const reading = await read(source);
-    expect(source.found).toMatchObject({
-      pid: jvm.pid,
-      nspid: jvm.pid,
-      uid: process.geteuid?.(),
-      gid: process.getegid?.(),
-      rootPath: '',
-      tmpPath: '/tmp',
-      collector: 'G1',
-    });
+    const ids = { pid: truth.pid, nspid: truth.pid, uid: process.geteuid?.(), gid: process.getegid?.() };
+    expect(source.found).toMatchObject({ ...ids, rootPath: '', tmpPath: '/tmp', collector: 'G1' });
     expect(source.found?.jdkMajor).toBeGreaterThanOrEqual(17);
     expect(reading.classes.loaded).toBeGreaterThan(300);
     expect(reading.heap.max).toBe(64 * 1_048_576);
     expect(reading.collectors.get('G1 Old Generation')?.count).toBe(0);
-    await jvm.tell('gc');
+    await truth.tell('gc');
     expect((await read(source)).collectors.get('G1 Old Generation')?.count).toBe(1);
     const everything = JSON.stringify([source.found, [...reading.pools], [...reading.collectors], reading]);
     expect(everything).not.toContain('hunter2');
   });
 
   it('asks to choose when two application servers run', async () => {
-    const one = await startShown({ arguments: ['start'] });
-    const two = await startShown({ arguments: ['start'] });
-    const { code, message } = await failure(labSource());
-    expect(code).toBe('D2S_ERR_JVM_AMBIGUOUS');
-    expect(message).toContain(`pid ${one.pid} `);
-    expect(message).toContain(`pid ${two.pid} `);
-    expect(message).toContain('jvm.pid');
-    const source = labSource({ pid: two.pid });
-    await read(source);
-    expect(source.found?.pid).toBe(two.pid);
+    const [one, two] = [(await startShown()).truth, (await startShown()).truth];
+    await expectFailure(labSource(), 'D2S_ERR_JVM_AMBIGUOUS', `pid ${one.pid} `, `pid ${two.pid} `, 'jvm.pid');
+    await expectRead(labSource({ pid: two.pid }), { pid: two.pid });
   });
 
   it('reports that a killed JVM has ended although its file remains, and finds the next one', async () => {
-    const killed = await startShown({ arguments: ['start'] });
-    const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: killed.port });
+    const { truth: killed, file } = await startShown();
+    const source = labSource(portOf(killed));
     await read(source);
-    await killed.end('SIGKILL');
-    expect(existsSync(killed.path)).toBe(true);
+    await killed.kill('SIGKILL');
+    expect(existsSync(file)).toBe(true);
     for (let times = 0; times < 2; times += 1) {
-      const { code, message } = await failure(source);
-      expect(code).toBe('D2S_ERR_JVM_GONE');
-      expect(message).toContain(`pid ${killed.pid}`);
-      expect(message).toContain('SIGKILL');
+      await expectFailure(source, GONE, `pid ${killed.pid}`, 'SIGKILL');
       expect(source.found).toBeUndefined();
     }
-    const next = await startShown({ port: killed.port, arguments: ['start'] });
-    await read(source);
-    expect(source.found?.pid).toBe(next.pid);
+    const { truth: next } = await startShown({ port: killed.port });
+    await expectRead(source, { pid: next.pid });
   });
 
   it('does not mistake a killed JVM’s file for a running one’s when the port is unknown', async () => {
-    const killed = await startShown({ arguments: ['start'] });
+    const { truth: killed } = await startShown();
     const source = labSource({ upstreamHost: 'app.example.com', upstreamPort: 80 });
     await read(source);
-    await killed.end('SIGKILL');
-    expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
-    expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
+    await killed.kill('SIGKILL');
+    for (let times = 0; times < 2; times += 1) await expectFailure(source, GONE);
   });
 
   it('reports that a JVM is stopped, and reads it again when it continues', async () => {
-    const jvm = await startShown({ arguments: ['start'] });
-    const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port });
+    const { truth } = await startShown();
+    const source = labSource(portOf(truth));
     await read(source);
-    jvm.child.kill('SIGSTOP');
-    await untilState(jvm.pid, 'T');
-    const { code, message } = await failure(source);
-    expect(code).toBe('D2S_ERR_JVM_GONE');
-    expect(message).toContain(`kill -CONT ${jvm.pid}`);
-    jvm.child.kill('SIGCONT');
-    await untilState(jvm.pid, 'S');
-    await read(source);
-    expect(source.found?.pid).toBe(jvm.pid);
+    await truth.kill('SIGSTOP');
+    await expectFailure(source, GONE, `kill -CONT ${truth.pid}`);
+    await truth.kill('SIGCONT');
+    await expectRead(source, { pid: truth.pid });
   });
 
   it('switches to a restarted JVM in one reading', async () => {
-    const first = await startShown();
-    const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: first.port });
+    const { truth: first } = await startShown();
+    const source = labSource(portOf(first));
     await read(source);
     const before = source.found;
-    await first.end('SIGTERM');
-    const second = await startShown({ port: first.port });
-    await read(source);
-    expect(source.found?.pid).toBe(second.pid);
+    await first.kill('SIGTERM');
+    const { truth: second } = await startShown({ port: first.port });
+    await expectRead(source, { pid: second.pid });
     expect(source.found?.startedEpochMs).not.toBe(before?.startedEpochMs);
   });
 
   it('switches to the JVM that has taken the port of a running one', async () => {
-    const first = await startShown();
-    const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: first.port });
+    const { truth: first } = await startShown();
+    const source = labSource(portOf(first));
     await read(source);
     await first.tell('close');
-    await read(source);
-    expect(source.found?.pid).toBe(first.pid);
-    const second = await startShown({ port: first.port });
-    await read(source);
-    expect(source.found?.pid).toBe(second.pid);
+    await expectRead(source, { pid: first.pid });
+    const { truth: second } = await startShown({ port: first.port });
+    await expectRead(source, { pid: second.pid });
   });
 
   it('reads a JVM without visible processes through a shared /tmp, and notices its end', async () => {
-    const jvm = await startShown({ arguments: ['start'] });
-    lab.hideProcess(jvm);
-    const source = labSource({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port });
+    const { truth } = await startShown();
+    lab.hideProcess(truth);
+    const source = labSource(portOf(truth));
     await read(source);
-    expect(source.found).toMatchObject({ pid: undefined, nspid: jvm.pid, rootPath: '', tmpPath: lab.tmpPath });
-    await jvm.end('SIGKILL');
-    expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
+    expect(source.found).toMatchObject({ pid: undefined, nspid: truth.pid, rootPath: '', tmpPath: lab.tmpPath });
+    await truth.kill('SIGKILL');
+    await expectFailure(source, GONE);
   });
 
-  it('reports what to change for a JVM that writes no counters', async () => {
-    for (const flag of ['-XX:-UsePerfData', '-XX:+PerfDisableSharedMem']) {
-      const jvm = await lab.start(jdk, { flags: [flag] });
-      lab.showProcess(jvm);
-      const { code, message } = await failure(labSource({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port }));
-      expect(code).toBe('D2S_ERR_JVM_NOT_FOUND');
-      expect(message).toContain(`pid ${jvm.pid} has no counters file`);
-      expect(message).toContain(flag);
-    }
-  });
+  it.each(['-XX:-UsePerfData', '-XX:+PerfDisableSharedMem'])(
+    'reports what to change for a JVM with %s',
+    async (flag) => {
+      const truth = await start({ options: [flag] });
+      lab.showProcess(truth);
+      const texts = [`pid ${truth.pid} has no counters file`, flag];
+      await expectFailure(labSource(portOf(truth)), 'D2S_ERR_JVM_NOT_FOUND', ...texts);
+    },
+  );
 
   describe.runIf(isRoot)('as root', () => {
-    const NOBODY = 65_534;
+    const asNobody = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
 
     it('reads a JVM in a mount and pid namespace of its own', async () => {
-      const wrapper = ['unshare', '--mount', '--pid', '--fork', '--kill-child', ...privateTmp(classes)];
-      const jvm = await lab.start(jdk, { wrapper });
-      const source = sourceOf({ upstreamHost: 'localhost', upstreamPort: jvm.port });
+      const truth = await start({
+        wrapper: ['unshare', '--mount', '--pid', '--fork', '--kill-child', ...privateTmp(classPath)],
+      });
+      const source = sourceOf({ upstreamHost: 'localhost', upstreamPort: truth.port });
       await read(source);
       const { pid } = source.found ?? {};
-      expect(pid).toBeGreaterThan(jvm.pid);
-      expect(source.found).toMatchObject({ nspid: 1, rootPath: `/proc/${pid}/root`, tmpPath: `/proc/${pid}/root/tmp` });
-      await jvm.end('SIGKILL');
-      await untilGone(`/proc/${pid}/root/tmp`);
-      expect((await failure(source)).code).toBe('D2S_ERR_JVM_GONE');
+      expect(pid).toBeGreaterThan(truth.pid);
+      const root = `/proc/${pid}/root`;
+      expect(source.found).toMatchObject({ nspid: 1, rootPath: root, tmpPath: `${root}/tmp` });
+      await truth.kill('SIGKILL');
+      await vi.waitFor(() => expect(existsSync(`${root}/tmp`)).toBe(false), 5_000);
+      await expectFailure(source, GONE);
     });
 
     it('names the user to run as for another user’s JVM, and reads it as that user', async () => {
-      const jvm = await lab.start(jdk, { uid: NOBODY });
-      lab.showProcess(jvm);
-      const options = { upstreamHost: '127.0.0.1', upstreamPort: jvm.port };
-      const { code, message } = await asUser(1, 1, () => failure(sourceOf(options)));
-      expect(code).toBe('D2S_ERR_JVM_ACCESS');
-      expect(message).toContain(`user id ${NOBODY}`);
-      expect(message).toContain(`runAsUser: ${NOBODY}`);
-      const source = sourceOf(options);
-      await asUser(NOBODY, NOBODY, () => read(source));
-      expect(source.found).toMatchObject({ pid: jvm.pid, uid: NOBODY, gid: NOBODY });
+      const truth = await start({ uid: NOBODY, gid: NOBODY });
+      lab.showProcess(truth);
+      const texts = [`user id ${NOBODY}`, `runAsUser: ${NOBODY}`];
+      await asUser(1, 1, () => expectFailure(sourceOf(portOf(truth)), 'D2S_ERR_JVM_ACCESS', ...texts));
+      const source = sourceOf(portOf(truth));
+      await asUser(NOBODY, NOBODY, () => expectRead(source, { pid: truth.pid, uid: NOBODY, gid: NOBODY }));
     });
 
     it('names the group to run as for a JVM with its own /tmp and another group', async () => {
-      const ids = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
-      const jvm = await lab.start(jdk, { wrapper: ['unshare', '--mount', ...privateTmp(classes), 'setpriv', ...ids] });
-      const options = { upstreamHost: '127.0.0.1', upstreamPort: jvm.port };
-      const { code, message } = await asUser(NOBODY, 1, () => failure(sourceOf(options)));
-      expect(code).toBe('D2S_ERR_JVM_ACCESS');
-      expect(message).toContain(`runAsGroup: ${NOBODY}`);
-      const source = sourceOf(options);
-      await asUser(NOBODY, NOBODY, () => read(source));
-      expect(source.found?.rootPath).toBe(`/proc/${jvm.pid}/root`);
+      const truth = await start({ wrapper: ['unshare', '--mount', ...privateTmp(classPath), ...asNobody] });
+      const text = `runAsGroup: ${NOBODY}`;
+      await asUser(NOBODY, 1, () => expectFailure(sourceOf(portOf(truth)), 'D2S_ERR_JVM_ACCESS', text));
+      const source = sourceOf(portOf(truth));
+      await asUser(NOBODY, NOBODY, () => expectRead(source, { rootPath: `/proc/${truth.pid}/root` }));
     });
 
     it('names the capability that hides the /tmp of a JVM, as in Debian’s unit', async () => {
-      const ids = [`--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
       const capability = ['--inh-caps=+net_bind_service', '--ambient-caps=+net_bind_service'];
-      const jvm = await lab.start(jdk, {
-        wrapper: ['unshare', '--mount', ...privateTmp(classes), 'setpriv', ...ids, ...capability],
-      });
-      const source = sourceOf({ upstreamHost: '127.0.0.1', upstreamPort: jvm.port });
-      const { code, message } = await asUser(NOBODY, NOBODY, () => failure(source));
-      expect(code).toBe('D2S_ERR_JVM_ACCESS');
-      expect(message).toContain('AmbientCapabilities=CAP_NET_BIND_SERVICE');
-      expect(message).toContain('JoinsNamespaceOf=');
+      const wrapper = ['unshare', '--mount', ...privateTmp(classPath), ...asNobody, ...capability];
+      const source = sourceOf(portOf(await start({ wrapper })));
+      const texts = ['AmbientCapabilities=CAP_NET_BIND_SERVICE', 'JoinsNamespaceOf='];
+      await asUser(NOBODY, NOBODY, () => expectFailure(source, 'D2S_ERR_JVM_ACCESS', ...texts));
     });
   });
 });
@@ -241,29 +202,8 @@ describe.each(JDKS.map((jdk) => [jdk.split('/').at(-1) ?? jdk, jdk] as const))('
 /** Runs the rest with a /tmp of its own that holds nothing but the classes. */
 function privateTmp(classes: string): string[] {
   const steps = [
-    'mount --bind "$1" /mnt',
-    'mount -t tmpfs -o mode=1777 none /tmp',
-    'mkdir "$1"',
-    'mount --bind /mnt "$1"',
-    'shift',
-    'exec "$@"',
+    'mount --bind "$1" /mnt && mount -t tmpfs -o mode=1777 none /tmp',
+    'mkdir "$1" && mount --bind /mnt "$1" && shift && exec "$@"',
   ];
   return ['sh', '-c', steps.join(' && '), 'sh', classes];
-}
-
-async function untilGone(path: string): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (existsSync(path)) {
-    if (performance.now() > deadline) throw new Error(`${path} is still there`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-/** Until the kernel has done what a signal asked for. */
-async function untilState(pid: number, state: string): Promise<void> {
-  const deadline = performance.now() + 5000;
-  while (!new RegExp(`^State:\\s+${state}`, 'm').test(readFileSync(`/proc/${pid}/status`, 'utf8'))) {
-    if (performance.now() > deadline) throw new Error(`pid ${pid} did not come to state ${state}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
 }

@@ -1,14 +1,12 @@
-/**
- * Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's
- * `libjolokia-core-java` is installed.
- */
+/** Jolokia: recorded answers of 1.7.1, answers in the shape of version 2, and a real 1.7.1 core where Debian's `libjolokia-core-java` is installed. */
 
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA, parseJolokia } from '../../../../src/jvm/http/jolokia.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { deferTo } from '../../../support/deferred.ts';
 import { startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { deviations } from '../../../support/jvm/truth/comparison.ts';
@@ -26,23 +24,11 @@ describe('parseJolokia', () => {
     expect(classes).toEqual({ loaded: 1904, unloaded: 0 });
     expect(heap).toEqual({ init: 67108864, committed: 67108864, max: 67108864, used: 2284544 });
     expect(nonHeap).toEqual({ init: 7667712, committed: 13500416, max: -1, used: 8060872 });
-    expect([...pools.keys()].sort()).toEqual([
-      "CodeHeap 'non-nmethods'",
-      "CodeHeap 'non-profiled nmethods'",
-      "CodeHeap 'profiled nmethods'",
-      'Compressed Class Space',
-      'G1 Eden Space',
-      'G1 Old Gen',
-      'G1 Survivor Space',
-      'Metaspace',
-    ]);
-    expect(pools.get('G1 Survivor Space')).toEqual({
-      init: 0,
-      committed: 1048576,
-      max: -1,
-      used: 1048576,
-      usedAfterGc: 1048576,
-    });
+    const code = ['non-nmethods', 'non-profiled nmethods', 'profiled nmethods'].map((name) => `CodeHeap '${name}'`);
+    const heapPools = ['Eden Space', 'Old Gen', 'Survivor Space'].map((name) => `G1 ${name}`);
+    expect([...pools.keys()].sort()).toEqual([...code, 'Compressed Class Space', ...heapPools, 'Metaspace']);
+    const survivor = { init: 0, committed: 1048576, max: -1, used: 1048576, usedAfterGc: 1048576 };
+    expect(pools.get('G1 Survivor Space')).toEqual(survivor);
     expect(pools.get('Metaspace')).toEqual({ init: 0, committed: 5177344, max: -1, used: 5034688 });
     expect(Object.fromEntries(collectors)).toEqual({
       'G1 Young Generation': { count: 1, timeMs: 4 },
@@ -99,34 +85,28 @@ describe('parseJolokia', () => {
 describe('JOLOKIA', () => {
   it('asks with POSTs of fixed reads, without an Origin, below the path of the configuration', async () => {
     const server = await startScripted((_, response) => response.end(RECORDED));
-    try {
-      const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new ManualClock() });
-      expect((await source.read(soon())).classes.loaded).toBe(1904);
-      const [seen] = server.requests;
-      expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 2]);
-      expect(JSON.parse(seen?.body ?? '')).toEqual(JSON.parse(fixture('bulk-request.json')));
-      expect([seen?.headers.origin, seen?.headers['content-type']]).toEqual([undefined, 'application/json']);
-    } finally {
-      await server.close();
-    }
+    onTestFinished(() => server.close());
+    const source = new HttpSource(JOLOKIA, { url: server.origin, clock: new ManualClock() });
+    expect((await source.read(soon())).classes.loaded).toBe(1904);
+    const [seen] = server.requests;
+    expect([seen?.method, seen?.url, server.requests.length]).toEqual(['POST', '/jolokia/', 2]);
+    expect(JSON.parse(seen?.body ?? '')).toEqual(JSON.parse(fixture('bulk-request.json')));
+    expect([seen?.headers.origin, seen?.headers['content-type']]).toEqual([undefined, 'application/json']);
   });
 });
 
 describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JVM with %s', (collector) => {
+  const defer = deferTo(afterAll);
   let jolokia: JolokiaServer;
-
   beforeAll(async () => {
-    jolokia = await startJolokia([`-XX:+Use${collector}GC`]);
+    jolokia = await startJolokia(defer, `-XX:+Use${collector}GC`);
   });
-
-  afterAll(async () => {
-    await jolokia?.stop();
-  });
+  const sourceOf = (kind: typeof JOLOKIA) =>
+    new HttpSource(kind, { url: `${jolokia.origin}/jolokia`, clock: new ManualClock() });
 
   it('reads every gauge with the value of the JVM’s own MXBeans', async () => {
     // Without the further requests: they allocate in the JVM between the two readings of its own MXBeans.
-    const gauges = { ...JOLOKIA, further: [] };
-    const source = new HttpSource(gauges, { url: `${jolokia.origin}/jolokia`, clock: new ManualClock() });
+    const source = sourceOf({ ...JOLOKIA, further: [] });
     await source.read(soon());
     await source.read(soon());
     const before = await jolokia.beans();
@@ -135,8 +115,7 @@ describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JV
   });
 
   it('reads threads, processor time, processors and descriptors, and no connectors, since it is no Tomcat', async () => {
-    const source = new HttpSource(JOLOKIA, { url: `${jolokia.origin}/jolokia`, clock: new ManualClock() });
-    const { server } = await source.read(soon());
+    const { server } = await sourceOf(JOLOKIA).read(soon());
     const whole = expect.any(Number);
     expect(server).toMatchObject({
       connectors: [],

@@ -1,40 +1,27 @@
-/**
- * Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. Needs Debian's
- * `tomcat10` and `tomcat10-admin`.
- */
+/** Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { deferTo } from '../../../support/deferred.ts';
 import { credentialsOf, failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
 import { type Deviation, deviations } from '../../../support/jvm/truth/comparison.ts';
-import { isAvailable } from '../../../support/programs.ts';
-import { isManagerInstalled, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
-
-const isInstalled = isAvailable('Tomcat’s manager', isManagerInstalled());
+import { hasManager, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
 function optionsFor(tomcat: ManagerTomcat, user: string, password = `word of ${user}`): HttpSourceOptions {
-  return {
-    url: `${tomcat.origin}/manager`,
-    credentials: credentialsOf(user, password),
-    clock: new ManualClock(),
-  };
+  return { url: `${tomcat.origin}/manager`, credentials: credentialsOf(user, password), clock: new ManualClock() };
 }
 
 const isNotOfStatus = ({ gauge }: Deviation) =>
   gauge.startsWith('jvm.classloader.') || gauge.startsWith('jvm.garbagecollector.') || gauge.endsWith('.used-after-gc');
 
-describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat with %s', (collector) => {
+describe.runIf(hasManager).each(['G1', 'Serial', 'Parallel'])('a real Tomcat with %s', (collector) => {
+  const defer = deferTo(afterAll);
   let tomcat: ManagerTomcat;
-
   beforeAll(async () => {
-    tomcat = await startManagerTomcat([`-XX:+Use${collector}GC`]);
-  });
-
-  afterAll(async () => {
-    await tomcat?.stop();
+    tomcat = await startManagerTomcat(defer, collector);
   });
 
   it('shows every gauge through its JMX proxy with the value of its own MXBeans', async () => {
@@ -72,11 +59,12 @@ describe.runIf(isInstalled).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wi
     expect((await right.read(soon())).classes.loaded).toBeGreaterThan(1000);
   });
 
-  it('names the missing role', async () => {
-    const proxy = await failureOf(new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'nobody')).read(soon()));
-    expect([proxy.code, proxy.message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining('role manager-jmx')]);
-    const status = await failureOf(new HttpSource(TOMCAT_STATUS, optionsFor(tomcat, 'nobody')).read(soon()));
-    expect([status.code, status.message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining('manager-status')]);
+  it.each([
+    [TOMCAT_JMXPROXY, 'role manager-jmx'],
+    [TOMCAT_STATUS, 'manager-status'],
+  ])('names the missing role', async (kind, role) => {
+    const { code, message } = await failureOf(new HttpSource(kind, optionsFor(tomcat, 'nobody')).read(soon()));
+    expect([code, message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining(role)]);
   });
 
   it('reports that the manager is not deployed', async () => {

@@ -18,8 +18,8 @@ import java.util.List;
 /**
  * A JVM whose condition is known: it does what the lines on its standard input say, and tells what its own MXBeans say.
  *
- * The port it listens on is its argument; 0 takes a free one. Each line gets one line of JSON in answer. `beans`, `gc`, `allocate MB` (garbage), `keep MB` (until `forget`), `forget`,
- * `load N` (N classes, each in a loader of its own), `drop` (those loaders), `quit`. The end of the input ends the JVM.
+ * The port it listens on is its argument; 0 takes a free one. Each line gets one line of JSON in answer. `beans`, `gc`, `allocate MB` (garbage), `keep MB`,
+ * `load N` (N classes, each in a loader of its own), `drop` (those loaders), `close` (the port). The end of the input ends the JVM.
  */
 public final class Truth {
   private static final int CHUNK_BYTES = 64 * 1024;
@@ -59,8 +59,9 @@ public final class Truth {
       http.setDaemon(true);
       http.start();
       BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-      for (String line = lines.readLine(); line != null && !line.equals("quit"); line = lines.readLine()) {
-        say(truth.answer(line));
+      for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+        if (line.equals("close")) server.close();
+        say(line.equals("close") ? "{}" : truth.answer(line));
       }
     }
   }
@@ -104,9 +105,6 @@ public final class Truth {
         return "{}";
       case "keep":
         for (int i = 0; i < number * (1024 * 1024 / CHUNK_BYTES); i++) kept.add(new byte[CHUNK_BYTES]);
-        return "{}";
-      case "forget":
-        kept.clear();
         return "{}";
       case "load":
         return load(number);

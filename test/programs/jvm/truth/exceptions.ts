@@ -1,6 +1,6 @@
 /**
  * Where a source cannot agree with the MXBeans, and how far it is off. Whatever is not listed here has to agree. The table in
- * docs/jvm.md says the same, and a test holds it equal to this list.
+ * docs/jvm.md has the same rows in the same order, with what was measured and the reason.
  */
 import type { Collector } from './truth.ts';
 
@@ -10,252 +10,83 @@ export interface Exception {
   /** Without the leading `jvm.`; `*` stands for anything, `{a,b}` for either. */
   readonly gauges: readonly string[];
   readonly sources: readonly SourceName[];
-  readonly collectors: readonly Collector[] | 'all';
+  /** Default: all. */
+  readonly collectors?: readonly Collector[];
   /** First release that it holds for. Default: all. */
   readonly sinceJdk?: number;
-  /** `absent`: never given. `differs`: may differ from the bean by `atMost`. A gauge that no bean has is never excused. */
-  readonly kind: 'absent' | 'differs';
-  /** Holds until the first collection only. */
-  readonly isBeforeFirstGc?: boolean;
-  /** Holds only for readings that say themselves that their memory is as of the last collection. */
-  readonly isLabelled?: boolean;
-  /** Bytes or ms. A bound for what the test does to the JVM, which is what `measured` came from. */
+  /** May differ from the bean by so many bytes or ms. Default: the gauge is never given. A gauge that no bean has is never excused. */
   readonly atMost?: number;
-  readonly measured: string;
-  readonly reason: string;
+  /** Holds until the first collection only. */
+  readonly isBeforeFirstGc?: true;
+  /** Holds only for readings that say themselves that their memory is as of the last collection. */
+  readonly isLabelled?: true;
 }
 
 const FILE: readonly SourceName[] = ['hsperfdata'];
 const OVERLAID: readonly SourceName[] = ['hsperfdata+attach'];
 const BOTH: readonly SourceName[] = ['hsperfdata', 'hsperfdata+attach'];
-
+const COPIED: readonly Collector[] = ['serial', 'parallel'];
+const Z: readonly Collector[] = ['z', 'z-generational'];
+const SHENANDOAH: readonly Collector[] = ['shenandoah', 'shenandoah-generational'];
+const OTHERS: readonly Collector[] = [...COPIED, 'g1', ...Z];
 const MIB = 1_048_576;
 const Z_PAGE = 2 * MIB;
 
-const GENERATIONS_COPIED: readonly Collector[] = ['serial', 'parallel'];
-const Z: readonly Collector[] = ['z', 'z-generational'];
-const SHENANDOAH: readonly Collector[] = ['shenandoah', 'shenandoah-generational'];
-const ALL_BUT_SHENANDOAH: readonly Collector[] = ['serial', 'parallel', 'g1', 'z', 'z-generational'];
+const METASPACE = 'memory.pools.Metaspace.{used,committed}';
+const CLASS_SPACE = 'memory.pools.Compressed-Class-Space.{used,committed,usage}';
+const BOTH_SPACES = 'memory.pools.{Metaspace,Compressed-Class-Space}.{used,committed}';
+const CODE = 'memory.pools.{CodeHeap-*,CodeCache}.*';
+const beforeFirstGc = { isBeforeFirstGc: true } as const;
+
+function row(sources: readonly SourceName[], gauges: readonly string[], more: Partial<Exception> = {}): Exception {
+  return { sources, gauges, ...more };
+}
 
 export const EXCEPTIONS: readonly Exception[] = [
-  {
-    gauges: ['memory.pools.*.used-after-gc'],
-    sources: BOTH,
-    collectors: 'all',
-    kind: 'absent',
-    measured: 'left out',
-    reason: 'neither the file nor the attach socket tells it',
-  },
-  {
-    gauges: ['memory.non-heap.*', 'memory.total.*', 'memory.pools.{CodeHeap-*,CodeCache}.*'],
-    sources: FILE,
-    collectors: 'all',
-    kind: 'absent',
-    measured: 'left out',
-    reason: 'the file has no counters of the code heaps, and so no sum with them',
-  },
-  {
-    gauges: ['memory.pools.Metaspace.{max,usage}'],
-    sources: FILE,
-    collectors: 'all',
-    kind: 'absent',
-    measured: 'left out',
-    reason: 'the file has the reserved address space (1088 MB) in place of the limit (none)',
-  },
-  {
-    gauges: ['memory.pools.Metaspace.{used,committed}', 'memory.pools.Compressed-Class-Space.{used,committed,usage}'],
-    sources: FILE,
-    collectors: ALL_BUT_SHENANDOAH,
-    kind: 'absent',
-    isBeforeFirstGc: true,
-    measured: 'left out until the first collection',
-    reason: 'these counters are written by collections; until then they are 0',
-  },
-  {
-    gauges: ['memory.pools.{Metaspace,Compressed-Class-Space}.{used,committed}'],
-    sources: FILE,
-    collectors: ALL_BUT_SHENANDOAH,
-    kind: 'differs',
-    atMost: 384 * 1024,
-    measured: 'as of the last collection; 30 classes later: used -16 to -43 KB, committed -66 to -197 KB',
-    reason: 'the same',
-  },
-  {
-    gauges: ['memory.heap.init'],
-    sources: FILE,
-    collectors: GENERATIONS_COPIED,
-    kind: 'absent',
-    measured: 'left out',
-    reason: 'the counters are right with -Xms only, else up to 388 MB too low',
-  },
-  {
-    gauges: ['memory.pools.*{Eden,Survivor}-Space.init'],
-    sources: BOTH,
-    collectors: GENERATIONS_COPIED,
-    kind: 'absent',
-    measured: 'left out',
-    reason: 'the counter is 0, and the attach socket does not tell it',
-  },
-  {
-    gauges: ['memory.heap.{used,usage}', 'memory.pools.*{Space,Gen}.{used,usage}'],
-    sources: FILE,
-    collectors: GENERATIONS_COPIED,
-    sinceJdk: 25,
-    kind: 'absent',
-    isBeforeFirstGc: true,
-    measured: 'left out until the first collection',
-    reason: 'from JDK 25 on, these counters are written by collections only',
-  },
-  {
-    gauges: ['memory.heap.used', 'memory.pools.*{Space,Gen}.used'],
-    sources: FILE,
-    collectors: GENERATIONS_COPIED,
-    sinceJdk: 25,
-    kind: 'differs',
-    isLabelled: true,
-    atMost: 12 * MIB,
-    measured: 'as of the last collection: -0.2 to -0.5 MB right after one, -3.3 MB after allocating 3 MB',
-    reason: 'the same; eden always is 0',
-  },
-  {
-    gauges: ['memory.{heap,total,pools.G1-Old-Gen}.{used,committed}'],
-    sources: BOTH,
-    collectors: ['g1'],
-    kind: 'differs',
-    isBeforeFirstGc: true,
-    atMost: 2 * MIB,
-    measured: 'until the first collection: used -0.97 MB (JDK 17) and -1.2 MB (JDK 25), committed -2.1 MB',
-    reason: 'the regions of the archived classes are not counted yet',
-  },
-  {
-    gauges: ['memory.heap.{used,usage}', 'memory.pools.Z*.{used,usage}'],
-    sources: FILE,
-    collectors: Z,
-    kind: 'absent',
-    isBeforeFirstGc: true,
-    measured: 'left out until the first cycle',
-    reason: 'ZGC writes these counters at its cycles',
-  },
-  {
-    gauges: ['memory.heap.used', 'memory.pools.Z*.used'],
-    sources: FILE,
-    collectors: Z,
-    kind: 'differs',
-    isLabelled: true,
-    atMost: 6 * Z_PAGE,
-    measured: 'as of the last cycle: -4.2 to +4.2 MB, one or two pages of ZGC, after allocating 3 MB',
-    reason: 'the same',
-  },
-  {
-    gauges: ['memory.pools.ZGC-*.{used,usage}'],
-    sources: OVERLAID,
-    collectors: ['z-generational'],
-    kind: 'absent',
-    isBeforeFirstGc: true,
-    measured: 'left out until the first cycle',
-    reason: 'the attach socket tells the heap as a whole, not its generations',
-  },
-  {
-    gauges: ['memory.pools.ZGC-*.used'],
-    sources: OVERLAID,
-    collectors: ['z-generational'],
-    kind: 'differs',
-    atMost: 6 * Z_PAGE,
-    measured: 'as of the last cycle: -4.2 to +4.2 MB; the heap itself is live',
-    reason: 'the same',
-  },
-  {
-    gauges: ['memory.pools.ZGC-*.committed'],
-    sources: BOTH,
-    collectors: ['z-generational'],
-    kind: 'differs',
-    atMost: 4 * Z_PAGE,
-    measured: '-4.2 to +4.2 MB; what one generation has too much, the other has too little',
-    reason: 'the split of the heap is as of the last cycle',
-  },
-  {
-    gauges: ['garbagecollector.*.time'],
-    sources: BOTH,
-    collectors: ALL_BUT_SHENANDOAH,
-    kind: 'differs',
-    atMost: 1,
-    measured: '0 or +1 ms after up to 1,200 collections; counts are exact',
-    reason: 'counter and bean measure each pause apart, the counter about 1 µs more',
-  },
-  {
-    gauges: ['garbagecollector.ZGC-*Cycles.*'],
-    sources: BOTH,
-    collectors: Z,
-    kind: 'absent',
-    measured: 'left out; the pauses are exact',
-    reason: 'the file has no counters of cycles',
-  },
-  {
-    gauges: ['memory.heap.init'],
-    sources: FILE,
-    collectors: ['z'],
-    kind: 'absent',
-    measured: 'left out, unless the heap has but one size (-Xms as -Xmx)',
-    reason: 'the counter is the smallest heap: without -Xms 8 MB in place of 101 MB (-Xmx96m)',
-  },
-  {
-    gauges: ['memory.heap.committed', 'memory.pools.ZHeap.committed'],
-    sources: FILE,
-    collectors: ['z'],
-    kind: 'absent',
-    isBeforeFirstGc: true,
-    measured: 'left out until the first cycle, unless the heap has but one size',
-    reason: 'until then, the counter is the smallest heap',
-  },
-  {
-    gauges: ['memory.pools.Shenandoah-{Young,Old}-Gen.*'],
-    sources: BOTH,
-    collectors: ['shenandoah-generational'],
-    kind: 'absent',
-    measured: 'left out; the heap as a whole is live',
-    reason: 'neither the file nor the attach socket tells the generations',
-  },
-  {
-    gauges: ['memory.pools.Shenandoah.*'],
-    sources: FILE,
-    collectors: ['shenandoah'],
-    sinceJdk: 24,
-    kind: 'absent',
-    measured: 'left out; the heap, which is the same, is live',
-    reason: 'the file does not tell the mode, and with generations there is no such pool',
-  },
-  {
-    gauges: ['garbagecollector.Shenandoah-*'],
-    sources: BOTH,
-    collectors: SHENANDOAH,
-    kind: 'absent',
-    measured: 'left out',
-    reason: 'the counters count every phase: 18 where the bean has 4 pauses',
-  },
+  row(BOTH, ['memory.pools.*.used-after-gc']),
+  row(FILE, ['memory.non-heap.*', 'memory.total.*', CODE]),
+  row(FILE, ['memory.pools.Metaspace.{max,usage}']),
+  row(FILE, [METASPACE, CLASS_SPACE], { collectors: OTHERS, ...beforeFirstGc }),
+  row(FILE, [BOTH_SPACES], { collectors: OTHERS, atMost: 384 * 1024 }),
+  row(FILE, ['memory.heap.init'], { collectors: COPIED }),
+  row(BOTH, ['memory.pools.*{Eden,Survivor}-Space.init'], { collectors: COPIED }),
+  row(FILE, ['memory.heap.{used,usage}', 'memory.pools.*{Space,Gen}.{used,usage}'], {
+    ...{ collectors: COPIED, sinceJdk: 25, ...beforeFirstGc },
+  }),
+  row(FILE, ['memory.heap.used', 'memory.pools.*{Space,Gen}.used'], {
+    ...{ collectors: COPIED, sinceJdk: 25, isLabelled: true, atMost: 12 * MIB },
+  }),
+  row(BOTH, ['memory.{heap,total,pools.G1-Old-Gen}.{used,committed}'], {
+    ...{ collectors: ['g1'], ...beforeFirstGc, atMost: 2 * MIB },
+  }),
+  row(FILE, ['memory.heap.{used,usage}', 'memory.pools.Z*.{used,usage}'], { collectors: Z, ...beforeFirstGc }),
+  row(FILE, ['memory.heap.used', 'memory.pools.Z*.used'], { collectors: Z, isLabelled: true, atMost: 6 * Z_PAGE }),
+  row(OVERLAID, ['memory.pools.ZGC-*.{used,usage}'], { collectors: ['z-generational'], ...beforeFirstGc }),
+  row(OVERLAID, ['memory.pools.ZGC-*.used'], { collectors: ['z-generational'], atMost: 6 * Z_PAGE }),
+  row(BOTH, ['memory.pools.ZGC-*.committed'], { collectors: ['z-generational'], atMost: 4 * Z_PAGE }),
+  row(BOTH, ['garbagecollector.*.time'], { collectors: OTHERS, atMost: 1 }),
+  row(BOTH, ['garbagecollector.ZGC-*Cycles.*'], { collectors: Z }),
+  row(FILE, ['memory.heap.init'], { collectors: ['z'] }),
+  row(FILE, ['memory.heap.committed', 'memory.pools.ZHeap.committed'], { collectors: ['z'], ...beforeFirstGc }),
+  row(BOTH, ['memory.pools.Shenandoah-{Young,Old}-Gen.*'], { collectors: ['shenandoah-generational'] }),
+  row(FILE, ['memory.pools.Shenandoah.*'], { collectors: ['shenandoah'], sinceJdk: 24 }),
+  row(BOTH, ['garbagecollector.Shenandoah-*'], { collectors: SHENANDOAH }),
 ];
 
-/** What an exception matches is tried often, and so made once. */
 export function toGaugePattern({ gauges }: Exception): RegExp {
-  const alternatives = gauges.map((gauge) =>
-    gauge
-      .replace(/[.+?^$()|[\]\\]/g, '\\$&')
-      .replace(/\*/g, '.*')
-      .replace(/\{/g, '(?:')
-      .replace(/\}/g, ')')
-      .replace(/,/g, '|'),
+  const escaped = gauges.map((gauge) => gauge.replace(/[.+?^$()|[\]\\]/g, '\\$&').replaceAll('*', '.*'));
+  const alternatives = escaped.map((gauge) =>
+    gauge.replace(/\{([^}]*)\}/g, (_, any: string) => `(?:${any.replaceAll(',', '|')})`),
   );
   return new RegExp(`^jvm\\.(?:${alternatives.join('|')})$`);
 }
 
-/** The line of docs/jvm.md, cells trimmed, e.g. `| a | b |`. */
-export function toDocumentLine({ gauges, sources, collectors, sinceJdk, measured, reason }: Exception): string {
-  const jvms = collectors === 'all' ? 'all' : collectors.join(', ');
-  const cells = [
+/** The first cells of its row in docs/jvm.md: gauges, sources and JVMs. */
+export function toDocumentCells({ gauges, sources, collectors, sinceJdk }: Exception): readonly string[] {
+  const jvms = collectors?.join(', ') ?? 'all';
+  return [
     gauges.map((gauge) => `\`${gauge}\``).join(', '),
     sources.map((source) => `\`${source}\``).join(', '),
     sinceJdk === undefined ? jvms : `${jvms}; JDK ${sinceJdk} and later`,
-    measured,
-    reason,
   ];
-  return `| ${cells.join(' | ')} |`;
 }

@@ -11,7 +11,6 @@ import type { SourceName } from './exceptions.ts';
 export const READ_TIMEOUT_MS = 5_000;
 export const ATTACH_TIMEOUT_MS = 1_000;
 
-/** Where the JVM is: its pid, or the port that it listens on. */
 export type Where = { readonly pid: number } | { readonly upstreamHost: string; readonly upstreamPort: number };
 
 /** `hsperfdata+attach` as with `jvm.attach: true`. It fails where the overlay would go without an answer, and say nothing. */

@@ -5,22 +5,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Ajv } from 'ajv';
 import { type Json, type Manifest, toManifests } from '../../../support/kubernetes/manifests.ts';
+import { isAvailable } from '../../../support/programs.ts';
 
 const LIBRARIES = '/usr/share/gocode';
 
-/** Why charts cannot be rendered here; undefined if they can. */
-export function whyNot(): string | undefined {
-  if (spawnSync('go', ['version']).status !== 0) return 'there is no go (golang-go)';
-  const absent = ['github.com/Masterminds/sprig', 'sigs.k8s.io/yaml'].find(
-    (name) => !existsSync(path.join(LIBRARIES, 'src', name)),
-  );
-  return absent === undefined
-    ? undefined
-    : `${absent} is missing (golang-github-masterminds-sprig-dev, golang-k8s-sigs-yaml-dev)`;
-}
+export const canRender = isAvailable(
+  'Helm’s engine in Go',
+  spawnSync('go', ['version']).status === 0 &&
+    ['github.com/Masterminds/sprig', 'sigs.k8s.io/yaml'].every((name) => existsSync(path.join(LIBRARIES, 'src', name))),
+);
 
 interface Rendered {
-  /** By the path of each chart, e.g. `smart-web/charts/d2-sidecar`. */
   readonly values: Readonly<Record<string, Json>>;
   readonly files: Readonly<Record<string, string>>;
   readonly error?: string;
@@ -32,13 +27,8 @@ export class Renderer {
 
   constructor() {
     const source = path.join(import.meta.dirname, 'render.go');
-    const env = {
-      ...process.env,
-      GO111MODULE: 'off',
-      GOFLAGS: '',
-      GOPATH: LIBRARIES,
-      GOCACHE: path.join(this.#folder, 'cache'),
-    };
+    const go = { GO111MODULE: 'off', GOFLAGS: '', GOPATH: LIBRARIES, GOCACHE: path.join(this.#folder, 'cache') };
+    const env = { ...process.env, ...go };
     const { status, stderr } = spawnSync('go', ['build', '-o', this.#program, source], { env, encoding: 'utf8' });
     if (status !== 0) throw new Error(`go build: ${stderr}`);
   }
@@ -50,7 +40,6 @@ export class Renderer {
     return manifests.flatMap(([file, text]) => toManifests(text, file));
   }
 
-  /** The notes of an installation. */
   notes(chart: string, values: Json): string {
     const { files } = this.#run(chart, values);
     return Object.entries(files).find(([file]) => file.endsWith('NOTES.txt'))?.[1] ?? '';

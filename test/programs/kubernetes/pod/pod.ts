@@ -2,18 +2,26 @@
  * A Pod of a manifest, as far as Linux goes without a container runtime: namespaces of network, mounts and processes, the tree of the
  * image, read-only, with the volumes in it, and the user, group and environment of the manifest. No seccomp, no limits of resources.
  */
-import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { type Ran, ROOT } from '../../../support/install/run.ts';
+import { collect, type Ran, ROOT, run } from '../../../support/install/run.ts';
 import { at, type Json } from '../../../support/kubernetes/manifests.ts';
-import { killTomcat, startTomcat } from './tomcat.ts';
+import { isAvailable } from '../../../support/programs.ts';
+import { startTomcat } from './tomcat.ts';
 import { type Contents, makeVolumes } from './volumes.ts';
 
-/** The Pod's address, beside loopback. */
+/** Running a Pod here needs root and Linux. */
+export const canRunPods = isAvailable(
+  'Pods, as root',
+  process.platform === 'linux' &&
+    process.getuid?.() === 0 &&
+    spawnSync('unshare', ['--net', '--mount', '--pid', '--fork', 'ip', 'link', 'set', 'lo', 'up']).status === 0,
+);
+
 export const POD_ADDRESS = '10.244.0.7';
 
 export interface Answer {
@@ -29,7 +37,6 @@ interface Told {
 }
 
 export class Pod {
-  /** The folders of the volumes, by name. */
   readonly volumes: ReadonlyMap<string, string>;
   readonly #spec: Json;
   readonly #contents: Contents;
@@ -40,7 +47,6 @@ export class Pod {
   readonly #waiting = new Map<number, (answer: Answer) => void>();
   #questions = 0;
 
-  /** `spec`: of the Pod. */
   constructor(spec: Json, contents: Contents) {
     this.#spec = spec;
     this.#contents = contents;
@@ -58,7 +64,6 @@ export class Pod {
     });
   }
 
-  /** Sends a question to inside.mjs. */
   ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & Told> {
     const id = this.#questions++;
     this.#inside.stdin.write(`${JSON.stringify({ id, op, ...more })}\n`);
@@ -86,7 +91,6 @@ export class Pod {
     return container;
   }
 
-  /** Its container `tomcat`, on port 8080. */
   async startTomcat(): Promise<void> {
     await this.ask('held');
     const network = this.#inside.pid as number;
@@ -94,7 +98,7 @@ export class Pod {
   }
 
   async close(): Promise<void> {
-    if (this.#tomcat !== undefined) await killTomcat(this.#tomcat, firstProcessOf(this.#tomcat));
+    if (this.#tomcat !== undefined) await killNamespace(this.#tomcat);
     for (const container of this.#containers) await container.kill();
     const ended = once(this.#inside, 'exit');
     this.#inside.stdin.end();
@@ -105,7 +109,6 @@ export class Pod {
 
 interface Surroundings {
   readonly root: string;
-  /** A process in the network of the Pod. */
   readonly network: number;
   readonly volumes: ReadonlyMap<string, string>;
   readonly contents: Contents;
@@ -117,10 +120,8 @@ export class Container {
   readonly #env: Readonly<Record<string, string>>;
   readonly #user: readonly string[];
   readonly #child: ChildProcess;
-  /** Lines of its standard output. */
   readonly logs: Readonly<Record<string, unknown>>[] = [];
-  readonly #said: Promise<string>;
-  /** Its exit code, or null where a signal ended it. */
+  readonly #said: () => string;
   readonly exited: Promise<number | null>;
 
   constructor(spec: Json, pod: Json, { root, network, volumes, contents, env }: Surroundings) {
@@ -133,48 +134,27 @@ export class Container {
     const { command = ['d2-sidecar'], args = [] } = Object(spec);
     const script = [TREE, ...toMounts(spec, root, volumes), ...(own.readOnlyRootFilesystem ? [READ_ONLY] : [])];
     const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
-    this.#child = spawn(
-      'nsenter',
-      [
-        `--net=/proc/${network}/ns/net`,
-        '--',
-        'unshare',
-        ...namespaces,
-        'sh',
-        '-euc',
-        [...script, 'shift 3; exec "$@"'].join('\n'),
-      ]
-        .concat('sh', root, process.execPath, ROOT)
-        .concat(this.#inTree([...command, ...args])),
-      { stdio: ['ignore', 'pipe', 'pipe'] },
-    );
-    createInterface({ input: this.#child.stdout as Readable }).on('line', (line) => this.logs.push(JSON.parse(line)));
-    this.#said = textOf(this.#child.stderr as Readable);
+    const shell = ['sh', '-euc', [...script, 'shift 3; exec "$@"'].join('\n'), 'sh', root, process.execPath, ROOT];
+    const enter = [`--net=/proc/${network}/ns/net`, '--', 'unshare', ...namespaces, ...shell];
+    this.#child = spawn('nsenter', [...enter, ...this.#inTree([...command, ...args])], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    createInterface({ input: this.#child.stdout! }).on('line', (line) => this.logs.push(JSON.parse(line)));
+    this.#said = collect(this.#child.stderr);
     this.exited = once(this.#child, 'exit').then(([code]) => code as number | null);
   }
 
   /** Runs a command like kubelet's for a probe or hook; without a code if there is no such process. */
   async exec(command: readonly string[]): Promise<Ran> {
     const pid = this.#pid();
-    if (pid === undefined)
-      return {
-        code: null,
-        stdout: '',
-        stderr: this.#child.exitCode === null ? 'it has no process yet' : await this.#said,
-      };
-    const child = spawn('nsenter', [`--target=${pid}`, '--mount', '--pid', '--net', '--', ...this.#inTree(command)], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const [stdout, stderr] = [child.stdout, child.stderr].map(textOf);
-    const [code] = (await once(child, 'close')) as [number | null];
-    return { code, stdout: await (stdout as Promise<string>), stderr: await (stderr as Promise<string>) };
+    if (pid === undefined) return { code: null, stdout: '', stderr: `it has no process: ${this.#said()}` };
+    return await run('nsenter', [`--target=${pid}`, '--mount', '--pid', '--net', '--', ...this.#inTree(command)]);
   }
 
   #pid(): number | undefined {
     return firstProcessOf(this.#child);
   }
 
-  /** `Uid`, `CapEff` and the like, of its first process. */
   status(name: string): string | undefined {
     return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${this.#pid()}/status`, 'utf8'))?.[1];
   }
@@ -184,12 +164,7 @@ export class Container {
   }
 
   async kill(): Promise<void> {
-    if (this.#child.exitCode === null && this.#child.signalCode === null) {
-      // The end of its first process ends a whole process namespace. Until there is one, only unshare can be ended.
-      const pid = this.#pid();
-      if (pid === undefined) this.#child.kill('SIGKILL');
-      else process.kill(pid, 'SIGKILL');
-    }
+    await killNamespace(this.#child);
     await this.exited;
   }
 
@@ -198,6 +173,16 @@ export class Container {
     const enter = ['setpriv', '--no-new-privs', 'chroot', ...this.#user, this.#root, '/usr/bin/env', '-i', ...env];
     return [...enter, ...command];
   }
+}
+
+/** The end of its first process ends a whole process namespace. Until there is one, only unshare can be ended. */
+async function killNamespace(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  const pid = firstProcessOf(child);
+  if (pid === undefined) child.kill('SIGKILL');
+  else process.kill(pid, 'SIGKILL');
+  await ended;
 }
 
 /** The first process of a namespace, by its number outside; undefined before and after it. */
@@ -254,26 +239,13 @@ function toMounts(spec: Json, root: string, volumes: ReadonlyMap<string, string>
   });
 }
 
-interface Variable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } };
-}
-
 function toEnv(spec: Json, contents: Contents): Readonly<Record<string, string>> {
-  const entries = (Object(spec).env ?? []) as readonly Variable[];
-  return Object.fromEntries(
-    entries.map(({ name, value, valueFrom }) => {
-      const { name: secret = '', key = '' } = valueFrom?.secretKeyRef ?? {};
-      const given = value ?? contents[secret]?.[key];
-      if (given === undefined) throw new Error(`no value for ${name}`);
-      return [name, given];
-    }),
-  );
-}
-
-async function textOf(stream: Readable): Promise<string> {
-  let text = '';
-  for await (const chunk of stream.setEncoding('utf8')) text += chunk;
-  return text;
+  const { env = [] } = Object(spec);
+  const toEntry = ({ name, value, valueFrom }: Record<string, Json>): readonly [Json | undefined, Json] => {
+    const { name: secret = '', key = '' } = Object(valueFrom).secretKeyRef ?? {};
+    const given = value ?? contents[secret]?.[key];
+    if (given === undefined) throw new Error(`no value for ${String(name)}`);
+    return [name, given];
+  };
+  return Object.fromEntries(env.map(toEntry));
 }

@@ -1,6 +1,5 @@
 /** The container `tomcat` of a manifest: Debian's Tomcat instead of the image, in the Pod's network, on its own /tmp, as the Pod's user. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { at, type Json } from '../../../support/kubernetes/manifests.ts';
@@ -13,7 +12,6 @@ const SERVER = `<Server port="-1"><Service name="Catalina">
 
 export interface PodParts {
   readonly folder: string;
-  /** A process in the network of the Pod. */
   readonly network: number;
   readonly volumes: ReadonlyMap<string, string>;
 }
@@ -34,29 +32,9 @@ export function startTomcat(pod: Json, { folder, network, volumes }: PodParts): 
   const script = [`mount --bind '${base}' /mnt`, ...mounts, 'cd /mnt', 'exec "$@"'].join('\n');
   const asUser = ['setpriv', `--reuid=${user}`, `--regid=${group}`, '--clear-groups', '--no-new-privs'];
   const java = ['java', '-Xmx96m', `-Dcatalina.home=${HOME}`, '-Dcatalina.base=/mnt', '-Djava.io.tmpdir=/mnt/temp'];
-  const main = [
-    '-cp',
-    `${HOME}/bin/bootstrap.jar:${HOME}/bin/tomcat-juli.jar`,
-    'org.apache.catalina.startup.Bootstrap',
-  ];
+  const jars = `${HOME}/bin/bootstrap.jar:${HOME}/bin/tomcat-juli.jar`;
+  const main = ['-cp', jars, 'org.apache.catalina.startup.Bootstrap', 'start'];
   const namespaces = ['--mount', '--pid', '--fork', '--mount-proc', '--propagation', 'private'];
-  return spawn(
-    'nsenter',
-    [`--net=/proc/${network}/ns/net`, '--', 'unshare', ...namespaces, 'sh', '-euc', script, 'sh'].concat(
-      asUser,
-      java,
-      main,
-      'start',
-    ),
-    { stdio: 'ignore' },
-  );
-}
-
-/** Ends it in any state: the end of the first process ends the whole namespace. */
-export async function killTomcat(child: ChildProcess, firstProcess: number | undefined): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  if (firstProcess === undefined) child.kill('SIGKILL');
-  else process.kill(firstProcess, 'SIGKILL');
-  await ended;
+  const enter = [`--net=/proc/${network}/ns/net`, '--', 'unshare', ...namespaces, 'sh', '-euc', script, 'sh'];
+  return spawn('nsenter', [...enter, ...asUser, ...java, ...main], { stdio: 'ignore' });
 }

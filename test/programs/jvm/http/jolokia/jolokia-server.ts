@@ -2,19 +2,18 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { request } from 'undici';
+import { jsonOf } from '../../../../support/configured-sidecar.ts';
+import type { Defer } from '../../../../support/deferred.ts';
 import type { Beans } from '../../../../support/jvm/truth/beans.ts';
 import { exitOf, stopProcess } from '../../../../support/sidecar-process.ts';
 
 const CLASS_PATH = ['/usr/share/java/jolokia-core.jar', '/usr/share/java/json-simple.jar'];
-const PROGRAM = fileURLToPath(new URL('JolokiaServer.java', import.meta.url));
 
 export interface JolokiaServer {
   readonly origin: string;
   beans(): Promise<Beans>;
-  stop(): Promise<void>;
 }
 
 /** True where Jolokia and a JDK, which runs the program from its source, are installed. */
@@ -22,20 +21,19 @@ export function isJolokiaInstalled(): boolean {
   return CLASS_PATH.every((jar) => existsSync(jar)) && spawnSync('javac', ['-version']).status === 0;
 }
 
-export async function startJolokia(options: readonly string[]): Promise<JolokiaServer> {
-  const child = spawn('java', [...options, '-Xms48m', '-Xmx96m', '-cp', CLASS_PATH.join(':'), PROGRAM], {
+export async function startJolokia(defer: Defer, ...options: readonly string[]): Promise<JolokiaServer> {
+  const program = path.join(import.meta.dirname, 'JolokiaServer.java');
+  const child = spawn('java', [...options, '-Xms48m', '-Xmx96m', '-cp', CLASS_PATH.join(':'), program], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const exited = exitOf(child);
-  const stop = async () => {
-    await stopProcess(child, exited, 'SIGTERM');
-  };
+  defer(() => stopProcess(child, exited, 'SIGTERM'));
   const line = once(createInterface({ input: child.stdout }), 'line') as Promise<[string]>;
   const [port] = await Promise.race([line, exited.then((code) => Promise.reject(new Error(`ended with ${code}`)))]);
   const origin = `http://127.0.0.1:${port}`;
-  const beans = async () => (await (await request(`${origin}/beans`)).body.json()) as Beans;
+  const beans = () => jsonOf<Beans>(`${origin}/beans`);
   // The first look loads classes of its own; the ones after it find them there.
   await beans();
   await beans();
-  return { origin, beans, stop };
+  return { origin, beans };
 }

@@ -1,47 +1,50 @@
 /**
- * A real Tomcat 10 with its manager web application, from the Debian packages `tomcat10` and `tomcat10-admin`, in a process of
- * its own with its own CATALINA_BASE. Beside the manager: the same with Digest instead of Basic at `/digest`, and `/beans/now`,
- * which tells what the JVM's own MXBeans say.
+ * A real Tomcat 10 of ten request threads, with its manager (Debian's `tomcat10-admin`), the same with Digest instead of Basic at
+ * `/digest`, and `/beans/now`, which tells what the JVM's own MXBeans say.
  */
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { request } from 'undici';
+import { jsonOf } from '../../../../support/configured-sidecar.ts';
+import type { Defer } from '../../../../support/deferred.ts';
 import type { Beans } from '../../../../support/jvm/truth/beans.ts';
+import type { Folder } from '../../../../support/monitor/access/access-files.ts';
+import { isAvailable } from '../../../../support/programs.ts';
 import { CATALINA_HOME, isTomcatInstalled, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
 
-/** The Debian package's path. */
 const MANAGER = '/usr/share/tomcat10-admin/manager';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 
 export interface ManagerTomcat {
-  /** E.g. `http://127.0.0.1:41234`. */
   readonly origin: string;
   readonly pid: number;
   beans(): Promise<Beans>;
-  stop(): Promise<void>;
 }
 
-export function isManagerInstalled(): boolean {
-  return isTomcatInstalled() && existsSync(join(MANAGER, 'WEB-INF/web.xml'));
-}
+export const hasManager = isAvailable(
+  'Tomcat’s manager',
+  isTomcatInstalled() && existsSync(join(MANAGER, 'WEB-INF/web.xml')),
+);
 
-/** `options` of the JVM, e.g. `-XX:+UseG1GC`; `java` is its program. Ready for requests when it resolves. */
-export async function startManagerTomcat(options: readonly string[], java?: string): Promise<ManagerTomcat> {
-  const tomcat = await startTomcatIn(await createBase(), options, java);
+/** With G1 or another collector; `java` is the JVM's program. Ready for requests when it resolves. */
+export async function startManagerTomcat(defer: Defer, collector = 'G1', java?: string): Promise<ManagerTomcat> {
+  const tomcat = await startTomcatIn(await createBase(), [`-XX:+Use${collector}GC`], java);
+  defer(() => tomcat.stop());
   const origin = `http://127.0.0.1:${tomcat.port}`;
-  const beans = async () => (await (await request(`${origin}/beans/now`)).body.json()) as Beans;
-  try {
-    // The first look loads classes of its own; the ones after it find them there.
-    await beans();
-    await beans();
-  } catch (cause) {
-    await tomcat.stop();
-    throw cause;
-  }
-  return { origin, pid: tomcat.pid, beans, stop: tomcat.stop };
+  const beans = () => jsonOf<Beans>(`${origin}/beans/now`);
+  // The first look loads classes of its own; the ones after it find them there.
+  await beans();
+  await beans();
+  return { origin, pid: tomcat.pid, beans };
+}
+
+/** What the manager's roles allow: `status` or `jmx`, with the password that the sidecar reads from `folder`. */
+export function managerKeys({ origin }: ManagerTomcat, folder: Folder, user: 'status' | 'jmx') {
+  const passwordFile = folder.write(`password-${user}`, `word of ${user}\n`);
+  const kind = user === 'status' ? 'tomcat-status' : 'tomcat-jmxproxy';
+  return { source: 'http', http: { kind, url: `${origin}/manager`, username: user, passwordFile } };
 }
 
 async function createBase(): Promise<string> {
@@ -57,16 +60,14 @@ async function createBase(): Promise<string> {
   const text = await readFile(descriptor, 'utf8');
   if (!text.includes(basic)) throw new Error('the manager no longer logs in by Basic');
   await writeFile(descriptor, text.replace(basic, '<auth-method>DIGEST</auth-method>'));
-  await writeContext(base, 'manager', MANAGER);
-  await writeContext(base, 'digest', join(base, 'digest'));
+  for (const [name, folder] of [
+    ['manager', MANAGER],
+    ['digest', join(base, 'digest')],
+  ] as const) {
+    // As the package's own, which names another folder than the one it installs.
+    const valve = '<Valve className="org.apache.catalina.valves.RemoteCIDRValve" allow="127.0.0.0/8" />';
+    const context = `<Context docBase="${folder}" privileged="true">${valve}</Context>`;
+    await writeFile(join(base, `conf/Catalina/localhost/${name}.xml`), context);
+  }
   return base;
-}
-
-/** As the package's own, which names another folder than the one it installs. */
-async function writeContext(base: string, name: string, folder: string): Promise<void> {
-  const text = `<Context docBase="${folder}" privileged="true">
-  <Valve className="org.apache.catalina.valves.RemoteCIDRValve" allow="127.0.0.0/8" />
-</Context>
-`;
-  await writeFile(join(base, `conf/Catalina/localhost/${name}.xml`), text);
 }

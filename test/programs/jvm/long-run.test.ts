@@ -1,0 +1,62 @@
+/** A monitor that reads a real JVM for long, on a clock that stands still. Needs a JDK. */
+import { readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { pino } from 'pino';
+import { afterEach, describe, expect, it } from 'vitest';
+import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { deferTo } from '../../support/deferred.ts';
+import { ATTACH_TIMEOUT_MS, openSource, READ_TIMEOUT_MS } from './truth/sources.ts';
+import { compileTruth, hasJdk, JVMS, startTruth } from './truth/truth.ts';
+
+const REFRESHES = 1_000;
+const WARM_UP = 300;
+const MOST_ROUNDS = 4;
+/** A leak of 1 KB at each refresh would be 1 MB. */
+const MAX_GROWTH_BYTES = 512 * 1024;
+
+/** What is in use when nothing is under way: also without the deadlines of the last readings, which hold what they would end. */
+async function settledHeapBytes(): Promise<number> {
+  await delay(ATTACH_TIMEOUT_MS + 100);
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  return process.memoryUsage().heapUsed;
+}
+
+const countOfDescriptors = () => readdirSync('/proc/self/fd').length;
+
+describe.runIf(hasJdk)('a monitor that runs for long', () => {
+  const defer = deferTo(afterEach);
+
+  it.each(['hsperfdata', 'hsperfdata+attach'] as const)(
+    `uses no more memory and descriptors after ${REFRESHES} refreshes by %s`,
+    async (name) => {
+      const truth = await startTruth({ jvm: JVMS.at(-1)!, classPath: await compileTruth(defer) });
+      defer(() => truth.stop());
+      const monitor = new JvmMonitor({
+        ...{ upstreamPort: 8080, source: openSource(name, { pid: truth.pid }), clock: new ManualClock() },
+        ...{ logger: pino({ level: 'silent' }), intervalMs: 5_000, timeoutMs: READ_TIMEOUT_MS, staleAfterMs: 15_000 },
+      });
+      defer(() => monitor.stop());
+      const refresh = async (times: number) => {
+        for (let i = 0; i < times; i += 1) await monitor.refresh();
+      };
+      // Compiled code and caches are there from now on.
+      await refresh(WARM_UP);
+      const descriptors = countOfDescriptors();
+      let grownBytes = Number.POSITIVE_INFINITY;
+      // What grows once may grow in the first round; a leak grows in each.
+      for (let round = 0; round < MOST_ROUNDS && grownBytes >= MAX_GROWTH_BYTES; round += 1) {
+        const heapBytes = await settledHeapBytes();
+        await refresh(REFRESHES);
+        grownBytes = (await settledHeapBytes()) - heapBytes;
+      }
+      expect(monitor.failures).toBe(0);
+      expect(countOfDescriptors()).toBeLessThanOrEqual(descriptors);
+      expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
+    },
+    180_000,
+  );
+});
