@@ -10,7 +10,13 @@ import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { readSamples, sumOf } from '../support/monitor/prometheus/samples.ts';
 import { type Application, portOf, send as sendTo, startApplication } from '../support/net.ts';
-import { flagsFor, MAIN_PATH, runSidecar, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import {
+  flagsFor,
+  MAIN_PATH,
+  runSidecar,
+  type SidecarProcess,
+  startSidecarBefore,
+} from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const CALLS = `${REST}/d2`;
@@ -150,47 +156,55 @@ async function abortOne({ listen, monitor }: SidecarProcess): Promise<void> {
   await expect.poll(aborted, WAIT).toBe(1);
 }
 
-it('the access log loses no line when it is rotated by SIGHUP, even if the configuration is then refused', LONG, async () => {
-  const config = at('sidecar.yaml');
-  execFileSync('sh', ['-c', `echo 'log: { level: info }' > ${config}`]);
-  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') }, '--config', config);
-  let isOver = false;
-  let sent = 0;
-  const user = async () => {
-    while (!isOver) {
-      expect(await send(running)).toBe(200);
-      sent += 1;
+it(
+  'the access log loses no line when it is rotated by SIGHUP, even if the configuration is then refused',
+  LONG,
+  async () => {
+    const config = at('sidecar.yaml');
+    execFileSync('sh', ['-c', `echo 'log: { level: info }' > ${config}`]);
+    const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') }, '--config', config);
+    let isOver = false;
+    let sent = 0;
+    const user = async () => {
+      while (!isOver) {
+        expect(await send(running)).toBe(200);
+        sent += 1;
+      }
+    };
+    const users = [user(), user(), user(), user()];
+    const names = ['access.log.1', 'access.log.2', 'access.log.3'];
+    for (const name of names) {
+      const before = sent;
+      await vi.waitFor(() => expect(sent).toBeGreaterThan(before + 50), WAIT);
+      renameSync(at('access.log'), at(name));
+      if (name === names[1]) execFileSync('sh', ['-c', `echo 'log: { level: loud }' > ${config}`]);
+      process.kill(running.pid, 'SIGHUP');
+      await vi.waitFor(() => expect(readFileSync(at('access.log'), 'utf8')).not.toBe(''), WAIT);
     }
-  };
-  const users = [user(), user(), user(), user()];
-  const names = ['access.log.1', 'access.log.2', 'access.log.3'];
-  for (const name of names) {
-    const before = sent;
-    await vi.waitFor(() => expect(sent).toBeGreaterThan(before + 50), WAIT);
-    renameSync(at('access.log'), at(name));
-    if (name === names[1]) execFileSync('sh', ['-c', `echo 'log: { level: loud }' > ${config}`]);
-    process.kill(running.pid, 'SIGHUP');
-    await vi.waitFor(() => expect(readFileSync(at('access.log'), 'utf8')).not.toBe(''), WAIT);
-  }
-  isOver = true;
-  await Promise.all(users);
-  await running.stop();
-  expect(linesOf(...names, 'access.log')).toHaveLength(sent);
-  const refused = running.logs.filter(({ msg }) => String(msg).startsWith('the configuration was not reloaded'));
-  expect(refused).toHaveLength(2);
-});
+    isOver = true;
+    await Promise.all(users);
+    await running.stop();
+    expect(linesOf(...names, 'access.log')).toHaveLength(sent);
+    const refused = running.logs.filter(({ msg }) => String(msg).startsWith('the configuration was not reloaded'));
+    expect(refused).toHaveLength(2);
+  },
+);
 
-it('calls continue when the access log is on a full disk, and the lost lines are logged and counted', LONG, async () => {
-  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: '/dev/full' });
-  await expectCalls(20, running);
-  const sample = async (name: string) => (await readSamples(running.monitor)).get(`d2_sidecar_access_log_${name}`);
-  await expect.poll(() => sample('failures_total'), WAIT).toBeGreaterThan(1);
-  expect(await sample('lines_total')).toBe(0);
-  expect(await sample('waiting_bytes')).toBeGreaterThan(20 * 100);
-  expect(await running.stop()).toBe(0);
-  const told = running.logs.filter(({ code }) => code === 'D2S_ERR_ACCESS_LOG');
-  expect(told).toEqual([expect.objectContaining({ level: 'warn', file: '/dev/full', reason: 'ENOSPC' })]);
-});
+it(
+  'calls continue when the access log is on a full disk, and the lost lines are logged and counted',
+  LONG,
+  async () => {
+    const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: '/dev/full' });
+    await expectCalls(20, running);
+    const sample = async (name: string) => (await readSamples(running.monitor)).get(`d2_sidecar_access_log_${name}`);
+    await expect.poll(() => sample('failures_total'), WAIT).toBeGreaterThan(1);
+    expect(await sample('lines_total')).toBe(0);
+    expect(await sample('waiting_bytes')).toBeGreaterThan(20 * 100);
+    expect(await running.stop()).toBe(0);
+    const told = running.logs.filter(({ code }) => code === 'D2S_ERR_ACCESS_LOG');
+    expect(told).toEqual([expect.objectContaining({ level: 'warn', file: '/dev/full', reason: 'ENOSPC' })]);
+  },
+);
 
 it('a sidecar starts and serves when the folder of the access log is missing', LONG, async () => {
   const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('later/access.log') });
