@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import https from 'node:https';
-import type { AddressInfo, Server } from 'node:net';
+import net, { type AddressInfo, type Server } from 'node:net';
 
 /** Lets the server listen on a free port of 127.0.0.1; resolves with the port. */
 export async function listening(server: Server): Promise<number> {
@@ -70,4 +70,17 @@ export async function startApplication(
     server.closeAllConnections();
   };
   return { port: await listening(server), server, close };
+}
+
+/** Sends bytes as they are; resolves to all that comes back until the connection ends, or until `last` has come. */
+export async function exchange(port: number, request: string, last?: string): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined);
+  socket.setEncoding('latin1').write(request, 'latin1');
+  let text = '';
+  socket.on('data', (some: string) => {
+    text += some;
+    if (last !== undefined && text.includes(last)) socket.destroy();
+  });
+  await new Promise((resolve) => socket.once('close', resolve));
+  return text;
 }
