@@ -1,8 +1,7 @@
 /** Names from clients, with characters that nobody should be shown: what each reader of the monitoring port gets of them. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Folder } from '../../support/monitor/access/access-files.ts';
 import { answering, type Stand, startStand } from '../wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
@@ -11,8 +10,8 @@ const ODD = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
 const SHOWN = 'E.\ufffd[31m.\ufffdTest';
 const HIDDEN = /[\p{Cc}\p{Cf}]/u;
 
-const folder = mkdtempSync(path.join(tmpdir(), 'd2s-names-'));
-const accessLogFile = path.join(folder, 'access.log');
+const folder = new Folder();
+const accessLogFile = `${folder.path}/access.log`;
 let stand: Stand;
 
 beforeAll(async () => {
@@ -26,7 +25,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await stand.close();
-  rmSync(folder, { recursive: true });
+  folder.remove();
 });
 
 async function call(method: string, target: string): Promise<void> {
@@ -72,10 +71,7 @@ describe('a name with control characters', () => {
     await expect.poll(() => readFileSync(accessLogFile, 'utf8').split('\n').length).toBe(4);
     const lines = readFileSync(accessLogFile, 'utf8').trimEnd().split('\n');
     expect(lines.filter((line) => HIDDEN.test(line))).toEqual([]);
-    expect(lines.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual([
-      SHOWN,
-      SHOWN,
-      'H.\ufffd]0;title\ufffd',
-    ]);
+    const names = lines.map((line) => (JSON.parse(line) as { name: string }).name);
+    expect(names).toEqual([SHOWN, SHOWN, 'H.\ufffd]0;title\ufffd']);
   });
 });
