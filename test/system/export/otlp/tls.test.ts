@@ -1,25 +1,18 @@
 import { readFileSync } from 'node:fs';
 import https from 'node:https';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { OtlpReceiver } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
-import { CertificateFolder, type Pair } from '../../../support/tls/certificates.ts';
+import { CertificateFolder } from '../../../support/tls/certificates.ts';
 import { createStand, type OtlpStand, otlpConfig } from './stand.ts';
 
 const plant = await createPlant();
 const certificates = new CertificateFolder();
-let authority: Pair;
-let receiver: OtlpReceiver;
-let stand: OtlpStand | undefined;
-
-beforeAll(async () => {
-  authority = certificates.authority();
-  const { certFile, keyFile } = certificates.signed(authority, { name: 'receiver' });
-  receiver = await OtlpReceiver.listen(
-    https.createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }),
-  );
-});
-afterEach(() => stand?.otlp.stop(0));
+const authority = certificates.authority();
+const { certFile, keyFile } = certificates.signed(authority, { name: 'receiver' });
+const receiver = await OtlpReceiver.listen(
+  https.createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }),
+);
 afterAll(async () => {
   await receiver.close();
   certificates.remove();
@@ -27,7 +20,8 @@ afterAll(async () => {
 
 function start(caFile: string | undefined): OtlpStand {
   const endpoint = `https://127.0.0.1:${receiver.port}`;
-  stand = createStand(otlpConfig({ endpoint, caFile, timeoutMs: 5_000 }), plant);
+  const stand = createStand(otlpConfig({ endpoint, caFile, timeoutMs: 5_000 }), plant);
+  onTestFinished(() => stand.otlp.stop(0));
   return stand;
 }
 
@@ -52,7 +46,6 @@ it.each([
 it('reports unreadable authorities, and sends nothing', async () => {
   const { otlp, logger } = start(`${certificates.folder}/none.pem`);
   await otlp.flush();
-  expect(logger.lines).toMatchObject([
-    { reason: 'files', detail: expect.stringMatching(/\(otlp\.caFile\) cannot be read/) },
-  ]);
+  const detail = expect.stringMatching(/\(otlp\.caFile\) cannot be read/);
+  expect(logger.lines).toMatchObject([{ reason: 'files', detail }]);
 });
