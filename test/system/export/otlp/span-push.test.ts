@@ -24,11 +24,13 @@ afterEach(async () => {
   await receiver.close();
 });
 
+const resource = resourceFromAttributes({});
+const instrumentationScope = { name: 'd2-sidecar' };
+
 function createSpan(name: string): ReadableSpan {
   return {
     ...{ name, kind: 1, startTime: [1, 0], endTime: [1, 5], duration: [0, 5], status: { code: 0 }, attributes: {} },
-    ...{ links: [], events: [], ended: true, resource: resourceFromAttributes({}) },
-    instrumentationScope: { name: 'd2-sidecar' },
+    ...{ links: [], events: [], ended: true, resource, instrumentationScope },
     ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
     spanContext: () => ({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 }),
   };

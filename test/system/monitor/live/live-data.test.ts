@@ -385,7 +385,7 @@ describe('the tables', () => {
     const stand = await started();
     await call(stand, 'd2/object/H.Level');
     await call(stand, 'd2/object/H.Level');
-    await call(stand, 'd2/object/H.Größe');
+    await call(stand, `d2/object/${encodeURIComponent('H.Größe')}`);
     stand.sidecar.recorder.applications.get('smartWeb')?.statistics.object.subscribe('H.Level');
     expect(await rows(stand, 'objects')).toEqual([
       ['H.Level', 1, 2, expect.any(Number)],
