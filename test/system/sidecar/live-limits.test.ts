@@ -212,7 +212,7 @@ describe('whether the upstream can be reached', () => {
     client.socket.write(get(PATH));
     const socket = await upstream;
     client.socket.resetAndDestroy();
-    await Promise.race([once(socket, 'end'), once(socket, 'close')]);
+    await new Promise<void>((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
     expect(await reachable()).toBe(1);
   });
 });
