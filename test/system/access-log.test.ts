@@ -76,6 +76,11 @@ async function expectCalls(count: number, running: SidecarProcess): Promise<void
   for (let i = 0; i < count; i += 1) expect(await send(running)).toBe(200);
 }
 
+const sampleOf =
+  ({ monitor }: SidecarProcess) =>
+  async (name: string) =>
+    (await readSamples(monitor)).get(`d2_sidecar_access_log_${name}`);
+
 function linesOf(...names: string[]): Line[] {
   const text = names.map((name) => readFileSync(at(name), 'utf8')).join('');
   expect(text.endsWith('\n')).toBe(true);
@@ -206,21 +211,13 @@ it(
   },
 );
 
-it('a sidecar starts and serves when the folder of the access log is missing', LONG, async () => {
-  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('later/access.log') });
-  await expectCalls(1, running);
-  execFileSync('mkdir', [at('later')]);
-  await vi.waitFor(() => expect(linesOf('later/access.log')).toHaveLength(1), WAIT);
-  expect(running.logs.filter(({ code }) => code === 'D2S_ERR_ACCESS_LOG')).toHaveLength(1);
-});
-
 it('an access log in a FIFO that is not read delays neither calls nor the end', LONG, async () => {
   execFileSync('mkfifo', [at('fifo')]);
   const reader = await open(at('fifo'), constants.O_RDONLY | constants.O_NONBLOCK);
   const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('fifo') });
   // More than the 64 KiB of a pipe buffer.
   await expectCalls(300, running);
-  const sample = async (name: string) => (await readSamples(running.monitor)).get(`d2_sidecar_access_log_${name}`);
+  const sample = sampleOf(running);
   await expect.poll(() => sample('waiting_bytes'), WAIT).toBeGreaterThan(10_000);
   expect(await sample('lost_lines_total')).toBe(0);
   expect(await running.stop()).toBe(0);
@@ -228,17 +225,13 @@ it('an access log in a FIFO that is not read delays neither calls nor the end', 
 });
 
 it('an access log on standard error that is a pipe, as in a container, has whole lines', LONG, async () => {
+  const env = { TMPDIR: at(''), D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr', D2_SIDECAR_STOP_DELAY: '0' };
   // Node gives its children sockets.
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
   const child = spawn(
     'bash',
     ['--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath, MAIN_PATH, ...flagsFor(upstream.port)],
-    {
-      env: {
-        ...process.env,
-        ...{ TMPDIR: at(''), D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr', D2_SIDECAR_STOP_DELAY: '0' },
-      },
-    },
+    { env: { ...process.env, ...env } },
   );
   const closed = once(child, 'close');
   let [output, errors] = ['', ''];

@@ -2,8 +2,8 @@
 import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { useFolder } from '../support/export/access-log/folder.ts';
-import { tokenLine } from '../support/monitor/access/access-files.ts';
-import { type Answer, type Application, portOf, send, startApplication } from '../support/net.ts';
+import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
+import { type Application, portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
 
@@ -65,9 +65,9 @@ async function start(yaml: string): Promise<SidecarProcess> {
 }
 
 /** Like a Kubernetes probe, without verifying the certificate. */
-function get(address: string, target: string, isSecure = false, token = READER.token): Promise<Answer> {
+function get(address: string, target: string, isSecure = false, authorization = `Bearer ${READER.token}`) {
   const tls = isSecure ? { protocol: 'https:', rejectUnauthorized: false } : {};
-  return send(portOf(address), target, { headers: { authorization: `Bearer ${token}` }, ...tls });
+  return send(portOf(address), target, { headers: { authorization }, ...tls });
 }
 
 async function expectCallPasses({ listen }: SidecarProcess): Promise<void> {
@@ -133,12 +133,21 @@ describe('a start with unusable monitoring credentials', () => {
     for (const probe of ['/livez', '/readyz', '/startupz']) {
       expect((await get(running.monitor, probe, isSecure)).status).toBe(200);
     }
-    for (const target of [METRICS, '/smartWeb/api/rest/v0/admin/d2/sessions', '/openapi.json', '/no/such/path']) {
-      const { status, headers, body } = await get(running.monitor, target, isSecure);
-      expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
-      const { detail } = JSON.parse(body) as { detail: string };
-      expect(detail.slice(0, reason.length)).toBe(reason);
-      expect(detail).not.toContain(at('').slice(0, -1));
+    for (const target of [
+      METRICS,
+      '/smartWeb/api/rest/v0/admin/d2/sessions',
+      '/openapi.json',
+      '/no/such/path',
+      '/a%',
+    ]) {
+      for (const credential of [undefined, basic('ann', 'secret')]) {
+        const { status, headers, body } = await get(running.monitor, target, isSecure, credential);
+        expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
+        expect(headers['retry-after']).toBe('5');
+        const { detail } = JSON.parse(body) as { detail: string };
+        expect(detail.slice(0, reason.length)).toBe(reason);
+        expect(detail).not.toContain(at('').slice(0, -1));
+      }
     }
     const errors = running.logs.filter(({ level }) => level === 'error');
     expect(errors).toHaveLength(1);
@@ -152,7 +161,7 @@ describe('a start with unusable monitoring credentials', () => {
     expect((await get(running.monitor, METRICS)).status).toBe(503);
     file('tokens', READER.line);
     await expect.poll(async () => (await get(running.monitor, METRICS)).status, WAIT).toBe(200);
-    expect((await get(running.monitor, METRICS, false, 'd2s_wrong')).status).toBe(401);
+    expect((await get(running.monitor, METRICS, false, 'Bearer d2s_wrong')).status).toBe(401);
     const { body } = await get(running.monitor, METRICS);
     expect(body).toContain('d2_sidecar_files_unusable_total{section="monitor.auth"} 1\n');
     expect(body).toContain('d2_sidecar_files_replaced_total{section="monitor.auth"} 1\n');

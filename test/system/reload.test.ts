@@ -244,20 +244,6 @@ describe('SIGHUP', () => {
   });
 });
 
-it('d2-sidecar reload says which keys apply and which need a restart; it exits with 64 for an invalid file, 1 for an unreadable one', async () => {
-  const running = await start({});
-  write({ log: { level: 'debug' }, jvm: { source: 'none' } });
-  const reload = () => runSidecar(['reload', '--control', socketPath()]);
-  const stdout = `d2-sidecar ${running.pid} has read its configuration again, changed: log.level\nneeds a restart: jvm.source\n`;
-  expect(await reload()).toEqual({ code: 0, stderr: '', stdout });
-  write({ log: { level: 'loud' } });
-  const refused = /^d2-sidecar: log\.level: got "loud", expected one of .*\nd2-sidecar: \d+ keeps its configuration/;
-  expect(await reload()).toEqual({ code: 64, stdout: '', stderr: expect.stringMatching(refused) });
-  write({ monitor: { auth: { usersFile: at('none') } } });
-  const unreadable = /^d2-sidecar: monitor\.auth\.usersFile: .*none cannot be read: ENOENT\n/;
-  expect(await reload()).toMatchObject({ code: 1, stderr: expect.stringMatching(unreadable) });
-});
-
 it('certificates and credentials are replaced by a reload, for new connections and requests', async () => {
   const certificates = new CertificateFolder();
   onTestFinished(() => certificates.remove());

@@ -145,15 +145,6 @@ describe('at the limit of connections', () => {
     const [bytes] = (await once(reader as net.Socket, 'data')) as [Buffer];
     expect(bytes.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
   });
-
-  it('idle connections are closed for a new one after all others, also without credentials', async () => {
-    const { monitorPort: port, sidecar } = await start({ auth: undefined, maxConnections: 4 });
-    const held = await holdAll(port, 4, ofMany(4), `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-    await expect.poll(() => held.every(({ bytesRead }) => bytesRead > 0)).toBe(true);
-    expect((await ask({ port })).status).toBe(200);
-    await expect.poll(() => held.map(({ closed }) => closed)).toEqual([true, false, false, false]);
-    expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(1);
-  });
 });
 
 for (const isSecure of [false, true]) {

@@ -1,4 +1,4 @@
-/** Limits of the monitoring port, reached through the configuration and by real sockets, with and without TLS. */
+/** Times and sizes of the monitoring port, with and without TLS. Its numbers of connections: monitor-floods.test.ts. */
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -32,27 +32,6 @@ for (const ca of [undefined, authority]) {
     };
     const connect = () => connectTo(stand.monitorPort, ca);
     const ask = (path: string) => getSecurely(stand.monitorPort, path, ca === undefined ? {} : { ca });
-
-    it('maxConnections: a new connection replaces the oldest one without an accepted request', async () => {
-      await start({ maxConnections: 2 });
-      const [first, second] = [await connect(), await connect()];
-      const third = await connect();
-      await first.ended();
-      expect(first.received).toBe('');
-      expect((await second.ask(LIVE)).status).toBe(200);
-      expect((await third.ask(LIVE)).status).toBe(200);
-      expect(await hitsOf(ask, 'monitor.maxConnections')).toBe(2);
-    });
-
-    it('maxConnectionsPerAddress: a new connection replaces the oldest one of its address without an accepted request', async () => {
-      await start({ maxConnectionsPerAddress: 2 });
-      const [first, second] = [await connect(), await connect()];
-      expect((await ask('/livez')).status).toBe(200);
-      await first.ended();
-      expect((await second.ask(LIVE)).status).toBe(200);
-      expect(await hitsOf(ask, 'monitor.maxConnectionsPerAddress')).toBeGreaterThanOrEqual(1);
-      expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
-    });
 
     it.each([
       ['an incomplete request', 'GET /metrics HTTP/1.1\r\nHost: loc'],
