@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import type http from 'node:http';
-import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import manifest from '../../package.json' with { type: 'json' };
 import { until } from '../support/comet/until.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { startApplication } from '../support/net.ts';
@@ -12,7 +12,6 @@ import { exitOf, MAIN_PATH, runSidecar, type SidecarProcess, startSidecarProcess
 
 type Env = Readonly<Record<string, string>>;
 
-const ROOT = path.join(import.meta.dirname, '../..');
 const UPSTREAM = 'http://127.0.0.1:1/smartWeb';
 const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
 const NOWHERE = ['--upstream', UPSTREAM, ...FREE];
@@ -51,17 +50,15 @@ async function startWithHeldRequest() {
 
 describe('the command line', () => {
   it('prints its help and exits with 0', async () => {
-    const { code, stdout, stderr } = await run(['--help']);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(stdout).toContain('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
+    const stdout = expect.stringContaining('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
+    expect(await run(['--help'])).toEqual({ code: 0, stdout, stderr: '' });
   });
 
   it.each(['--version', '-v'])('prints its version and exits with 0: %s', async (flag) => {
-    const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const { code, stdout, stderr } = await run([flag]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const [, printed, build, node] = /^(\S+) \(build (\S+), Node (\S+)\)\n$/.exec(stdout) ?? [];
-    expect({ printed, node }).toEqual({ printed: version, node: process.version });
+    const [, version, build, node] = /^(\S+) \(build (\S+), Node (\S+)\)\n$/.exec(stdout) ?? [];
+    expect({ version, node }).toEqual({ version: manifest.version, node: process.version });
     expect(build).toMatch(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/);
   });
 
@@ -77,8 +74,7 @@ describe('the command line', () => {
 
   it.each([
     [[], '  port: 1\n  port: 2\n', '3:3: not YAML: listen.port is already in line 2, expected once'],
-    [['check'], '  port: 1\n  port: 2\n', '3:3: not YAML: listen.port is already in line 2, expected once'],
-    [[], '\tport: 1\n', '2:1: not YAML: a tab as indentation'],
+    [['check'], '\tport: 1\n', '2:1: not YAML: a tab as indentation'],
   ])('says where a file is not YAML, and what to do: %j, %j', async (command, lines, problem) => {
     const file = write('sidecar.yaml', `listen:\n${lines}`);
     const { code, stdout, stderr } = await run([...command, '--config', file]);
@@ -136,16 +132,6 @@ describe('d2-sidecar check', () => {
     });
   });
 
-  it('prints a configuration that it accepts again', async () => {
-    const first = await run(['check', '--upstream', UPSTREAM]);
-    expect(first.code).toBe(0);
-    expect(await run(['check', '--config', write('effective.yaml', first.stdout)])).toEqual(first);
-  });
-
-  it('accepts the example that is shipped', async () => {
-    expect((await run(['check', '--config', path.join(ROOT, 'config/sidecar.yaml')])).code).toBe(0);
-  });
-
   it('exits with 64 for a configuration that a start would refuse, without its secrets', async () => {
     const file = write('bad.yaml', "upstream: { url: 'http://alice:s3cr3t@plant' }\nlisten: { prot: 1 }\n");
     const { code, stdout, stderr } = await run(['check', '--config', file]);
@@ -153,14 +139,6 @@ describe('d2-sidecar check', () => {
     expect(stderr).toContain('upstream.url: got "http://[hidden]@plant"');
     expect(stderr).toContain('listen.prot: unknown key, did you mean listen.port?');
     expect(stderr).not.toContain('s3cr3t');
-  });
-
-  it('warns of variables that are not keys, by name', async () => {
-    const { code, stderr } = await run(['check', '--upstream', UPSTREAM], { D2_SIDECAR_LISTEN_PROT: 's3cr3t' });
-    expect(code).toBe(0);
-    expect(stderr).toBe(
-      'd2-sidecar: warning: D2_SIDECAR_LISTEN_PROT is ignored: there is no such key; did you mean D2_SIDECAR_LISTEN_PORT?\n',
-    );
   });
 });
 
@@ -218,13 +196,6 @@ describe('a running sidecar', () => {
     child.stdout.destroy();
     child.kill('SIGTERM');
     expect(await exitOf(child)).toBe(0);
-  });
-
-  it('exits with 1 when control.socket cannot be created', async () => {
-    const socket = write('not-a-socket', '');
-    const { code, stderr } = await run(NOWHERE, { D2_SIDECAR_CONTROL_SOCKET: socket });
-    expect(code).toBe(1);
-    expect(stderr).toContain(`D2S_ERR_CONTROL: control.socket: ${socket} exists and is not a socket`);
   });
 });
 

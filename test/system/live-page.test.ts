@@ -3,8 +3,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PAGE_POLICY } from '../../src/monitor/live/page-routes.ts';
-import { SECURITY_FIELDS } from '../../src/monitor/send.ts';
 import { type Answer, portOf, send } from '../support/net.ts';
 import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
@@ -39,16 +37,6 @@ describe('the built page', () => {
       expect(brotliDecompressSync(read(`${name}.br`)).equals(read(name))).toBe(true);
       expect(gunzipSync(read(`${name}.gz`)).equals(read(name))).toBe(true);
     }
-  });
-
-  it('is served at the root, with its policy, which allows only the port itself', async () => {
-    const { status, headers } = await ask('/');
-    expect(status).toBe(200);
-    expect(headers).toMatchObject({
-      ...{ ...SECURITY_FIELDS, 'content-type': 'text/html; charset=utf-8', 'content-security-policy': PAGE_POLICY },
-    });
-    expect(PAGE_POLICY).toMatch(/default-src 'none'; script-src 'self'; style-src 'self'; .*connect-src 'self';/);
-    expect(PAGE_POLICY).not.toMatch(/unsafe|\*|https?:/);
   });
 
   it('refers only to its own files, all of which exist', async () => {

@@ -185,6 +185,11 @@ const SERVING: readonly (readonly [name: string, yaml: () => string, said: RegEx
     /"code":"D2S_ERR_ACCESS_LOG".*"reason":"ENOENT"/,
   ],
   [
+    'an access log on a full disk',
+    () => 'accessLog: { file: /dev/full }',
+    /"level":"warn".*"code":"D2S_ERR_ACCESS_LOG","file":"\/dev\/full","reason":"ENOSPC"/,
+  ],
+  [
     'an access log that is a folder',
     () => `accessLog: { file: ${folder('log')} }`,
     /"code":"D2S_ERR_ACCESS_LOG".*"reason":"EISDIR"/,

@@ -131,7 +131,7 @@ describe('loadConfig', () => {
   });
 
   it.each(['', '# nothing\n', 'listen:\nlog:\n  # level: warn\n'])(
-    'takes groups without keys for absent: %j',
+    'takes empty groups for absent: %j',
     async (file) => {
       const config = await load(file);
       expect(config.listen.port).toBe(8081);

@@ -81,12 +81,9 @@ describe('the metrics endpoints', () => {
     ['object/H.Pressure', 'meters', ['object.H.Pressure.newValues']],
     [`sba/${encodeURIComponent(ODD)}`, 'timers', [`sba.${ODD}`]],
     [`rpc/${encodeURIComponent(ODD)}`, 'timers', [`sba.${ODD}`]],
-  ] as const)(
-    'return only the call that %s names, of both kinds if it is asked for as an RPC',
-    async (path, section, names) => {
-      expect(Object.keys((await read(`/metrics/d2/${path}`))[section])).toEqual(names);
-    },
-  );
+  ] as const)('return only the call that %s names, an RPC of both kinds', async (path, section, names) => {
+    expect(Object.keys((await read(`/metrics/d2/${path}`))[section])).toEqual(names);
+  });
 
   it('give 2 as exactly the union of 3, 4, 5 and 8, globally and for a session', async () => {
     const [session] = await sessions();

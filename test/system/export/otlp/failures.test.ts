@@ -1,12 +1,14 @@
 /** A receiver that is away, slow, or refuses: counted, told once for each change, and nothing waits for it. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { type Answer, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
 import { createPlant, type Plant } from '../../../support/monitor/prometheus/plant.ts';
 import { listening } from '../../../support/net.ts';
+import { CertificateFolder } from '../../../support/tls/certificates.ts';
 import { toUnusedPort } from '../../../support/wire/unused-port.ts';
 import { createStand, type OtlpConfig, type OtlpStand, otlpConfig } from './stand.ts';
 
@@ -221,6 +223,38 @@ describe('header fields', () => {
     await pushed();
     expect(receiver.received).toHaveLength(1);
     expect(receiver.received[0]?.headers.authorization).toBeUndefined();
+  });
+});
+
+describe('TLS', () => {
+  const certificates = new CertificateFolder();
+  const authority = certificates.authority();
+  const own = certificates.signed(authority, { name: 'receiver' });
+  afterAll(() => certificates.remove());
+  beforeEach(async () => {
+    await receiver.close();
+    const [cert, key] = [own.certFile, own.keyFile].map((file) => readFileSync(file));
+    receiver = await OtlpReceiver.listen(https.createServer({ cert, key }));
+  });
+  const secure = (caFile: string | undefined) => pushed({ endpoint: `https://127.0.0.1:${receiver.port}`, caFile });
+
+  it('sends to a receiver whose certificate otlp.caFile has signed', async () => {
+    expect(numbersOf(await secure(authority.certFile)).exports).toEqual({ ok: 1, failed: 0 });
+  });
+
+  it.each([
+    ['no authority that Node.js knows', () => undefined, { reason: 'tls', detail: /^[A-Z_]+$/ }],
+    ['another authority', () => certificates.authority('another').certFile, { reason: 'tls', detail: /^[A-Z_]+$/ }],
+    [
+      'an authority that cannot be read',
+      () => `${certificates.folder}/none.pem`,
+      { reason: 'files', detail: /\(otlp\.caFile\) cannot be read/ },
+    ],
+  ])('sends nothing to one whose certificate is vouched for by %s', async (_what, toCaFile, { reason, detail }) => {
+    const running = await secure(toCaFile());
+    expect(numbersOf(running).reasons).toEqual([[reason, 1]]);
+    expect(running.logger.lines).toMatchObject([{ reason, detail: expect.stringMatching(detail) }]);
+    expect(receiver.received).toHaveLength(0);
   });
 });
 
