@@ -1,11 +1,11 @@
 /** No fault of the monitoring side keeps a real sidecar from passing calls: it starts, and says what is wrong. */
-import { chmodSync, chownSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { type Application, portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder } from '../support/tls/certificates.ts';
+import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
 
 const WAIT = { timeout: 15_000, interval: 50 };
 const READER = tokenLine('prometheus', 'metrics');
@@ -64,6 +64,12 @@ async function start(yaml: string): Promise<SidecarProcess> {
   return sidecar;
 }
 
+/** A file in a folder of another user, closed to all others. */
+function shutFolder(name: string): string {
+  folder(name);
+  return `${shut(name)}/file`;
+}
+
 /** Like a Kubernetes probe, without verifying the certificate. */
 function get(address: string, target: string, isSecure = false, authorization = `Bearer ${READER.token}`) {
   const tls = isSecure ? { protocol: 'https:', rejectUnauthorized: false } : {};
@@ -75,57 +81,30 @@ async function expectCallPasses({ listen }: SidecarProcess): Promise<void> {
   expect(answer).toMatchObject({ status: 200, body: '{"value":1}' });
 }
 
-const tlsOf = (certFile: string, keyFile: string, more = '') =>
-  `monitor: { tls: { certFile: ${certFile}, keyFile: ${keyFile}${more} } }`;
+function tlsOf(certFile: string, keyFile: string, clientCaFile?: string): string {
+  const authority = clientCaFile === undefined ? '' : `, clientCaFile: ${clientCaFile}, clientAuth: request`;
+  return `monitor: { tls: { certFile: ${certFile}, keyFile: ${keyFile}${authority} } }`;
+}
 const tokens = (path: string) => `monitor: { auth: { tokensFile: ${path} } }`;
+const users = (path: string) => `monitor: { auth: { usersFile: ${path} } }`;
+const MALFORMED = `${READER.line}\nsomebody:metrics:s3cr3t\n`;
 
-/** What is wrong, the configuration (created once the folder exists), and the begin of the detail of every answer except to probes. */
-const CLOSED: readonly (readonly [name: string, yaml: () => string, detail: string])[] = [
-  ['a missing tokens file', () => tokens(at('none')), 'monitor.auth.tokensFile cannot be used (ENOENT)'],
-  [
-    'a tokens file of another user',
-    () => tokens(shutFile('tokens', READER.line)),
-    'monitor.auth.tokensFile cannot be used (EACCES)',
-  ],
-  [
-    'a tokens file that everyone can read',
-    () => tokens(file('tokens', READER.line, 0o644)),
-    'monitor.auth.tokensFile cannot be used (D2S_ERR_ACCESS_FILE)',
-  ],
-  [
-    'a tokens file with a malformed line',
-    () => tokens(file('tokens', `${READER.line}\nsomebody:metrics:s3cr3t\n`)),
-    'monitor.auth.tokensFile cannot be used (D2S_ERR_CONFIG)',
-  ],
-  [
-    'an empty users file',
-    () => `monitor: { auth: { usersFile: ${file('users', '# nobody yet\n')} } }`,
-    'monitor.auth cannot be used (D2S_ERR_CONFIG)',
-  ],
-  [
-    'a missing key of monitor.tls',
-    () => tlsOf(own.certFile, at('none')),
-    'monitor.tls.keyFile cannot be used (ENOENT)',
-  ],
-  [
-    'a key of monitor.tls of another user',
-    () => tlsOf(own.certFile, shutFile('key', readFileSync(own.keyFile, 'utf8'))),
-    'monitor.tls.keyFile cannot be used (EACCES)',
-  ],
-  [
-    'a key of another certificate in monitor.tls',
-    () => tlsOf(own.certFile, other.keyFile),
-    'monitor.tls.keyFile cannot be used (D2S_ERR_CONFIG)',
-  ],
-  [
-    'a missing authority of monitor.tls',
-    () => tlsOf(own.certFile, own.keyFile, `, clientCaFile: ${at('none')}, clientAuth: request`),
-    'monitor.tls.clientCaFile cannot be used (ENOENT)',
-  ],
+/** What is wrong, the configuration (created once the folder exists), and the key and reason in every answer except to probes. */
+const CLOSED: readonly (readonly [name: string, yaml: () => string, key: string, reason: string])[] = [
+  ['a missing tokens file', () => tokens(at('none')), 'auth.tokensFile', 'ENOENT'],
+  ['a tokens file of another user', () => tokens(shutFile('tokens', READER.line)), 'auth.tokensFile', 'EACCES'],
+  ['a tokens file of all', () => tokens(file('tokens', READER.line, 0o644)), 'auth.tokensFile', 'D2S_ERR_ACCESS_FILE'],
+  ['a tokens file with a malformed line', () => tokens(file('tokens', MALFORMED)), 'auth.tokensFile', 'D2S_ERR_CONFIG'],
+  ['an empty users file', () => users(file('users', '# nobody yet\n')), 'auth', 'D2S_ERR_CONFIG'],
+  ['a missing key', () => tlsOf(own.certFile, at('none')), 'tls.keyFile', 'ENOENT'],
+  ['a key of another user', () => tlsOf(own.certFile, shutFile('key', textOf(own.keyFile))), 'tls.keyFile', 'EACCES'],
+  ['a key of another certificate', () => tlsOf(own.certFile, other.keyFile), 'tls.keyFile', 'D2S_ERR_CONFIG'],
+  ['a missing authority', () => tlsOf(own.certFile, own.keyFile, at('none')), 'tls.clientCaFile', 'ENOENT'],
 ];
 
 describe('a start with unusable monitoring credentials', () => {
-  it.each(CLOSED)('passes calls, and answers 503 to everything but probes: %s', async (_name, yaml, reason) => {
+  it.each(CLOSED)('passes calls, and answers 503 to everything but probes: %s', async (_name, yaml, key, reason) => {
+    const begin = `monitor.${key} cannot be used (${reason})`;
     const text = yaml();
     const isSecure = text.includes('tls:');
     const running = await start(text);
@@ -145,7 +124,7 @@ describe('a start with unusable monitoring credentials', () => {
         expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
         expect(headers['retry-after']).toBe('5');
         const { detail } = JSON.parse(body) as { detail: string };
-        expect(detail.slice(0, reason.length)).toBe(reason);
+        expect(detail.slice(0, begin.length)).toBe(begin);
         expect(detail).not.toContain(at('').slice(0, -1));
       }
     }
@@ -170,72 +149,47 @@ describe('a start with unusable monitoring credentials', () => {
   it('uses a certificate of the monitoring port as soon as it can be read', async () => {
     const running = await start(tlsOf(own.certFile, at('key')));
     expect((await get(running.monitor, METRICS, true)).status).toBe(503);
-    file('key', readFileSync(own.keyFile, 'utf8'));
+    file('key', textOf(own.keyFile));
     await expect.poll(async () => (await get(running.monitor, METRICS, true)).status, WAIT).toBe(200);
   });
 });
 
-const jolokia = (http: string) => `jvm: { interval: 1s, http: { kind: jolokia, ${http} } }`;
+const accessLog = (path: string) => `accessLog: { file: ${path} }`;
+const state = (path: string) => `state: { file: ${path} }`;
+const otlp = (endpoint: string, files = '') =>
+  `otlp: { endpoint: '${endpoint}', ${files}timeout: 1s, metrics: { interval: 1s } }`;
+const jolokia = (url: string, files = '') => `jvm: { interval: 1s, http: { kind: jolokia, url: '${url}'${files} } }`;
 
 /** What is wrong, the configuration, and the text in the log, or in the answer of `JVM`. */
 const SERVING: readonly (readonly [name: string, yaml: () => string, said: RegExp])[] = [
+  ['an access log on a full disk', () => accessLog('/dev/full'), /"code":"D2S_ERR_ACCESS_LOG".*"reason":"ENOSPC"/],
   [
     'an access log in a missing folder',
-    () => `accessLog: { file: ${at('none/access.log')} }`,
+    () => accessLog(at('no/log')),
     /"code":"D2S_ERR_ACCESS_LOG".*"reason":"ENOENT"/,
   ],
-  [
-    'an access log on a full disk',
-    () => 'accessLog: { file: /dev/full }',
-    /"level":"warn".*"code":"D2S_ERR_ACCESS_LOG","file":"\/dev\/full","reason":"ENOSPC"/,
-  ],
-  [
-    'an access log that is a folder',
-    () => `accessLog: { file: ${folder('log')} }`,
-    /"code":"D2S_ERR_ACCESS_LOG".*"reason":"EISDIR"/,
-  ],
-  [
-    'an access log in an unwritable folder',
-    () => `accessLog: { file: ${folder('log') && shut('log')}/access.log }`,
-    /"code":"D2S_ERR_ACCESS_LOG".*"reason":"EACCES"/,
-  ],
-  [
-    'a state file in an unwritable folder',
-    () => `state: { file: ${folder('state') && shut('state')}/state }`,
-    /"code":"D2S_ERR_STATE_FILE".*EACCES/,
-  ],
-  [
-    'a state file in a missing folder',
-    () => `state: { file: ${at('none/state')} }`,
-    /"code":"D2S_ERR_STATE_FILE".*does not exist/,
-  ],
-  [
-    'a malformed state file',
-    () => `state: { file: ${file('state', 'no state')} }`,
-    /"code":"D2S_ERR_STATE_FILE".*the state file is refused/,
-  ],
+  ['an access log that is a folder', () => accessLog(folder('log')), /"code":"D2S_ERR_ACCESS_LOG".*"reason":"EISDIR"/],
+  ['an unwritable access log', () => accessLog(shutFolder('log')), /"code":"D2S_ERR_ACCESS_LOG".*"reason":"EACCES"/],
+  ['an unwritable state file', () => state(shutFolder('state')), /"code":"D2S_ERR_STATE_FILE".*EACCES/],
+  ['a state file in a missing folder', () => state(at('no/state')), /"code":"D2S_ERR_STATE_FILE".*does not exist/],
+  ['a malformed state file', () => state(file('state', 'no state')), /"D2S_ERR_STATE_FILE".*the state file is refused/],
   [
     'a receiver of OTLP whose name does not resolve',
-    () => `otlp: { endpoint: 'http://receiver.invalid:4318', timeout: 1s, metrics: { interval: 1s } }`,
+    () => otlp('http://receiver.invalid:4318'),
     /"code":"D2S_ERR_OTLP".*"detail":"(?:ENOTFOUND|EAI_AGAIN)"/,
   ],
   [
     'missing files for OTLP',
-    () =>
-      `otlp: { endpoint: 'https://127.0.0.1:1', headersFile: ${at('none')}, caFile: ${at('none')}, timeout: 1s, metrics: { interval: 1s } }`,
+    () => otlp('https://127.0.0.1:1', `headersFile: ${at('none')}, caFile: ${at('none')}, `),
     /"code":"D2S_ERR_OTLP".*none/,
   ],
   [
     'a missing password file of the JVM',
-    () => jolokia(`url: 'http://127.0.0.1:1/', username: a, passwordFile: ${at('none')}`),
+    () => jolokia('http://127.0.0.1:1/', `, username: a, passwordFile: ${at('none')}`),
     /cannot be read \(ENOENT\); create it/,
   ],
-  [
-    'a missing authority of the JVM',
-    () => jolokia(`url: 'https://127.0.0.1:1/', caFile: ${at('none')}`),
-    /none|ENOENT/,
-  ],
-  ['a JVM whose name does not resolve', () => jolokia(`url: 'http://jvm.invalid:1/'`), /ENOTFOUND|EAI_AGAIN|resolve/],
+  ['a missing authority of the JVM', () => jolokia('https://127.0.0.1:1/', `, caFile: ${at('none')}`), /none|ENOENT/],
+  ['a JVM whose name does not resolve', () => jolokia('http://jvm.invalid:1/'), /ENOTFOUND|EAI_AGAIN|resolve/],
 ];
 
 describe('a start with another unusable part of the monitoring side', () => {

@@ -249,7 +249,6 @@ describe('these tests', () => {
   it.each<[Check, string, string]>([
     [faultsOfKeys, '`stop.deadlin`', 'no such key'],
     [faultsOfKeys, '`stop.deadline: soon`', 'stop.deadline'],
-    [faultsOfKeys, '`limits.inFlight.more`', 'no such key'],
     [faultsOfKeys, '`strop.deadline`', 'no vocabulary has it'],
     [faultsOfKeys, '`certFyle`', 'neither a key'],
     [faultsOfVariables, '`D2_SIDECAR_LISTEN_PROT`', 'no such key'],

@@ -73,12 +73,9 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
 }
 
 const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table, ...NO_CALLS });
-let monitor: OpenMonitor;
+const monitor = await openMonitor(monitored);
 
-beforeAll(async () => {
-  fillTables();
-  monitor = await openMonitor(monitored);
-});
+beforeAll(fillTables);
 
 afterAll(async () => {
   await monitor.close();

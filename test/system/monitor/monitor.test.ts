@@ -16,8 +16,6 @@ interface Document {
   readonly timers: Record<string, { count: number }>;
 }
 
-let stand: Stand;
-
 /** Answers by the path: `Fail` with 500, `Missing` with 404, everything else with 200. */
 function respond(path = ''): string {
   const status = path.includes('Fail') ? '500 Oops' : path.includes('Missing') ? '404 Not Found' : '200 OK';
@@ -41,11 +39,11 @@ const sessions = () => read<{ id: string }[]>('/d2/sessions');
 const countsOf = (metrics: Document['timers']) =>
   Object.fromEntries(Object.entries(metrics).map(([name, { count }]) => [name, count]));
 
+const stand = await startStand({
+  onConnection: (socket) => socket.on('data', (bytes) => socket.write(respond(bytes.toString('latin1').split(' ')[1]))),
+});
+
 beforeAll(async () => {
-  stand = await startStand({
-    onConnection: (socket) =>
-      socket.on('data', (bytes) => socket.write(respond(bytes.toString('latin1').split(' ')[1]))),
-  });
   await call('GET', 'd2/auth/login', 'ann');
   await call('POST', 'd2/rpc/E.Demo/TestInOut', 'ann');
   for (const method of ['TestInOut', 'Fail', 'Missing']) await call('POST', `d2/rpc/E.Demo/${method}`, 'bob');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Folder } from '../../support/monitor/access/access-files.ts';
-import { answering, type Stand, startStand } from '../wire/stand.ts';
+import { answering, OK, startStand } from '../wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
 /** Two names of which a terminal shows the same. */
@@ -12,13 +12,12 @@ const HIDDEN = /[\p{Cc}\p{Cf}]/u;
 
 const folder = new Folder();
 const accessLogFile = `${folder.path}/access.log`;
-let stand: Stand;
+const stand = await startStand({
+  onConnection: answering(OK),
+  config: ({ accessLog }) => ({ accessLog: { ...accessLog, file: accessLogFile } }),
+});
 
 beforeAll(async () => {
-  stand = await startStand({
-    onConnection: answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
-    config: ({ accessLog }) => ({ accessLog: { ...accessLog, file: accessLogFile } }),
-  });
   for (const name of ODD) await call('POST', `d2/rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
   await call('GET', `d2/object/${encodeURIComponent('H.\x1b]0;title\x07')}`);
 });

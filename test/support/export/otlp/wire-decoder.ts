@@ -94,25 +94,9 @@ function toAttributes(pairs: readonly Message[]): Attributes {
   );
 }
 
-interface Point {
-  readonly attributes: Attributes;
-  readonly startNs: bigint;
-  readonly value:
-    | number
-    | { readonly count: number; readonly sum: number; readonly counts: number[]; readonly bounds: number[] }
-    | { readonly count: number; readonly sum: number; readonly scale: number; readonly offset: number };
-}
-
-export interface Metric {
-  readonly name: string;
-  readonly description: string;
-  readonly unit: string;
-  readonly kind: 'gauge' | 'sum' | 'histogram' | 'exponential';
-  /** 2 is cumulative. */
-  readonly temporality: number;
-  readonly isMonotonic: boolean;
-  readonly points: readonly Point[];
-}
+type Kind = 'gauge' | 'sum' | 'histogram' | 'exponential';
+export type Metric = ReturnType<typeof toMetric>;
+export type Span = ReturnType<typeof toSpan>;
 
 const KINDS = Object.entries({ 5: 'gauge', 7: 'sum', 9: 'histogram', 10: 'exponential' } as const).map(
   ([field, kind]) => [Number(field), kind] as const,
@@ -131,17 +115,18 @@ export function toMetrics(body: Uint8Array): { readonly resource: Attributes; re
   return { resource, metrics: parts };
 }
 
-function toMetric(metric: Message): Metric {
+function toMetric(metric: Message) {
   const [field, kind] = KINDS.find(([number]) => metric.has(number)) ?? [0, 'gauge'];
   const data = metric.message(field);
   return {
     ...{ name: metric.text(1), description: metric.text(2), unit: metric.text(3), kind },
+    // Of the temporality, 2 is cumulative.
     ...{ temporality: data.integer(2), isMonotonic: data.integer(3) === 1 },
     points: data.messages(1).map((point) => toPoint(point, kind)),
   };
 }
 
-function toPoint(point: Message, kind: Metric['kind']): Point {
+function toPoint(point: Message, kind: Kind) {
   const attributes = toAttributes(point.messages({ histogram: 9, exponential: 1, gauge: 7, sum: 7 }[kind]));
   const common = { attributes, startNs: point.fixed(2)[0] as bigint };
   if (kind === 'gauge' || kind === 'sum') return { ...common, value: point.double(4) };
@@ -158,27 +143,14 @@ function fromZigZag(value: number): number {
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
-export interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId: string;
-  readonly name: string;
-  /** 2 is SERVER. */
-  readonly kind: number;
-  readonly startNs: bigint;
-  readonly endNs: bigint;
-  readonly attributes: Attributes;
-  /** 0 unset, 2 error. */
-  readonly status: number;
-}
-
 export function toSpans(body: Uint8Array): Span[] {
   return toParts(new Message(body), toSpan).parts;
 }
 
-function toSpan(span: Message): Span {
+function toSpan(span: Message) {
   return {
     ...{ traceId: span.hex(1), spanId: span.hex(2), parentSpanId: span.hex(4), name: span.text(5) },
+    // Of the kind, 2 is SERVER; of the status, 0 is unset, 2 an error.
     ...{ kind: span.integer(6), startNs: span.fixed(7)[0] as bigint, endNs: span.fixed(8)[0] as bigint },
     ...{ attributes: toAttributes(span.messages(9)), status: span.message(15).integer(3) },
   };

@@ -8,6 +8,7 @@ import { giveToOther } from '../../../support/other-user.ts';
 
 const at = useFolder();
 const RETRY_MS = 5;
+const OPEN_TO_ALL = /^every user of this machine may write it \(mode 0666\), expected 0600 or 0640$/;
 const LINE = `${'x'.repeat(99)}\n`;
 
 function create(options: Partial<LineFileOptions> = {}, limits: LineFileLimits = {}) {
@@ -21,9 +22,13 @@ function create(options: Partial<LineFileOptions> = {}, limits: LineFileLimits =
   const write = (first: number, count: number) => {
     for (let i = first; i < first + count; i += 1) file.write(`${i}\n`);
   };
+  const writeAll = async (first: number, count: number) => {
+    write(first, count);
+    await file.close(5_000);
+  };
   const written = (count: number) => vi.waitFor(() => expect(counts.written).toBe(count));
   const failed = () => vi.waitFor(() => expect(counts.failures).toBeGreaterThan(0));
-  return { file, counts, told, write, written, failed };
+  return { file, counts, told, write, writeAll, written, failed };
 }
 
 const toNumbers = (text: string) => text.split('\n').slice(0, -1).map(Number);
@@ -74,9 +79,8 @@ async function createHalfRead() {
 
 describe('a file of lines', () => {
   it('has its lines in order, and is private', async () => {
-    const { file, counts, write } = create();
-    write(0, 20_000);
-    await file.close(5_000);
+    const { counts, writeAll } = create();
+    await writeAll(0, 20_000);
     expect(numbersIn('access.log')).toEqual(upTo(20_000));
     expect(statSync(at('access.log')).mode & 0o777).toBe(0o600);
     expect(counts).toEqual({ written: 20_000, lost: 0, failures: 0, rotations: 0 });
@@ -84,9 +88,8 @@ describe('a file of lines', () => {
 
   it('is continued, with its mode, if it exists', async () => {
     writeFileSync(at('access.log'), '0\n', { mode: 0o640 });
-    const { file, write } = create();
-    write(1, 1);
-    await file.close(5_000);
+    const { writeAll } = create();
+    await writeAll(1, 1);
     expect(numbersIn('access.log')).toEqual([0, 1]);
     expect(statSync(at('access.log')).mode & 0o777).toBe(0o640);
   });
@@ -97,11 +100,7 @@ describe('a file of lines', () => {
     it.each([
       ['is a link of another user', 'link', /access\.log is a symbolic link of uid \d+, expected one of root/],
       ['belongs to another user', 'file', /^it belongs to uid \d+, expected root/],
-      [
-        'may be written by all',
-        'mode',
-        /^every user of this machine may write it \(mode 0666\), expected 0600 or 0640$/,
-      ],
+      ['may be written by all', 'mode', OPEN_TO_ALL],
       // Where fs.protected_fifos is set, the kernel refuses it first.
       ['is a FIFO of another user in a folder of all', 'fifo', /^(it belongs to uid \d+, expected root|EACCES$)/],
     ] as const)('if it %s', async (_what, kind, reason) => {
@@ -138,29 +137,25 @@ describe('a file of lines', () => {
 
     it('but not if it is our own link, or a FIFO in a folder of its reader', async () => {
       symlinkSync('target', at('access.log'));
-      const { file, write } = create();
-      write(0, 2);
-      await file.close(5_000);
+      const { writeAll } = create();
+      await writeAll(0, 2);
       expect(numbersIn('target')).toEqual([0, 1]);
       const fifo = await createFifo();
       const reader = await Reader.open(fifo);
       giveToOther(fifo);
       const other = create({ file: fifo });
-      other.write(0, 2);
-      await other.file.close(5_000);
+      await other.writeAll(0, 2);
       expect(await reader.read()).toBe('0\n1\n');
     });
   });
 
   it('begins a new line if a crash has cut the last one short', async () => {
     writeFileSync(at('access.log'), '{"time":"2026-03');
-    const { file, write } = create({ maxBytes: 20, keep: 1 });
-    write(0, 1);
-    await file.close(5_000);
+    const { writeAll } = create({ maxBytes: 20, keep: 1 });
+    await writeAll(0, 1);
     expect(textIn('access.log')).toBe('{"time":"2026-03\n0\n');
     const again = create({ maxBytes: 19, keep: 1 });
-    again.write(1, 1);
-    await again.file.close(5_000);
+    await again.writeAll(1, 1);
     expect(textIn('access.log.1')).toBe('{"time":"2026-03\n0\n');
     expect(textIn('access.log')).toBe('1\n');
   });
@@ -172,26 +167,24 @@ describe('a file of lines', () => {
   });
 
   it('loses no line when it is moved away and reopened', async () => {
-    const { file, counts, write, written } = create();
+    const { file, counts, write, written, writeAll } = create();
     write(0, 1_000);
     await written(1_000);
     fs.renameSync(at('access.log'), at('moved'));
     write(1_000, 500);
     file.reopen();
-    write(1_500, 500);
-    await file.close(5_000);
+    await writeAll(1_500, 500);
     expect([...numbersIn('moved'), ...numbersIn('access.log')]).toEqual(upTo(2_000));
     expect(numbersIn('access.log').length).toBeGreaterThanOrEqual(500);
     expect(counts.lost).toBe(0);
   });
 
   it('changes with the next batch when the configuration names another one', async () => {
-    const { file, write, written } = create();
+    const { file, write, written, writeAll } = create();
     write(0, 10);
     await written(10);
     file.reconfigure({ file: at('other.log'), maxBytes: 0, keep: 2 });
-    write(10, 10);
-    await file.close(5_000);
+    await writeAll(10, 10);
     expect(numbersIn('other.log')).toEqual(upTo(20).slice(10));
   });
 
@@ -231,9 +224,8 @@ describe('a file that has become too large', () => {
 
   it('is rotated if it is too large at the start', async () => {
     writeFileSync(at('access.log'), LINE);
-    const { file, write } = create({ maxBytes: 50 });
-    write(0, 1);
-    await file.close(5_000);
+    const { writeAll } = create({ maxBytes: 50 });
+    await writeAll(0, 1);
     expect(textIn('access.log')).toBe('0\n');
     expect(textIn('access.log.1')).toBe(LINE);
   });
@@ -301,12 +293,11 @@ describe('a file that cannot be written', () => {
   });
 
   it('stays in use if the new one cannot be opened', async () => {
-    const { file, told, write, written } = create();
+    const { file, told, write, written, writeAll } = create();
     write(0, 5);
     await written(5);
     file.reconfigure({ file: at('nowhere/access.log'), maxBytes: 0, keep: 2 });
-    write(5, 5);
-    await file.close(5_000);
+    await writeAll(5, 5);
     expect(numbersIn('access.log')).toEqual(upTo(10));
     expect(told[0]?.[0]).toMatchObject({ file: at('nowhere/access.log'), reason: 'ENOENT' });
   });

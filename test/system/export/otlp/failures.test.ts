@@ -93,19 +93,9 @@ describe('a receiver', () => {
   });
 
   it.each<[string, string, Partial<OtlpConfig>, Answer]>([
-    [
-      'stays busy fails when the time of the request would be over',
-      'unavailable',
-      {},
-      status(429, { 'retry-after': '30' }),
-    ],
-    [
-      'dies during its answer is unreachable',
-      'unreachable',
-      { timeoutMs: 800 },
-      (response) => response.socket?.destroy(),
-    ],
-  ])('that %s', async (_what, reason, config, answer) => {
+    ['stays busy until the time of the request is over', 'unavailable', {}, status(429, { 'retry-after': '30' })],
+    ['dies during its answer', 'unreachable', { timeoutMs: 800 }, (response) => response.socket?.destroy()],
+  ])('that %s fails as %s', async (_what, reason, config, answer) => {
     receiver.answer = answer;
     const running = await pushed(config);
     expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
@@ -189,11 +179,7 @@ describe('header fields', () => {
 
   it.each([
     ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
-    [
-      'a line that is none',
-      'Bearer s3cr3t\n',
-      /^Line 1 of .*fields \(otlp\.headersFile\) is none; expected Name: value\.$/,
-    ],
+    ['no field', 'Bearer s3cr3t\n', /^Line 1 of .*fields \(otlp\.headersFile\) is none; expected Name: value\.$/],
     ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
     ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is none/],
     ['nothing', '\n', /^There is no line Name: value in /],

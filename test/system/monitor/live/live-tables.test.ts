@@ -4,7 +4,7 @@ import { History } from '../../../../src/measure/history/history.ts';
 import { renderLive } from '../../../../src/monitor/live/live-document.ts';
 import type { LiveSession, Monitored, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
 import { available, createSources } from '../../../support/measure/history/sources.ts';
-import { HEALTHY, type OpenMonitor, openMonitor } from '../../../support/monitor/open-monitor.ts';
+import { HEALTHY, openMonitor } from '../../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
 import { createWork, longestTurn } from '../../../support/monitor/work.ts';
 import { send } from '../../../support/net.ts';
@@ -43,14 +43,14 @@ function monitoredWith(jvm: MonitoredJvm = plant.monitored.jvm): Monitored & Req
   };
 }
 
-let monitor: OpenMonitor;
+const monitor = await openMonitor(monitoredWith(), { clock: work.clock });
 
 function step(): void {
   sources.clock.advanceMs(5_000);
   history.sample();
 }
 
-beforeAll(async () => {
+beforeAll(() => {
   for (let i = 0; i < 720; i += 1) {
     sources.jvm.state = available({
       heap: { used: 4e9 + i },
@@ -58,7 +58,6 @@ beforeAll(async () => {
     });
     step();
   }
-  monitor = await openMonitor(monitoredWith(), { clock: work.clock });
 });
 
 afterAll(async () => {
@@ -152,7 +151,12 @@ describe('the conditions in /live', () => {
     const { startedEpochMs, seq, marks, droppedMarks } = history;
     const shown = {
       ...{ startedEpochMs, seq, marks, droppedMarks, lineOf: () => [], worstCallOf: () => undefined },
-      ...{ recentCounts: () => history.recentCounts(), points: () => [point as never].values() },
+      ...{
+        recentCounts: () => history.recentCounts(),
+        points: function* () {
+          yield point as never;
+        },
+      },
     };
     const { applications } = liveOf({ ...monitored, live: { ...monitored.live, history: shown } });
     expect(applications).toMatchObject([{ history: { points: [{ rpc: [1, 0, 0.0001235, 3_600, 1.235] }] } }]);
