@@ -77,7 +77,7 @@ function get(address: string, target: string, isSecure = false, authorization = 
 }
 
 async function expectCallPasses({ listen }: SidecarProcess): Promise<void> {
-  const answer = await get(listen, '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Ping');
+  const answer = await send(portOf(listen), '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Ping', { method: 'POST' });
   expect(answer).toMatchObject({ status: 200, body: '{"value":1}' });
 }
 
