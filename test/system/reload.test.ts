@@ -184,14 +184,11 @@ describe('SIGHUP', () => {
     caller.socket.write(head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 0\r\n'));
     await caller.answer('\r\n\r\n0');
 
-    const { timers } = (await json(running, `${ADMIN}/metrics/d2/rpc`)) as {
-      timers: Record<string, { count: number }>;
-    };
-    expect(Object.fromEntries(Object.entries(timers).map(([name, { count }]) => [name, count]))).toEqual({
-      ...{ rpc: 4, 'rpc.E.Demo.Run': 3, 'rpc.Own.half': 1 },
-    });
-    const sessions = (await json(running, `${ADMIN}/d2/sessions`)) as { id: string; requests: number }[];
-    expect(sessions).toMatchObject([{ id: before?.id, requests: 4 }]);
+    const { timers } = (await json(running, `${ADMIN}/metrics/d2/rpc`)) as { timers: object };
+    const counts = { rpc: { count: 4 }, 'rpc.E.Demo.Run': { count: 3 }, 'rpc.Own.half': { count: 1 } };
+    expect(timers).toMatchObject(counts);
+    expect(Object.keys(timers).sort()).toEqual(Object.keys(counts).sort());
+    expect(await json(running, `${ADMIN}/d2/sessions`)).toMatchObject([{ id: before?.id, requests: 4 }]);
     expect(await metric(running, 'd2_sidecar_config_reloads_total{result="applied"}')).toBe(1);
     expect(await metric(running, 'd2_sidecar_config_keys_waiting_for_restart')).toBe(1);
     expect(await metric(running, 'd2_sidecar_connections')).toBeGreaterThan(1);
@@ -219,10 +216,8 @@ describe('SIGHUP', () => {
     expect((await send(portOf(running.listen), `${REST}/a`)).status).toBe(200);
 
     rmSync(file());
-    expect(await hangUp(running)).toMatchObject({
-      code: 'D2S_ERR_CONFIG_FILE',
-      problems: [`${file()} cannot be read: ENOENT`],
-    });
+    const unreadable = { code: 'D2S_ERR_CONFIG_FILE', problems: [`${file()} cannot be read: ENOENT`] };
+    expect(await hangUp(running)).toMatchObject(unreadable);
     expect(JSON.stringify(running.logs) + stderr).not.toContain(SECRET);
     write({});
     expect(await hangUp(running)).toMatchObject({ level: 'info', changed: [] });

@@ -246,23 +246,23 @@ describe('the documents', () => {
 });
 
 describe('these tests', () => {
-  it.each<[Check, string, string]>([
-    [faultsOfKeys, '`stop.deadlin`', 'no such key'],
-    [faultsOfKeys, '`stop.deadline: soon`', 'stop.deadline'],
-    [faultsOfKeys, '`strop.deadline`', 'no vocabulary has it'],
-    [faultsOfKeys, '`certFyle`', 'neither a key'],
-    [faultsOfVariables, '`D2_SIDECAR_LISTEN_PROT`', 'no such key'],
-    [faultsOfVariables, '`D2S_ERR_UPSTREAM_ABSENT`', 'no such error code'],
-    [faultsOfVariables, '`D2S_REQUIRE_ABSENT=1`', 'no test reads it'],
-    [faultsOfSeries, '`d2_calls_totals`', 'no such series'],
-    [faultsOfSeries, '```\nrate(d2_sidecar_absent_total[5m])\n```', 'no such series'],
-    [faultsOfSeries, '`d2_absent_…`', 'no such series'],
-    [faultsOfSeries, '`D2SidecarAbsent`', 'no such alert'],
-    [faultsOfCommands, '`d2-sidecar chek`', 'did you mean check?'],
-    [faultsOfCommands, '```sh\nnode dist/main.js check --wait 5s\n```', '--wait: not a flag of check'],
-    [faultsOfCommands, '`d2-sidecar health [--redy]`', 'did you mean --ready?'],
-    [faultsOfFlags, '`--upstrem URL`', 'no such flag'],
-  ])('report what is wrong: %o, %j', async (faultsOf, text, fault) => {
+  it.each<[string, string, Check]>([
+    ['`stop.deadlin`', 'no such key', faultsOfKeys],
+    ['`stop.deadline: soon`', 'stop.deadline', faultsOfKeys],
+    ['`strop.deadline`', 'no vocabulary has it', faultsOfKeys],
+    ['`certFyle`', 'neither a key', faultsOfKeys],
+    ['`D2_SIDECAR_LISTEN_PROT`', 'no such key', faultsOfVariables],
+    ['`D2S_ERR_UPSTREAM_ABSENT`', 'no such error code', faultsOfVariables],
+    ['`D2S_REQUIRE_ABSENT=1`', 'no test reads it', faultsOfVariables],
+    ['`d2_calls_totals`', 'no such series', faultsOfSeries],
+    ['```\nrate(d2_sidecar_absent_total[5m])\n```', 'no such series', faultsOfSeries],
+    ['`d2_absent_…`', 'no such series', faultsOfSeries],
+    ['`D2SidecarAbsent`', 'no such alert', faultsOfSeries],
+    ['`d2-sidecar chek`', 'did you mean check?', faultsOfCommands],
+    ['```sh\nnode dist/main.js check --wait 5s\n```', '--wait: not a flag of check', faultsOfCommands],
+    ['`d2-sidecar health [--redy]`', 'did you mean --ready?', faultsOfCommands],
+    ['`--upstrem URL`', 'no such flag', faultsOfFlags],
+  ])('report what is wrong with %j: %s', async (text, fault, faultsOf) => {
     expect(await faultsOf(parseDocument('docs/made-up.md', text))).toEqual([expect.stringContaining(fault)]);
   });
 });

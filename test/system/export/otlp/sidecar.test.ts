@@ -1,5 +1,5 @@
 /** A whole sidecar, by both data paths: what it pushes is what it shows and what was called, and traces connect. */
-import http from 'node:http';
+import type http from 'node:http';
 import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import {
@@ -16,7 +16,7 @@ import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-recei
 import { toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
 import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
-import { type Application, listening, portOf, send as sendTo, startApplication } from '../../../support/net.ts';
+import { type Application, portOf, send as sendTo, startApplication } from '../../../support/net.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
 
@@ -49,32 +49,18 @@ afterEach(async () => {
 });
 
 /** An application server with OpenTelemetry's SDK: a span for each request, below what the request says. */
-class TracedServer {
-  readonly #memory = new InMemorySpanExporter();
-  readonly #tracer = new BasicTracerProvider({
-    spanProcessors: [new SimpleSpanProcessor(this.#memory)],
-    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
-  }).getTracer('server');
-  readonly #server = http.createServer((request, response) => {
-    const parent = new W3CTraceContextPropagator().extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
-    const span = this.#tracer.startSpan('request', { kind: SpanKind.SERVER }, parent);
-    request.resume();
+async function startTracedServer() {
+  const memory = new InMemorySpanExporter();
+  const spanProcessors = [new SimpleSpanProcessor(memory)];
+  const sampler = new ParentBasedSampler({ root: new AlwaysOnSampler() });
+  const tracer = new BasicTracerProvider({ spanProcessors, sampler }).getTracer('server');
+  const { port, close } = await startApplication(({ headers }, response) => {
+    const parent = new W3CTraceContextPropagator().extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
+    const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, parent);
     response.end('{}');
     span.end();
   });
-
-  get spans() {
-    return this.#memory.getFinishedSpans();
-  }
-
-  listen(): Promise<number> {
-    return listening(this.#server);
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
+  return { port, close, spans: () => memory.getFinishedSpans() };
 }
 
 const scrape = () => send('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' }, ports.monitor);
@@ -125,9 +111,8 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
   });
 
   it('has the spans of a server with OpenTelemetry below its own, also where the client sent no trace', async () => {
-    const server = new TracedServer();
-    const port = await server.listen();
-    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, { port });
+    const server = await startTracedServer();
+    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, server);
     const sampled = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: 'plant=a:1' };
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sampled);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
@@ -139,11 +124,11 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     expect(receiver.spans).toHaveLength(2);
     expect(first).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
     expect(second?.traceId).not.toBe(TRACE);
-    expect(server.spans.map((span) => [span.spanContext().traceId, span.parentSpanContext?.spanId])).toEqual([
+    expect(server.spans().map((span) => [span.spanContext().traceId, span.parentSpanContext?.spanId])).toEqual([
       [TRACE, first?.spanId],
       [second?.traceId, second?.spanId],
     ]);
-    expect(server.spans[0]?.parentSpanContext?.traceState?.serialize()).toBe('plant=a:1');
+    expect(server.spans()[0]?.parentSpanContext?.traceState?.serialize()).toBe('plant=a:1');
     const exemplars = exposition.match(/^d2_call_duration_seconds_bucket.* # .*$/gm) ?? [];
     const last = `# {trace_id="${second?.traceId}",span_id="${second?.spanId}"}`;
     expect(exemplars.some((line) => line.includes(last))).toBe(true);
