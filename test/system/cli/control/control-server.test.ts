@@ -31,34 +31,31 @@ async function talk(socketPath: string, bytes: string): Promise<string> {
   });
 }
 
+async function open(idleTimeoutMs?: number) {
+  const target = new NotingTarget();
+  const server = await stand.open('a.sock', target, idleTimeoutMs);
+  return { target, server, path: server.path };
+}
+
 describe('the control socket', () => {
   it('answers with its status and changes nothing', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(await sendCommand(server.path, 'status')).toEqual({
-      pid: 4711,
-      listen: '127.0.0.1:4711',
-      monitor: '127.0.0.1:9280',
-      state: 'serving',
-      isDraining: false,
-      openExchanges: 0,
-      openWebSockets: 0,
-      stopDeadlineMs: 0,
+    const { target, path } = await open();
+    expect(await sendCommand(path, 'status')).toEqual({
+      ...{ pid: 4711, listen: '127.0.0.1:4711', monitor: '127.0.0.1:9280' },
+      ...{ state: 'serving', isDraining: false, openExchanges: 0, openWebSockets: 0, stopDeadlineMs: 0 },
     });
     expect(target.told).toEqual([]);
   });
 
   it('drains its target before it answers', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(await sendCommand(server.path, 'drain')).toMatchObject({ isDraining: true });
+    const { target, path } = await open();
+    expect(await sendCommand(path, 'drain')).toMatchObject({ isDraining: true });
     expect(target.told).toEqual(['drain']);
   });
 
   it('keeps the connection of a shutdown until its process ends', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target, 40);
-    const { status, gone } = await requestShutdown(server.path, 60_000);
+    const { target, path, server } = await open(40);
+    const { status, gone } = await requestShutdown(path, 60_000);
     expect(status.pid).toBe(4711);
     expect(target.told).toEqual(['shutdown']);
     server.close();
@@ -92,20 +89,15 @@ describe('the control socket', () => {
 
 describe('an unknown command', () => {
   it.each(['stop\n', '\n', 'DRAIN\n', '{"command":"drain"}\n', 'constructor\n'])('is refused: %j', async (bytes) => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(JSON.parse(await talk(server.path, bytes))).toEqual({
-      kind: 'refused',
-      reason: 'unknown command',
-    });
+    const { target, path } = await open();
+    expect(JSON.parse(await talk(path, bytes))).toEqual({ kind: 'refused', reason: 'unknown command' });
     expect(target.told).toEqual([]);
   });
 
   it('is cut when it is longer than a command may be', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(await talk(server.path, ' '.repeat(MAX_COMMAND_BYTES))).toBe('');
-    expect(await talk(server.path, `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`)).toBe('');
+    const { target, path } = await open();
+    expect(await talk(path, ' '.repeat(MAX_COMMAND_BYTES))).toBe('');
+    expect(await talk(path, `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`)).toBe('');
     expect(target.told).toEqual([]);
   });
 
@@ -115,9 +107,8 @@ describe('an unknown command', () => {
   });
 
   it('in a second line on the same connection is ignored', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    await talk(server.path, 'status\ndrain\n');
+    const { target, path } = await open();
+    await talk(path, 'status\ndrain\n');
     expect(target.told).toEqual([]);
   });
 });
@@ -125,13 +116,13 @@ describe('an unknown command', () => {
 it('too many clients are refused, counted, and logged once', async () => {
   const server = await stand.open('a.sock');
   const connect = async () => {
-    const socket = net.connect(server.path);
+    const socket = net.connect(path);
     await new Promise((resolve) => socket.once('connect', resolve));
     return socket;
   };
   const idle = await Promise.all(Array.from({ length: 16 }, connect));
-  expect(await talk(server.path, 'status\n')).toBe('');
-  expect(await talk(server.path, 'status\n')).toBe('');
+  expect(await talk(path, 'status\n')).toBe('');
+  expect(await talk(path, 'status\n')).toBe('');
   expect(server.turnedAway).toBe(2);
   expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
   for (const socket of idle) socket.destroy();
