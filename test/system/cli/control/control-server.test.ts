@@ -114,7 +114,7 @@ describe('an unknown command', () => {
 });
 
 it('too many clients are refused, counted, and logged once', async () => {
-  const server = await stand.open('a.sock');
+  const { path, server } = await open();
   const connect = async () => {
     const socket = net.connect(path);
     await new Promise((resolve) => socket.once('connect', resolve));
