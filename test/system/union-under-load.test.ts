@@ -1,6 +1,5 @@
 import { afterAll, expect, it } from 'vitest';
 import { basic } from '../support/monitor/access/access-files.ts';
-import { send } from '../support/net.ts';
 import { answering, OK, startStand } from './wire/stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
@@ -18,8 +17,8 @@ const stand = await startStand({ onConnection: answering(OK) });
 afterAll(() => stand.close());
 
 async function keysOf(path: string): Promise<string[]> {
-  const { body } = await send(stand.monitorPort, `${REST}/admin/metrics/d2${path}`);
-  const document = JSON.parse(body) as Record<(typeof SECTIONS)[number], object>;
+  const response = await fetch(`http://127.0.0.1:${stand.monitorPort}${REST}/admin/metrics/d2${path}`);
+  const document = (await response.json()) as Record<(typeof SECTIONS)[number], object>;
   return SECTIONS.flatMap((section) => Object.keys(document[section]).map((name) => `${section} ${name}`)).sort();
 }
 
@@ -30,7 +29,8 @@ async function keysOfParts(): Promise<string[]> {
 async function call(kind: number, name: string, user: number): Promise<void> {
   const [method, path] = KINDS[kind % KINDS.length] as (typeof KINDS)[number];
   const headers = { authorization: basic(`user${user}`, 'secret') };
-  await send(stand.port, `${REST}/d2/${path}${name}`, { method, headers });
+  const response = await fetch(`http://127.0.0.1:${stand.port}${REST}/d2/${path}${name}`, { method, headers });
+  await response.arrayBuffer();
 }
 
 it('endpoint 2 is between the unions of its parts read before and after it, while names are being created', async () => {
