@@ -1,5 +1,7 @@
 import { once } from 'node:events';
-import type { AddressInfo, Server } from 'node:net';
+import http, { type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import net, { type AddressInfo, type Server } from 'node:net';
 
 /** Lets the server listen on a free port of 127.0.0.1; resolves with the port. */
 export async function listening(server: Server): Promise<number> {
@@ -11,4 +13,74 @@ export async function listening(server: Server): Promise<number> {
 /** The port of `host:port`. */
 export function portOf(address: string): number {
   return Number(address.slice(address.lastIndexOf(':') + 1));
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The content as it came. */
+  readonly bytes: Buffer;
+  readonly body: string;
+}
+
+type Sending = https.RequestOptions & { readonly body?: string };
+
+/** Sends one request as it is to a port of 127.0.0.1, without `agent` on its own connection. Rejects without a whole answer. */
+export function send(port: number, path: string, { body, ...options }: Sending = {}): Promise<Answer> {
+  const { request: open } = options.protocol === 'https:' ? https : http;
+  return new Promise((resolve, reject) => {
+    const request = open({ host: '127.0.0.1', port, path, agent: false, ...options });
+    const answer = ({ statusCode: status = 0, headers }: IncomingMessage, ...chunks: readonly Buffer[]) => {
+      const bytes = Buffer.concat(chunks);
+      resolve({ status, headers, bytes, body: bytes.toString('utf8') });
+    };
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
+      response.on('end', () => answer(response, ...chunks));
+    });
+    // A refused CONNECT has an event of its own.
+    request.on('connect', (response, socket) => {
+      socket.destroy();
+      answer(response);
+    });
+    request.on('error', reject).end(body);
+  });
+}
+
+export interface Application {
+  readonly port: number;
+  readonly server: http.Server;
+  close(): void;
+}
+
+/** An application server that calls `handle` for each request whose content has come. */
+export async function startApplication(
+  handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
+): Promise<Application> {
+  const server = http.createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text;
+    });
+    request.on('error', () => undefined).on('end', () => handle(request, response, body));
+  });
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { port: await listening(server), server, close };
+}
+
+/** Sends bytes as they are; resolves to all that comes back until the connection ends, or until `last` has come. */
+export async function exchange(port: number, request: string, last?: string): Promise<string> {
+  const socket = net.connect(port, '127.0.0.1').on('error', () => undefined);
+  socket.setEncoding('latin1').write(request, 'latin1');
+  let text = '';
+  socket.on('data', (some: string) => {
+    text += some;
+    if (last !== undefined && text.includes(last)) socket.destroy();
+  });
+  await new Promise((resolve) => socket.once('close', resolve));
+  return text;
 }

@@ -2,7 +2,7 @@
  * A real sidecar for system tests: `dist/main.js` as a process, known only by its output and answers.
  * `npm test` builds dist/ before the tests run.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -76,6 +76,36 @@ export async function startSidecarProcess(
     await stop('SIGKILL');
     throw new Error(`the sidecar did not start: ${String(cause)}\n${JSON.stringify(logs)}\n${stderr}`, { cause });
   }
+}
+
+/** A sidecar before the application at that port of 127.0.0.1, which does not look for a JVM. */
+export function startSidecarBefore(
+  upstreamPort: number,
+  env: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
+): Promise<SidecarProcess> {
+  return startSidecarProcess([...flagsFor(upstreamPort), ...args], { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
+}
+
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `d2-sidecar ARGS` to its end, without variables that configure this machine's sidecar. `command` runs the program. */
+export function runSidecar(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  [program = '', ...before]: readonly string[] = [process.execPath],
+): Promise<Ended> {
+  const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
+  const options = { env: { ...Object.fromEntries(others), ...env }, maxBuffer: 64 * 1024 * 1024 };
+  return new Promise((resolve) => {
+    const child = execFile(program, [...before, MAIN_PATH, ...args], options, (_error, stdout, stderr) => {
+      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+    });
+  });
 }
 
 /** The exit code of a child, 128 when a signal ended it. */

@@ -1,22 +1,21 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { tokenLine } from '../support/monitor/access/access-files.ts';
-import { listening, portOf } from '../support/net.ts';
-import { MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { until as untilSo } from '../support/comet/until.ts';
+import { useFolder } from '../support/export/access-log/folder.ts';
+import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
+import { readSamples } from '../support/monitor/prometheus/samples.ts';
+import { listening, portOf, send } from '../support/net.ts';
+import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
-import { connected, get } from '../support/tls/secure-stand.ts';
+import { connected } from '../support/tls/secure-stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const ADMIN = `${REST}/admin`;
-const PATIENCE_MS = 15_000;
 const SECRET = 's3cr3t-key-of-ann';
 
 /** An application server: long polls wait until they are released, uploads are answered with their size. */
@@ -40,8 +39,7 @@ class Application {
 
   async open(): Promise<void> {
     this.#sockets.on('connection', (socket) => socket.on('message', (text) => socket.send(`echo ${String(text)}`)));
-    await listening(this.server);
-    this.port = (this.server.address() as net.AddressInfo).port;
+    this.port = await listening(this.server);
   }
 
   close(): void {
@@ -52,26 +50,19 @@ class Application {
 }
 
 const application = new Application();
-let folder: string;
+const at = useFolder();
 let sidecar: SidecarProcess | undefined;
-let open: { destroy(): void }[];
 
 beforeAll(() => application.open());
 afterAll(() => application.close());
-beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2s-reload-'));
-  open = [];
-});
 afterEach(async () => {
-  for (const one of open) one.destroy();
   const code = await sidecar?.stop();
   sidecar = undefined;
-  rmSync(folder, { recursive: true, force: true });
   expect(code ?? 0).toBe(0);
 });
 
-const file = () => path.join(folder, 'sidecar.yaml');
-const socketPath = () => path.join(folder, 'control.sock');
+const file = () => at('sidecar.yaml');
+const socketPath = () => at('control.sock');
 
 function write(config: Record<string, unknown>): void {
   const { listen = {}, monitor = {}, ...rest } = config;
@@ -94,14 +85,15 @@ async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
   return sidecar;
 }
 
-/** Polls for 15 s at most. */
+/** What `find` has found, as soon as it is something. */
 async function until<T>(find: () => T | undefined, what: string): Promise<Exclude<T, false>> {
-  for (const end = performance.now() + PATIENCE_MS; performance.now() < end; ) {
-    const found = find();
-    if (found !== undefined && found !== false) return found as Exclude<T, false>;
-    await delay(20);
-  }
-  throw new Error(`not in time: ${what}\n${JSON.stringify(sidecar?.logs.slice(-5))}`);
+  let found: T | undefined;
+  const isFound = () => {
+    found = find();
+    return found !== undefined && found !== false;
+  };
+  await untilSo(what, isFound, 15_000, () => `\n${JSON.stringify(sidecar?.logs.slice(-5))}`);
+  return found as Exclude<T, false>;
 }
 
 const RELOADED = /configuration was (?:not )?reloaded/;
@@ -113,50 +105,34 @@ async function hangUp({ pid, logs }: SidecarProcess) {
   return await until(() => logs.slice(seen).find(({ msg }) => RELOADED.test(String(msg))), 'a reload');
 }
 
-function run(...args: string[]): Promise<{ code: number; out: string; err: string }> {
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN_PATH, ...args], (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
-}
-
 async function json(running: SidecarProcess, target: string): Promise<unknown> {
-  return JSON.parse((await get(portOf(running.monitor), target)).body);
+  return JSON.parse((await send(portOf(running.monitor), target)).body);
 }
 
-async function metric(running: SidecarProcess, name: string): Promise<number | undefined> {
-  const { body } = await get(portOf(running.monitor), '/metrics');
-  const line = body.split('\n').find((one) => one.startsWith(`${name} `));
-  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1));
+async function metric({ monitor }: SidecarProcess, name: string): Promise<number | undefined> {
+  return (await readSamples(monitor)).get(name);
 }
 
 /** A connection whose received text can be awaited. */
 async function connect({ listen }: SidecarProcess) {
   const socket = net.connect(portOf(listen), '127.0.0.1');
-  open.push(socket);
+  onTestFinished(() => void socket.destroy());
   let text = '';
-  let hasClosed = false;
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
   });
   socket.on('error', () => undefined);
-  socket.on('close', () => {
-    hasClosed = true;
-  });
   await once(socket, 'connect');
   const answer = async (end: string) => {
     const all = await until(() => (text.includes(end) ? text : undefined), `${end} of ${text}`);
     text = '';
     return all;
   };
-  return { socket, answer, hasClosed: () => hasClosed };
+  return { socket, answer, hasClosed: () => socket.closed };
 }
 
-const ANN = `Authorization: Basic ${Buffer.from('ann:password').toString('base64')}\r\n`;
-
 function head(method: string, target: string, fields = ''): string {
-  return `${method} ${REST}/${target} HTTP/1.1\r\nHost: plant\r\n${ANN}${fields}\r\n`;
+  return `${method} ${REST}/${target} HTTP/1.1\r\nHost: plant\r\nAuthorization: ${basic('ann', 'password')}\r\n${fields}\r\n`;
 }
 
 describe('SIGHUP', () => {
@@ -172,7 +148,7 @@ describe('SIGHUP', () => {
     poll.socket.write(head('GET', 'hold'));
     await until(() => application.held.length === 1, 'a held poll');
     const webSocket = new WebSocket(`ws://${running.listen}/smartWeb/socket`);
-    open.push({ destroy: () => webSocket.terminate() });
+    onTestFinished(() => webSocket.terminate());
     await once(webSocket, 'open');
     const half = await connect(running);
     half.socket.write(head('GET', 'own/half').slice(0, -20));
@@ -189,11 +165,8 @@ describe('SIGHUP', () => {
     const line = await hangUp(running);
     expect(line).toMatchObject({ level: 'info', changed: ['rest.rules', 'limits.connections'] });
     const warning = await until(() => running.logs.find(({ keys }) => keys !== undefined), 'a warning');
-    expect(warning).toMatchObject({
-      level: 'warn',
-      keys: ['listen.port'],
-      msg: expect.stringMatching(/^needs a restart: listen\.port;/),
-    });
+    const msg = expect.stringMatching(/^needs a restart: listen\.port;/);
+    expect(warning).toMatchObject({ level: 'warn', keys: ['listen.port'], msg });
     expect([caller, poll, half, upload].map(({ hasClosed }) => hasClosed())).toEqual(Array(4).fill(false));
     expect(webSocket.readyState).toBe(WebSocket.OPEN);
     const tooMany = await connect(running);
@@ -211,14 +184,11 @@ describe('SIGHUP', () => {
     caller.socket.write(head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 0\r\n'));
     await caller.answer('\r\n\r\n0');
 
-    const { timers } = (await json(running, `${ADMIN}/metrics/d2/rpc`)) as {
-      timers: Record<string, { count: number }>;
-    };
-    expect(Object.fromEntries(Object.entries(timers).map(([name, { count }]) => [name, count]))).toEqual({
-      ...{ rpc: 4, 'rpc.E.Demo.Run': 3, 'rpc.Own.half': 1 },
-    });
-    const sessions = (await json(running, `${ADMIN}/d2/sessions`)) as { id: string; requests: number }[];
-    expect(sessions).toMatchObject([{ id: before?.id, requests: 4 }]);
+    const { timers } = (await json(running, `${ADMIN}/metrics/d2/rpc`)) as { timers: object };
+    const counts = { rpc: { count: 4 }, 'rpc.E.Demo.Run': { count: 3 }, 'rpc.Own.half': { count: 1 } };
+    expect(timers).toMatchObject(counts);
+    expect(Object.keys(timers).sort()).toEqual(Object.keys(counts).sort());
+    expect(await json(running, `${ADMIN}/d2/sessions`)).toMatchObject([{ id: before?.id, requests: 4 }]);
     expect(await metric(running, 'd2_sidecar_config_reloads_total{result="applied"}')).toBe(1);
     expect(await metric(running, 'd2_sidecar_config_keys_waiting_for_restart')).toBe(1);
     expect(await metric(running, 'd2_sidecar_connections')).toBeGreaterThan(1);
@@ -232,26 +202,23 @@ describe('SIGHUP', () => {
       log: { level: 'silent' },
       sessions: { apiKeys: [{ user: 'ann', key: SECRET, more: SECRET }] },
     });
-    const { err } = await run('check', '--config', file());
+    const { stderr } = await runSidecar(['check', '--config', file()]);
     const line = await hangUp(running);
     const problems = line.problems as string[];
     expect(line).toMatchObject({ level: 'error', code: 'D2S_ERR_CONFIG', reason: 'SIGHUP' });
     expect(problems).toHaveLength(2);
-    expect(err).toBe(
-      `${problems.map((one) => `d2-sidecar: ${one}\n`).join('')}d2-sidecar --help lists what can be set.\n`,
-    );
+    const lines = problems.map((one) => `d2-sidecar: ${one}\n`);
+    expect(stderr).toBe(`${lines.join('')}d2-sidecar --help lists what can be set.\n`);
     expect(running.logs.filter(({ level }) => level === 'error')).toHaveLength(1);
     expect(await metric(running, 'd2_sidecar_config_reloads_total{result="refused"}')).toBe(1);
     expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(0);
     expect(await metric(running, 'd2_sidecar_config_last_reload_success_timestamp_seconds')).toBe(good);
-    expect((await get(portOf(running.listen), `${REST}/a`)).status).toBe(200);
+    expect((await send(portOf(running.listen), `${REST}/a`)).status).toBe(200);
 
     rmSync(file());
-    expect(await hangUp(running)).toMatchObject({
-      code: 'D2S_ERR_CONFIG_FILE',
-      problems: [`${file()} cannot be read: ENOENT`],
-    });
-    expect(JSON.stringify(running.logs) + err).not.toContain(SECRET);
+    const unreadable = { code: 'D2S_ERR_CONFIG_FILE', problems: [`${file()} cannot be read: ENOENT`] };
+    expect(await hangUp(running)).toMatchObject(unreadable);
+    expect(JSON.stringify(running.logs) + stderr).not.toContain(SECRET);
     write({});
     expect(await hangUp(running)).toMatchObject({ level: 'info', changed: [] });
     expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(1);
@@ -259,93 +226,60 @@ describe('SIGHUP', () => {
 
   it('sent many times, under traffic and while the file changes, ends with the last content', async () => {
     const running = await start({});
-    const answers = Promise.all(Array.from({ length: 200 }, () => get(portOf(running.listen), `${REST}/a`)));
+    const answers = Promise.all(Array.from({ length: 200 }, () => send(portOf(running.listen), `${REST}/a`)));
     for (let level = 1; level <= 30; level += 1) {
       write({ limits: { connections: 1_000 + level } });
       process.kill(running.pid, 'SIGHUP');
       await delay(1);
     }
     expect((await answers).map(({ status }) => status)).toEqual(Array(200).fill(200));
-    const { code, out } = await run('reload', '--control', socketPath());
-    expect([code, out]).toEqual([
-      0,
-      `d2-sidecar ${running.pid} has read its configuration again, nothing has changed\n`,
-    ]);
+    const stdout = `d2-sidecar ${running.pid} has read its configuration again, nothing has changed\n`;
+    expect(await runSidecar(['reload', '--control', socketPath()])).toEqual({ code: 0, stdout, stderr: '' });
     expect(await metric(running, 'd2_sidecar_config_reloads_total{result="refused"}')).toBe(0);
   });
 });
 
-describe('d2-sidecar reload', () => {
-  it('says which keys apply and which need a restart; exits with 64 for an invalid file, with 1 for an unreadable one', async () => {
-    const running = await start({});
-    write({ log: { level: 'debug' }, jvm: { source: 'none' } });
-    const reload = () => run('reload', '--control', socketPath());
-    expect(await reload()).toEqual({
-      ...{ code: 0, err: '' },
-      out: `d2-sidecar ${running.pid} has read its configuration again, changed: log.level\nneeds a restart: jvm.source\n`,
-    });
-    write({ log: { level: 'loud' } });
-    const refused = await reload();
-    expect([refused.code, refused.out]).toEqual([64, '']);
-    expect(refused.err).toMatch(
-      /^d2-sidecar: log\.level: got "loud", expected one of .*\nd2-sidecar: \d+ keeps its configuration/,
-    );
-    write({ monitor: { auth: { usersFile: path.join(folder, 'none') } } });
-    const unreadable = await reload();
-    expect([unreadable.code, unreadable.err]).toEqual([
-      1,
-      expect.stringMatching(/^d2-sidecar: monitor\.auth\.usersFile: .*none cannot be read: ENOENT\n/),
-    ]);
-  });
-});
-
-describe('certificates and credentials', () => {
+it('certificates and credentials are replaced by a reload, for new connections and requests', async () => {
   const certificates = new CertificateFolder();
+  onTestFinished(() => certificates.remove());
   const authority = certificates.authority();
   const [first, second] = ['first', 'second'].map((name) => certificates.signed(authority, { name })) as [Pair, Pair];
-  afterAll(() => certificates.remove());
+  const tls = ({ certFile, keyFile }: Pair) => ({ listen: { tls: { certFile, keyFile } } });
+  const running = await start(tls(first));
+  const connect = async () => {
+    const socket = await connected(portOf(running.listen), authority);
+    onTestFinished(() => void socket.destroy());
+    return { socket, name: String(socket.getPeerCertificate().subject.CN) };
+  };
+  const status = async (token?: string) => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    return (await send(portOf(running.monitor), `${ADMIN}/d2/sessions`, { headers })).status;
+  };
+  const established = await connect();
+  expect(established.name).toBe('first');
+  expect(await status()).toBe(200);
 
-  it('are replaced by a reload, for new connections and requests', async () => {
-    const tls = ({ certFile, keyFile }: Pair) => ({ listen: { tls: { certFile, keyFile } } });
-    const running = await start(tls(first));
-    const port = portOf(running.listen);
-    const established = await connected(port, authority);
-    open.push(established);
-    const nameOf = (socket: Awaited<ReturnType<typeof connected>>) => String(socket.getPeerCertificate().subject.CN);
-    expect(nameOf(established)).toBe('first');
-    expect((await get(portOf(running.monitor), `${ADMIN}/d2/sessions`)).status).toBe(200);
+  const { line, token } = tokenLine('prometheus', 'sessions');
+  const tokensFile = at('tokens');
+  writeFileSync(tokensFile, line, { mode: 0o600 });
+  write({ ...tls(second), monitor: { auth: { tokensFile } } });
+  expect((await hangUp(running)).changed).toEqual(['listen.tls.certFile', 'listen.tls.keyFile', 'monitor.auth']);
+  expect((await connect()).name).toBe('second');
+  established.socket.write(head('GET', 'a'));
+  const [answer] = (await once(established.socket, 'data')) as [Buffer];
+  expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
+  expect([await status(), await status(token)]).toEqual([401, 200]);
 
-    const { line, token } = tokenLine('prometheus', 'sessions');
-    const tokensFile = path.join(folder, 'tokens');
-    writeFileSync(tokensFile, line, { mode: 0o600 });
-    write({ ...tls(second), monitor: { auth: { tokensFile } } });
-    expect((await hangUp(running)).changed).toEqual(['listen.tls.certFile', 'listen.tls.keyFile', 'monitor.auth']);
-    const next = await connected(port, authority);
-    open.push(next);
-    expect(nameOf(next)).toBe('second');
-    established.write(head('GET', 'a'));
-    const [answer] = (await once(established, 'data')) as [Buffer];
-    expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
-    const status = async (credential?: string) => {
-      const headers: Record<string, string> = credential === undefined ? {} : { authorization: `Bearer ${credential}` };
-      return (await get(portOf(running.monitor), `${ADMIN}/d2/sessions`, { headers })).status;
-    };
-    expect([await status(), await status(token)]).toEqual([401, 200]);
+  // From here on the file is watched, without a reload.
+  const other = tokenLine('grafana', 'sessions');
+  writeFileSync(tokensFile, other.line);
+  await until(() => running.logs.find(({ section }) => section === 'monitor.auth'), 'the new token');
+  expect([await status(other.token), await status(token)]).toEqual([200, 401]);
 
-    // From here on the file is watched, without a reload.
-    const other = tokenLine('grafana', 'sessions');
-    writeFileSync(tokensFile, other.line);
-    await until(() => running.logs.find(({ section }) => section === 'monitor.auth'), 'the new token');
-    expect([await status(other.token), await status(token)]).toEqual([200, 401]);
-
-    write({ ...tls({ ...second, certFile: first.certFile }), monitor: { auth: { tokensFile } } });
-    const refused = await hangUp(running);
-    expect(refused.problems).toEqual([
-      `listen.tls.keyFile: ${second.keyFile} does not belong to the certificate in ${first.certFile}, expected its private key`,
-    ]);
-    expect(JSON.stringify(running.logs)).not.toContain(textOf(second.keyFile).split('\n')[1]);
-    const last = await connected(port, authority);
-    open.push(last);
-    expect(nameOf(last)).toBe('second');
-  });
+  write({ ...tls({ ...second, certFile: first.certFile }), monitor: { auth: { tokensFile } } });
+  expect((await hangUp(running)).problems).toEqual([
+    `listen.tls.keyFile: ${second.keyFile} does not belong to the certificate in ${first.certFile}, expected its private key`,
+  ]);
+  expect(JSON.stringify(running.logs)).not.toContain(textOf(second.keyFile).split('\n')[1]);
+  expect((await connect()).name).toBe('second');
 });

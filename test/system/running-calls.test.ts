@@ -1,10 +1,11 @@
 /** `d2/calls` and `d2/calls/slowest` beside 50 users over REST and Comet: who waits for what, since when, and how it ended. */
-import { writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Folder } from '../support/monitor/access/access-files.ts';
-import { listening } from '../support/net.ts';
-import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import type { CallEntry } from '../../src/measure/record/running-calls.ts';
+import type { SlowEntry } from '../../src/measure/record/slowest-calls.ts';
+import { basic, Folder } from '../support/monitor/access/access-files.ts';
+import { type Application, portOf, send as sendTo, startApplication } from '../support/net.ts';
+import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const COMET = '/smartWeb/api/cometd';
@@ -15,36 +16,15 @@ const WAIT = { timeout: 10_000, interval: 20 };
 
 type Message = Readonly<Record<string, unknown>>;
 
-interface Entry {
-  readonly kind: string;
-  readonly name: string;
-  readonly sessionId: string | null;
-  readonly userName: string | null;
-  readonly connectionType: string;
-  readonly remoteAddress: string;
-  readonly startTime: string;
-  readonly duration: number;
-  readonly endTime?: string;
-  readonly status?: number | null;
-  readonly outcome?: string;
-}
+type Entry = CallEntry & Partial<Pick<SlowEntry, 'endTime' | 'status' | 'outcome'>>;
 
 const held = new Map<string, http.ServerResponse>();
-const asked = new Map<string, http.ClientRequest>();
+const asked = new Map<string, AbortController>();
 const beganMs = new Map<string, number>();
 const agent = new http.Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
 const folder = new Folder();
-let upstream: http.Server;
+let upstream: Application;
 let sidecar: SidecarProcess;
-
-/** Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else. */
-function answer(request: http.IncomingMessage, response: http.ServerResponse, body: string): void {
-  const target = request.url ?? '';
-  const number = /E\.Hold\/(\d+)/.exec(target)?.[1];
-  if (number !== undefined) held.set(`E.Hold.${number}`, response);
-  else if (target.startsWith(COMET)) response.end(JSON.stringify((JSON.parse(body) as Message[]).map(toReply)));
-  else response.end('ok');
-}
 
 function toReply({ channel, id, clientId, ext }: Message): Message {
   const user = (ext as { authentication?: { user?: string } } | undefined)?.authentication?.user;
@@ -52,26 +32,16 @@ function toReply({ channel, id, clientId, ext }: Message): Message {
   return { channel, id, clientId, successful: true };
 }
 
-/** Resolves when the answer has come, or the connection has ended. */
-function send(
-  method: string,
-  target: string,
-  options: { user?: string; body?: string; name?: string } = {},
-): Promise<number> {
-  const { user, body = '', name } = options;
-  const credentials = Buffer.from(`${user}:${SECRET}`).toString('base64');
-  const headers = user === undefined ? {} : { authorization: `Basic ${credentials}` };
-  const [host, port] = sidecar.listen.split(':');
-  return new Promise((resolve) => {
-    const request = http.request({ host, port: Number(port), method, path: target, agent, headers }, (response) => {
-      response.resume().on('close', () => resolve(response.statusCode ?? 0));
-    });
-    request.on('error', () => resolve(0)).end(body);
-    if (name === undefined) return;
-    asked.set(name, request);
-    beganMs.set(name, Date.now());
-  });
+/** Resolves to the status, or to 0 when the connection has ended without an answer. */
+async function send(target: string, user?: string, body = '', signal?: AbortSignal): Promise<number> {
+  const headers = user === undefined ? {} : { authorization: basic(user, SECRET) };
+  return await sendTo(portOf(sidecar.listen), target, { method: 'POST', agent, headers, body, signal }).then(
+    ({ status }) => status,
+    () => 0,
+  );
 }
+
+const sendOverComet = (message: Message) => send(COMET, undefined, JSON.stringify([message]));
 
 async function read(path: string): Promise<{ text: string; entries: readonly Entry[]; total: string | null }> {
   const answered = await fetch(`http://${sidecar.monitor}${REST}/admin/${path}`);
@@ -81,23 +51,19 @@ async function read(path: string): Promise<{ text: string; entries: readonly Ent
 }
 
 beforeAll(async () => {
-  upstream = http.createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => {
-      body += text;
-    });
-    request.on('error', () => undefined).on('end', () => answer(request, response, body));
+  // Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else.
+  upstream = await startApplication(({ url = '' }, response, body) => {
+    const number = /E\.Hold\/(\d+)/.exec(url)?.[1];
+    if (number !== undefined) held.set(`E.Hold.${number}`, response);
+    else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
   });
   const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
-  sidecar = await startSidecarProcess([...flagsFor(await listening(upstream)), '--config', file], {
-    D2_SIDECAR_JVM_SOURCE: 'none',
-  });
+  sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
 });
 
 afterAll(async () => {
   await sidecar?.stop('SIGKILL');
   agent.destroy();
-  upstream.closeAllConnections();
   upstream.close();
   folder.remove();
 });
@@ -110,21 +76,18 @@ describe('50 users who wait for an answer', () => {
 
   it('are listed with call, name, session and age, oldest first', async () => {
     for (const { user, name } of users) {
-      expect(await send('POST', `${REST}/d2/rpc/E.Demo/Login`, { user })).toBe(200);
-      void send('POST', `${REST}/d2/rpc/E.Hold/${name.slice('E.Hold.'.length)}`, { user, name });
+      expect(await send(`${REST}/d2/rpc/E.Demo/Login`, user)).toBe(200);
+      const leaving = new AbortController();
+      asked.set(name, leaving);
+      beganMs.set(name, Date.now());
+      void send(`${REST}/d2/rpc/E.Hold/${name.slice('E.Hold.'.length)}`, user, '', leaving.signal);
     }
     for (const { user, name } of cometUsers) {
       const ext = { authentication: { user, password: SECRET } };
-      await send('POST', COMET, { body: JSON.stringify([{ channel: '/meta/handshake', id: '1', ext }]) });
-      const [eventName, rpcName] = [name.slice(0, name.lastIndexOf('.')), name.slice(name.lastIndexOf('.') + 1)];
-      const call = {
-        channel: '/service/d2/rpc',
-        id: '2',
-        clientId: `client-id-of-${user}`,
-        data: { eventName, rpcName },
-      };
+      await sendOverComet({ channel: '/meta/handshake', id: '1', ext });
+      const data = { eventName: 'E.Slow', rpcName: name.slice('E.Slow.'.length) };
       beganMs.set(name, Date.now());
-      await send('POST', COMET, { body: JSON.stringify([call]) });
+      await sendOverComet({ channel: '/service/d2/rpc', id: '2', clientId: `client-id-of-${user}`, data });
     }
     await expect.poll(async () => (await read('d2/calls')).entries.length, WAIT).toBe(USERS + COMET_USERS);
     const sentMs = Date.now();
@@ -134,19 +97,10 @@ describe('50 users who wait for an answer', () => {
     expect(first.entries.map(({ name, userName }) => [name, userName]).sort()).toEqual(expected);
     const sessions = (await read('d2/sessions')).entries as unknown as { id: string; userName: string }[];
     const idOf = new Map(sessions.map(({ id, userName }) => [userName, id]));
-    for (const {
-      name,
-      sessionId,
-      userName,
-      kind,
-      connectionType,
-      remoteAddress,
-      startTime,
-      duration,
-    } of first.entries) {
-      expect(sessionId).toBe(idOf.get(userName ?? ''));
-      expect([kind, remoteAddress]).toEqual(['rpc', '127.0.0.1']);
-      expect(connectionType).toBe(name.startsWith('E.Hold') ? 'REST' : 'COMET_LONG_POLLING');
+    for (const { name, userName, startTime, duration, ...entry } of first.entries) {
+      const connectionType = name.startsWith('E.Hold') ? 'REST' : 'COMET_LONG_POLLING';
+      const sessionId = idOf.get(userName ?? '');
+      expect(entry).toEqual({ kind: 'rpc', remoteAddress: '127.0.0.1', connectionType, sessionId });
       const began = beganMs.get(name) ?? 0;
       // It began after it was sent, and is no older than that; clocks of two processes differ by some ms.
       expect(Date.parse(startTime)).toBeGreaterThanOrEqual(began - 20);
@@ -158,17 +112,16 @@ describe('50 users who wait for an answer', () => {
   });
 
   it('are the same after a reload', async () => {
-    writeFileSync(`${folder.path}/sidecar.yaml`, 'calls:\n  slowest: 60\n');
+    folder.write('sidecar.yaml', 'calls:\n  slowest: 60\n');
     process.kill(sidecar.pid, 'SIGHUP');
     await expect.poll(() => sidecar.logs.some(({ msg }) => msg === 'the configuration was reloaded'), WAIT).toBe(true);
-    const names = ({ entries }: { entries: readonly Entry[] }) =>
-      entries.map(({ name, startTime }) => [name, startTime]);
-    expect(names(await read('d2/calls')).map(([name]) => name)).toEqual(names(first).map(([name]) => name));
+    const namesIn = ({ entries }: typeof first) => entries.map(({ name }) => name);
+    expect(namesIn(await read('d2/calls'))).toEqual(namesIn(first));
   });
 
   it('leave the list as their calls end, and are among the slowest with their outcome', async () => {
     const part = (from: number, to: number) => users.slice(from, to).map(({ name }) => name);
-    for (const name of part(0, 10)) asked.get(name)?.destroy();
+    for (const name of part(0, 10)) asked.get(name)?.abort();
     for (const name of part(10, 20)) held.get(name)?.destroy();
     for (const name of part(20, 30)) held.get(name)?.end('ok');
     for (const name of part(30, 35)) held.get(name)?.writeHead(500).end();
@@ -177,11 +130,13 @@ describe('50 users who wait for an answer', () => {
     const { entries, text } = await read('d2/calls/slowest');
     const ofUsers = entries.filter(({ name }) => name.startsWith('E.Hold.'));
     const outcomes = new Map(ofUsers.map(({ name, outcome, status }) => [name, `${outcome} ${status}`]));
-    expect(part(0, 10).map((name) => outcomes.get(name))).toEqual(Array(10).fill('aborted null'));
-    expect(part(10, 20).map((name) => outcomes.get(name))).toEqual(Array(10).fill('unanswered null'));
-    expect(part(20, 30).map((name) => outcomes.get(name))).toEqual(Array(10).fill('ok 200'));
-    expect(part(30, 35).map((name) => outcomes.get(name))).toEqual(Array(5).fill('error 500'));
-    expect(part(35, 40).map((name) => outcomes.get(name))).toEqual(Array(5).fill('client_error 404'));
+    expect(users.map(({ name }) => outcomes.get(name))).toEqual([
+      ...Array(10).fill('aborted null'),
+      ...Array(10).fill('unanswered null'),
+      ...Array(10).fill('ok 200'),
+      ...Array(5).fill('error 500'),
+      ...Array(5).fill('client_error 404'),
+    ]);
     for (const { name, userName } of ofUsers) expect(users).toContainEqual({ user: userName, name });
     const durations = entries.map(({ duration }) => duration);
     expect(durations).toEqual([...durations].sort((a, b) => b - a));
@@ -190,15 +145,13 @@ describe('50 users who wait for an answer', () => {
     for (const { startTime, endTime = '', duration } of entries) {
       expect(Math.abs(Date.parse(endTime) - Date.parse(startTime) - duration * 1_000)).toBeLessThan(20);
     }
-    expect(text + first.text).not.toMatch(
-      new RegExp(`${SECRET}|client-id-of|${Buffer.from(`user0:${SECRET}`).toString('base64')}`),
-    );
+    const secrets = new RegExp(`${SECRET}|client-id-of|${basic('user0', SECRET).slice('Basic '.length)}`);
+    expect(text + first.text).not.toMatch(secrets);
   });
 
   it('over Comet leave with their client', async () => {
     for (const { user } of cometUsers) {
-      const message = { channel: '/meta/disconnect', id: '3', clientId: `client-id-of-${user}` };
-      await send('POST', COMET, { body: JSON.stringify([message]) });
+      await sendOverComet({ channel: '/meta/disconnect', id: '3', clientId: `client-id-of-${user}` });
     }
     await expect.poll(async () => (await read('d2/calls')).total, WAIT).toBe('0');
   });

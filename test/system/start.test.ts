@@ -2,41 +2,32 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, expect, it } from 'vitest';
-import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { MAIN_PATH, startSidecarBefore } from '../support/sidecar-process.ts';
 
 /** Prints the parts of Node that were loaded. */
 const TELL = `process.on('exit', () => process.stderr.write(JSON.stringify(process.moduleLoadList)))`;
 const PARTS = path.join(path.dirname(MAIN_PATH), 'parts');
 const CODE = readdirSync(PARTS).map((file) => readFileSync(path.join(PARTS, file), 'utf8'));
 
-/** Node itself may load it when `http` is imported: 26 does, 20 does not. */
-function loadedWithHttp(): string[] {
-  const script = `import 'node:http'; console.log(JSON.stringify(process.moduleLoadList))`;
-  return JSON.parse(
-    execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' }),
-  ) as string[];
+/** The parts of fetch in a list of loaded modules, as JSON. */
+function partsOfFetch(loaded: string): string[] {
+  return (JSON.parse(loaded) as string[]).filter((name) => name.includes('undici'));
 }
-
-function partsOfFetch(loaded: readonly string[]): string[] {
-  return loaded.filter((name) => name.includes('undici'));
-}
-
-let sidecar: SidecarProcess | undefined;
-afterEach(() => sidecar?.stop('SIGKILL'));
 
 it('a sidecar starts and answers with statistics without loading more of fetch than Node does for http', async () => {
-  sidecar = await startSidecarProcess(flagsFor(1), {
-    // In addition to the options of every test process.
-    NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`,
-    D2_SIDECAR_JVM_SOURCE: 'none',
-  });
+  // In addition to the options of every test process.
+  const NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=data:text/javascript,${encodeURIComponent(TELL)}`;
+  const sidecar = await startSidecarBefore(1, { NODE_OPTIONS });
+  onTestFinished(async () => void (await sidecar.stop('SIGKILL')));
   const response = await fetch(`http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/metrics/d2`);
   expect(response.status).toBe(200);
   expect(await sidecar.stop()).toBe(0);
-  const loaded = JSON.parse(sidecar.stderr()) as string[];
-  expect(loaded).toContain('NativeModule http');
-  expect(partsOfFetch(loaded)).toEqual(partsOfFetch(loadedWithHttp()));
+  expect(sidecar.stderr()).toContain('"NativeModule http"');
+  // Node itself may load it when `http` is imported: 26 does, 20 does not.
+  const script = `import 'node:http'; console.log(JSON.stringify(process.moduleLoadList))`;
+  const withHttp = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+  expect(partsOfFetch(sidecar.stderr())).toEqual(partsOfFetch(withHttp));
 });
 
 it('the bundle has no part of Fastify, hdr-histogram-js and their packages that is not used', () => {

@@ -2,24 +2,13 @@
 
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
-import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
-import type { CounterReading } from '../../../src/metrics/counter.ts';
 import { UNMARKED_SNAPSHOT } from '../../../src/metrics/meter.ts';
 import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
-import type { ObservedObjectReading } from '../../../src/metrics/object-statistics.ts';
-import type { TimerReading } from '../../../src/metrics/timer.ts';
 import type { MonitoredApplication } from '../../../src/monitor/monitored.ts';
 import { ManualClock } from '../clock.ts';
 
-/** What reading one of each takes, its share of sorting and writing included. */
-const COST = {
-  name: 1 * NS_PER_US,
-  timer: 15 * NS_PER_US,
-  meter: 2 * NS_PER_US,
-  counter: 1 * NS_PER_US,
-  histogram: 15 * NS_PER_US,
-  session: 5 * NS_PER_US,
-} as const;
+/** Microseconds that reading one of each takes, its share of sorting and writing included. */
+const COST = { name: 1, timer: 15, meter: 2, counter: 1, histogram: 15, session: 5 } as const;
 
 const DURATIONS = { max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99: 1, p999: 1, stddev: 0 };
 
@@ -34,7 +23,7 @@ class CostlyMap<Value> extends Map<string, Value> {
 
   override *entries(): ReturnType<Map<string, Value>['entries']> {
     for (const entry of super.entries()) {
-      this.#clock.ns += COST.name;
+      this.#clock.ns += COST.name * NS_PER_US;
       yield entry;
     }
   }
@@ -57,15 +46,9 @@ export interface Work {
   readonly application: MonitoredApplication;
 }
 
-export function createWork({
-  rpcs,
-  objects,
-  sessions,
-}: {
-  readonly rpcs: number;
-  readonly objects: number;
-  readonly sessions: number;
-}): Work {
+type Sizes = Readonly<Record<'rpcs' | 'objects' | 'sessions', number>>;
+
+export function createWork({ rpcs, objects, sessions }: Sizes): Work {
   const clock = new ManualClock();
   const map = <Value>(count: number, toName: (i: number) => string, value: Value) =>
     new CostlyMap(
@@ -128,17 +111,9 @@ export const NO_CALLS: Pick<MonitoredApplication, 'running' | 'slowest'> = {
   slowest: { slowest: () => [] },
 };
 
-interface Metrics {
-  readonly timer: TimerReading;
-  readonly meter: MetricSet['meters'] extends ReadonlyMap<string, infer Meter> ? Meter : never;
-  readonly counter: CounterReading;
-  readonly counts: CallCountsReading;
-  readonly object: ObservedObjectReading;
-}
-
-function metricsOf(clock: ManualClock): Metrics {
-  const spend = <Value>(ns: number, value: Value): Value => {
-    clock.ns += ns;
+function metricsOf(clock: ManualClock) {
+  const spend = <Value>(us: number, value: Value): Value => {
+    clock.ns += us * NS_PER_US;
     return value;
   };
   const timer = {
@@ -152,7 +127,7 @@ function metricsOf(clock: ManualClock): Metrics {
   };
   const meter = {
     get count() {
-      return spend(COST.counter, 1);
+      return counter.count;
     },
     snapshot: () => spend(COST.meter, UNMARKED_SNAPSHOT),
   };
@@ -166,15 +141,10 @@ function metricsOf(clock: ManualClock): Metrics {
 
 function* entriesOf(count: number, clock: ManualClock): Generator<SessionEntry> {
   for (let i = 0; i < count; i += 1) {
-    clock.ns += COST.session;
+    clock.ns += COST.session * NS_PER_US;
     yield {
-      id: `session ${i}`,
-      createTime: '2026-03-01T08:00:00.000Z',
-      userName: 'ann',
-      connectionType: 'REST',
-      lastActivityTime: '2026-03-01T08:00:00.000Z',
-      remoteAddress: '10.0.0.7',
-      requests: i,
+      ...{ id: `session ${i}`, userName: 'ann', connectionType: 'REST', remoteAddress: '10.0.0.7', requests: i },
+      ...{ createTime: '2026-03-01T08:00:00.000Z', lastActivityTime: '2026-03-01T08:00:00.000Z' },
     };
   }
 }

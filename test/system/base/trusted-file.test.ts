@@ -1,33 +1,17 @@
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  constants,
-  mkdirSync,
-  mkdtempSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, constants, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openTrusted, readRegularFile, toFileReason, UntrustedFileError } from '../../../src/base/trusted-file.ts';
+import { useFolder } from '../../support/export/access-log/folder.ts';
 import { giveToOther } from '../../support/other-user.ts';
 
 const MAX_BYTES = 200_000;
 
-let folder = '';
-beforeEach(() => {
-  folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'd2s-trusted-')));
-});
-afterEach(() => {
-  vi.restoreAllMocks();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const at = (...names: string[]) => path.join(folder, ...names);
+const at = useFolder();
+afterEach(() => vi.restoreAllMocks());
 
 async function read(file: string): Promise<string> {
   return await readRegularFile(file, MAX_BYTES).then(
@@ -56,67 +40,69 @@ describe('a regular file', () => {
   it('that is absent, or below a file, is reported by the system’s code', async () => {
     writeFileSync(at('file'), '');
     expect(await read(at('none'))).toBe('refused: ENOENT');
-    expect(await read(at('none', 'below'))).toBe('refused: ENOENT');
-    expect(await read(at('file', 'below'))).toBe('refused: ENOTDIR');
+    expect(await read(at('none/below'))).toBe('refused: ENOENT');
+    expect(await read(at('file/below'))).toBe('refused: ENOTDIR');
   });
 });
 
 describe('a file that is not regular', () => {
-  it('is refused at once with its kind: a FIFO, a folder, a device', async () => {
+  it.each([
+    ['a FIFO', () => at('fifo'), 'it is a FIFO, expected a regular file'],
+    ['a folder', () => at(''), 'it is a folder, expected a regular file'],
+    ['a device', () => '/dev/zero', 'it is a device, expected a regular file'],
+    ['a socket', () => at('socket'), 'ENXIO'],
+  ])('is refused at once with its kind: %s', async (_what, toFile, reason) => {
     execFileSync('mkfifo', [at('fifo')]);
-    expect(await read(at('fifo'))).toBe('refused: it is a FIFO, expected a regular file');
-    expect(await read(folder)).toBe('refused: it is a folder, expected a regular file');
-    expect(await read('/dev/zero')).toBe('refused: it is a device, expected a regular file');
+    const server = net.createServer().listen(at('socket'));
+    await once(server, 'listening');
+    expect(await read(toFile())).toBe(`refused: ${reason}`);
+    server.close();
   });
 
-  it('is refused also if it is a FIFO whose writer is silent, or a socket', async () => {
+  it('is refused also if it is a FIFO whose writer is silent', async () => {
     execFileSync('mkfifo', [at('fifo')]);
-    const both = await openTrusted(at('fifo'), constants.O_RDWR);
+    const { handle } = await openTrusted(at('fifo'), constants.O_RDWR);
     expect(await read(at('fifo'))).toBe('refused: it is a FIFO, expected a regular file');
-    await both.handle.close();
-    const server = net.createServer().listen(at('socket'));
-    await new Promise((resolve) => server.once('listening', resolve));
-    expect(await read(at('socket'))).toBe('refused: ENXIO');
-    server.close();
+    await handle.close();
   });
 });
 
 describe('a symbolic link', () => {
   beforeEach(() => {
     mkdirSync(at('real'));
-    writeFileSync(at('real', 'file'), 'text');
+    writeFileSync(at('real/file'), 'text');
   });
 
   it('of another user is not followed, as the file, on the way to it, or behind a link of ours', async () => {
-    symlinkSync(at('real', 'file'), at('link'));
+    symlinkSync(at('real/file'), at('link'));
     symlinkSync('real', at('way'));
     symlinkSync('link', at('second'));
     for (const name of ['link', 'way']) giveToOther(at(name));
     for (const [file, link] of [
       [at('link'), 'link'],
-      [at('way', 'file'), 'way'],
+      [at('way/file'), 'way'],
     ] as const) {
       const expected = new RegExp(`^refused: ${at(link)} is a symbolic link of uid \\d+, expected one of root`);
       expect(await read(file)).toMatch(expected);
     }
     expect(await read(at('second'))).toContain('is a symbolic link of uid');
-    expect(await read(at('real', 'file'))).toBe('text');
+    expect(await read(at('real/file'))).toBe('text');
   });
 
   it('of our own is followed, relative or absolute, chained, and up', async () => {
     symlinkSync(at('real'), at('absolute'));
     symlinkSync('absolute/../real/file', at('chain'));
-    symlinkSync('../real/./file', at('real', 'up'));
-    for (const file of [at('absolute', 'file'), at('chain'), at('real', 'up')]) expect(await read(file)).toBe('text');
+    symlinkSync('../real/./file', at('real/up'));
+    for (const file of [at('absolute/file'), at('chain'), at('real/up')]) expect(await read(file)).toBe('text');
   });
 
   it('of a Kubernetes secret is followed, in a folder that all may write', async () => {
-    mkdirSync(at('mount', '..2026_03_01'), { recursive: true });
+    mkdirSync(at('mount/..2026_03_01'), { recursive: true });
     chmodSync(at('mount'), 0o1777);
-    writeFileSync(at('mount', '..2026_03_01', 'sidecar.yaml'), 'first');
-    symlinkSync('..2026_03_01', at('mount', '..data'));
-    symlinkSync('..data/sidecar.yaml', at('mount', 'sidecar.yaml'));
-    expect(await read(at('mount', 'sidecar.yaml'))).toBe('first');
+    writeFileSync(at('mount/..2026_03_01/sidecar.yaml'), 'first');
+    symlinkSync('..2026_03_01', at('mount/..data'));
+    symlinkSync('..data/sidecar.yaml', at('mount/sidecar.yaml'));
+    expect(await read(at('mount/sidecar.yaml'))).toBe('first');
   });
 
   it('to itself fails with the system’s code', async () => {
@@ -128,8 +114,8 @@ describe('a symbolic link', () => {
     symlinkSync('real/new', at('link'));
     const { handle, realPath } = await openTrusted(at('link'), constants.O_WRONLY | constants.O_CREAT, 0o600);
     await handle.close();
-    expect(realPath).toBe(at('real', 'new'));
-    expect(await read(at('real', 'new'))).toBe('');
+    expect(realPath).toBe(at('real/new'));
+    expect(await read(at('real/new'))).toBe('');
   });
 });
 

@@ -1,53 +1,36 @@
 /** `d2-sidecar top` beside a real sidecar: printed once, and in a terminal that a test has in its hands. */
-import { execFile } from 'node:child_process';
-import http from 'node:http';
-import { promisify } from 'node:util';
+import type http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Terminal, top } from '../../../src/cli/top.ts';
-import { listening } from '../../support/net.ts';
-import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
+import { basic } from '../../support/monitor/access/access-files.ts';
+import { type Application, portOf, send, startApplication } from '../../support/net.ts';
+import { runSidecar, type SidecarProcess, startSidecarBefore } from '../../support/sidecar-process.ts';
 
-const run = promisify(execFile);
 const WAIT = { timeout: 10_000, interval: 20 };
-const RPC = '/smartWeb/api/rest/v0/d2/rpc';
 
 const held: http.ServerResponse[] = [];
-const agent = new http.Agent({ keepAlive: true });
-let upstream: http.Server;
+let upstream: Application;
 let sidecar: SidecarProcess;
 
 beforeAll(async () => {
-  upstream = http.createServer((request, response) => {
-    request.resume();
-    if (request.url?.includes('Hold') === true) held.push(response);
-    else response.writeHead(request.url?.includes('Fail') === true ? 500 : 200).end('ok');
+  upstream = await startApplication(({ url = '' }, response) => {
+    if (url.includes('Hold')) held.push(response);
+    else response.writeHead(url.includes('Fail') ? 500 : 200).end('ok');
   });
-  sidecar = await startSidecarProcess(flagsFor(await listening(upstream)), { D2_SIDECAR_JVM_SOURCE: 'none' });
+  sidecar = await startSidecarBefore(upstream.port);
 });
 
 afterAll(async () => {
   await sidecar?.stop('SIGKILL');
-  agent.destroy();
-  upstream.closeAllConnections();
   upstream.close();
 });
 
-function call(name: string, user: string): Promise<number> {
-  const [host, port] = sidecar.listen.split(':');
-  const headers = { authorization: `Basic ${Buffer.from(`${user}:secret`).toString('base64')}` };
-  return new Promise((resolve) => {
-    const path = `${RPC}/${name}`;
-    http
-      .request({ host, port: Number(port), method: 'POST', path, agent, headers }, (response) => {
-        response.resume().on('close', () => resolve(response.statusCode ?? 0));
-      })
-      .on('error', () => resolve(0))
-      .end();
-  });
+async function call(name: string, user: string): Promise<number> {
+  const options = { method: 'POST', headers: { authorization: basic(user, 'secret') } };
+  return (await send(portOf(sidecar.listen), `/smartWeb/api/rest/v0/d2/rpc/${name}`, options)).status;
 }
 
-const printed = async () =>
-  (await run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', String(sidecar.pid)])).stdout;
+const printed = async () => (await runSidecar(['top', '--once', '--pid', String(sidecar.pid)])).stdout;
 
 /** A terminal that keeps what it is sent. */
 class Hand implements Terminal {
@@ -55,8 +38,8 @@ class Hand implements Terminal {
   columns = 60;
   rows = 12;
   shown = '';
-  press: (key: string) => void = () => undefined;
-  resize: () => void = () => undefined;
+  press: ((key: string) => void) | undefined;
+  resize: (() => void) | undefined;
   readonly output = {
     out: (text: string) => {
       this.shown += text;
@@ -67,14 +50,14 @@ class Hand implements Terminal {
   readKeys(onKey: (key: string) => void): () => void {
     this.press = onKey;
     return () => {
-      this.press = () => undefined;
+      this.press = undefined;
     };
   }
 
   watchSize(onResize: () => void): () => void {
     this.resize = onResize;
     return () => {
-      this.resize = () => undefined;
+      this.resize = undefined;
     };
   }
 
@@ -120,13 +103,13 @@ describe('d2-sidecar top', () => {
     expect(hand.lines.every((line) => line.length <= 60)).toBe(true);
     hand.columns = 200;
     hand.rows = 40;
-    hand.resize();
+    hand.resize?.();
     expect(hand.lines.some((line) => line.includes('E.Demo.Fail') && line.length > 60)).toBe(true);
-    hand.press('x');
+    hand.press?.('x');
     for (const response of held.splice(0)) response.end('ok');
     // The next picture is two seconds away.
     await expect.poll(() => hand.lines.includes('No call runs now.'), WAIT).toBe(true);
-    hand.press('q');
+    hand.press?.('q');
     expect(await ended).toBe(0);
     expect(hand.shown.startsWith('\x1b[?1049h\x1b[?25l')).toBe(true);
     expect(hand.shown.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
@@ -134,7 +117,7 @@ describe('d2-sidecar top', () => {
 
   it('says that the sidecar has ended, and leaves the terminal as it was', async () => {
     const hand = new Hand();
-    const own = await startSidecarProcess(flagsFor(1), { D2_SIDECAR_JVM_SOURCE: 'none' });
+    const own = await startSidecarBefore(1);
     const ended = top({ flags: { pid: own.pid }, isOnce: false }, process.env, hand.output, hand);
     await expect.poll(() => hand.lines.at(-1), WAIT).toBe('q quits');
     await own.stop();
@@ -143,7 +126,7 @@ describe('d2-sidecar top', () => {
   });
 
   it('needs a running sidecar', async () => {
-    const failed = run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', '999999999']);
-    await expect(failed).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_CONTROL') });
+    const refused = await runSidecar(['top', '--once', '--pid', '999999999']);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_CONTROL') });
   });
 });

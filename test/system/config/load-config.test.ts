@@ -9,106 +9,42 @@ import { giveToOther } from '../../support/other-user.ts';
 
 const UPSTREAM = 'http://127.0.0.1:8080/smartWeb';
 
+/** With `upstream` as its only flag, unless others are given. */
 async function load(
   file: string,
   env: Record<string, string> = {},
-  flags: Record<string, string> = {},
+  flags: Record<string, string> = { upstream: UPSTREAM },
 ): Promise<Config> {
   const { config } = await loadConfig({ flags: { config: 'sidecar.yaml', ...flags }, env, readFile: () => file });
   return config;
 }
 
 describe('loadConfig', () => {
-  it('fills in every default', async () => {
+  // test/unit/generated.test.ts fails when a default changes, and documents.test.ts when config/sidecar.yaml has another.
+  it('fills in every default, with times in milliseconds, without a file', async () => {
     const { config, warnings } = await loadConfig({ flags: { upstream: UPSTREAM }, env: {} });
     expect(warnings).toEqual([]);
+    expect(config).toEqual(await load(''));
     expect(config).toMatchObject({
       listen: { host: '0.0.0.0', port: 8081 },
-      upstream: {
-        host: '127.0.0.1',
-        port: 8080,
-        origin: 'http://127.0.0.1:8080',
-        connectTimeoutMs: 5_000,
-        responseTimeoutMs: 0,
-      },
-      applications: ['smartWeb'],
-      dataPath: 'auto',
-      forwarded: 'append',
-      monitor: {
-        ...{ host: '127.0.0.1', port: 9280, hosts: [], readyWithUpstream: false },
-        ...{
-          maxConnections: 1_000,
-          maxConnectionsPerAddress: 100,
-          headTimeoutMs: 10_000,
-          idleTimeoutMs: 75_000,
-          maxAnswerBytes: 67_108_864,
-        },
-      },
-      metrics: {
-        windowMs: 300_000,
-        durationUnit: 'seconds',
-        maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-        maxNamesPerSession: 200,
-      },
-      sessions: {
-        idleMs: 1_800_000,
-        max: 10_000,
-        apiKeys: [],
-        cookie: 'JSESSIONID',
-        formLogin: { path: 'j_security_check', userField: 'j_username' },
-        cometGoneMs: 300_000,
-      },
-      rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true, deny: [] },
-      comet: {
-        enabled: true,
-        path: 'api/cometd',
-        rules: [],
-        defaultRules: true,
-        userPointers: [
-          '/ext/authentication/user',
-          '/ext/authentication/userName',
-          '/ext/authentication/username',
-          '/ext/authentication/login',
-        ],
-        ackWaitMs: 30_000,
-        callTimeoutMs: 600_000,
-        maxBodyBytes: 1_048_576,
-        maxInflatedBytes: 1_048_576,
-        maxSubscriptions: 10_000,
-        maxPendingCalls: 1_000,
-      },
-      jvm: {
-        source: 'auto',
-        intervalMs: 5_000,
-        timeoutMs: 2_000,
-        staleAfterMs: 15_000,
-        attach: false,
-      },
-      otlp: {
-        timeoutMs: 10_000,
-        metrics: { enabled: true, intervalMs: 60_000 },
-        traces: { enabled: false, sampleRatio: 0, slowerThanMs: 0 },
-      },
-      limits: {
-        ...{ headBytes: 65_536, fields: 1_000, connections: 10_000, connectionsPerAddress: 0, inFlight: 0 },
-        memoryBytes: 67_108_864,
-      },
+      upstream: { host: '127.0.0.1', port: 8080, origin: 'http://127.0.0.1:8080', connectTimeoutMs: 5_000 },
+      ...{ applications: ['smartWeb'], dataPath: 'auto', forwarded: 'append' },
+      monitor: { host: '127.0.0.1', port: 9280, hosts: [], headTimeoutMs: 10_000, maxAnswerBytes: 67_108_864 },
+      metrics: { windowMs: 300_000, maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 } },
+      sessions: { idleMs: 1_800_000, max: 10_000, cookie: 'JSESSIONID', cometGoneMs: 300_000 },
+      comet: { path: 'api/cometd', ackWaitMs: 30_000, callTimeoutMs: 600_000, maxBodyBytes: 1_048_576 },
+      jvm: { source: 'auto', intervalMs: 5_000, timeoutMs: 2_000, staleAfterMs: 15_000, attach: false },
+      otlp: { timeoutMs: 10_000, metrics: { intervalMs: 60_000 }, traces: { enabled: false } },
+      limits: { headBytes: 65_536, fields: 1_000, connections: 10_000, memoryBytes: 67_108_864 },
       timeouts: { headMs: 60_000, idleMs: 300_000, halfClosedMs: 300_000 },
       stop: { delayMs: 2_000, windowMs: 5_000, deadlineMs: 25_000 },
-      state: { intervalMs: 10_000 },
-      log: { level: 'info' },
-      accessLog: {
-        ...{ sample: 1, slowerThanMs: 0, errorsAlways: true, others: false, users: true },
-        ...{ maxBytes: 104_857_600, keep: 4 },
-      },
+      ...{ state: { intervalMs: 10_000 }, log: { level: 'info' } },
+      accessLog: { sample: 1, slowerThanMs: 0, maxBytes: 104_857_600, keep: 4 },
     });
   });
 
   it('ends delay and window with a deadline that is shorter than their defaults', async () => {
-    const stopOf = async (stop: string) => {
-      const readFile = () => `upstream: { url: http://a }\nstop: ${stop}`;
-      return (await loadConfig({ flags: { config: 'f' }, env: {}, readFile })).config.stop;
-    };
+    const stopOf = async (stop: string) => (await load(`stop: ${stop}`)).stop;
     expect(await stopOf('{ deadline: 3s }')).toEqual({ delayMs: 2_000, windowMs: 1_000, deadlineMs: 3_000 });
     expect(await stopOf('{ deadline: 0 }')).toEqual({ delayMs: 0, windowMs: 0, deadlineMs: 0 });
     expect(await stopOf('{ delay: 4s, window: 4s, deadline: 8s }')).toMatchObject({ delayMs: 4_000, windowMs: 4_000 });
@@ -142,11 +78,7 @@ describe('loadConfig', () => {
   });
 
   it('is frozen to its depth', async () => {
-    const config = await load(
-      'sessions: { apiKeys: [{ user: a, key: b }] }\nmetrics: { maxNames: 5 }',
-      {},
-      { upstream: UPSTREAM },
-    );
+    const config = await load('sessions: { apiKeys: [{ user: a, key: b }] }\nmetrics: { maxNames: 5 }');
     const seen: object[] = [];
     const visit = (value: unknown) => {
       if (typeof value !== 'object' || value === null) return;
@@ -159,71 +91,56 @@ describe('loadConfig', () => {
     expect(seen).toContain(config.metrics.maxNames);
   });
 
-  it('reports a file that cannot be read as a failure to start, with its path and reason', async () => {
-    const error: unknown = await loadConfig({ flags: { config: '/nowhere/sidecar.yaml' }, env: {} }).catch(
-      (cause: unknown) => cause,
-    );
-    expect(error).toBeInstanceOf(StartError);
-    expect(error).toMatchObject({
-      code: 'D2S_ERR_CONFIG_FILE',
-      message: '/nowhere/sidecar.yaml cannot be read: ENOENT',
-    });
-  });
-
   describe('refuses at once as its file', () => {
-    const folder = useFolder();
+    const at = useFolder();
 
     async function failureOf(config: string): Promise<unknown> {
       return await loadConfig({ flags: { config }, env: {} }).catch((cause: unknown) => cause);
     }
 
     it.each([
-      ['a FIFO', (file: string) => void execFileSync('mkfifo', [file])],
-      ['a folder', (file: string) => void mkdirSync(file)],
-      ['a device', (file: string) => symlinkSync('/dev/zero', file)],
-    ])('%s', async (what, make) => {
-      const file = folder('sidecar.yaml');
+      ['none', () => undefined, 'ENOENT'],
+      ['a FIFO', (file: string) => execFileSync('mkfifo', [file]), 'it is a FIFO, expected a regular file'],
+      ['a folder', (file: string) => mkdirSync(file), 'it is a folder, expected a regular file'],
+      ['a device', (file: string) => symlinkSync('/dev/zero', file), 'it is a device, expected a regular file'],
+      [
+        'more than 16 MiB',
+        (file: string) => writeFileSync(file, `upstream: { url: ${UPSTREAM} }\n`.padEnd(16 * 1024 * 1024 + 1, '#')),
+        'it is larger than 16777216 bytes',
+      ],
+    ])('%s', async (_what, make, reason) => {
+      const file = at('sidecar.yaml');
       make(file);
-      const message = `${file} cannot be read: it is ${what}, expected a regular file`;
-      expect(await failureOf(file)).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message });
+      const error = await failureOf(file);
+      expect(error).toBeInstanceOf(StartError);
+      expect(error).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: `${file} cannot be read: ${reason}` });
     });
 
     it('the link of another user', async () => {
-      const file = folder('sidecar.yaml');
-      writeFileSync(folder('real.yaml'), `upstream: { url: ${UPSTREAM} }`);
+      const file = at('sidecar.yaml');
+      writeFileSync(at('real.yaml'), `upstream: { url: ${UPSTREAM} }`);
       symlinkSync('real.yaml', file);
       expect(await failureOf(file)).not.toBeInstanceOf(Error);
       giveToOther(file);
-      expect(await failureOf(file)).toMatchObject({
-        code: 'D2S_ERR_CONFIG_FILE',
-        message: expect.stringMatching(
-          /cannot be read: .*sidecar\.yaml is a symbolic link of uid \d+, expected one of root/,
-        ),
-      });
+      const message = expect.stringMatching(
+        /cannot be read: .*sidecar\.yaml is a symbolic link of uid \d+, expected one of root/,
+      );
+      expect(await failureOf(file)).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message });
       vi.restoreAllMocks();
-    });
-
-    it('more than 16 MiB', async () => {
-      const file = folder('sidecar.yaml');
-      writeFileSync(file, `upstream: { url: ${UPSTREAM} }\n`.padEnd(16 * 1024 * 1024 + 1, '#'));
-      expect(await failureOf(file)).toMatchObject({
-        code: 'D2S_ERR_CONFIG_FILE',
-        message: `${file} cannot be read: it is larger than 16777216 bytes`,
-      });
     });
   });
 
   it.each(['', '# nothing\n', 'listen:\nlog:\n  # level: warn\n'])(
-    'takes groups without keys for absent: %j',
+    'takes empty groups for absent: %j',
     async (file) => {
-      const config = await load(file, {}, { upstream: UPSTREAM });
+      const config = await load(file);
       expect(config.listen.port).toBe(8081);
       expect(config.log.level).toBe('info');
     },
   );
 
   it('reads JSON, which is YAML as well', async () => {
-    const config = await load(JSON.stringify({ upstream: { url: UPSTREAM }, forwarded: 'off' }, null, '\t'));
+    const config = await load(JSON.stringify({ forwarded: 'off' }, null, '\t'));
     expect(config.forwarded).toBe('off');
   });
 });
@@ -245,43 +162,28 @@ describe('applications', () => {
 });
 
 describe('metrics.maxNames', () => {
-  it('may be one number for all kinds', async () => {
-    const config = await load('metrics: { maxNames: 7 }', {}, { upstream: UPSTREAM });
-    expect(config.metrics.maxNames).toEqual({ rpc: 7, sba: 7, object: 7 });
-  });
+  const ALL_SEVEN = { rpc: 7, sba: 7, object: 7 };
 
-  it('keeps the defaults of the kinds that are not named', async () => {
-    const config = await load('metrics: { maxNames: { sba: 7 } }', {}, { upstream: UPSTREAM });
-    expect(config.metrics.maxNames).toEqual({ rpc: 2_000, sba: 7, object: 10_000 });
-  });
-
-  it('lets a single kind of a higher place win over the number of a lower one', async () => {
-    const config = await load(
-      'metrics: { maxNames: 7 }',
-      { D2_SIDECAR_METRICS_MAX_NAMES_RPC: '9' },
-      { upstream: UPSTREAM },
-    );
-    expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 7, object: 7 });
-  });
-
-  it('lets a number of a higher place win over a single kind of a lower one', async () => {
-    const config = await load(
-      'metrics: { maxNames: { rpc: 9 } }',
-      { D2_SIDECAR_METRICS_MAX_NAMES: '7' },
-      { upstream: UPSTREAM },
-    );
-    expect(config.metrics.maxNames).toEqual({ rpc: 7, sba: 7, object: 7 });
+  it.each([
+    ['one number is for all kinds', '7', {}, ALL_SEVEN],
+    ['kinds that are not named keep their defaults', '{ sba: 7 }', {}, { rpc: 2_000, sba: 7, object: 10_000 }],
+    ['a kind of a higher place wins over a number of a lower one', '7', { _RPC: '9' }, { ...ALL_SEVEN, rpc: 9 }],
+    ['a number of a higher place wins over a kind of a lower one', '{ rpc: 9 }', { '': '7' }, ALL_SEVEN],
+  ])('%s', async (_what, file, variables, expected) => {
+    const env = Object.entries(variables).map(([end, value]) => [`D2_SIDECAR_METRICS_MAX_NAMES${end}`, value]);
+    const { metrics } = await load(`metrics: { maxNames: ${file} }`, Object.fromEntries(env));
+    expect(metrics.maxNames).toEqual(expected);
   });
 });
 
 describe('the monitoring port', () => {
   it.each(['127.0.0.1', '127.8.9.10', '::1', 'localhost', '::ffff:127.0.0.1'])('needs no auth on %s', async (host) => {
-    const config = await load(`monitor: { host: '${host}' }`, {}, { upstream: UPSTREAM });
+    const config = await load(`monitor: { host: '${host}' }`);
     expect([config.monitor.host, config.monitor.auth]).toEqual([host, undefined]);
   });
 
   it('may be open to all where the configuration says so', async () => {
-    const config = await load('monitor: { host: 0.0.0.0, auth: none }', {}, { upstream: UPSTREAM });
+    const config = await load('monitor: { host: 0.0.0.0, auth: none }');
     expect(config.monitor).toMatchObject({ host: '0.0.0.0', auth: 'none' });
   });
 
@@ -289,18 +191,14 @@ describe('the monitoring port', () => {
     const config = await load(
       'monitor: { host: 0.0.0.0, auth: { usersFile: /etc/users }, hosts: [Plant.Example, plant.example] }',
       { D2_SIDECAR_MONITOR_AUTH_TOKENS_FILE: '/etc/tokens' },
-      { upstream: UPSTREAM },
     );
-    expect(config.monitor).toMatchObject({
-      auth: { usersFile: '/etc/users', tokensFile: '/etc/tokens' },
-      hosts: ['plant.example'],
-    });
+    const auth = { usersFile: '/etc/users', tokensFile: '/etc/tokens' };
+    expect(config.monitor).toMatchObject({ auth, hosts: ['plant.example'] });
   });
 
   it('goes by the environment where that says none and the file names files', async () => {
-    const env = { D2_SIDECAR_MONITOR_AUTH: 'none' };
-    const config = await load('monitor: { auth: { usersFile: /etc/users } }', env, { upstream: UPSTREAM });
-    expect(config.monitor.auth).toBe('none');
+    const file = 'monitor: { auth: { usersFile: /etc/users } }';
+    expect((await load(file, { D2_SIDECAR_MONITOR_AUTH: 'none' })).monitor.auth).toBe('none');
   });
 
   it('may be any free one, beside a listener on any free one', async () => {
@@ -312,17 +210,15 @@ describe('the monitoring port', () => {
 describe('loadControlSocket', () => {
   it('needs nothing else to be right', async () => {
     const readFile = () => 'control: { socket: /run/d2/s.sock }\nlisten: { port: wrong }';
+    const env = { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' };
     expect(await loadControlSocket({ flags: { config: 'f' }, env: {}, readFile })).toBe('/run/d2/s.sock');
-    expect(await loadControlSocket({ flags: {}, env: { D2_SIDECAR_CONTROL_SOCKET: '/run/e.sock' } })).toBe(
-      '/run/e.sock',
-    );
+    expect(await loadControlSocket({ flags: {}, env })).toBe('/run/e.sock');
     expect(await loadControlSocket({ flags: {}, env: {} })).toBeUndefined();
   });
 
   it('names what is wrong with itself', async () => {
-    const load = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
-    await expect(load).rejects.toMatchObject({
-      message: 'control.sockt: unknown key, did you mean control.socket? (f)',
-    });
+    const loaded = loadControlSocket({ flags: { config: 'f' }, env: {}, readFile: () => 'control: { sockt: x }' });
+    const message = 'control.sockt: unknown key, did you mean control.socket? (f)';
+    await expect(loaded).rejects.toMatchObject({ message });
   });
 });

@@ -1,10 +1,10 @@
 import { once, setMaxListeners } from 'node:events';
-import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { CometUsers } from '../../../src/demo/comet-users.ts';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { SAMPLE_BROWSERS } from '../../../src/demo/plant.ts';
+import { send } from '../../support/net.ts';
 
 let system: SampleControlSystem;
 let port: number;
@@ -24,30 +24,29 @@ afterEach(async () => {
   await system.stop();
 });
 
-async function send(path: string, body: string, cookie = '', base = baseUrl) {
-  const answer = await request(`${base}/${path}`, { method: 'POST', headers: { cookie }, body });
-  const [cookieOfAnswer = ''] = String(answer.headers['set-cookie'] ?? '').split(';');
-  return { status: answer.statusCode, cookie: cookieOfAnswer, text: await answer.body.text() };
+async function logIn(form = 'j_username=eva&j_password=eva', at = port): Promise<{ status: number; cookie: string }> {
+  const { status, headers } = await send(at, '/smartWeb/j_security_check', { method: 'POST', body: form });
+  const [cookie = ''] = String(headers['set-cookie'] ?? '').split(';');
+  return { status, cookie };
 }
 
-const logIn = (form: string) => send('j_security_check', form);
-
 async function comet(message: object, cookie: string): Promise<Record<string, unknown>> {
-  const { text } = await send('api/cometd', JSON.stringify([message]), cookie);
-  return (JSON.parse(text) as Record<string, unknown>[]).at(-1) ?? {};
+  const body = JSON.stringify([message]);
+  const answer = await send(port, '/smartWeb/api/cometd', { method: 'POST', headers: { cookie }, body });
+  return (JSON.parse(answer.body) as Record<string, unknown>[]).at(-1) ?? {};
 }
 
 describe('the Comet interface of the sample control system', () => {
   it('admits users with the right password', async () => {
     expect(await logIn('j_username=eva&j_password=mistyped')).toMatchObject({ status: 403, cookie: '' });
-    const { status, cookie } = await logIn('j_username=eva&j_password=eva');
+    const { status, cookie } = await logIn();
     expect(status).toBe(303);
     expect(await comet({ channel: '/meta/handshake', id: '1' }, cookie)).toMatchObject({ id: '1', successful: true });
     expect(await comet({ channel: '/meta/handshake', id: '1' }, '')).toMatchObject({ successful: false });
   });
 
   it('serves RPC and SBA calls, and refuses unknown ones', async () => {
-    const { cookie } = await logIn('j_username=eva&j_password=eva');
+    const { cookie } = await logIn();
     const { clientId } = await comet({ channel: '/meta/handshake' }, cookie);
     const call = (channel: string, data: object) => comet({ channel, clientId, id: '7', data }, cookie);
     const ok = { id: '7', successful: true, data: { result: 'ok' } };
@@ -62,15 +61,10 @@ describe('the Comet interface of the sample control system', () => {
 
   it('cuts running calls when it stops', async () => {
     const slow = new SampleControlSystem({ slowness: 1_000 });
-    const address = `ws://127.0.0.1:${await slow.start(0)}/smartWeb/api/cometd`;
+    const at = await slow.start(0);
     // A login at one server holds at that one only.
-    const { cookie } = await send(
-      'j_security_check',
-      'j_username=eva&j_password=eva',
-      '',
-      address.replace(/^ws(.*\/smartWeb).*/, 'http$1'),
-    );
-    const client = new WebSocket(address, { headers: { cookie } });
+    const { cookie } = await logIn(undefined, at);
+    const client = new WebSocket(`ws://127.0.0.1:${at}/smartWeb/api/cometd`, { headers: { cookie } });
     await once(client, 'open');
     const answered = once(client, 'message');
     client.send(JSON.stringify([{ channel: '/meta/handshake', id: '1' }]));
@@ -85,7 +79,7 @@ describe('the Comet interface of the sample control system', () => {
   });
 
   it('forgets clients that have left', async () => {
-    const { cookie } = await logIn('j_username=eva&j_password=eva');
+    const { cookie } = await logIn();
     const { clientId } = await comet({ channel: '/meta/handshake' }, cookie);
     expect(await comet({ channel: '/meta/disconnect', clientId }, cookie)).toMatchObject({ successful: true });
     expect(await comet({ channel: '/meta/connect', clientId }, cookie)).toMatchObject({ successful: false });

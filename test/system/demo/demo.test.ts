@@ -1,75 +1,63 @@
-import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_RPCS, type SampleCredentials, toAuthFields } from '../../../src/demo/plant.ts';
 import { createRandom } from '../../../src/demo/random.ts';
 import { SampleUsers, toRequest } from '../../../src/demo/users.ts';
+import { type Answer, send } from '../../support/net.ts';
 
-const [anna, , , historian] = SAMPLE_ACCOUNTS as readonly [
-  SampleCredentials,
-  SampleCredentials,
-  SampleCredentials,
-  SampleCredentials,
-];
+const [anna, , , historian] = SAMPLE_ACCOUNTS as unknown as Record<0 | 3, SampleCredentials> & SampleCredentials[];
+const DAILY = 'd2/rpc/java/E.Reports/Daily';
 
 let system: SampleControlSystem;
-let baseUrl: string;
+let port: number;
 /** What the control system's dice show, the last of them for ever. */
 let dice: number[];
 
 beforeEach(async () => {
   dice = [0.99];
   system = new SampleControlSystem({ slowness: 0, random: () => (dice.length > 1 ? dice.shift()! : dice[0]!) });
-  baseUrl = `http://127.0.0.1:${await system.start(0)}/smartWeb`;
+  port = await system.start(0);
 });
 
-afterEach(async () => {
-  await system.stop();
-});
+afterEach(() => system.stop());
 
-async function call(
-  method: 'GET' | 'POST',
+const urlOf = (at: number) => `http://127.0.0.1:${at}/smartWeb`;
+
+/** As anna, unless with other credentials or none. */
+function call(
+  method: string,
   path: string,
-  options: { as?: SampleCredentials | null; body?: string } = {},
-) {
-  const account = options.as === undefined ? anna : options.as;
-  const response = await request(`${baseUrl}/api/rest/v0/${path}`, {
-    method,
-    headers: account === null ? {} : toAuthFields(account),
-    body: options.body ?? null,
-  });
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    body: Buffer.from(await response.body.arrayBuffer()),
-  };
+  body = '',
+  as: SampleCredentials | null = anna,
+  at = port,
+): Promise<Answer> {
+  const headers = as === null ? {} : { ...toAuthFields(as) };
+  return send(at, `/smartWeb/api/rest/v0/${path}`, { method, headers, body });
+}
+
+/** A control system as slow as `slowness` says, and its port. */
+async function startSlow(options: ConstructorParameters<typeof SampleControlSystem>[0]) {
+  const slow = new SampleControlSystem(options);
+  return { slow, at: await slow.start(0) };
 }
 
 describe('the sample control system', () => {
   it.each(SAMPLE_RPCS)('answers the RPC $path with a JSON object', async (rpc) => {
-    const answer = await call('POST', `d2/rpc/${rpc.path}`, { body: '[1,2]' });
-    expect(answer.status).toBe(200);
-    expect(JSON.parse(answer.body.toString('utf8'))).toEqual({ result: 'ok', received: 5 });
+    const { status, body } = await call('POST', `d2/rpc/${rpc.path}`, '[1,2]');
+    expect([status, JSON.parse(body)]).toEqual([200, { result: 'ok', received: 5 }]);
   });
 
   it('fails an RPC with 500 by its random numbers', async () => {
     dice = [0.19, 0.5];
-    expect((await call('POST', 'd2/rpc/E.Alarms/Acknowledge', { body: '[]' })).status).toBe(500);
+    expect((await call('POST', 'd2/rpc/E.Alarms/Acknowledge', '[]')).status).toBe(500);
     dice = [0.21, 0.5];
-    expect((await call('POST', 'd2/rpc/E.Alarms/Acknowledge', { body: '[]' })).status).toBe(200);
+    expect((await call('POST', 'd2/rpc/E.Alarms/Acknowledge', '[]')).status).toBe(200);
   });
 
   it('takes a random time within the limits of the RPC', async () => {
-    const slow = new SampleControlSystem({ random: () => 0.5 });
-    const port = await slow.start(0);
+    const { slow, at } = await startSlow({ random: () => 0.5 });
     const began = performance.now();
-    const path = '/smartWeb/api/rest/v0/d2/rpc/interface/E.Boiler/Control/Start';
-    const answer = await request(`http://127.0.0.1:${port}${path}`, {
-      method: 'POST',
-      headers: toAuthFields(anna),
-      body: '[]',
-    });
-    await answer.body.dump();
+    await call('POST', 'd2/rpc/interface/E.Boiler/Control/Start', '[]', anna, at);
     expect(performance.now() - began).toBeGreaterThanOrEqual(64);
     await slow.stop();
   });
@@ -87,51 +75,44 @@ describe('the sample control system', () => {
     expect((await call(method, path)).status).toBe(404);
   });
 
-  it('answers a failed authentication with 404', async () => {
-    const wrong: SampleCredentials = { kind: 'basic', user: 'anna', password: 'mistyped' };
-    expect((await call('GET', 'd2/auth/login', { as: wrong })).status).toBe(404);
-    expect((await call('GET', 'd2/auth/login', { as: null })).status).toBe(404);
-    expect((await call('GET', 'd2/auth/login', { as: { kind: 'key', user: 'robot', key: 'mistyped' } })).status).toBe(
-      404,
-    );
+  it.each<[string, SampleCredentials | null]>([
+    ['a wrong password', { kind: 'basic', user: 'anna', password: 'mistyped' }],
+    ['a wrong key', { kind: 'key', user: 'robot', key: 'mistyped' }],
+    ['no credentials', null],
+  ])('answers a failed authentication with 404: %s', async (_what, as) => {
+    expect((await call('GET', 'd2/auth/login', '', as)).status).toBe(404);
   });
 
   it.each(SAMPLE_ACCOUNTS)('logs $user in and out', async (account) => {
-    expect((await call('GET', 'd2/auth/login', { as: account })).status).toBe(200);
-    expect((await call('GET', 'd2/auth/logout', { as: account })).status).toBe(200);
+    expect((await call('GET', 'd2/auth/login', '', account)).status).toBe(200);
+    expect((await call('GET', 'd2/auth/logout', '', account)).status).toBe(200);
   });
 
   it('streams exactly the octets asked for, chunked', async () => {
-    const answer = await call('GET', 'd2/sba/E.Files/Download?fileName=a&param=100001', { as: historian });
+    const answer = await call('GET', 'd2/sba/E.Files/Download?fileName=a&param=100001', '', historian);
     expect(answer.status).toBe(200);
-    expect(answer.headers['transfer-encoding']).toBe('chunked');
-    expect(answer.headers['content-type']).toBe('application/octet-stream');
-    expect(answer.body.equals(Buffer.alloc(100_001, 0xd2))).toBe(true);
+    const fields = { 'transfer-encoding': 'chunked', 'content-type': 'application/octet-stream' };
+    expect(answer.headers).toMatchObject(fields);
+    expect(answer.bytes.equals(Buffer.alloc(100_001, 0xd2))).toBe(true);
   });
 
   it('accepts an upload and returns its length', async () => {
-    const answer = await call('POST', 'd2/sba/E.Files/Upload?fileName=a', { body: 'x'.repeat(300_000) });
-    expect(JSON.parse(answer.body.toString('utf8'))).toEqual({ received: 300_000 });
+    const answer = await call('POST', 'd2/sba/E.Files/Upload?fileName=a', 'x'.repeat(300_000));
+    expect(JSON.parse(answer.body)).toEqual({ received: 300_000 });
   });
 
   it('answers archive, object and its own monitoring', async () => {
-    const archive = await call('POST', 'd2/archive/H.Kotol%C5%88a.V%C3%BDkon?beginTime=1', { body: '{}' });
+    const archive = await call('POST', 'd2/archive/H.Kotol%C5%88a.V%C3%BDkon?beginTime=1', '{}');
     expect(archive.status).toBe(200);
-    expect(JSON.parse(archive.body.toString('utf8')).values).toHaveLength(60);
+    expect(JSON.parse(archive.body).values).toHaveLength(60);
     expect((await call('GET', 'd2/object/H.Boiler.Pressure')).status).toBe(200);
     expect((await call('GET', 'admin/metrics/d2')).status).toBe(200);
   });
 
   it('cuts running calls when it stops', async () => {
-    const slow = new SampleControlSystem({ slowness: 1_000 });
-    const port = await slow.start(0);
-    const running = request(`http://127.0.0.1:${port}/smartWeb/api/rest/v0/d2/rpc/java/E.Reports/Daily`, {
-      method: 'POST',
-      headers: toAuthFields(anna),
-      body: '[]',
-    });
-    const cut = expect(running).rejects.toThrow();
-    await (await request(`http://127.0.0.1:${port}/`)).body.dump();
+    const { slow, at } = await startSlow({ slowness: 1_000 });
+    const cut = expect(call('POST', DAILY, '[]', anna, at)).rejects.toThrow();
+    await send(at, '/');
     await slow.stop();
     await cut;
   });
@@ -142,7 +123,7 @@ describe('the sample users', () => {
     const counts = [];
     for (let round = 0; round < 2; round += 1) {
       dice = [0.99];
-      const users = new SampleUsers({ baseUrl, seed: 7, pauseMs: 0, maxRequestsEach: 60 });
+      const users = new SampleUsers({ baseUrl: urlOf(port), seed: 7, pauseMs: 0, maxRequestsEach: 60 });
       await users.run(new AbortController().signal);
       counts.push(users.counts);
     }
@@ -164,14 +145,13 @@ describe('the sample users', () => {
     expect(share((path) => path === 'd2/auth/logout')).toBeGreaterThan(0);
     expect(share((path) => path.endsWith('NoSuchMethod'))).toBeGreaterThan(0);
     expect(requests.some((request) => request.hasWrongPassword)).toBe(true);
-    expect(Array.from({ length: 1_000 }, () => toRequest(random, historian)).map((r) => r.path)).not.toContain(
-      'd2/auth/logout',
-    );
+    const ofHistorian = Array.from({ length: 1_000 }, () => toRequest(random, historian).path);
+    expect(ofHistorian).not.toContain('d2/auth/logout');
   });
 
   it('count unanswered requests', async () => {
     await system.stop();
-    const users = new SampleUsers({ baseUrl, pauseMs: 0, maxRequestsEach: 1 });
+    const users = new SampleUsers({ baseUrl: urlOf(port), pauseMs: 0, maxRequestsEach: 1 });
     await users.run(new AbortController().signal);
     expect(users.counts).toEqual({ answered: 0, byStatus: {}, unanswered: SAMPLE_ACCOUNTS.length });
     system = new SampleControlSystem();
@@ -179,10 +159,9 @@ describe('the sample users', () => {
   });
 
   it('stop at once on the signal, without counting what was cut as unanswered', async () => {
-    const slow = new SampleControlSystem({ slowness: 1_000 });
-    const port = await slow.start(0);
+    const { slow, at } = await startSlow({ slowness: 1_000 });
     const stopping = new AbortController();
-    const users = new SampleUsers({ baseUrl: `http://127.0.0.1:${port}/smartWeb`, pauseMs: 0 });
+    const users = new SampleUsers({ baseUrl: urlOf(at), pauseMs: 0 });
     const done = users.run(stopping.signal);
     while (users.counts.answered < SAMPLE_ACCOUNTS.length) await new Promise((resolve) => setImmediate(resolve));
     stopping.abort();

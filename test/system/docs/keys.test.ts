@@ -7,7 +7,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { ERROR_CODES } from '../../../src/base/errors.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
@@ -29,21 +29,15 @@ const parts = new Set(
   ),
 );
 
+/** All that is in these folders, without the tests of documents, which contain made-up names. */
 function textOf(...folders: readonly string[]): string {
-  return folders
-    .flatMap((folder) =>
-      readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true }).flatMap((entry) =>
-        entry.isFile() && !isOfDocuments(entry) && /\.(?:tsx?|mjs|service|yaml|sh|tpl)$/.test(entry.name)
-          ? [readFileSync(path.join(entry.parentPath ?? entry.path, entry.name), 'utf8')]
-          : [],
-      ),
-    )
+  const files = folders.flatMap((folder) =>
+    readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => path.join(folder, file)),
+  );
+  return files
+    .filter((file) => /\.(?:tsx?|mjs|service|yaml|sh|tpl)$/.test(file) && path.basename(path.dirname(file)) !== 'docs')
+    .map((file) => readFileSync(path.join(ROOT, file), 'utf8'))
     .join('\n');
-}
-
-/** The tests of documents contain made-up names: test/unit/docs, test/programs/docs. */
-function isOfDocuments({ parentPath }: { readonly parentPath: string }): boolean {
-  return path.basename(parentPath) === 'docs';
 }
 
 const source = textOf('src');
@@ -97,27 +91,20 @@ const VOCABULARIES: readonly (readonly [RegExp, string])[] = [
 /** Attributes of OpenTelemetry, commands of the JVM and templates of the chart: the source must contain the name. */
 const IN_SOURCE = /^(?:d2|service|url)\.[a-z_.]+$|^(?:GC|VM|Compiler)\.\w+$|^d2-sidecar\.[a-z]\w+$/;
 
-/** Words in camel case that are neither keys nor in the source: their owner. */
-const FOREIGN_WORDS: Readonly<Record<string, string>> = {
-  createTime: 'a field of the sessions',
-  keepAliveTimeout: 'Tomcat',
-};
+/** Words in camel case that are neither keys nor in the source: a field of the sessions, and an attribute of Tomcat. */
+const FOREIGN_WORDS: ReadonlySet<string> = new Set(['createTime', 'keepAliveTimeout']);
 
 /** Programs of the project with flags of their own, and the file that reads them. */
 const OTHER_FLAGS = ['test/bench/load/options.ts', 'test/chaos/options.ts', 'test/chaos/soak/options.ts', 'Dockerfile'];
 
 /** All `d2_…` names: families, their parts, and recording rules. */
-let series: ReadonlySet<string>;
-beforeAll(() => {
-  const families = Object.values(METRICS)
-    .flat()
-    .map(({ name }) => name);
-  const recorded = readRules().flatMap(({ record = '' }) => record.split(':'));
-  series = new Set([
-    ...families.flatMap((name) => ['', '_bucket', '_sum', '_count'].map((end) => name + end)),
-    ...recorded,
-  ]);
-});
+const series: ReadonlySet<string> = new Set([
+  ...Object.values(METRICS).flatMap((list) =>
+    list.flatMap(({ name }) => ['', '_bucket', '_sum', '_count'].map((end) => name + end)),
+  ),
+  ...readRules().flatMap(({ record = '' }) => record.split(':')),
+]);
+const alerts = new Set(readAlerts().map(({ alert }) => alert));
 
 const pieces = ({ codes, fences }: Document): readonly Piece[] => [...codes, ...fences];
 
@@ -136,12 +123,8 @@ async function faultsOfKeys({ codes }: Document): Promise<string[]> {
       if (!known && !(IN_SOURCE.test(name) ? source.includes(name) || tests.includes(name) : isForeign))
         faults.push(`${place}: ${text}: ${isKey ? 'no such key' : 'no vocabulary has it'}`);
     } else if (/^[a-z]+(?:[A-Z][a-z]+)+$/.test(name)) {
-      if (
-        !parts.has(name) &&
-        ![source, tests].some((text) => isWordOf(text, name)) &&
-        !kubernetes.has(name) &&
-        FOREIGN_WORDS[name] === undefined
-      )
+      const isKnown = [parts, kubernetes, FOREIGN_WORDS].some((words) => words.has(name));
+      if (!isKnown && ![source, tests].some((all) => isWordOf(all, name)))
         faults.push(`${place}: ${text}: neither a key nor a name in the source`);
     }
   }
@@ -156,11 +139,8 @@ function isOfList(name: string): boolean {
 
 /** `a.b`, `1` to a document. */
 function toYaml(name: string, value: string): string {
-  return name
-    .split('.')
-    .map((step, depth) => `${'  '.repeat(depth)}${step}:`)
-    .join('\n')
-    .concat(` ${value}`);
+  const lines = name.split('.').map((step, depth) => `${'  '.repeat(depth)}${step}:`);
+  return `${lines.join('\n')} ${value}`;
 }
 
 async function faultsOfVariables(document: Document): Promise<string[]> {
@@ -182,7 +162,6 @@ async function faultsOfVariables(document: Document): Promise<string[]> {
 
 /** `d2_calls_total`, and `d2_comet_…` or `d2_sidecar_` for all with this prefix. */
 function faultsOfSeries(document: Document): string[] {
-  const alerts = new Set(readAlerts().map(({ alert }) => alert));
   return pieces(document).flatMap(({ place, text }) => {
     const named = [...text.matchAll(/(?<![\w/.-])(?:d2|jvm|process|nodejs)_\w*(?:…|\.\.\.|<[a-z]+>)?/g)].map(
       ([name]) => name,
@@ -246,21 +225,17 @@ function faultsOfFlags({ codes }: Document): string[] {
   });
 }
 
-const CHECKS = { faultsOfKeys, faultsOfVariables, faultsOfSeries, faultsOfCommands, faultsOfFlags };
-
-async function check(found: readonly Document[], name: keyof typeof CHECKS): Promise<string[]> {
-  return (await Promise.all(found.map((document) => CHECKS[name](document)))).flat();
-}
+type Check = (document: Document) => string[] | Promise<string[]>;
 
 describe('the documents', () => {
-  it.each<[string, keyof typeof CHECKS]>([
-    ['configuration keys, and other names with a dot or in camel case', 'faultsOfKeys'],
-    ['variables and error codes', 'faultsOfVariables'],
-    ['series, recording rules and alerts', 'faultsOfSeries'],
-    ['commands of d2-sidecar, with their flags', 'faultsOfCommands'],
-    ['flags', 'faultsOfFlags'],
-  ])('use existing names only: %s', async (_, name) => {
-    expect(await check(documents, name)).toEqual([]);
+  it.each<[string, Check]>([
+    ['configuration keys, and other names with a dot or in camel case', faultsOfKeys],
+    ['variables and error codes', faultsOfVariables],
+    ['series, recording rules and alerts', faultsOfSeries],
+    ['commands of d2-sidecar, with their flags', faultsOfCommands],
+    ['flags', faultsOfFlags],
+  ])('use existing names only: %s', async (_, faultsOf) => {
+    expect((await Promise.all(documents.map(faultsOf))).flat()).toEqual([]);
   });
 
   it('hold so many names that the search must work', () => {
@@ -271,24 +246,23 @@ describe('the documents', () => {
 });
 
 describe('these tests', () => {
-  it.each<[keyof typeof CHECKS, string, string]>([
-    ['faultsOfKeys', '`stop.deadlin`', 'no such key'],
-    ['faultsOfKeys', '`stop.deadline: soon`', 'stop.deadline'],
-    ['faultsOfKeys', '`limits.inFlight.more`', 'no such key'],
-    ['faultsOfKeys', '`strop.deadline`', 'no vocabulary has it'],
-    ['faultsOfKeys', '`certFyle`', 'neither a key'],
-    ['faultsOfVariables', '`D2_SIDECAR_LISTEN_PROT`', 'no such key'],
-    ['faultsOfVariables', '`D2S_ERR_UPSTREAM_ABSENT`', 'no such error code'],
-    ['faultsOfVariables', '`D2S_REQUIRE_ABSENT=1`', 'no test reads it'],
-    ['faultsOfSeries', '`d2_calls_totals`', 'no such series'],
-    ['faultsOfSeries', '```\nrate(d2_sidecar_absent_total[5m])\n```', 'no such series'],
-    ['faultsOfSeries', '`d2_absent_…`', 'no such series'],
-    ['faultsOfSeries', '`D2SidecarAbsent`', 'no such alert'],
-    ['faultsOfCommands', '`d2-sidecar chek`', 'did you mean check?'],
-    ['faultsOfCommands', '```sh\nnode dist/main.js check --wait 5s\n```', '--wait: not a flag of check'],
-    ['faultsOfCommands', '`d2-sidecar health [--redy]`', 'did you mean --ready?'],
-    ['faultsOfFlags', '`--upstrem URL`', 'no such flag'],
-  ])('report what is wrong: %s, %j', async (name, text, fault) => {
-    expect(await check([parseDocument('docs/made-up.md', text)], name)).toEqual([expect.stringContaining(fault)]);
+  it.each<[string, string, Check]>([
+    ['`stop.deadlin`', 'no such key', faultsOfKeys],
+    ['`stop.deadline: soon`', 'stop.deadline', faultsOfKeys],
+    ['`strop.deadline`', 'no vocabulary has it', faultsOfKeys],
+    ['`certFyle`', 'neither a key', faultsOfKeys],
+    ['`D2_SIDECAR_LISTEN_PROT`', 'no such key', faultsOfVariables],
+    ['`D2S_ERR_UPSTREAM_ABSENT`', 'no such error code', faultsOfVariables],
+    ['`D2S_REQUIRE_ABSENT=1`', 'no test reads it', faultsOfVariables],
+    ['`d2_calls_totals`', 'no such series', faultsOfSeries],
+    ['```\nrate(d2_sidecar_absent_total[5m])\n```', 'no such series', faultsOfSeries],
+    ['`d2_absent_…`', 'no such series', faultsOfSeries],
+    ['`D2SidecarAbsent`', 'no such alert', faultsOfSeries],
+    ['`d2-sidecar chek`', 'did you mean check?', faultsOfCommands],
+    ['```sh\nnode dist/main.js check --wait 5s\n```', '--wait: not a flag of check', faultsOfCommands],
+    ['`d2-sidecar health [--redy]`', 'did you mean --ready?', faultsOfCommands],
+    ['`--upstrem URL`', 'no such flag', faultsOfFlags],
+  ])('report what is wrong with %j: %s', async (text, fault, faultsOf) => {
+    expect(await faultsOf(parseDocument('docs/made-up.md', text))).toEqual([expect.stringContaining(fault)]);
   });
 });

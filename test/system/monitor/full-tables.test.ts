@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { createLogger } from '../../../src/base/logger.ts';
 import { AddressRate } from '../../../src/limits/address-rate.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { SessionTable } from '../../../src/measure/sessions/session-table.ts';
@@ -16,32 +15,29 @@ import {
   meterFields,
   timerFields,
 } from '../../../src/monitor/dropwizard/metric-fields.ts';
-import { Guard } from '../../../src/monitor/guard.ts';
-import { HostCheck } from '../../../src/monitor/host-check.ts';
-import { Monitor } from '../../../src/monitor/monitor.ts';
 import type { Monitored, MonitoredApplication } from '../../../src/monitor/monitored.ts';
+import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
 import { createWork, longestTurn, NO_CALLS } from '../../support/monitor/work.ts';
+import { send } from '../../support/net.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const RPCS = 2_000;
 const OBJECTS = 10_000;
 const SESSIONS = 10_000;
-const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds' } as const;
 /** Names as the wire may bring them, in no order. */
 const ODD = ['plain', 'Größe/1 €', '😀', 'a"b', 'x\\y', 'Z', 'z-y', 'z.y'];
 const nameOf = (i: number, count: number): string => `E.${ODD[i % ODD.length]}${(i * 7_919) % count}`;
 
 const plant = await createPlant();
 const { statistics, clock } = plant;
-const limits = { ...OPTIONS, maxNames: { rpc: 10, sba: 10, object: 10 }, maxNamesPerSession: 200 };
 const table = new SessionTable({
   config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
   clock,
   created: plant.created,
   claimRate: new AddressRate(clock, 32),
   sessionMetrics: {
-    createStatistics: () => new SessionStatistics(clock, limits.maxNamesPerSession),
+    createStatistics: () => new SessionStatistics(clock, 200),
     createMetrics: () => ({
       ...emptyMetricSet,
       gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
@@ -72,38 +68,22 @@ function begin(userName: string) {
   return table.begin(userName, `token of ${userName}`, { userName, ...origin });
 }
 
-function monitorOf(monitored: Monitored, work?: { readonly clock: typeof clock }): Monitor {
-  const hosts = new HostCheck([]);
-  return new Monitor(
-    monitored,
-    { ...OPTIONS, ...work },
-    new Guard({ access: undefined, hosts }),
-    createLogger('silent'),
-  );
-}
-
-const health = { isStarted: true, isReady: () => Promise.resolve(true) };
-
 async function monitoredWith(application: MonitoredApplication): Promise<Monitored> {
-  return { ...(await createPlant({ applications: [application] })).monitored, health };
+  return { ...(await createPlant({ applications: [application] })).monitored, health: HEALTHY };
 }
 
 const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table, ...NO_CALLS });
-const monitor = monitorOf(monitored);
-let port = 0;
+const monitor = await openMonitor(monitored);
 
-beforeAll(async () => {
-  fillTables();
-  port = (await monitor.listen({ host: '127.0.0.1', port: 0 })).port;
-});
+beforeAll(fillTables);
 
 afterAll(async () => {
   await monitor.close();
   statistics.destroy();
 });
 
-async function textOf(path: string, at = port, headers: Record<string, string> = {}): Promise<string> {
-  const response = await fetch(`http://127.0.0.1:${at}${path}`, { headers });
+async function textOf(path: string, { port } = monitor, headers: Record<string, string> = {}): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
   expect(response.status).toBe(200);
   return response.text();
 }
@@ -111,35 +91,27 @@ async function textOf(path: string, at = port, headers: Record<string, string> =
 /** All in one go, and nothing clever: what the answer has to be. */
 function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
   const { gauges, counters, meters, timers } = unionOf(...sets);
-  const toSection = <M>(
-    metrics: ReadonlyMap<string, M>,
-    toFields: (metric: M) => MetricFields,
-  ): Record<string, object> =>
+  const toSection = <M>(metrics: ReadonlyMap<string, M>, toFields: (metric: M) => MetricFields) =>
     Object.fromEntries(
       [...metrics.keys()].sort().map((name) => {
         const { keys, values } = toFields(metrics.get(name) as M);
         return [name, Object.fromEntries(keys.map((key, i) => [key, `<${values[i]}>`]))];
       }),
     );
-  const json = JSON.stringify(
-    {
-      version: '4.0.0',
-      gauges: toSection(gauges, gaugeFields),
-      counters: toSection(counters, counterFields),
-      histograms: {},
-      meters: toSection(meters, meterFields),
-      timers: toSection(timers, (timer) => timerFields(timer, 'seconds')),
-    },
-    undefined,
-    pretty ? 2 : 0,
-  );
+  const document = {
+    version: '4.0.0',
+    gauges: toSection(gauges, gaugeFields),
+    counters: toSection(counters, counterFields),
+    histograms: {},
+    meters: toSection(meters, meterFields),
+    timers: toSection(timers, (timer) => timerFields(timer, 'seconds')),
+  };
+  const json = JSON.stringify(document, undefined, pretty ? 2 : 0);
   // Values are JSON already, which JSON.stringify cannot be told.
-  const text = json.replace(/"<(.*?)>"(?=[,}\n])/g, (_all, value: string) => value.replaceAll('\\"', '"'));
-  if (!pretty) return text.replaceAll('😀', '\\uD83D\\uDE00');
-  return text
-    .replaceAll('😀', '\\uD83D\\uDE00')
-    .replaceAll(/":(?= )/g, '" :')
-    .replaceAll('{}', '{ }');
+  const text = json
+    .replace(/"<(.*?)>"(?=[,}\n])/g, (_all, value: string) => value.replaceAll('\\"', '"'))
+    .replaceAll('😀', '\\uD83D\\uDE00');
+  return pretty ? text.replaceAll(/":(?= )/g, '" :').replaceAll('{}', '{ }') : text;
 }
 
 /** Dozens of megabytes are written and compared; how long that takes says what else the machine has to do, and nothing here. */
@@ -147,35 +119,26 @@ const LONG = { timeout: 120_000 };
 
 describe('the answer over full tables equals one that is written at once', LONG, () => {
   const { rpc, sba, object } = statistics;
-  const ofSession = (pick: (of: SessionEntry) => boolean = () => true) => {
-    const session = table.find([...table.entries()].find(pick)?.id ?? '');
-    if (session === undefined) throw new Error('no session');
-    return session;
-  };
   const cases: Readonly<Record<string, () => readonly [path: string, sets: readonly MetricSet[]]>> = {
-    'metrics of the application': () => [
-      '/metrics/d2',
-      [table.metrics(), rpc.metrics(), sba.metrics(), object.metrics()],
-    ],
-    'metrics of RPCs': () => ['/metrics/d2/rpc', [rpc.metrics()]],
-    'metrics of SBA': () => ['/metrics/d2/sba', [sba.metrics()]],
-    'metrics of objects': () => ['/metrics/d2/object', [object.metrics()]],
-    'metrics of sessions': () => ['/metrics/d2/sessions', [table.metrics()]],
+    'metrics of the application': () => ['', [table.metrics(), rpc.metrics(), sba.metrics(), object.metrics()]],
+    'metrics of RPCs': () => ['/rpc', [rpc.metrics()]],
+    'metrics of SBA': () => ['/sba', [sba.metrics()]],
+    'metrics of objects': () => ['/object', [object.metrics()]],
+    'metrics of sessions': () => ['/sessions', [table.metrics()]],
     'metrics of one session': () => {
-      const session = ofSession(({ userName }) => userName?.includes('Z') ?? false);
+      const { id = '' } = [...table.entries()].find(({ userName }) => userName?.includes('Z')) ?? {};
+      const session = table.find(id);
+      if (session === undefined) throw new Error('no session');
       const { rpc: calls, sba: others, object: objects } = session.statistics;
-      const sets = [session.metrics(), calls.metrics(), others.metrics(), objects.metrics()];
-      return [`/metrics/d2?session=${session.id}`, sets];
+      return [`?session=${id}`, [session.metrics(), calls.metrics(), others.metrics(), objects.metrics()]];
     },
   };
-  for (const [what, toCase] of Object.entries(cases)) {
-    it(`${what}, indented and not`, async () => {
-      const [path, sets] = toCase();
-      expect(await textOf(BASE + path)).toBe(documentOf(sets, false));
-      const pretty = `${path}${path.includes('?') ? '&' : '?'}pretty=true`;
-      expect(await textOf(BASE + pretty)).toBe(documentOf(sets, true));
-    });
-  }
+  it.each(Object.keys(cases))('%s, indented and not', async (what) => {
+    const [end, sets] = cases[what]?.() ?? ['', []];
+    const path = `${BASE}/metrics/d2${end}`;
+    expect(await textOf(path)).toBe(documentOf(sets, false));
+    expect(await textOf(`${path}${end.includes('?') ? '&' : '?'}pretty=true`)).toBe(documentOf(sets, true));
+  });
 
   it('list of sessions, indented and not', async () => {
     const list = [...table.entries()];
@@ -189,7 +152,7 @@ describe('the answer over full tables equals one that is written at once', LONG,
       ['text', 'text/plain'],
       ['openmetrics', 'application/openmetrics-text'],
     ] as const) {
-      expect(await textOf('/metrics', port, { accept })).toBe(piecesOf(monitored, format).join(''));
+      expect(await textOf('/metrics', monitor, { accept })).toBe(piecesOf(monitored, format).join(''));
     }
   });
 
@@ -230,33 +193,29 @@ describe('during an answer', () => {
   });
 });
 
-describe('metrics()', () => {
-  it('has the names of the application ready, so that a call takes no time', async () => {
-    const { statistics: fresh } = await createPlant();
-    for (let i = 0; i < 100; i += 1) {
-      fresh.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
-      fresh.sba.recordAnswered(nameOf(i, RPCS), 200, 1e6);
-      fresh.object.recordRead(nameOf(i, RPCS), 200);
-    }
-    const set = vi.spyOn(Map.prototype, 'set');
-    try {
-      for (const kind of [fresh.rpc, fresh.sba, fresh.object]) expect(kind.metrics().meters.size).toBe(101);
-      expect(set.mock.calls.length).toBeLessThan(5);
-    } finally {
-      set.mockRestore();
-      fresh.destroy();
-    }
-  });
+it('metrics() has the names of the application ready, so that a call takes no time', async () => {
+  const { statistics: fresh } = await createPlant();
+  for (let i = 0; i < 100; i += 1) {
+    fresh.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
+    fresh.sba.recordAnswered(nameOf(i, RPCS), 200, 1e6);
+    fresh.object.recordRead(nameOf(i, RPCS), 200);
+  }
+  const set = vi.spyOn(Map.prototype, 'set');
+  try {
+    for (const kind of [fresh.rpc, fresh.sba, fresh.object]) expect(kind.metrics().meters.size).toBe(101);
+    expect(set.mock.calls.length).toBeLessThan(5);
+  } finally {
+    set.mockRestore();
+    fresh.destroy();
+  }
 });
 
 describe('the longest turn', LONG, () => {
   const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
-  let busy: Monitor;
-  let busyPort = 0;
+  let busy: OpenMonitor;
 
   beforeAll(async () => {
-    busy = monitorOf(await monitoredWith(work.application), { clock: work.clock });
-    busyPort = (await busy.listen({ host: '127.0.0.1', port: 0 })).port;
+    busy = await openMonitor(await monitoredWith(work.application), { clock: work.clock });
   });
 
   afterAll(() => busy.close());
@@ -271,10 +230,7 @@ describe('the longest turn', LONG, () => {
     'of %s %j is below 2 ms, although all of it takes tens of them',
     async (path, headers) => {
       const totalBefore = work.clock.ns;
-      const longestNs = await longestTurn(work.clock, async () => {
-        const response = await fetch(`http://127.0.0.1:${busyPort}${path}`, { headers });
-        await response.text();
-      });
+      const longestNs = await longestTurn(work.clock, async () => void (await textOf(path, busy, headers)));
       expect(work.clock.ns - totalBefore).toBeGreaterThan(20e6);
       expect(longestNs).toBeLessThan(2e6);
       expect(longestNs).toBeGreaterThan(0);
@@ -283,7 +239,7 @@ describe('the longest turn', LONG, () => {
 
   it('is no longer when all are requested at the same time', async () => {
     const longestNs = await longestTurn(work.clock, async () => {
-      await Promise.all([...paths, ...paths].map((path) => textOf(path, busyPort)));
+      await Promise.all([...paths, ...paths].map((path) => textOf(path, busy)));
     });
     expect(longestNs).toBeLessThan(2e6);
   });
@@ -291,16 +247,19 @@ describe('the longest turn', LONG, () => {
   it('is zero for HEAD', async () => {
     const before = work.clock.ns;
     for (const path of paths) {
-      const response = await fetch(`http://127.0.0.1:${busyPort}${path}`, { method: 'HEAD' });
-      expect([response.status, await response.text()]).toEqual([200, '']);
+      expect(await send(busy.port, path, { method: 'HEAD' })).toMatchObject({ status: 200, body: '' });
     }
     expect(work.clock.ns).toBe(before);
   });
 });
 
 describe('an answer that is not read to its end', () => {
-  /** Sessions without end; tells when the answer has given them up, and how many it had taken by then. */
-  async function endless(): Promise<{ readonly monitored: Monitored; readonly ended: Promise<number> }> {
+  /** 20 MB, far below what the limit of answers would end. */
+  const MANY = 100_000;
+  const work = createWork({ rpcs: 1, objects: 1, sessions: 1 });
+
+  /** An answer with sessions without end: its begin, and how many it had taken when it gave up. */
+  async function begun() {
     const [entry] = [...table.entries()] as [SessionEntry];
     let onEnded: (taken: number) => void = () => undefined;
     const ended = new Promise<number>((resolve) => {
@@ -319,35 +278,23 @@ describe('an answer that is not read to its end', () => {
     }
     const { created, countsByType, find, metrics } = work.application.sessions;
     const sessions = { created, countsByType, find, metrics, entries };
-    return { monitored: await monitoredWith({ ...work.application, sessions }), ended };
-  }
-
-  /** 20 MB, far below what the limit of answers would end. */
-  const MANY = 100_000;
-  const work = createWork({ rpcs: 1, objects: 1, sessions: 1 });
-
-  async function begun(source: Monitored): Promise<{ server: Monitor; response: http.IncomingMessage }> {
-    const server = monitorOf(source);
-    const { port: at } = await server.listen({ host: '127.0.0.1', port: 0 });
-    const request = http.get({ host: '127.0.0.1', port: at, path: `${BASE}/d2/sessions`, agent: false });
+    const server = await openMonitor(await monitoredWith({ ...work.application, sessions }));
+    const request = http.get({ host: '127.0.0.1', port: server.port, path: `${BASE}/d2/sessions`, agent: false });
     const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-    request.on('error', () => undefined);
-    response.on('error', () => undefined);
+    for (const one of [request, response]) one.on('error', () => undefined);
     await once(response, 'data');
-    return { server, response };
+    return { server, response, ended };
   }
 
   it('ends when its client leaves', async () => {
-    const { monitored: source, ended } = await endless();
-    const { server, response } = await begun(source);
+    const { server, response, ended } = await begun();
     response.destroy();
     expect(await ended).toBeLessThan(MANY);
     await server.close();
   });
 
   it('ends when the monitor is closed', async () => {
-    const { monitored: source, ended } = await endless();
-    const { server, response } = await begun(source);
+    const { server, response, ended } = await begun();
     const closed = new Promise((resolve) => response.once('close', resolve));
     response.resume();
     await server.close();

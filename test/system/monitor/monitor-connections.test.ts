@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { LimitHits } from '../../../src/limits/limit-hits.ts';
@@ -18,19 +18,16 @@ class Stand {
   arrived = 0;
   /** Turns wait for `takeTurn`. Each has time for one request. */
   isHeld = false;
-  #ns = 0;
-  readonly #heldTurns: (() => void)[] = [];
-  readonly nextTurn = (run: () => void) => void (this.isHeld ? this.#heldTurns.push(run) : setImmediate(run));
   readonly responses: http.ServerResponse[] = [];
+  readonly #heldTurns: (() => void)[] = [];
   readonly #server: http.Server;
   readonly #sockets: net.Socket[] = [];
 
   constructor(maxConnections: number, maxConnectionsPerAddress: number) {
-    this.connections = new MonitorConnections(
-      { maxConnections, maxConnectionsPerAddress },
-      this.hits,
-      new Turns({ epochMs: () => 0, nowNs: () => (this.#ns += NS_PER_MS) }, this.nextTurn),
-    );
+    const nextTurn = (run: () => void) => void (this.isHeld ? this.#heldTurns.push(run) : setImmediate(run));
+    let ns = 0;
+    const turns = new Turns({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
+    this.connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, this.hits, turns);
     this.#server = http.createServer((request, response) => {
       this.connections.accepted(request.socket, response);
       this.responses.push(response);
@@ -39,8 +36,11 @@ class Stand {
     this.#server.on('request', () => this.arrived++);
   }
 
-  async listen(): Promise<void> {
-    await listening(this.#server);
+  static async start(maxConnections: number, maxConnectionsPerAddress = 0): Promise<Stand> {
+    const stand = new Stand(maxConnections, maxConnectionsPerAddress);
+    onTestFinished(() => stand.close());
+    await listening(stand.#server);
+    return stand;
   }
 
   /** With as many requests under way. */
@@ -65,9 +65,9 @@ class Stand {
   }
 
   async answer(index: number): Promise<void> {
-    const response = this.responses[index];
-    response?.end('ok');
-    await once(response as http.ServerResponse, 'close');
+    const response = this.responses[index] as http.ServerResponse;
+    response.end('ok');
+    await once(response, 'close');
   }
 
   close(): void {
@@ -76,22 +76,14 @@ class Stand {
   }
 }
 
-let stand: Stand;
-afterEach(() => stand.close());
-
-async function start(maxConnections: number, maxConnectionsPerAddress = 0): Promise<Stand> {
-  stand = new Stand(maxConnections, maxConnectionsPerAddress);
-  await stand.listen();
-  return stand;
-}
-
 async function closed(socket: net.Socket): Promise<void> {
   if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
 }
 
 describe('a connection with an accepted request in progress', () => {
   it('stays open, and a new connection is closed if all others are busy', async () => {
-    const { connections, hits } = await start(2);
+    const stand = await Stand.start(2);
+    const { connections, hits } = stand;
     const busy = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.2', 1)];
     await closed(await stand.connect('127.0.0.3'));
     expect(busy.map((socket) => socket.closed)).toEqual([false, false]);
@@ -99,7 +91,7 @@ describe('a connection with an accepted request in progress', () => {
   });
 
   it('stays open for all pipelined requests, and may be closed after the last answer', async () => {
-    await start(1);
+    const stand = await Stand.start(1);
     const busy = await stand.connect('127.0.0.2', 2);
     await stand.answer(0);
     await closed(await stand.connect('127.0.0.3'));
@@ -111,7 +103,7 @@ describe('a connection with an accepted request in progress', () => {
   });
 
   it('stays open although it was idle before', async () => {
-    await start(1);
+    const stand = await Stand.start(1);
     const busy = await stand.connect('127.0.0.2', 1);
     await stand.answer(0);
     await stand.request(busy);
@@ -120,7 +112,8 @@ describe('a connection with an accepted request in progress', () => {
   });
 
   it('stays open also at the limit of its address', async () => {
-    const { hits } = await start(10, 1);
+    const stand = await Stand.start(10, 1);
+    const { hits } = stand;
     const busy = await stand.connect('127.0.0.2', 1);
     await closed(await stand.connect('127.0.0.2'));
     await stand.connect('127.0.0.3', 1);
@@ -129,25 +122,24 @@ describe('a connection with an accepted request in progress', () => {
   });
 });
 
-describe('an idle connection with an accepted request', () => {
-  it('is closed after those without one, the longest idle one first', async () => {
-    await start(3);
-    const [first, second] = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.3', 1)];
-    await stand.answer(1);
-    await stand.answer(0);
-    const fresh = await stand.connect('127.0.0.4');
-    await stand.connect('127.0.0.5', 1);
-    await closed(fresh);
-    expect([first.closed, second.closed]).toEqual([false, false]);
-    await stand.connect('127.0.0.6', 1);
-    await closed(second);
-    expect(first.closed).toBe(false);
-  });
+it('an idle connection with an accepted request is closed after those without one, the longest idle one first', async () => {
+  const stand = await Stand.start(3);
+  const [first, second] = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.3', 1)];
+  await stand.answer(1);
+  await stand.answer(0);
+  const fresh = await stand.connect('127.0.0.4');
+  await stand.connect('127.0.0.5', 1);
+  await closed(fresh);
+  expect([first.closed, second.closed]).toEqual([false, false]);
+  await stand.connect('127.0.0.6', 1);
+  await closed(second);
+  expect(first.closed).toBe(false);
 });
 
 describe('pipelined requests', () => {
   it('are answered in order, up to four', async () => {
-    const { connections, responses } = await start(1);
+    const stand = await Stand.start(1);
+    const { connections, responses } = stand;
     const client = await stand.connect('127.0.0.2', 4);
     for (const index of [3, 1, 2, 0]) responses[index]?.end(`answer ${index}`);
     let text = '';
@@ -160,7 +152,8 @@ describe('pipelined requests', () => {
   });
 
   it('close the connection at the fifth, and none of the others begins', async () => {
-    const { connections, responses } = await start(1);
+    const stand = await Stand.start(1);
+    const { connections, responses } = stand;
     const client = await stand.connect('127.0.0.2');
     client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3_000));
     await closed(client);
@@ -171,41 +164,35 @@ describe('pipelined requests', () => {
   });
 });
 
-describe('requests that arrive at the same time', () => {
-  it('begin in order, one at once and the others in turns of the event loop, except those of closed connections', async () => {
-    const { responses } = await start(4);
-    stand.isHeld = true;
-    const sockets: net.Socket[] = [];
-    for (let index = 0; index < 4; index++) {
-      const socket = await stand.connect(`127.0.0.${2 + index}`);
-      socket.write(`GET /${index} HTTP/1.1\r\nHost: a\r\n\r\n`);
-      await expect.poll(() => stand.arrived).toBe(index + 1);
-      sockets.push(socket);
-    }
-    const begun = () => responses.map(({ req }) => req.url);
-    expect(begun()).toEqual(['/0']);
-    stand.takeTurn();
-    expect(begun(), 'the first turn has passed').toEqual(['/0']);
-    stand.takeTurn();
-    expect(begun()).toEqual(['/0', '/1']);
-    // The oldest that is not accepted.
-    await stand.connect('127.0.0.9');
-    await closed(sockets[2] as net.Socket);
-    for (let turn = 0; turn < 4; turn++) stand.takeTurn();
-    expect(begun()).toEqual(['/0', '/1', '/3']);
-  });
+it('requests that arrive at the same time begin in order, one at once and the others in turns, but for closed connections', async () => {
+  const stand = await Stand.start(4);
+  stand.isHeld = true;
+  const sockets: net.Socket[] = [];
+  for (let index = 0; index < 4; index++) {
+    const socket = await stand.connect(`127.0.0.${2 + index}`);
+    socket.write(`GET /${index} HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await expect.poll(() => stand.arrived).toBe(index + 1);
+    sockets.push(socket);
+  }
+  const begun = () => stand.responses.map(({ req }) => req.url);
+  expect(begun()).toEqual(['/0']);
+  stand.takeTurn();
+  expect(begun(), 'the first turn has passed').toEqual(['/0']);
+  stand.takeTurn();
+  expect(begun()).toEqual(['/0', '/1']);
+  // The oldest that is not accepted.
+  await stand.connect('127.0.0.9');
+  await closed(sockets[2] as net.Socket);
+  for (let turn = 0; turn < 4; turn++) stand.takeTurn();
+  expect(begun()).toEqual(['/0', '/1', '/3']);
 });
 
-describe('the number of open connections', () => {
-  it('is zero after all have closed, from either side', async () => {
-    const { connections } = await start(3, 2);
-    for (const address of ['127.0.0.2', '127.0.0.3']) {
-      await stand.connect(address, 1);
-      await stand.connect(address);
-      await stand.connect(address);
-    }
-    expect(connections.size).toBe(3);
-    stand.close();
-    await expect.poll(() => connections.size).toBe(0);
-  });
+it('the number of open connections is zero after all have closed, from either side', async () => {
+  const stand = await Stand.start(3, 2);
+  for (const address of ['127.0.0.2', '127.0.0.3']) {
+    for (const requests of [1, 0, 0]) await stand.connect(address, requests);
+  }
+  expect(stand.connections.size).toBe(3);
+  stand.close();
+  await expect.poll(() => stand.connections.size).toBe(0);
 });

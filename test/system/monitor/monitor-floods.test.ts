@@ -5,17 +5,15 @@ import http from 'node:http';
 import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/base/logger.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../src/monitor/access/access-list.ts';
-import { Guard } from '../../../src/monitor/guard.ts';
-import { HostCheck } from '../../../src/monitor/host-check.ts';
-import { Monitor } from '../../../src/monitor/monitor.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../support/monitor/prometheus/plant.ts';
+import { type Answer, send } from '../../support/net.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/secure-stand.ts';
 import { type Stand, startStand } from '../wire/stand.ts';
@@ -26,7 +24,6 @@ const ANN = basic('ann', 'annannann');
 const { line: tokens, token } = tokenLine('prometheus', 'metrics');
 const PROMETHEUS = `Bearer ${token}`;
 const LIVE = '/live';
-const OPTIONS = { windowMs: 300_000, durationUnit: 'seconds' } as const;
 const SOON = { timeout: 10_000 };
 
 const certificates = new CertificateFolder();
@@ -43,40 +40,25 @@ afterAll(() => {
   certificates.remove();
 });
 
-let stand: Stand | undefined;
 const sockets: net.Socket[] = [];
-afterEach(async () => {
+afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
-  await stand?.close();
-  stand = undefined;
 });
 
 interface Asking {
   readonly port: number;
   readonly path?: string;
   readonly from?: string;
-  readonly authorization?: string | undefined;
+  readonly authorization?: string;
   readonly isSecure?: boolean;
-  readonly agent?: http.Agent | false;
+  readonly agent?: http.Agent;
 }
 
-/** Status and body of the answer to one GET; rejects if the connection ends without one. */
-async function ask(asking: Asking): Promise<{ readonly status: number; readonly body: string }> {
-  const { port, path = LIVE, from = READER, authorization, isSecure = false, agent = false } = asking;
-  const headers = { host: 'localhost', ...(authorization === undefined ? {} : { authorization }) };
-  const options = { host: '127.0.0.1', port, path, headers, localAddress: from, agent };
-  return await new Promise((resolve, reject) => {
-    const onResponse = (response: http.IncomingMessage) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (text: string) => {
-        body += text;
-      });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body })).on('error', reject);
-    };
-    const request = isSecure
-      ? https.get({ ...options, ca: textOf(authority.certFile), servername: 'localhost' }, onResponse)
-      : http.get(options, onResponse);
-    request.on('error', reject);
+function ask({ port, path = LIVE, from = READER, authorization, isSecure = false, agent }: Asking): Promise<Answer> {
+  return send(port, path, {
+    ...{ localAddress: from, headers: { host: 'localhost', ...(authorization !== undefined && { authorization }) } },
+    ...(agent && { agent }),
+    ...(isSecure && { protocol: 'https:', ca: textOf(authority.certFile), servername: 'localhost' }),
   });
 }
 
@@ -99,16 +81,17 @@ async function holdAll(port: number, count: number, addressOf: (index: number) =
 const ofMany = (addresses: number) => (index: number) => `127.1.0.${1 + (index % addresses)}`;
 const openOf = (held: readonly net.Socket[]) => held.filter((socket) => !socket.closed && !socket.readableEnded).length;
 
-function start(monitor: Partial<Config['monitor']> = {}): Promise<Stand> {
-  return startStand({ config: (base) => ({ monitor: { ...base.monitor, auth, ...monitor } }) });
+async function start(monitor: Partial<Config['monitor']> = {}): Promise<Stand> {
+  const stand = await startStand({ config: (base) => ({ monitor: { ...base.monitor, auth, ...monitor } }) });
+  onTestFinished(() => stand.close());
+  return stand;
 }
 
 for (const isSecure of [false, true]) {
   const portTls = isSecure ? listenerTls(own) : undefined;
   describe(`strangers who hold connections (${isSecure ? 'TLS' : 'plain'})`, () => {
     it('from one address, 1,000 of them: 100 stay open, and readers are answered at once', async () => {
-      stand = await start({ tls: portTls });
-      const { monitorPort: port, sidecar } = stand;
+      const { monitorPort: port, sidecar } = await start({ tls: portTls });
       const held = await holdAll(port, 1_000, () => STRANGER);
       for (const authorization of [ANN, PROMETHEUS]) {
         expect((await ask({ port, authorization, isSecure })).status).toBe(200);
@@ -122,8 +105,7 @@ for (const isSecure of [false, true]) {
     });
 
     it('from 125 addresses, up to the limit: a reader is admitted and keeps its connection', async () => {
-      stand = await start({ tls: portTls });
-      const { monitorPort: port, sidecar } = stand;
+      const { monitorPort: port, sidecar } = await start({ tls: portTls });
       const agent = new (isSecure ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
       const reader = { port, isSecure, agent, authorization: PROMETHEUS };
       expect((await ask(reader)).status).toBe(200);
@@ -144,8 +126,7 @@ for (const isSecure of [false, true]) {
 
 describe('at the limit of connections', () => {
   it('slow heads, wrong credentials and requests for open paths do not protect a connection', async () => {
-    stand = await start({ maxConnections: 3 });
-    const { monitorPort: port } = stand;
+    const { monitorPort: port } = await start({ maxConnections: 3 });
     const wrong = `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer no\r\n\r\n`;
     for (const text of ['GET /live HTTP/1.1\r\nX: ', wrong, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
       const held = await holdAll(port, 3, ofMany(3), text);
@@ -155,8 +136,7 @@ describe('at the limit of connections', () => {
   });
 
   it('the address with the most loses its oldest one, not a new reader', async () => {
-    stand = await start({ maxConnections: 30 });
-    const { monitorPort: port } = stand;
+    const { monitorPort: port } = await start({ maxConnections: 30 });
     const [reader] = await holdAll(port, 1, () => READER);
     const held = await holdAll(port, 60, () => STRANGER);
     await expect.poll(() => openOf(held)).toBe(29);
@@ -165,22 +145,11 @@ describe('at the limit of connections', () => {
     const [bytes] = (await once(reader as net.Socket, 'data')) as [Buffer];
     expect(bytes.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
   });
-
-  it('idle connections are closed for a new one after all others, also without credentials', async () => {
-    stand = await start({ auth: undefined, maxConnections: 4 });
-    const { monitorPort: port, sidecar } = stand;
-    const held = await holdAll(port, 4, ofMany(4), `GET ${LIVE} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
-    await expect.poll(() => held.every(({ bytesRead }) => bytesRead > 0)).toBe(true);
-    expect((await ask({ port })).status).toBe(200);
-    await expect.poll(() => held.map(({ closed }) => closed)).toEqual([true, false, false, false]);
-    expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(1);
-  });
 });
 
 for (const isSecure of [false, true]) {
   it(`200,000 requests sent ahead on a connection end it at the fifth (${isSecure ? 'TLS' : 'plain'})`, async () => {
-    stand = await start({ tls: isSecure ? listenerTls(own) : undefined });
-    const { monitorPort: port } = stand;
+    const { monitorPort: port } = await start({ tls: isSecure ? listenerTls(own) : undefined });
     const plain = await hold(port, STRANGER);
     const ca = textOf(authority.certFile);
     const stranger = isSecure ? tls.connect({ socket: plain, ca, servername: 'localhost' }) : plain;
@@ -193,41 +162,33 @@ for (const isSecure of [false, true]) {
   });
 }
 
-describe('540 wrong passwords of 135 addresses', () => {
-  it('delay a right one by three verifications, and nobody gets 429', async () => {
-    const list = await AccessList.open({ usersFile: `${folder.path}/users`, tokensFile: undefined });
-    const begun: string[] = [];
-    const ends: (() => void)[] = [];
-    const access = new AccessControl(list, new ManualClock(), (password) => {
-      begun.push(password);
-      return new Promise((resolve) => ends.push(() => resolve(password === 'annannann')));
-    });
-    const guard = new Guard({ access, hosts: new HostCheck([]) });
-    const monitored = {
-      ...(await createPlant()).monitored,
-      health: { isStarted: true, isReady: () => Promise.resolve(true) },
-    };
-    const monitor = new Monitor(monitored, OPTIONS, guard, createLogger('silent'));
-    const { port } = await monitor.listen({ host: '127.0.0.1', port: 0 });
-    const strangers = Array.from({ length: 540 }, (_, index) =>
-      ask({ port, path: '/metrics', authorization: basic('ann', `wrong${index}`), from: ofMany(135)(index) }),
-    );
-    // All of them wait or were refused before the reader comes.
-    await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130);
-    const reader = ask({ port, path: '/metrics', authorization: ANN });
-    await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130 + 1);
-    while (!begun.includes('annannann')) {
-      ends.shift()?.();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
-    while (access.counts.wrong < 129) {
-      ends.shift()?.();
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    expect((await reader).status).toBe(200);
-    const statuses = (await Promise.all(strangers)).map(({ status }) => status);
-    expect([401, 503, 429].map((status) => statuses.filter((one) => one === status).length)).toEqual([129, 411, 0]);
-    await monitor.close();
+it('540 wrong passwords of 135 addresses delay a right one by three verifications, and nobody gets 429', async () => {
+  const list = await AccessList.open({ usersFile: `${folder.path}/users`, tokensFile: undefined });
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const access = new AccessControl(list, new ManualClock(), (password) => {
+    begun.push(password);
+    return new Promise((resolve) => ends.push(() => resolve(password === 'annannann')));
   });
+  const endUntil = async (isSo: () => boolean) => {
+    while (!isSo()) {
+      ends.shift()?.();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const { port, close } = await openMonitor((await createPlant()).monitored, { access });
+  const strangers = Array.from({ length: 540 }, (_, index) =>
+    ask({ port, path: '/metrics', authorization: basic('ann', `wrong${index}`), from: ofMany(135)(index) }),
+  );
+  // All of them wait or were refused before the reader comes.
+  await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130);
+  const reader = ask({ port, path: '/metrics', authorization: ANN });
+  await expect.poll(() => access.counts.unchecked, SOON).toBe(540 - 130 + 1);
+  await endUntil(() => begun.includes('annannann'));
+  expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
+  await endUntil(() => access.counts.wrong >= 129);
+  expect((await reader).status).toBe(200);
+  const statuses = (await Promise.all(strangers)).map(({ status }) => status);
+  expect([401, 503, 429].map((status) => statuses.filter((one) => one === status).length)).toEqual([129, 411, 0]);
+  await close();
 });

@@ -1,8 +1,8 @@
-/** Limits of the monitoring port, reached through the configuration and by real sockets, with and without TLS. */
+/** Times and sizes of the monitoring port, with and without TLS. Its numbers of connections: monitor-floods.test.ts. */
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { LimitKey } from '../../../src/limits/limit-hits.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
@@ -17,11 +17,7 @@ const METRICS = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const LIVE = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 let stand: Stand;
-const peers: RawPeer[] = [];
-afterEach(async () => {
-  for (const { socket } of peers.splice(0)) socket.destroy();
-  await stand.close();
-});
+afterEach(() => stand.close());
 afterAll(() => certificates.remove());
 
 for (const ca of [undefined, authority]) {
@@ -37,39 +33,14 @@ for (const ca of [undefined, authority]) {
     const connect = () => connectTo(stand.monitorPort, ca);
     const ask = (path: string) => getSecurely(stand.monitorPort, path, ca === undefined ? {} : { ca });
 
-    it('maxConnections: a new connection replaces the oldest one without an accepted request', async () => {
-      await start({ maxConnections: 2 });
-      const [first, second] = [await connect(), await connect()];
-      const third = await connect();
-      await first.ended();
-      expect(first.received).toBe('');
-      expect((await second.ask(LIVE)).status).toBe(200);
-      expect((await third.ask(LIVE)).status).toBe(200);
-      expect(await hitsOf(ask, 'monitor.maxConnections')).toBe(2);
-    });
-
-    it('maxConnectionsPerAddress: a new connection replaces the oldest one of its address without an accepted request', async () => {
-      await start({ maxConnectionsPerAddress: 2 });
-      const [first, second] = [await connect(), await connect()];
-      expect((await ask('/livez')).status).toBe(200);
-      await first.ended();
-      expect((await second.ask(LIVE)).status).toBe(200);
-      expect(await hitsOf(ask, 'monitor.maxConnectionsPerAddress')).toBeGreaterThanOrEqual(1);
-      expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
-    });
-
-    it('headTimeout: an incomplete request gets 408, and others are answered', async () => {
+    it.each([
+      ['an incomplete request', 'GET /metrics HTTP/1.1\r\nHost: loc'],
+      ['a connection that sends nothing', ''],
+    ])('headTimeout: %s gets 408, and others are answered', async (_what, begin) => {
       await start({ headTimeoutMs: 150 });
       const slow = await connect();
-      const answer = await slow.ask('GET /metrics HTTP/1.1\r\nHost: loc');
-      expect(answer.status).toBe(408);
+      if (begin !== '') expect((await slow.ask(begin)).status).toBe(408);
       await slow.ended();
-      expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
-    });
-
-    it('headTimeout: a connection that sends nothing gets 408', async () => {
-      await start({ headTimeoutMs: 150 });
-      await (await connect()).ended();
       expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
     });
 
@@ -84,12 +55,11 @@ for (const ca of [undefined, authority]) {
     it('maxAnswerBytes: a larger answer in one piece becomes 507 with the reason, smaller ones are sent', async () => {
       await start({ maxAnswerBytes: 1_024 });
       for (let i = 0; i < 2; i += 1) {
-        const answer = await ask('/metrics');
-        expect(answer.status).toBe(507);
-        expect(answer.headers['content-type']).toBe('application/problem+json');
-        expect(answer.headers['x-content-type-options']).toBe('nosniff');
-        expect(JSON.parse(answer.body)).toMatchObject({ status: 507, title: 'Insufficient Storage' });
-        expect(answer.body).toContain('monitor.maxAnswerBytes');
+        const { status, headers, body } = await ask('/metrics');
+        expect([status, headers['content-type']]).toEqual([507, 'application/problem+json']);
+        expect(headers['x-content-type-options']).toBe('nosniff');
+        const detail = expect.stringContaining('monitor.maxAnswerBytes');
+        expect(JSON.parse(body)).toMatchObject({ status: 507, title: 'Insufficient Storage', detail });
       }
       expect((await ask('/livez')).status).toBe(200);
       expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
@@ -125,7 +95,7 @@ async function connectTo(port: number, ca: Pair | undefined): Promise<RawPeer> {
   const socket =
     ca === undefined ? tcp : tls.connect({ socket: tcp, ca: textOf(ca.certFile), servername: 'localhost' });
   const peer = new RawPeer(socket);
-  peers.push(peer);
+  onTestFinished(() => void socket.destroy());
   if (ca !== undefined) await Promise.race([once(socket, 'secureConnect').catch(() => undefined), peer.ended()]);
   return peer;
 }

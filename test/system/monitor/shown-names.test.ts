@@ -1,9 +1,8 @@
 /** Names from clients, with characters that nobody should be shown: what each reader of the monitoring port gets of them. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answering, type Stand, startStand } from '../wire/stand.ts';
+import { Folder } from '../../support/monitor/access/access-files.ts';
+import { answering, OK, startStand } from '../wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
 /** Two names of which a terminal shows the same. */
@@ -11,22 +10,21 @@ const ODD = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
 const SHOWN = 'E.\ufffd[31m.\ufffdTest';
 const HIDDEN = /[\p{Cc}\p{Cf}]/u;
 
-const folder = mkdtempSync(path.join(tmpdir(), 'd2s-names-'));
-const accessLogFile = path.join(folder, 'access.log');
-let stand: Stand;
+const folder = new Folder();
+const accessLogFile = `${folder.path}/access.log`;
+const stand = await startStand({
+  onConnection: answering(OK),
+  config: ({ accessLog }) => ({ accessLog: { ...accessLog, file: accessLogFile } }),
+});
 
 beforeAll(async () => {
-  stand = await startStand({
-    onConnection: answering('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
-    config: ({ accessLog }) => ({ accessLog: { ...accessLog, file: accessLogFile } }),
-  });
   for (const name of ODD) await call('POST', `d2/rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
   await call('GET', `d2/object/${encodeURIComponent('H.\x1b]0;title\x07')}`);
 });
 
 afterAll(async () => {
   await stand.close();
-  rmSync(folder, { recursive: true });
+  folder.remove();
 });
 
 async function call(method: string, target: string): Promise<void> {
@@ -72,10 +70,7 @@ describe('a name with control characters', () => {
     await expect.poll(() => readFileSync(accessLogFile, 'utf8').split('\n').length).toBe(4);
     const lines = readFileSync(accessLogFile, 'utf8').trimEnd().split('\n');
     expect(lines.filter((line) => HIDDEN.test(line))).toEqual([]);
-    expect(lines.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual([
-      SHOWN,
-      SHOWN,
-      'H.\ufffd]0;title\ufffd',
-    ]);
+    const names = lines.map((line) => (JSON.parse(line) as { name: string }).name);
+    expect(names).toEqual([SHOWN, SHOWN, 'H.\ufffd]0;title\ufffd']);
   });
 });

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
+import { readSamples } from '../../support/monitor/prometheus/samples.ts';
+import { exchange } from '../../support/net.ts';
 import { answering, get, OK, type Stand, type StandOptions, startStand } from '../wire/stand.ts';
 
 const PATH = '/smartWeb/a';
@@ -13,18 +15,27 @@ type Change = (running: Config) => Partial<Config>;
 
 /** A stand whose configuration can become another. */
 async function start(options: StandOptions = {}): Promise<(change: Change) => Promise<void>> {
-  let running: Config | undefined;
-  stand = await startStand({
-    onConnection: answering(OK),
-    ...options,
-    config: (base) => {
-      running = { ...base, ...options.config?.(base) };
-      return running;
-    },
-  });
+  let running = {} as Config;
+  const config = (base: Config) => {
+    running = { ...base, ...options.config?.(base) };
+    return running;
+  };
+  stand = await startStand({ onConnection: answering(OK), ...options, config });
   return async (change) => {
-    running = { ...(running as Config), ...change(running as Config) };
+    running = { ...running, ...change(running) };
     (await stand.sidecar.prepareReload(running))();
+  };
+}
+
+/** A request that the upstream holds, and a function that answers it. */
+async function hold(): Promise<() => Promise<string>> {
+  const client = await stand.connect();
+  const upstream = stand.nextUpstream();
+  client.socket.write(get(PATH));
+  const socket = await upstream;
+  return () => {
+    socket.write(OK);
+    return client.until('ok');
   };
 }
 
@@ -73,26 +84,18 @@ describe.each(both)('limits on the %s', (_path, dataPath) => {
 
   it('of the time that the upstream may take', async () => {
     const reload = await startIt({ onConnection: () => undefined });
-    const held = await stand.connect();
-    const upstream = stand.nextUpstream();
-    held.socket.write(request());
-    const socket = await upstream;
-    await reload(({ upstream: { ...rest } }) => ({ upstream: { ...rest, responseTimeoutMs: 50 } }));
+    const answer = await hold();
+    await reload(({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: 50 } }));
     expect(await statusOf(request())).toBe('504');
-    socket.write(OK);
-    expect(await held.until('ok'), 'one that was there before').toContain('200 OK');
+    expect(await answer(), 'one that was there before').toContain('200 OK');
   });
 
   it('of requests in flight', async () => {
     const reload = await startIt({ onConnection: () => undefined });
-    const held = await stand.connect();
-    const upstream = stand.nextUpstream();
-    held.socket.write(request());
-    const socket = await upstream;
+    const answer = await hold();
     await reload(({ limits }) => ({ limits: { ...limits, inFlight: 1 } }));
     expect(await statusOf(request())).toBe('503');
-    socket.write(OK);
-    await held.until('ok');
+    await answer();
   });
 
   it('what is forwarded, from the next request on', async () => {
@@ -142,72 +145,64 @@ describe('limits of connections', () => {
 });
 
 describe('the monitoring port', () => {
-  async function monitor(request: string): Promise<string> {
-    const socket = net.connect(stand.monitorPort, '127.0.0.1');
-    socket.on('error', () => undefined);
-    socket.write(request);
-    let text = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => {
-      text += chunk;
-    });
-    await once(socket, 'close');
-    return text.split(' ').slice(1, 2).join();
-  }
-  const asked = (target: string, host = '127.0.0.1') =>
-    `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+  const monitor = async (request: string) => (await exchange(stand.monitorPort, request)).split(' ')[1];
+  const ask = (target: string, host = '127.0.0.1') =>
+    monitor(`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  const connect = async () => {
+    const socket = net.connect(stand.monitorPort, '127.0.0.1').on('error', () => undefined);
+    await once(socket, 'connect');
+    return socket.resume();
+  };
 
   it('takes new names, number, times and sizes', async () => {
     const reload = await start();
-    expect(await monitor(asked('/metrics', 'plant.example'))).toBe('421');
-    await reload(({ monitor: before }) => ({ monitor: { ...before, hosts: ['plant.example'] } }));
-    expect(await monitor(asked('/metrics', 'plant.example'))).toBe('200');
-    await reload(({ monitor: before }) => ({ monitor: { ...before, maxAnswerBytes: 1_024 } }));
-    expect(await monitor(asked('/metrics'))).toBe('507');
-    await reload(({ monitor: before }) => ({ monitor: { ...before, maxAnswerBytes: 1_000_000 } }));
-    expect(await monitor(asked('/metrics'))).toBe('200');
-    await reload(({ monitor: before }) => ({ monitor: { ...before, headTimeoutMs: 50 } }));
+    const set = (change: Partial<Config['monitor']>) =>
+      reload(({ monitor: before }) => ({ monitor: { ...before, ...change } }));
+    expect(await ask('/metrics', 'plant.example')).toBe('421');
+    await set({ hosts: ['plant.example'] });
+    expect(await ask('/metrics', 'plant.example')).toBe('200');
+    await set({ maxAnswerBytes: 1_024 });
+    expect(await ask('/metrics')).toBe('507');
+    await set({ maxAnswerBytes: 1_000_000 });
+    expect(await ask('/metrics')).toBe('200');
+    await set({ headTimeoutMs: 50 });
     expect(await monitor('GET /metrics HTTP/1.1\r\n')).toBe('408');
-    const open = [net.connect(stand.monitorPort, '127.0.0.1'), net.connect(stand.monitorPort, '127.0.0.1')];
-    await Promise.all(open.map((socket) => once(socket, 'connect')));
-    const closed = open.map((socket) => once(socket.on('error', () => undefined).resume(), 'close'));
-    await reload(({ monitor: before }) => ({ monitor: { ...before, maxConnections: 1 } }));
+    const open = [await connect(), await connect()];
+    const closed = open.map((socket) => once(socket, 'close'));
+    await set({ maxConnections: 1 });
     expect(open.map((socket) => socket.readyState)).toEqual(['open', 'open']);
-    expect(await monitor(asked('/metrics'))).toBe('200');
+    expect(await ask('/metrics')).toBe('200');
     await Promise.all(closed);
     expect(stand.sidecar.limits.countOf('monitor.maxConnections')).toBe(2);
-    await reload(({ monitor: before }) => ({
-      monitor: { ...before, maxConnections: 10, maxConnectionsPerAddress: 1 },
-    }));
-    const alone = net.connect(stand.monitorPort, '127.0.0.1');
-    await once(alone, 'connect');
-    expect(await monitor(asked('/metrics'))).toBe('200');
+    await set({ maxConnections: 10, maxConnectionsPerAddress: 1 });
+    const alone = await connect();
+    expect(await ask('/metrics')).toBe('200');
     expect(stand.sidecar.limits.countOf('monitor.maxConnectionsPerAddress')).toBe(1);
     alone.destroy();
   });
 
   it('asks the upstream for readiness, or no longer', async () => {
     const reload = await start({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
-    expect(await monitor(asked('/readyz'))).toBe('200');
+    expect(await ask('/readyz')).toBe('200');
     await reload(({ monitor: before }) => ({ monitor: { ...before, readyWithUpstream: true } }));
-    expect(await monitor(asked('/readyz'))).toBe('503');
+    expect(await ask('/readyz')).toBe('503');
   });
 });
 
 describe('whether the upstream can be reached', () => {
   const reachable = async () => {
-    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/metrics`);
-    return /^d2_upstream_reachable (\d)/m.exec(await response.text())?.[1];
+    return (await readSamples(`127.0.0.1:${stand.monitorPort}`)).get('d2_upstream_reachable');
   };
 
   it.each(both)('is told by the %s', async (_path, dataPath) => {
     await start({ config: () => ({ dataPath }) });
     expect(await reachable()).toBeUndefined();
     await statusOf(get(PATH));
-    expect(await reachable()).toBe('1');
+    expect(await reachable()).toBe(1);
     await stand.close();
     await start({ config: ({ upstream }) => ({ dataPath, upstream: { ...upstream, port: 1 } }) });
     expect(await statusOf(get(PATH))).toBe('502');
-    expect(await reachable()).toBe('0');
+    expect(await reachable()).toBe(0);
   });
 
   it.each(both)('says nothing on the %s of a client that leaves', async (_path, dataPath) => {
@@ -217,9 +212,7 @@ describe('whether the upstream can be reached', () => {
     client.socket.write(get(PATH));
     const socket = await upstream;
     client.socket.resetAndDestroy();
-    await new Promise<void>((resolve) => {
-      for (const event of ['end', 'close']) socket.once(event, () => resolve());
-    });
-    expect(await reachable()).toBe('1');
+    await new Promise<void>((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
+    expect(await reachable()).toBe(1);
   });
 });

@@ -28,11 +28,7 @@ const kindOf = (bytes: Buffer) => openState(bytes, ['smartWeb'], new CometTraffi
 
 /** The whole file with `before` replaced by `after`, and with the checksum of the result. */
 function changed(before: string | RegExp, after: string): Buffer {
-  const text = whole.toString('utf8', 0, whole.length - 64);
-  return sealed(text.replace(before, after));
-}
-
-function sealed(text: string): Buffer {
+  const text = whole.toString('utf8', 0, whole.length - 64).replace(before, after);
   return Buffer.from(`${text}${createHash('sha256').update(text).digest('hex')}`);
 }
 
@@ -63,6 +59,8 @@ describe('a state file', () => {
   });
 });
 
+const deep = (bracket: string) => bracket.repeat(1e6);
+
 const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is cut', 'torn', () => whole.subarray(0, whole.length - 100)],
   ['is empty', 'torn', () => Buffer.alloc(0)],
@@ -74,11 +72,7 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['has a line that is no JSON', 'unreadable', () => changed('{"record":"session"', '{"record":session')],
   ['has a line that is no record', 'unreadable', () => changed(/\{"record":"sba".*/, '[1,2,3]')],
   ['has a session without an id', 'unreadable', () => changed(/"id":"[^"]*",/, '')],
-  [
-    'has very deep lists',
-    'unreadable',
-    () => changed(/"tokens":\[[^\]]*\]/, `"tokens":${'['.repeat(1e6)}${']'.repeat(1e6)}`),
-  ],
+  ['has very deep lists', 'unreadable', () => changed(/"tokens":\[[^\]]*\]/, `"tokens":${deep('[')}${deep(']')}`)],
 ];
 
 describe('a start with a file that', () => {
@@ -87,14 +81,8 @@ describe('a start with a file that', () => {
     const life = await folder.start();
     const aside = `${folder.file}.refused-${reason}`;
     expect(life.keeper.restored).toBe(reason);
-    expect(life.log).toEqual([
-      [
-        'warn',
-        expect.objectContaining({ file: folder.file, reason, setAsideAs: aside }),
-        expect.stringContaining('refused'),
-      ],
-    ]);
-    expect(life.log[0]?.[1]).toMatchObject({ why: expect.any(String), todo: expect.any(String) });
+    const told = { file: folder.file, reason, setAsideAs: aside, why: expect.any(String), todo: expect.any(String) };
+    expect(life.log).toEqual([['warn', expect.objectContaining(told), expect.stringContaining('refused')]]);
     expect(readFileSync(aside).equals(bytes())).toBe(true);
     expect(existsSync(folder.file)).toBe(false);
     expect(life.traffic.counts()).toEqual({});

@@ -1,9 +1,14 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { afterEach, beforeEach } from 'vitest';
 import type { Logger } from '../../../../src/base/logger.ts';
 import { ControlServer, type ControlTarget } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
+import type { Output } from '../../../../src/cli/output.ts';
 
 /** A target that notes what it was told. */
 export class NotingTarget implements ControlTarget {
@@ -62,11 +67,29 @@ export class NotingLogger {
   } as unknown as Logger;
 }
 
-/** A private folder and the servers in it; all of it goes with `dispose`. */
+/** What a command has printed. */
+export class Printed implements Output {
+  stdout = '';
+  stderr = '';
+  readonly out = (text: string): void => {
+    this.stdout += text;
+  };
+  readonly err = (text: string): void => {
+    this.stderr += text;
+  };
+}
+
+/** For each test a private folder and the control servers in it. */
 export class ControlStand {
-  readonly folder = mkdtempSync(path.join(tmpdir(), 'd2s-test-'));
-  readonly log = new NotingLogger();
-  readonly #servers: ControlServer[] = [];
+  folder = '';
+  log = new NotingLogger();
+  #servers: { destroy(): void }[] = [];
+
+  begin(): void {
+    this.folder = mkdtempSync(path.join(tmpdir(), 'd2s-test-'));
+    this.log = new NotingLogger();
+    this.#servers = [];
+  }
 
   at(name: string): string {
     return path.join(this.folder, name);
@@ -78,8 +101,32 @@ export class ControlStand {
     return server;
   }
 
+  /** A server that is no sidecar: it answers with `text` as soon as it is sent something. */
+  async openOther(name: string, text: string): Promise<string> {
+    const server = net.createServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(text));
+    });
+    await once(server.listen(this.at(name)), 'listening');
+    this.#servers.push({ destroy: () => server.close() });
+    return this.at(name);
+  }
+
+  /** What Node leaves behind when a process is killed: socket files that nobody listens on. */
+  leaveStale(...names: readonly string[]): void {
+    const code = `for (const path of process.argv.slice(1)) require('net').createServer().listen(path);
+      setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;
+    spawnSync(process.execPath, ['-e', code, ...names.map((name) => this.at(name))]);
+  }
+
   dispose(): void {
     for (const server of this.#servers) server.destroy();
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+export function useControlStand(): ControlStand {
+  const stand = new ControlStand();
+  beforeEach(() => stand.begin());
+  afterEach(() => stand.dispose());
+  return stand;
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
@@ -7,7 +7,7 @@ import { afterEach, beforeEach } from 'vitest';
 export function useFolder(): (name: string) => string {
   let folder = '';
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), 'd2-access-log-'));
+    folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'd2s-test-')));
   });
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
   return (name) => path.join(folder, name);

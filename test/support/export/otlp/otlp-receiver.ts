@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toLabelValue } from '../../../../src/monitor/prometheus/exposition.ts';
-import { Message, type Metric, type Span, toMetrics, toSpans } from './wire-decoder.ts';
+import { type Metric, type Span, toMetrics, toSpans } from './wire-decoder.ts';
 
 export interface Received {
   readonly path: string;
@@ -67,11 +67,11 @@ export class OtlpReceiver {
   }
 
   get metrics(): Metric[] {
-    return this.#of('/v1/metrics').flatMap((body) => toMetrics(new Message(body)).metrics);
+    return this.#of('/v1/metrics').flatMap((body) => toMetrics(body).metrics);
   }
 
   get spans(): Span[] {
-    return this.#of('/v1/traces').flatMap((body) => toSpans(new Message(body)).spans);
+    return this.#of('/v1/traces').flatMap(toSpans);
   }
 
   async close(): Promise<void> {

@@ -5,7 +5,7 @@
 
 type Value = bigint | Uint8Array;
 
-export class Message {
+class Message {
   readonly #fields = new Map<number, Value[]>();
 
   constructor(bytes: Uint8Array) {
@@ -82,9 +82,9 @@ function eights(bytes: Uint8Array): DataView[] {
   return Array.from({ length: bytes.length / 8 }, (_, i) => new DataView(bytes.buffer, bytes.byteOffset + i * 8, 8));
 }
 
-export type Attributes = Readonly<Record<string, string | number | boolean>>;
+type Attributes = Readonly<Record<string, string | number | boolean>>;
 
-export function toAttributes(pairs: readonly Message[]): Attributes {
+function toAttributes(pairs: readonly Message[]): Attributes {
   return Object.fromEntries(
     pairs.map((pair) => {
       const value = pair.message(2);
@@ -94,68 +94,48 @@ export function toAttributes(pairs: readonly Message[]): Attributes {
   );
 }
 
-export interface Point {
-  readonly attributes: Attributes;
-  readonly startNs: bigint;
-  readonly endNs: bigint;
-  readonly value:
-    | number
-    | { readonly count: number; readonly sum: number; readonly counts: number[]; readonly bounds: number[] }
-    | { readonly count: number; readonly sum: number; readonly scale: number; readonly offset: number };
+type Kind = 'gauge' | 'sum' | 'histogram' | 'exponential';
+export type Metric = ReturnType<typeof toMetric>;
+export type Span = ReturnType<typeof toSpan>;
+
+const KINDS = Object.entries({ 5: 'gauge', 7: 'sum', 9: 'histogram', 10: 'exponential' } as const).map(
+  ([field, kind]) => [Number(field), kind] as const,
+);
+
+/** The resource of an ExportMetricsServiceRequest or ExportTraceServiceRequest, and what it has of it in all scopes. */
+function toParts<Part>(request: Message, toPart: (part: Message) => Part): { resource: Attributes; parts: Part[] } {
+  const [first] = request.messages(1);
+  if (first === undefined) throw new Error('nothing in it');
+  const parts = first.messages(2).flatMap((scope) => scope.messages(2).map(toPart));
+  return { resource: toAttributes(first.message(1).messages(1)), parts };
 }
 
-export interface Metric {
-  readonly name: string;
-  readonly description: string;
-  readonly unit: string;
-  readonly kind: 'gauge' | 'sum' | 'histogram' | 'exponential';
-  /** 2 is cumulative. */
-  readonly temporality: number;
-  readonly isMonotonic: boolean;
-  readonly points: readonly Point[];
+export function toMetrics(body: Uint8Array): { readonly resource: Attributes; readonly metrics: Metric[] } {
+  const { resource, parts } = toParts(new Message(body), toMetric);
+  return { resource, metrics: parts };
 }
 
-const KINDS = [
-  [5, 'gauge'],
-  [7, 'sum'],
-  [9, 'histogram'],
-  [10, 'exponential'],
-] as const;
-
-/** Of one ExportMetricsServiceRequest. */
-export function toMetrics(request: Message): { readonly resource: Attributes; readonly metrics: Metric[] } {
-  const [resourceMetrics] = request.messages(1);
-  if (resourceMetrics === undefined) throw new Error('nothing in it');
-  const metrics = resourceMetrics.messages(2).flatMap((scope) => scope.messages(2).map(toMetric));
-  return { resource: toAttributes(resourceMetrics.message(1).messages(1)), metrics };
-}
-
-function toMetric(metric: Message): Metric {
+function toMetric(metric: Message) {
   const [field, kind] = KINDS.find(([number]) => metric.has(number)) ?? [0, 'gauge'];
   const data = metric.message(field);
   return {
     ...{ name: metric.text(1), description: metric.text(2), unit: metric.text(3), kind },
+    // Of the temporality, 2 is cumulative.
     ...{ temporality: data.integer(2), isMonotonic: data.integer(3) === 1 },
     points: data.messages(1).map((point) => toPoint(point, kind)),
   };
 }
 
-function toPoint(point: Message, kind: Metric['kind']): Point {
-  const times = { startNs: point.fixed(2)[0] as bigint, endNs: point.fixed(3)[0] as bigint };
-  if (kind === 'exponential') {
-    const positive = point.message(8);
-    const value = {
-      ...{ count: Number(point.fixed(4)[0]), sum: point.double(5) },
-      ...{ scale: fromZigZag(point.integer(6)), offset: fromZigZag(positive.integer(1)) },
-    };
-    return { ...times, attributes: toAttributes(point.messages(1)), value };
+function toPoint(point: Message, kind: Kind) {
+  const attributes = toAttributes(point.messages({ histogram: 9, exponential: 1, gauge: 7, sum: 7 }[kind]));
+  const common = { attributes, startNs: point.fixed(2)[0] as bigint };
+  if (kind === 'gauge' || kind === 'sum') return { ...common, value: point.double(4) };
+  const total = { count: Number(point.fixed(4)[0]), sum: point.double(5) };
+  if (kind === 'histogram') {
+    return { ...common, value: { ...total, counts: point.fixed(6).map(Number), bounds: point.doubles(7) } };
   }
-  if (kind !== 'histogram') return { ...times, attributes: toAttributes(point.messages(7)), value: point.double(4) };
-  const value = {
-    ...{ count: Number(point.fixed(4)[0]), sum: point.double(5) },
-    ...{ counts: point.fixed(6).map(Number), bounds: point.doubles(7) },
-  };
-  return { ...times, attributes: toAttributes(point.messages(9)), value };
+  const [scale, offset] = [point.integer(6), point.message(8).integer(1)].map(fromZigZag) as [number, number];
+  return { ...common, value: { ...total, scale, offset } };
 }
 
 /** Of `sint32`. */
@@ -163,38 +143,15 @@ function fromZigZag(value: number): number {
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
-export interface Span {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId: string;
-  readonly name: string;
-  /** 2 is SERVER. */
-  readonly kind: number;
-  readonly startNs: bigint;
-  readonly endNs: bigint;
-  readonly attributes: Attributes;
-  /** 0 unset, 2 error. */
-  readonly status: number;
+export function toSpans(body: Uint8Array): Span[] {
+  return toParts(new Message(body), toSpan).parts;
 }
 
-/** Of one ExportTraceServiceRequest. */
-export function toSpans(request: Message): { readonly resource: Attributes; readonly spans: Span[] } {
-  const [resourceSpans] = request.messages(1);
-  if (resourceSpans === undefined) throw new Error('nothing in it');
-  const spans = resourceSpans.messages(2).flatMap((scope) => scope.messages(2).map(toSpan));
-  return { resource: toAttributes(resourceSpans.message(1).messages(1)), spans };
-}
-
-function toSpan(span: Message): Span {
+function toSpan(span: Message) {
   return {
-    ...{
-      traceId: span.hex(1),
-      spanId: span.hex(2),
-      parentSpanId: span.hex(4),
-      name: span.text(5),
-      kind: span.integer(6),
-    },
-    ...{ startNs: span.fixed(7)[0] as bigint, endNs: span.fixed(8)[0] as bigint },
+    ...{ traceId: span.hex(1), spanId: span.hex(2), parentSpanId: span.hex(4), name: span.text(5) },
+    // Of the kind, 2 is SERVER; of the status, 0 is unset, 2 an error.
+    ...{ kind: span.integer(6), startNs: span.fixed(7)[0] as bigint, endNs: span.fixed(8)[0] as bigint },
     ...{ attributes: toAttributes(span.messages(9)), status: span.message(15).integer(3) },
   };
 }

@@ -3,27 +3,22 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { RecordedAnswer } from './recorded-answers.ts';
 
-interface Field {
-  readonly required?: boolean;
-  readonly schema: { readonly type?: string };
-}
-
-interface Response {
-  readonly headers: Readonly<Record<string, Field | Reference>>;
-  readonly content: Readonly<Record<string, { readonly schema?: Reference }>>;
-}
-
 interface Reference {
   readonly $ref: string;
 }
 
-interface Operation {
-  readonly responses: Readonly<Record<string, Response | Reference>>;
+type Named<T> = Readonly<Record<string, T>>;
+type Field = { readonly required?: boolean; readonly schema: { readonly type?: string } };
+type Responses = Named<Response | Reference>;
+
+interface Response {
+  readonly headers: Named<Field | Reference>;
+  readonly content: Named<{ readonly schema?: Reference }>;
 }
 
 export interface Document {
-  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
-  readonly components: { readonly responses: Readonly<Record<string, Response>> };
+  readonly paths: Named<{ readonly get: { readonly responses: Responses } }>;
+  readonly components: { readonly responses: Named<Response> };
 }
 
 /** Fields that belong to HTTP, and not to what is answered. */
@@ -32,10 +27,8 @@ const OF_HTTP: ReadonlySet<string> = new Set([
 ]);
 
 const REFUSED_METHOD = '405';
-/** What the server says before it knows which path or method was meant. */
-const BEFORE_ROUTING = ['400', '408', '431'];
-
-const NO_FAULTS: readonly string[] = [];
+/** What the server says also before it knows which path or method was meant. */
+const OF_ANY_METHOD = ['400', '408', '431', REFUSED_METHOD];
 
 /** An answer's head, taken apart. */
 interface Head {
@@ -48,9 +41,9 @@ export class AnswerCheck {
   readonly #ajv: Ajv2020;
   readonly #validators = new Map<string, ValidateFunction>();
   /** Path templates as patterns, those without parameters first. */
-  readonly #operations: readonly (readonly [pattern: RegExp, Operation])[];
+  readonly #operations: readonly (readonly [pattern: RegExp, Responses])[];
   /** Refusals by status, for what is no path of the document. */
-  readonly #refusals: Readonly<Record<string, Reference>>;
+  readonly #refusals: Named<Reference>;
 
   constructor(document: Document) {
     this.#document = document;
@@ -70,12 +63,12 @@ export class AnswerCheck {
     return [...this.#fieldFaults(response, head), ...this.#contentFaults(response, head, answer)];
   }
 
-  #responsesTo({ method, target }: RecordedAnswer): Operation['responses'] {
-    if (method === undefined || target === undefined) return only(this.#refusals, [...BEFORE_ROUTING, REFUSED_METHOD]);
-    if (method !== 'GET' && method !== 'HEAD') return only(this.#refusals, [...BEFORE_ROUTING, REFUSED_METHOD]);
+  #responsesTo({ method, target }: RecordedAnswer): Responses {
+    if (target === undefined || (method !== 'GET' && method !== 'HEAD')) {
+      return Object.fromEntries(Object.entries(this.#refusals).filter(([status]) => OF_ANY_METHOD.includes(status)));
+    }
     const path = toPath(target);
-    const operation = this.#operations.find(([pattern]) => pattern.test(path))?.[1];
-    return operation?.responses ?? this.#refusals;
+    return this.#operations.find(([pattern]) => pattern.test(path))?.[1] ?? this.#refusals;
   }
 
   #fieldFaults({ headers }: Response, { status, fields }: Head): readonly string[] {
@@ -100,20 +93,18 @@ export class AnswerCheck {
     const field = (wanted: string) => fields.find(([name]) => name === wanted)?.[1];
     const mediaType = field('content-type');
     if (Object.keys(content).length === 0) {
-      return mediaType === undefined && answer.content.length === 0 ? NO_FAULTS : [`${status} with content`];
+      return mediaType === undefined && answer.content.length === 0 ? [] : [`${status} with content`];
     }
     const described = mediaType === undefined ? undefined : content[mediaType];
     if (described === undefined) return [`${status} with the media type ${mediaType}, which is not described`];
-    if (answer.method === 'HEAD') return answer.content.length === 0 ? NO_FAULTS : [`content in an answer to HEAD`];
-    if (!answer.isWhole || described.schema === undefined) return NO_FAULTS;
+    if (answer.method === 'HEAD') return answer.content.length === 0 ? [] : [`content in an answer to HEAD`];
+    if (!answer.isWhole || described.schema === undefined) return [];
     const text = answer.content.toString('utf8');
     const isJson = /[/+]json$/.test(mediaType ?? '');
     const value = isJson ? toJson(text) : text;
     if (value === undefined) return [`${status} with a content that is no JSON`];
     const validate = this.#validator({ $ref: `document${described.schema.$ref}` });
-    return validate(value)
-      ? NO_FAULTS
-      : [`${status}: ${this.#ajv.errorsText(validate.errors, { dataVar: 'content' })}`];
+    return validate(value) ? [] : [`${status}: ${this.#ajv.errorsText(validate.errors, { dataVar: 'content' })}`];
   }
 
   #validator(schema: object): ValidateFunction {
@@ -130,16 +121,16 @@ export class AnswerCheck {
   }
 }
 
-function toOperations({ paths }: Document): [RegExp, Operation][] {
+function toOperations({ paths }: Document): [RegExp, Responses][] {
   const templates = Object.keys(paths).sort((a, b) => Number(a.includes('{')) - Number(b.includes('{')));
   return templates.map((template) => {
     const parts = template.split(/\{\w+\}/).map((part) => escaped(decoded(part)));
-    return [new RegExp(`^${parts.join('[^/]+')}$`), (paths[template] as { get: Operation }).get];
+    return [new RegExp(`^${parts.join('[^/]+')}$`), paths[template]?.get.responses ?? {}];
   });
 }
 
 /** Every refusal has one status. */
-function toRefusals({ components, paths }: Document): Record<string, Reference> {
+function toRefusals({ components, paths }: Document): Named<Reference> {
   const referred = Object.values(paths).flatMap(({ get }) => Object.entries(get.responses));
   const named = referred.flatMap(([status, response]) => ('$ref' in response ? [[status, response] as const] : []));
   const refused: Reference = { $ref: '#/components/responses/MethodNotAllowed' };
@@ -167,10 +158,6 @@ function decoded(segment: string): string {
 
 function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
-}
-
-function only<T>(entries: Readonly<Record<string, T>>, keys: readonly string[]): Readonly<Record<string, T>> {
-  return Object.fromEntries(Object.entries(entries).filter(([key]) => keys.includes(key)));
 }
 
 function toHead(text: string): Head {

@@ -9,3 +9,14 @@ export function samplesOf(text: string): Map<string, number> {
     }),
   );
 }
+
+/** The samples of `/metrics` on the monitoring port `host:port`. */
+export async function readSamples(monitor: string): Promise<Map<string, number>> {
+  return samplesOf(await (await fetch(`http://${monitor}/metrics`)).text());
+}
+
+/** The sum of all samples of a name whose labels include these, e.g. `kind="rpc"`. */
+export function sumOf(samples: ReadonlyMap<string, number>, name: string, ...labels: readonly string[]): number {
+  const isOf = (key: string) => key.startsWith(`${name}{`) && labels.every((label) => key.includes(label));
+  return [...samples].reduce((sum, [key, value]) => sum + (isOf(key) ? value : 0), 0);
+}

@@ -1,16 +1,20 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isListening, requestShutdown, sendCommand } from '../../../../src/cli/control/control-client.ts';
-import { ControlServer } from '../../../../src/cli/control/control-server.ts';
 import { MAX_COMMAND_BYTES } from '../../../../src/cli/control/protocol.ts';
-import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
+import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
 
-let stand: ControlStand;
-beforeEach(() => {
-  stand = new ControlStand();
-});
-afterEach(() => stand.dispose());
+const stand = useControlStand();
 
 /** Sends bytes as they are; resolves to all that comes back until the connection ends. */
 async function talk(socketPath: string, bytes: string): Promise<string> {
@@ -27,42 +31,31 @@ async function talk(socketPath: string, bytes: string): Promise<string> {
   });
 }
 
-/** What Node leaves behind when a process is killed: a socket file that nobody listens on. */
-async function leaveStale(socketPath: string): Promise<void> {
-  const code = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
-  const { spawnSync } = await import('node:child_process');
-  spawnSync(process.execPath, ['-e', code, socketPath]);
-  expect(statSync(socketPath).isSocket()).toBe(true);
+async function open(idleTimeoutMs?: number) {
+  const target = new NotingTarget();
+  const server = await stand.open('a.sock', target, idleTimeoutMs);
+  return { target, server, path: server.path };
 }
 
 describe('the control socket', () => {
   it('answers with its status and changes nothing', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(await sendCommand(server.path, 'status')).toEqual({
-      pid: 4711,
-      listen: '127.0.0.1:4711',
-      monitor: '127.0.0.1:9280',
-      state: 'serving',
-      isDraining: false,
-      openExchanges: 0,
-      openWebSockets: 0,
-      stopDeadlineMs: 0,
+    const { target, path } = await open();
+    expect(await sendCommand(path, 'status')).toEqual({
+      ...{ pid: 4711, listen: '127.0.0.1:4711', monitor: '127.0.0.1:9280' },
+      ...{ state: 'serving', isDraining: false, openExchanges: 0, openWebSockets: 0, stopDeadlineMs: 0 },
     });
     expect(target.told).toEqual([]);
   });
 
   it('drains its target before it answers', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(await sendCommand(server.path, 'drain')).toMatchObject({ isDraining: true });
+    const { target, path } = await open();
+    expect(await sendCommand(path, 'drain')).toMatchObject({ isDraining: true });
     expect(target.told).toEqual(['drain']);
   });
 
   it('keeps the connection of a shutdown until its process ends', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target, 40);
-    const { status, gone } = await requestShutdown(server.path, 60_000);
+    const { target, path, server } = await open(40);
+    const { status, gone } = await requestShutdown(path, 60_000);
     expect(status.pid).toBe(4711);
     expect(target.told).toEqual(['shutdown']);
     server.close();
@@ -78,19 +71,11 @@ describe('the control socket', () => {
     expect(await gone).toBe(false);
   });
 
-  it('can be opened by its own user only', async () => {
-    const server = await stand.open('a.sock');
-    expect(statSync(server.path).mode & 0o777).toBe(0o600);
-  });
-
-  it('creates its folder closed to others', async () => {
-    await stand.open('private/a.sock');
-    expect(statSync(stand.at('private')).mode & 0o777).toBe(0o700);
-  });
-
-  it('keeps the process’s mode of new files', async () => {
+  it('can be opened by its own user only, in a folder closed to others, and leaves the mode of new files', async () => {
     const before = process.umask();
-    await stand.open('a.sock');
+    const server = await stand.open('private/a.sock');
+    expect(statSync(server.path).mode & 0o777).toBe(0o600);
+    expect(statSync(stand.at('private')).mode & 0o777).toBe(0o700);
     expect(process.umask()).toBe(before);
   });
 
@@ -104,20 +89,15 @@ describe('the control socket', () => {
 
 describe('an unknown command', () => {
   it.each(['stop\n', '\n', 'DRAIN\n', '{"command":"drain"}\n', 'constructor\n'])('is refused: %j', async (bytes) => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(JSON.parse(await talk(server.path, bytes))).toEqual({
-      kind: 'refused',
-      reason: 'unknown command',
-    });
+    const { target, path } = await open();
+    expect(JSON.parse(await talk(path, bytes))).toEqual({ kind: 'refused', reason: 'unknown command' });
     expect(target.told).toEqual([]);
   });
 
   it('is cut when it is longer than a command may be', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    expect(await talk(server.path, ' '.repeat(MAX_COMMAND_BYTES))).toBe('');
-    expect(await talk(server.path, `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`)).toBe('');
+    const { target, path } = await open();
+    expect(await talk(path, ' '.repeat(MAX_COMMAND_BYTES))).toBe('');
+    expect(await talk(path, `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`)).toBe('');
     expect(target.told).toEqual([]);
   });
 
@@ -127,100 +107,74 @@ describe('an unknown command', () => {
   });
 
   it('in a second line on the same connection is ignored', async () => {
-    const target = new NotingTarget();
-    const server = await stand.open('a.sock', target);
-    await talk(server.path, 'status\ndrain\n');
+    const { target, path } = await open();
+    await talk(path, 'status\ndrain\n');
     expect(target.told).toEqual([]);
   });
 });
 
-describe('too many clients', () => {
-  it('are refused, counted, and logged once', async () => {
-    const server = await stand.open('a.sock');
-    const idle = await Promise.all(
-      Array.from({ length: 16 }, async () => {
-        const socket = net.connect(server.path);
-        await new Promise((resolve) => socket.once('connect', resolve));
-        return socket;
-      }),
-    );
-    expect(await talk(server.path, 'status\n')).toBe('');
-    expect(await talk(server.path, 'status\n')).toBe('');
-    expect(server.turnedAway).toBe(2);
-    expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
-    for (const socket of idle) socket.destroy();
-  });
+it('too many clients are refused, counted, and logged once', async () => {
+  const { path, server } = await open();
+  const connect = async () => {
+    const socket = net.connect(path);
+    await new Promise((resolve) => socket.once('connect', resolve));
+    return socket;
+  };
+  const idle = await Promise.all(Array.from({ length: 16 }, connect));
+  expect(await talk(path, 'status\n')).toBe('');
+  expect(await talk(path, 'status\n')).toBe('');
+  expect(server.turnedAway).toBe(2);
+  expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
+  for (const socket of idle) socket.destroy();
 });
 
-describe('a place that cannot be used', () => {
-  it('holds the socket of a dead process: it is replaced', async () => {
-    await leaveStale(stand.at('a.sock'));
+describe('a place', () => {
+  const expectRefused = async (name: string, reason: string) =>
+    await expect(stand.open(name)).rejects.toMatchObject({
+      ...{ code: 'D2S_ERR_CONTROL', message: expect.stringContaining(reason) },
+    });
+
+  it('with the socket of a dead process is used, and the socket replaced', async () => {
+    stand.leaveStale('a.sock');
+    expect(statSync(stand.at('a.sock')).isSocket()).toBe(true);
     const server = await stand.open('a.sock');
     expect(await sendCommand(server.path, 'status')).toMatchObject({ pid: 4711 });
   });
 
-  it('holds the socket of a living process: it stays', async () => {
-    const target = new NotingTarget();
-    await stand.open('a.sock', target);
-    await expect(stand.open('a.sock')).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('in use'),
-    });
+  it('with the socket of a living process is refused, and the socket stays', async () => {
+    await stand.open('a.sock');
+    await expectRefused('a.sock', 'in use');
     expect(await isListening(stand.at('a.sock'))).toBe(true);
   });
 
-  it('holds a file: it stays', async () => {
+  it('with a file is refused, and the file stays', async () => {
     writeFileSync(stand.at('a.sock'), 'mine');
-    await expect(stand.open('a.sock')).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('not a socket'),
-    });
+    await expectRefused('a.sock', 'not a socket');
     expect(readFileSync(stand.at('a.sock'), 'utf8')).toBe('mine');
   });
 
-  it.each([0o777, 0o770, 0o1777])('is a folder that others can write to (mode %o)', async (mode) => {
+  it.each([0o777, 0o770, 0o1777])('in a folder that others can write to is refused (mode %o)', async (mode) => {
     mkdirSync(stand.at('open'));
     chmodSync(stand.at('open'), mode);
-    await expect(stand.open('open/a.sock')).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('closed to others'),
-    });
+    await expectRefused('open/a.sock', 'closed to others');
     expect(existsSync(stand.at('open/a.sock'))).toBe(false);
   });
 
-  it('is a link to a folder, even to a good one', async () => {
+  it('behind a link to a folder is refused, even to a good one', async () => {
     mkdirSync(stand.at('real'), { mode: 0o700 });
     symlinkSync(stand.at('real'), stand.at('link'));
-    await expect(stand.open('link/a.sock')).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('links are not followed'),
-    });
+    await expectRefused('link/a.sock', 'links are not followed');
     expect(existsSync(stand.at('real/a.sock'))).toBe(false);
   });
 
-  it.runIf(process.getuid?.() === 0)('is a folder of somebody else', async () => {
-    const { chownSync } = await import('node:fs');
+  it.runIf(process.getuid?.() === 0)('in a folder of somebody else is refused', async () => {
     mkdirSync(stand.at('theirs'), { mode: 0o700 });
     chownSync(stand.at('theirs'), 4711, 4711);
-    await expect(stand.open('theirs/a.sock')).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('must belong to user 0'),
-    });
+    await expectRefused('theirs/a.sock', 'must belong to user 0');
   });
 
-  it('has no parent to make a folder in', async () => {
-    await expect(stand.open('no/such/a.sock')).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('ENOENT'),
-    });
-  });
-
-  it('has a path that would be cut short', async () => {
-    const log = stand.log.logger;
-    const long = stand.at(`${'x'.repeat(110)}.sock`);
-    await expect(ControlServer.open(long, new NotingTarget(), log)).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('longer than the 103 bytes'),
-    });
-  });
+  it.each([
+    ['in a folder without a parent', 'no/such/a.sock', 'ENOENT'],
+    ['with a path that would be cut short', `${'x'.repeat(110)}.sock`, 'longer than the 103 bytes'],
+  ])('%s is refused', async (_what, name, reason) => await expectRefused(name, reason));
 });

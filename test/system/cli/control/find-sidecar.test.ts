@@ -1,44 +1,23 @@
-import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
 import { findSidecar } from '../../../../src/cli/control/find-sidecar.ts';
-import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
+import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
 
-let stand: ControlStand;
-beforeEach(() => {
-  stand = new ControlStand();
-});
-afterEach(() => stand.dispose());
-
-function leaveStale(socketPath: string): void {
-  const code = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
-  spawnSync(process.execPath, ['-e', code, socketPath]);
-}
+const stand = useControlStand();
 
 describe('findSidecar', () => {
   it('takes a given path as it is', async () => {
     expect(await findSidecar({ socket: '/run/x.sock', folder: stand.folder })).toBe('/run/x.sock');
   });
 
-  it('finds the only running one, and removes the sockets of dead ones', async () => {
-    leaveStale(stand.at('1.sock'));
+  it('finds the only running one among many sockets of dead ones, and removes these', async () => {
+    stand.leaveStale(...Array.from({ length: 120 }, (_, pid) => `${pid + 1}.sock`));
     await stand.open('4711.sock');
     writeFileSync(stand.at('notes.txt'), '');
+    expect(readdirSync(stand.folder)).toHaveLength(122);
     expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
-    expect(existsSync(stand.at('1.sock'))).toBe(false);
-    expect(existsSync(stand.at('notes.txt'))).toBe(true);
-  });
-
-  it('finds one among many sockets of dead ones', async () => {
-    const code = `for (let pid = 1; pid <= 120; pid++) require('net').createServer().listen(process.argv[1] + '/' + pid + '.sock');
-      setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;
-    spawnSync(process.execPath, ['-e', code, stand.folder]);
-    await stand.open('4711.sock');
-    expect(readdirSync(stand.folder)).toHaveLength(121);
-    expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
-    expect(readdirSync(stand.folder)).toEqual(['4711.sock']);
+    expect(readdirSync(stand.folder)).toEqual(['4711.sock', 'notes.txt']);
   });
 
   it('lists several and asks to choose', async () => {
@@ -54,35 +33,28 @@ describe('findSidecar', () => {
     expect(await findSidecar({ pid: 815, folder: stand.folder })).toBe(stand.at('815.sock'));
   });
 
-  it.each([{}, { pid: 815 }])('reports where it searched if there is none: %j', async (wanted) => {
-    await expect(findSidecar({ ...wanted, folder: stand.folder })).rejects.toMatchObject({
+  it.each([
+    ['in an empty folder', {}, '.'],
+    ['of another process id', { pid: 815 }, '.'],
+    ['without a folder', {}, 'none'],
+  ])('reports where it searched if there is none: %s', async (_what, wanted, folder) => {
+    await expect(findSidecar({ ...wanted, folder: stand.at(folder) })).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining(stand.folder),
-    });
-  });
-
-  it('finds none without a folder', async () => {
-    await expect(findSidecar({ folder: stand.at('none') })).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('no running sidecar of this user'),
+      message: expect.stringMatching(new RegExp(`no running sidecar of this user.*${stand.folder}`)),
     });
   });
 
   it('does not trust a folder that others can write to', async () => {
     await stand.open('4711.sock');
     chmodSync(stand.folder, 0o777);
-    await expect(findSidecar({ folder: stand.folder })).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: expect.stringContaining('closed to others'),
-    });
+    const message = expect.stringContaining('closed to others');
+    await expect(findSidecar({ folder: stand.folder })).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
   });
 
   it('skips a socket of another program', async () => {
-    const server = net.createServer((socket) => socket.resume().end('220 mail\n'));
-    await new Promise<void>((resolve) => server.listen(stand.at('5.sock'), resolve));
+    const other = await stand.openOther('5.sock', '220 mail\n');
     await stand.open('4711.sock');
     expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
-    expect(existsSync(stand.at('5.sock'))).toBe(true);
-    await new Promise((resolve) => server.close(resolve));
+    expect(existsSync(other)).toBe(true);
   });
 });

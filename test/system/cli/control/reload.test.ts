@@ -1,42 +1,29 @@
-import { once } from 'node:events';
-import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { SidecarError } from '../../../../src/base/errors.ts';
 import { requestReload } from '../../../../src/cli/control/control-client.ts';
 import { MAX_ANSWER_BYTES } from '../../../../src/cli/control/protocol.ts';
 import { reload } from '../../../../src/cli/reload.ts';
-import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
+import { NotingTarget, Printed, useControlStand } from '../../../support/cli/control/stand.ts';
 
-let stand: ControlStand;
+const stand = useControlStand();
 let target: NotingTarget;
 beforeEach(() => {
-  stand = new ControlStand();
   target = new NotingTarget();
 });
-afterEach(() => stand.dispose());
 
-async function run(): Promise<{ code: number; out: string; err: string }> {
+async function run(): Promise<{ code: number; stdout: string; stderr: string }> {
   const { path } = await stand.open('4711.sock', target);
-  let [out, err] = ['', ''];
-  const output = {
-    out: (text: string) => {
-      out += text;
-    },
-    err: (text: string) => {
-      err += text;
-    },
-  };
+  const output = new Printed();
   const code = await reload({ flags: { control: path } }, {}, output);
-  return { code, out, err };
+  return { code, stdout: output.stdout, stderr: output.stderr };
 }
 
 describe('reload over the control socket', () => {
   it('reports which keys are in force, and which wait for a restart', async () => {
     target.reloadAnswer = { kind: 'applied', changed: ['rest.rules', 'log.level'], waiting: ['listen.port'] };
-    expect(await run()).toEqual({
-      ...{ code: 0, err: '' },
-      out: 'd2-sidecar 4711 has read its configuration again, changed: rest.rules, log.level\nneeds a restart: listen.port\n',
-    });
+    const stdout =
+      'd2-sidecar 4711 has read its configuration again, changed: rest.rules, log.level\nneeds a restart: listen.port\n';
+    expect(await run()).toEqual({ code: 0, stderr: '', stdout });
     expect(target.told).toEqual(['reload']);
   });
 
@@ -46,32 +33,22 @@ describe('reload over the control socket', () => {
     [undefined, 1],
   ])('reports what is wrong (%s), with exit code %i', async (code, exitCode) => {
     target.reloadAnswer = { kind: 'refused', code, problems: ['a: wrong', 'b: wrong, too'] };
-    expect(await run()).toEqual({
-      ...{ code: exitCode, out: '' },
-      err: 'd2-sidecar: a: wrong\nd2-sidecar: b: wrong, too\nd2-sidecar: 4711 keeps its configuration\n',
-    });
+    const stderr = 'd2-sidecar: a: wrong\nd2-sidecar: b: wrong, too\nd2-sidecar: 4711 keeps its configuration\n';
+    expect(await run()).toEqual({ code: exitCode, stdout: '', stderr });
   });
 
   it('keeps its answer within its bound with many problems', async () => {
     const problems = Array.from({ length: 2_000 }, (_, index) => `rest.rules[${index}].name: ${'ž'.repeat(100)}`);
     target.reloadAnswer = { kind: 'refused', code: 'D2S_ERR_CONFIG', problems };
-    const { err } = await run();
-    expect(Buffer.byteLength(err)).toBeLessThan(MAX_ANSWER_BYTES);
-    expect(err).toMatch(/\nd2-sidecar: 19\d\d more, which the log of the sidecar lists\n/);
+    const { stderr } = await run();
+    expect(Buffer.byteLength(stderr)).toBeLessThan(MAX_ANSWER_BYTES);
+    expect(stderr).toMatch(/\nd2-sidecar: 19\d\d more, which the log of the sidecar lists\n/);
   });
 
   it('is refused by a sidecar that does not know it', async () => {
-    const path = stand.at('a.sock');
-    const server = net.createServer((socket) => {
-      socket.on('data', () => socket.end('{"kind":"refused","reason":"unknown command"}\n'));
-    });
-    server.listen(path);
-    await once(server, 'listening');
-    await expect(requestReload(path)).rejects.toMatchObject({
-      code: 'D2S_ERR_CONTROL',
-      message: `${path}: unknown command`,
-    });
-    server.close();
+    const path = await stand.openOther('a.sock', '{"kind":"refused","reason":"unknown command"}\n');
+    const error = { code: 'D2S_ERR_CONTROL', message: `${path}: unknown command` };
+    await expect(requestReload(path)).rejects.toMatchObject(error);
   });
 
   it('refuses an answer without a reload', async () => {

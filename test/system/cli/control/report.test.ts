@@ -1,17 +1,11 @@
-import { once } from 'node:events';
 import net from 'node:net';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { requestReport, sendCommand } from '../../../../src/cli/control/control-client.ts';
-import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
+import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
 
 const MAX_BYTES = 8_000_000;
-
-let stand: ControlStand;
-beforeEach(() => {
-  stand = new ControlStand();
-});
-afterEach(() => stand.dispose());
+const REFUSED = { code: 'D2S_ERR_CONTROL' };
 
 class Reported extends NotingTarget {
   readonly asked: boolean[] = [];
@@ -22,9 +16,14 @@ class Reported extends NotingTarget {
   };
 }
 
+const stand = useControlStand();
+let target: Reported;
+beforeEach(() => {
+  target = new Reported();
+});
+
 describe('a report over the control socket', () => {
   it('arrives complete after the status, however large it is', async () => {
-    const target = new Reported();
     const { path } = await stand.open('s.sock', target);
     expect(await requestReport(path, false)).toMatchObject({ status: { pid: 4711 }, text: '{"a":1}\n' });
     const large = `"${'é'.repeat(3_000_000)}"\n`;
@@ -34,49 +33,41 @@ describe('a report over the control socket', () => {
   });
 
   it('is refused when it has more bytes than allowed, though fewer characters', async () => {
-    const target = new Reported();
     const { path } = await stand.open('s.sock', target);
     target.source = () => Readable.from([Buffer.from('é'.repeat(4_000_001))]);
     const message = `${path}: the report is larger than 8000000 bytes`;
-    await expect(requestReport(path, false, MAX_BYTES)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+    await expect(requestReport(path, false, MAX_BYTES)).rejects.toMatchObject({ ...REFUSED, message });
   });
 
   it('that is broken off is distinguished from a complete one', async () => {
-    const target = new Reported();
     const { path } = await stand.open('s.sock', target);
     target.source = () => Readable.from(['{"a":1}']);
-    await expect(requestReport(path, false)).rejects.toMatchObject({
-      ...{ code: 'D2S_ERR_CONTROL', message: `${path}: the report was broken off` },
-    });
-    target.source = () =>
-      Readable.from(
-        (function* () {
-          yield '{"a":';
-          throw new TypeError('never shown');
-        })(),
-      );
-    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
+    const message = `${path}: the report was broken off`;
+    await expect(requestReport(path, false)).rejects.toMatchObject({ ...REFUSED, message });
+    function* broken() {
+      yield '{"a":';
+      throw new TypeError('never shown');
+    }
+    target.source = () => Readable.from(broken());
+    await expect(requestReport(path, false)).rejects.toMatchObject(REFUSED);
     await vi.waitFor(() => expect(stand.log.lines).toEqual(['warn a report was broken off']));
     target.report = () => Promise.reject(new Error('never shown'));
-    await expect(requestReport(path, false)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
+    await expect(requestReport(path, false)).rejects.toMatchObject(REFUSED);
     expect(await sendCommand(path, 'status')).toMatchObject({ pid: 4711 });
   });
 
   it('is refused by a sidecar without reports', async () => {
     const { path } = await stand.open('s.sock');
-    await expect(requestReport(path, false)).rejects.toMatchObject({
-      message: `${path}: this sidecar gives no reports`,
-    });
+    const message = `${path}: this sidecar gives no reports`;
+    await expect(requestReport(path, false)).rejects.toMatchObject({ message });
   });
 
   it('is closed when the client does not read it', async () => {
-    const target = new Reported();
     const source = new Readable({ read: () => void source.push(Buffer.alloc(65_536, 'x')) });
     const isLetGo = new Promise((resolve) => source.once('close', resolve).on('error', () => undefined));
     target.source = () => source;
     const { path } = await stand.open('s.sock', target, 50);
-    const client = net.connect(path);
-    client.on('error', () => undefined);
+    const client = net.connect(path).on('error', () => undefined);
     client.write('report\n');
     client.pause();
     await isLetGo;
@@ -85,10 +76,6 @@ describe('a report over the control socket', () => {
 });
 
 it('a client gives up on an answer with more bytes than allowed, though fewer characters', async () => {
-  const path = stand.at('s.sock');
-  const server = net.createServer((socket) => socket.on('error', () => undefined).end('é'.repeat(40_000)));
-  server.listen(path);
-  await once(server, 'listening');
+  const path = await stand.openOther('s.sock', 'é'.repeat(40_000));
   await expect(sendCommand(path, 'status')).rejects.toMatchObject({ message: `${path}: not the answer of a sidecar` });
-  server.close();
 });

@@ -1,29 +1,35 @@
 /** A receiver that is away, slow, or refuses: counted, told once for each change, and nothing waits for it. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { readFileSync, writeFileSync } from 'node:fs';
+import type http from 'node:http';
+import https from 'node:https';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
-import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { useFolder } from '../../../support/export/access-log/folder.ts';
+import { type Answer, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
+import { createPlant, type Plant } from '../../../support/monitor/prometheus/plant.ts';
+import { listening } from '../../../support/net.ts';
+import { CertificateFolder } from '../../../support/tls/certificates.ts';
 import { toUnusedPort } from '../../../support/wire/unused-port.ts';
 import { createStand, type OtlpConfig, type OtlpStand, otlpConfig } from './stand.ts';
 
 const anyPlant = await createPlant();
 let receiver: OtlpReceiver;
-let stand: OtlpStand | undefined;
 beforeEach(async () => {
   receiver = await OtlpReceiver.listen();
 });
-afterEach(async () => {
-  await stand?.otlp.stop(0);
-  stand = undefined;
-  await receiver.close();
-});
+afterEach(() => receiver.close());
 
-function start(config: Partial<OtlpConfig> = {}, env: Record<string, string> = {}): OtlpStand {
-  stand = createStand(otlpConfig({ endpoint: receiver.endpoint, ...config }), { ...anyPlant, env });
+function start(config: Partial<OtlpConfig> = {}, env: Record<string, string> = {}, plant: Plant = anyPlant) {
+  const stand = createStand(otlpConfig({ endpoint: receiver.endpoint, ...config }), { ...plant, env });
+  onTestFinished(() => stand.otlp.stop(0));
   return stand;
+}
+
+/** Pushes `times` with this configuration. */
+async function pushed(config: Partial<OtlpConfig> = {}, times = 1): Promise<OtlpStand> {
+  const running = start(config);
+  for (let push = 0; push < times; push += 1) await running.otlp.flush();
+  return running;
 }
 
 function numbersOf({ otlp }: OtlpStand) {
@@ -39,9 +45,7 @@ const told = ({ logger }: OtlpStand) =>
 
 describe('a receiver', () => {
   it('that accepts everything is logged once', async () => {
-    const running = start();
-    await running.otlp.flush();
-    await running.otlp.flush();
+    const running = await pushed({}, 2);
     expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
     expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
   });
@@ -50,14 +54,9 @@ describe('a receiver', () => {
     const { port, endpoint } = receiver;
     await receiver.close();
     // Shorter than the first pause, so it is not tried again within it.
-    const running = start({ endpoint, timeoutMs: 500 });
-    await running.otlp.flush();
-    await running.otlp.flush();
-    expect(numbersOf(running)).toMatchObject({
-      isUp: false,
-      exports: { ok: 0, failed: 2 },
-      reasons: [['unreachable', 2]],
-    });
+    const running = await pushed({ endpoint, timeoutMs: 500 }, 2);
+    const lost = { isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['unreachable', 2]] };
+    expect(numbersOf(running)).toMatchObject(lost);
     expect(numbersOf(running).items.lost).toBeGreaterThan(100);
     receiver = await OtlpReceiver.listen(undefined, port);
     await running.otlp.flush();
@@ -74,8 +73,7 @@ describe('a receiver', () => {
     [500, 'refused'],
   ])('that answers %i fails as %s, and nothing of its words is shown', async (code, reason) => {
     receiver.answer = status(code, { location: 'http://127.0.0.1:1/' });
-    const running = start();
-    await running.otlp.flush();
+    const running = await pushed();
     expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
     expect(running.logger.lines).toMatchObject([{ reason, status: code }]);
     expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
@@ -89,73 +87,55 @@ describe('a receiver', () => {
       if (answers === 1) status(503, { 'retry-after': '-1' })(response, request);
       else response.end();
     };
-    const running = start();
-    await running.otlp.flush();
+    const running = await pushed();
     expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 0 } });
     expect(answers).toBe(2);
   });
 
-  it('that stays busy fails when the time of the request would be over', async () => {
-    receiver.answer = status(429, { 'retry-after': '30' });
-    const running = start();
-    await running.otlp.flush();
-    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unavailable', 1]] });
+  it.each<[string, string, Partial<OtlpConfig>, Answer]>([
+    ['stays busy until the time of the request is over', 'unavailable', {}, status(429, { 'retry-after': '30' })],
+    ['dies during its answer', 'unreachable', { timeoutMs: 800 }, (response) => response.socket?.destroy()],
+  ])('that %s fails as %s', async (_what, reason, config, answer) => {
+    receiver.answer = answer;
+    const running = await pushed(config);
+    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
   });
 
-  it('that does not answer is disconnected after otlp.timeout', async () => {
-    const closed = new Promise((resolve) => {
-      receiver.answer = (response) => response.socket?.on('close', resolve);
-    });
-    const running = start({ timeoutMs: 100 });
-    await running.otlp.flush();
-    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['timeout', 1]] });
-    await closed;
-  });
-
-  it('that answers byte by byte is disconnected after otlp.timeout too', async () => {
-    let timer: NodeJS.Timeout | undefined;
-    const closed = new Promise<void>((resolve) => {
-      receiver.answer = (response) => {
+  it.each([
+    ['does not answer', () => undefined],
+    [
+      'answers byte by byte',
+      (response: http.ServerResponse) => {
         response.writeHead(200);
-        timer = setInterval(() => response.write('.'), 10);
-        response.socket?.on('close', () => {
-          clearInterval(timer);
-          resolve();
-        });
+        const timer = setInterval(() => response.write('.'), 10);
+        response.socket?.on('close', () => clearInterval(timer));
+      },
+    ],
+  ])('that %s is disconnected after otlp.timeout', async (_what, answer) => {
+    const closed = new Promise((resolve) => {
+      receiver.answer = (response) => {
+        answer(response);
+        response.socket?.on('close', resolve);
       };
     });
-    const running = start({ timeoutMs: 100 });
-    await running.otlp.flush();
+    const running = await pushed({ timeoutMs: 100 });
     expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['timeout', 1]] });
     await closed;
-  });
-
-  it('that dies during its answer is unreachable', async () => {
-    receiver.answer = (response) => response.socket?.destroy();
-    const running = start({ timeoutMs: 800 });
-    await running.otlp.flush();
-    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unreachable', 1]] });
   });
 
   it('that does not speak HTTP fails', async () => {
     const other = net.createServer((socket) => {
-      socket.on('error', () => undefined);
+      socket.on('error', () => undefined).resume();
       socket.once('data', () => socket.end('220 mail.example ESMTP\r\n'));
-      socket.resume();
     });
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    const { port } = other.address() as net.AddressInfo;
-    const running = start({ endpoint: `http://127.0.0.1:${port}` });
-    await running.otlp.flush();
+    const running = await pushed({ endpoint: `http://127.0.0.1:${await listening(other)}` });
     expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [['unreachable', 1]] });
     await new Promise((resolve) => other.close(resolve));
   });
 
   it('that rejects a part is logged once, and the part is counted', async () => {
     receiver.answer = acceptBut(3, 's3cr3t');
-    const running = start();
-    await running.otlp.flush();
-    await running.otlp.flush();
+    const running = await pushed({}, 2);
     const { items, ...rest } = numbersOf(running);
     expect(rest).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
     expect(items.rejected).toBe(6);
@@ -169,30 +149,23 @@ describe('a receiver', () => {
     const plant = await createPlant();
     for (let i = 0; i < 800; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, 1e6);
     receiver.answer = status(400);
-    stand = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
-    await stand.otlp.flush();
+    const running = start({}, {}, plant);
+    await running.otlp.flush();
     expect(receiver.received).toHaveLength(1);
-    const { items, exports } = numbersOf(stand);
+    const { items, exports } = numbersOf(running);
     expect(exports).toEqual({ ok: 0, failed: 1 });
     expect(items.lost).toBeGreaterThan(3_000);
   });
 });
 
 describe('header fields', () => {
-  let folder: string;
-  beforeEach(async () => {
-    folder = await mkdtemp(path.join(tmpdir(), 'otlp-'));
-  });
-  afterEach(() => rm(folder, { recursive: true }));
+  const at = useFolder();
+  const write = (text: string, mode = 0o600) => writeFileSync(at('fields'), text, { mode });
 
   it('are read from the file for each request, so that a new credential applies at once', async () => {
-    const headersFile = path.join(folder, 'fields');
-    await writeFile(headersFile, '# for the receiver\nAuthorization: Bearer one\r\n\nX-Scope-OrgID: plant\n', {
-      mode: 0o600,
-    });
-    const running = start({ headersFile });
-    await running.otlp.flush();
-    await writeFile(headersFile, 'Authorization: Bearer two\n');
+    write('# for the receiver\nAuthorization: Bearer one\r\n\nX-Scope-OrgID: plant\n');
+    const running = await pushed({ headersFile: at('fields') });
+    write('Authorization: Bearer two\n');
     await running.otlp.flush();
     expect(receiver.received.map(({ headers }) => headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
     expect(receiver.received[0]?.headers['x-scope-orgid']).toBe('plant');
@@ -206,51 +179,68 @@ describe('header fields', () => {
 
   it.each([
     ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
-    [
-      'a line that is none',
-      'Bearer s3cr3t\n',
-      /^Line 1 of .*fields \(otlp\.headersFile\) is none; expected Name: value\.$/,
-    ],
+    ['no field', 'Bearer s3cr3t\n', /^Line 1 of .*fields \(otlp\.headersFile\) is none; expected Name: value\.$/],
     ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
     ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is none/],
     ['nothing', '\n', /^There is no line Name: value in /],
     ['a folder', '', /cannot be used: it is a folder, expected a regular file\.$/],
   ])('that cannot be used are told of, without what they are: %s', async (what, text, detail) => {
-    const headersFile = what === 'a folder' ? folder : path.join(folder, 'fields');
-    if (text !== undefined && text !== '') await writeFile(headersFile, text, { mode: 0o600 });
-    const running = start({ headersFile });
-    await running.otlp.flush();
-    await running.otlp.flush();
+    if (text !== undefined && text !== '') write(text);
+    const running = await pushed({ headersFile: at(what === 'a folder' ? '' : 'fields') }, 2);
     expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['files', 2]] });
-    expect(running.logger.lines).toMatchObject([
-      { level: 'warn', reason: 'files', detail: expect.stringMatching(detail) },
-    ]);
+    const line = { level: 'warn', reason: 'files', detail: expect.stringMatching(detail) };
+    expect(running.logger.lines).toMatchObject([line]);
     expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
     expect(receiver.received).toHaveLength(0);
   });
 
   it('in a file that everybody may read are used, with one warning', async () => {
-    const headersFile = path.join(folder, 'fields');
-    await writeFile(headersFile, 'x: s3cr3t\n', { mode: 0o644 });
-    const running = start({ headersFile });
-    await running.otlp.flush();
-    await running.otlp.flush();
+    write('x: s3cr3t\n', 0o644);
+    const running = await pushed({ headersFile: at('fields') }, 2);
     expect(running.logger.lines.filter(({ message }) => message.includes('chmod 0400'))).toHaveLength(1);
     expect(receiver.received[1]?.headers.x).toBe('s3cr3t');
     expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
   });
 
   it('are never taken from environment variables of other programs', async () => {
-    process.env.OTEL_EXPORTER_OTLP_HEADERS = 'authorization=s3cr3t';
-    process.env.OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await toUnusedPort()}`;
-    try {
-      await start().otlp.flush();
-    } finally {
-      delete process.env.OTEL_EXPORTER_OTLP_HEADERS;
-      delete process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
-    }
+    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'authorization=s3cr3t');
+    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${await toUnusedPort()}`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await pushed();
     expect(receiver.received).toHaveLength(1);
     expect(receiver.received[0]?.headers.authorization).toBeUndefined();
+  });
+});
+
+describe('TLS', () => {
+  const certificates = new CertificateFolder();
+  const authority = certificates.authority();
+  const own = certificates.signed(authority, { name: 'receiver' });
+  afterAll(() => certificates.remove());
+  beforeEach(async () => {
+    await receiver.close();
+    const [cert, key] = [own.certFile, own.keyFile].map((file) => readFileSync(file));
+    receiver = await OtlpReceiver.listen(https.createServer({ cert, key }));
+  });
+  const secure = (caFile: string | undefined) => pushed({ endpoint: `https://127.0.0.1:${receiver.port}`, caFile });
+
+  it('sends to a receiver whose certificate otlp.caFile has signed', async () => {
+    expect(numbersOf(await secure(authority.certFile)).exports).toEqual({ ok: 1, failed: 0 });
+  });
+
+  it.each([
+    ['no authority that Node.js knows', () => undefined, { reason: 'tls', detail: /^[A-Z_]+$/ }],
+    ['another authority', () => certificates.authority('another').certFile, { reason: 'tls', detail: /^[A-Z_]+$/ }],
+    [
+      'an authority that cannot be read',
+      () => `${certificates.folder}/none.pem`,
+      { reason: 'files', detail: /\(otlp\.caFile\) cannot be read/ },
+    ],
+  ])('sends nothing to one whose certificate is vouched for by %s', async (_what, toCaFile, { reason, detail }) => {
+    const running = await secure(toCaFile());
+    expect(numbersOf(running).reasons).toEqual([[reason, 1]]);
+    expect(running.logger.lines).toMatchObject([{ reason, detail: expect.stringMatching(detail) }]);
+    expect(receiver.received).toHaveLength(0);
   });
 });
 

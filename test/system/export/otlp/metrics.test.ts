@@ -1,8 +1,9 @@
 /** Metrics by OTLP are the metrics of `/metrics`: every name, label, value, type and sentence. */
 import { hostname } from 'node:os';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Otlp } from '../../../../src/export/otlp/otlp.ts';
 import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-receiver.ts';
-import { Message, toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
+import { toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
 import { createPlant, MS, type Plant } from '../../../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
 import { createWork, longestTurn } from '../../../support/monitor/work.ts';
@@ -15,10 +16,11 @@ beforeEach(async () => {
 afterEach(() => receiver.close());
 
 /** Pushes what the plant shows, once. */
-async function pushed(plant: Pick<Plant, 'monitored' | 'clock'>): Promise<void> {
+async function pushed(plant: Pick<Plant, 'monitored' | 'clock'>): Promise<Otlp> {
   const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
   await otlp.flush();
   await otlp.stop(0);
+  return otlp;
 }
 
 async function filled(): Promise<Plant> {
@@ -59,21 +61,23 @@ describe('a push', () => {
       return kind !== expected || !isRight || description !== help.get(family);
     });
     expect(wrong).toEqual([]);
-    const unitOf = (name: string) => receiver.metrics.find((metric) => metric.name === name)?.unit;
-    expect(unitOf('d2_call_duration_seconds')).toBe('s');
-    expect(unitOf('process_cpu_seconds_total')).toBe('s');
-    expect(unitOf('process_resident_memory_bytes')).toBe('By');
-    expect(unitOf('d2_comet_hold_duration_seconds_count')).toBe('');
-    expect(unitOf('d2_calls_total')).toBe('');
+    expect(Object.fromEntries(receiver.metrics.map(({ name, unit }) => [name, unit]))).toMatchObject({
+      ...{ d2_call_duration_seconds: 's', process_cpu_seconds_total: 's', process_resident_memory_bytes: 'By' },
+      ...{ d2_comet_hold_duration_seconds_count: '', d2_calls_total: '' },
+    });
   });
 
   it('identifies its sender, as protobuf over POST', async () => {
     await pushed(await filled());
     const [first] = receiver.received;
-    expect(first?.path).toBe('/v1/metrics');
-    expect(first?.headers['content-type']).toBe('application/x-protobuf');
-    expect(first?.headers['user-agent']).toMatch(/^d2-sidecar\/1\.2\.3 /);
-    expect(toMetrics(new Message(first?.body as Buffer)).resource).toEqual({
+    expect(first).toMatchObject({
+      path: '/v1/metrics',
+      headers: {
+        'content-type': 'application/x-protobuf',
+        'user-agent': expect.stringMatching(/^d2-sidecar\/1\.2\.3 /),
+      },
+    });
+    expect(toMetrics(first?.body as Buffer).resource).toEqual({
       'service.name': 'd2-sidecar',
       'service.version': '1.2.3',
       'service.instance.id': `${hostname()}:pid-${process.pid}`,
@@ -100,7 +104,7 @@ describe('a push', () => {
     for (let i = 0; i < 1_300; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, i * MS);
     await pushed(plant);
     const counts = receiver.received.map(({ body }) =>
-      toMetrics(new Message(body)).metrics.reduce((sum, { points }) => sum + points.length, 0),
+      toMetrics(body).metrics.reduce((sum, { points }) => sum + points.length, 0),
     );
     expect(Math.max(...counts)).toBe(500);
     expect(counts.length).toBeGreaterThan(10);
@@ -137,17 +141,11 @@ describe('pushes', () => {
   });
 
   it('are counted in /metrics', async () => {
-    const plant = await filled();
-    const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
-    await otlp.flush();
-    await otlp.stop(0);
+    const otlp = await pushed(await filled());
+    const accepted = receiver.metrics.reduce((sum, { points }) => sum + points.length, 0);
     expect(otlp.signals.get('metrics')).toMatchObject({
-      isUp: true,
-      exports: { ok: receiver.received.length, failed: 0 },
+      ...{ isUp: true, exports: { ok: receiver.received.length, failed: 0 }, items: { accepted } },
     });
-    expect(otlp.signals.get('metrics')?.items.accepted).toBe(
-      receiver.metrics.reduce((sum, { points }) => sum + points.length, 0),
-    );
     const samples = samplesOf((await createPlant({ sources: { otlp } })).text());
     expect(samples.get('d2_sidecar_otlp_up{signal="metrics"}')).toBe(1);
     expect(samples.get('d2_sidecar_otlp_exports_total{signal="metrics",outcome="ok"}')).toBe(receiver.received.length);

@@ -1,7 +1,5 @@
 /** A whole sidecar, by both data paths: what it pushes is what it shows and what was called, and traces connect. */
-import { once } from 'node:events';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type http from 'node:http';
 import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
 import {
@@ -15,19 +13,19 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
 import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-receiver.ts';
-import { Message, toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
+import { toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
+import { basic } from '../../../support/monitor/access/access-files.ts';
 import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
-import { listening, portOf } from '../../../support/net.ts';
+import { type Application, portOf, send as sendTo, startApplication } from '../../../support/net.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
-const PATHS = ['auto', 'gateway'] as const;
 const SPANS = { enabled: true, sampleRatio: 1, slowerThanMs: 0 };
 
-let upstream: http.Server;
+let upstream: Application;
 let receiver: OtlpReceiver;
 let sidecar: Sidecar | undefined;
 /** Heads as the upstream got them. */
@@ -37,62 +35,41 @@ const ports = { listen: 0, monitor: 0 };
 beforeEach(async () => {
   heads.length = 0;
   receiver = await OtlpReceiver.listen();
-  upstream = http.createServer((request, response) => {
-    heads.push(request.rawHeaders);
-    request.resume();
-    request.on('end', () => response.writeHead(request.url?.includes('Bad') ? 500 : 200).end('{}'));
+  upstream = await startApplication(({ rawHeaders, url }, response) => {
+    heads.push(rawHeaders);
+    response.writeHead(url?.includes('Bad') ? 500 : 200).end('{}');
   });
-  await listening(upstream);
 });
 
 afterEach(async () => {
   await sidecar?.stop();
   sidecar = undefined;
-  upstream.closeAllConnections();
   upstream.close();
   await receiver.close();
 });
 
 /** An application server with OpenTelemetry's SDK: a span for each request, below what the request says. */
-class TracedServer {
-  readonly #memory = new InMemorySpanExporter();
-  readonly #tracer = new BasicTracerProvider({
-    spanProcessors: [new SimpleSpanProcessor(this.#memory)],
-    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
-  }).getTracer('server');
-  readonly #server = http.createServer((request, response) => {
-    const parent = new W3CTraceContextPropagator().extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
-    const span = this.#tracer.startSpan('request', { kind: SpanKind.SERVER }, parent);
-    request.resume();
+async function startTracedServer() {
+  const memory = new InMemorySpanExporter();
+  const spanProcessors = [new SimpleSpanProcessor(memory)];
+  const sampler = new ParentBasedSampler({ root: new AlwaysOnSampler() });
+  const tracer = new BasicTracerProvider({ spanProcessors, sampler }).getTracer('server');
+  const { port, close } = await startApplication(({ headers }, response) => {
+    const parent = new W3CTraceContextPropagator().extract(ROOT_CONTEXT, headers, defaultTextMapGetter);
+    const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, parent);
     response.end('{}');
     span.end();
   });
-
-  get spans() {
-    return this.#memory.getFinishedSpans();
-  }
-
-  listen(): Promise<number> {
-    return listening(this.#server);
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
+  return { port, close, spans: () => memory.getFinishedSpans() };
 }
 
-async function scrape(): Promise<string> {
-  const accept = 'application/openmetrics-text; version=1.0.0';
-  const response = await fetch(`http://127.0.0.1:${ports.monitor}/metrics`, { headers: { accept } });
-  return await response.text();
-}
+const scrape = () => send('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' }, ports.monitor);
 
 async function start(
   dataPath: Config['dataPath'],
   otlp: Partial<OtlpConfig>,
   deadlineMs = 5_000,
-  { port } = upstream.address() as Pick<AddressInfo, 'port'>,
+  { port }: { readonly port: number } = upstream,
 ): Promise<Sidecar> {
   const base = testConfig();
   const config = testConfig({
@@ -108,28 +85,17 @@ async function start(
 
 async function send(path: string, headers: http.OutgoingHttpHeaders = {}, port = ports.listen): Promise<string> {
   const method = path.includes('/d2/rpc/') ? 'POST' : 'GET';
-  const request = http.request({ host: '127.0.0.1', port, path, method, headers, agent: false });
-  request.end();
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  let text = '';
-  for await (const chunk of response.setEncoding('utf8')) text += chunk;
-  return text;
+  return (await sendTo(port, path, { method, headers })).body;
 }
 
 const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
 
-describe.each(PATHS)('data path %s', (dataPath) => {
+describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
   it('forwards trace context unchanged without spans, and with them for what gets none', async () => {
-    const sent = {
-      TraceParent: `00-${TRACE}-${PARENT}-01`,
-      tracestate: ['plant=a:1,  other=2', 'third=%20'],
-    };
-    const seen = [
-      ['TraceParent', sent.TraceParent],
-      ['tracestate', sent.tracestate[0]],
-      ['tracestate', sent.tracestate[1]],
-    ];
+    const states = ['plant=a:1,  other=2', 'third=%20'];
+    const sent = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: states };
+    const seen = [['TraceParent', sent.TraceParent], ...states.map((state) => ['tracestate', state])];
     await start(dataPath, {});
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send('/page', { traceparent: 'not one', tracestate: '' });
@@ -140,17 +106,13 @@ describe.each(PATHS)('data path %s', (dataPath) => {
     await start(dataPath, { endpoint: receiver.endpoint, traces: { ...SPANS, slowerThanMs: 1 } });
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
-    const unread = [
-      ['traceparent', 'not one'],
-      ['tracestate', ''],
-    ];
+    const unread = Object.entries({ traceparent: 'not one', tracestate: '' });
     expect(heads.map(traceContextOf)).toEqual([seen, unread, seen, seen, []]);
   });
 
   it('has the spans of a server with OpenTelemetry below its own, also where the client sent no trace', async () => {
-    const server = new TracedServer();
-    const port = await server.listen();
-    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, { port });
+    const server = await startTracedServer();
+    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, server);
     const sampled = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: 'plant=a:1' };
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sampled);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
@@ -162,11 +124,11 @@ describe.each(PATHS)('data path %s', (dataPath) => {
     expect(receiver.spans).toHaveLength(2);
     expect(first).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
     expect(second?.traceId).not.toBe(TRACE);
-    expect(server.spans.map((span) => [span.spanContext().traceId, span.parentSpanContext?.spanId])).toEqual([
+    expect(server.spans().map((span) => [span.spanContext().traceId, span.parentSpanContext?.spanId])).toEqual([
       [TRACE, first?.spanId],
       [second?.traceId, second?.spanId],
     ]);
-    expect(server.spans[0]?.parentSpanContext?.traceState?.serialize()).toBe('plant=a:1');
+    expect(server.spans()[0]?.parentSpanContext?.traceState?.serialize()).toBe('plant=a:1');
     const exemplars = exposition.match(/^d2_call_duration_seconds_bucket.* # .*$/gm) ?? [];
     const last = `# {trace_id="${second?.traceId}",span_id="${second?.spanId}"}`;
     expect(exemplars.some((line) => line.includes(last))).toBe(true);
@@ -174,10 +136,7 @@ describe.each(PATHS)('data path %s', (dataPath) => {
 
   it('pushes a span for each call when it stops, and none for other requests', async () => {
     const running = await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
-    const secret = {
-      authorization: `Basic ${Buffer.from('alice:s3cr3t').toString('base64')}`,
-      cookie: 'JSESSIONID=s3cr3t',
-    };
+    const secret = { authorization: basic('alice', 's3cr3t'), cookie: 'JSESSIONID=s3cr3t' };
     await send(`${BASE}/d2/rpc/E.Demo/Test?token=s3cr3t`, { ...secret, traceparent: `00-${TRACE}-${PARENT}-01` });
     await send(`${BASE}/d2/rpc/E.Demo/Bad`, secret);
     await send(`${BASE}/d2/object/H.Pump`, secret);
@@ -207,10 +166,8 @@ describe.each(PATHS)('data path %s', (dataPath) => {
 });
 
 it('pushes what /metrics shows at that moment, name by name', async () => {
-  await start('auto', {
-    endpoint: receiver.endpoint,
-    metrics: { enabled: true, intervalMs: 30, histograms: 'explicit' },
-  });
+  const metrics = { enabled: true, intervalMs: 30, histograms: 'explicit' } as const;
+  await start('auto', { endpoint: receiver.endpoint, metrics });
   for (const name of ['Test', 'Test', 'Bad', 'Gr%C3%B6%C3%9Fe'])
     await send(`${BASE}/d2/rpc/E.Demo/${name}`, { 'x-api-key': 'k' });
   await send(`${BASE}/d2/object/H.Pump`);
@@ -218,7 +175,7 @@ it('pushes what /metrics shows at that moment, name by name', async () => {
   const count = receiver.received.length;
   // The first of these may have been read before.
   await receiver.until(() => receiver.received.length >= count + 2);
-  const pushed = toSamples(toMetrics(new Message(receiver.received[count + 1]?.body as Buffer)).metrics);
+  const pushed = toSamples(toMetrics(receiver.received[count + 1]?.body as Buffer).metrics);
   const after = samplesOf(await send('/metrics', {}, ports.monitor));
   expect([...pushed.keys()].filter((key) => !after.has(key))).toEqual([]);
   expect([...after.keys()].filter((key) => !pushed.has(key))).toEqual([]);
@@ -235,12 +192,9 @@ it('pushes what /metrics shows at that moment, name by name', async () => {
 
 it('a silent receiver delays neither calls nor the stop', async () => {
   receiver.answer = () => undefined;
-  const config = { endpoint: receiver.endpoint, timeoutMs: 60_000, traces: SPANS };
-  const running = await start(
-    'auto',
-    { ...config, metrics: { enabled: true, intervalMs: 10, histograms: 'explicit' } },
-    300,
-  );
+  const metrics = { enabled: true, intervalMs: 10, histograms: 'explicit' } as const;
+  const otlp = { endpoint: receiver.endpoint, timeoutMs: 60_000, traces: SPANS, metrics };
+  const running = await start('auto', otlp, 300);
   await receiver.until(() => receiver.received.length > 0);
   for (let i = 0; i < 20; i += 1) expect(await send(`${BASE}/d2/rpc/E.Demo/Test`)).toBe('{}');
   await running.stop();

@@ -16,11 +16,8 @@ beforeEach(async () => {
   const logger = new LineLogger();
   numbers = new SignalNumbers('traces', logger);
   const config = { ...otlpConfig({ timeoutMs: 5_000 }), endpoint: receiver.endpoint };
-  const delayMs = 5;
-  push = new SpanPush({
-    ...{ receiver: new Receiver('traces', { config, env: {}, logger }), numbers, clock: systemClock },
-    ...{ userAgent: 'd2-sidecar/1', delayMs },
-  });
+  const to = new Receiver('traces', { config, env: {}, logger });
+  push = new SpanPush({ receiver: to, numbers, clock: systemClock, userAgent: 'd2-sidecar/1', delayMs: 5 });
 });
 afterEach(async () => {
   push.close();
@@ -28,18 +25,12 @@ afterEach(async () => {
 });
 
 const resource = resourceFromAttributes({});
-const scope = { name: 'd2-sidecar' };
+const instrumentationScope = { name: 'd2-sidecar' };
 
 function createSpan(name: string): ReadableSpan {
   return {
     ...{ name, kind: 1, startTime: [1, 0], endTime: [1, 5], duration: [0, 5], status: { code: 0 }, attributes: {} },
-    ...{
-      links: [],
-      events: [],
-      ended: true,
-      resource,
-      instrumentationScope: scope,
-    },
+    ...{ links: [], events: [], ended: true, resource, instrumentationScope },
     ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
     spanContext: () => ({ traceId: '0af7651916cd43dd8448eb211c80319c', spanId: 'b7ad6b7169203331', traceFlags: 1 }),
   };

@@ -17,14 +17,8 @@ export function otlpConfig(overrides: Partial<OtlpConfig> = {}): OtlpConfig {
   };
 }
 
-export interface Line {
-  readonly level: string;
-  readonly message: string;
-  readonly [detail: string]: unknown;
-}
-
 export class LineLogger implements Logger {
-  readonly lines: Line[] = [];
+  readonly lines: { readonly level: string; readonly message: string; readonly [detail: string]: unknown }[] = [];
   readonly debug = this.#to('debug');
   readonly info = this.#to('info');
   readonly warn = this.#to('warn');
@@ -40,7 +34,6 @@ export class LineLogger implements Logger {
 export interface OtlpStand {
   readonly otlp: Otlp;
   readonly logger: LineLogger;
-  readonly observers: CallObservers;
 }
 
 export function createStand(
@@ -48,8 +41,13 @@ export function createStand(
   parts: Pick<OtlpParts, 'monitored' | 'clock'> & Partial<Pick<OtlpParts, 'env'>>,
 ): OtlpStand {
   const logger = new LineLogger();
-  const observers = new CallObservers();
-  const otlp = new Otlp({ config: { ...testConfig(), otlp: config }, observers, logger, env: {}, ...parts });
+  const otlp = new Otlp({
+    config: { ...testConfig(), otlp: config },
+    observers: new CallObservers(),
+    logger,
+    env: {},
+    ...parts,
+  });
   otlp.start();
-  return { otlp, logger, observers };
+  return { otlp, logger };
 }

@@ -1,45 +1,32 @@
 /** What the live page reads, by real traffic: every field of it. Form and roles: access-matrix.test.ts; turns: live-tables.test.ts. */
 import { once } from 'node:events';
 import net from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../../support/comet/until.ts';
-import { listening } from '../../../support/net.ts';
-import { type Stand, startStand } from '../../wire/stand.ts';
+import { basic } from '../../../support/monitor/access/access-files.ts';
+import { listening, send } from '../../../support/net.ts';
+import { type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
 
 interface Live {
   readonly [key: string]: unknown;
   readonly startTime: string;
-  readonly seq: number;
   readonly upstream: { readonly state: string; readonly since: string | null; readonly reason: string | null };
   readonly marks: readonly { readonly t: number; readonly kind: string; readonly text: string }[];
   readonly applications: readonly {
     readonly name: string;
-    readonly sessions: Readonly<Record<string, number>>;
-    readonly holds: { readonly now: number };
     readonly worstCall: object | null;
-    readonly history: { readonly stepSeconds: number; readonly points: readonly Point[] };
+    readonly history: { readonly points: readonly Point[] };
   }[];
 }
 
 type Calls = readonly (number | null)[];
-
-interface Point {
-  readonly [key: string]: unknown;
-  readonly seq: number;
-  readonly t: number;
-  readonly seconds: number;
-  readonly rpc: Calls;
-  readonly sba: Calls;
-}
+type Point = Readonly<Record<string, unknown> & { seq: number; t: number; rpc: Calls; sba: Calls }>;
 
 /** Of a counter, by what it gained. */
 const NONE = { sinceStart: 0, inMinute: 0 };
 const ONCE = { sinceStart: 1, inMinute: 1 };
-
-const stands: Stand[] = [];
-afterEach(async () => {
-  for (const stand of stands.splice(0)) await stand.close();
-});
+const RUN = 'd2/rpc/E.Demo/Run';
+const REST = '/smartWeb/api/rest/v0';
 
 /** Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, a handshake by an accepted one, all else with 200. */
 function respondOn(socket: net.Socket): void {
@@ -69,37 +56,44 @@ function toResponse(body: string, type = 'text/plain'): string {
   return `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
-async function started(config: Parameters<typeof startStand>[0] = {}): Promise<Stand> {
-  const stand = await startStand({ onConnection: respondOn, ...config });
-  stands.push(stand);
+async function started(options: StandOptions = {}): Promise<Stand> {
+  const stand = await startStand({ onConnection: respondOn, ...options });
+  onTestFinished(() => stand.close());
   // Steps end when a test says so.
   stand.sidecar.history.stop();
   return stand;
 }
 
 async function call(stand: Stand, path: string, user = 'ann', cookie?: string): Promise<number> {
-  const headers = { authorization: `Basic ${btoa(`${user}:secret`)}`, ...(cookie === undefined ? {} : { cookie }) };
-  const response = await fetch(`http://127.0.0.1:${stand.port}/smartWeb/api/rest/v0/${path}`, {
-    ...{ headers, method: path.startsWith('d2/rpc') ? 'POST' : 'GET' },
-  });
-  await response.arrayBuffer();
-  return response.status;
+  const headers = { authorization: basic(user, 'secret'), ...(cookie !== undefined && { cookie }) };
+  const method = path.startsWith('d2/rpc') ? 'POST' : 'GET';
+  return (await send(stand.port, `${REST}/${path}`, { method, headers })).status;
 }
 
-async function read<Read>(stand: Stand, path: string): Promise<Read> {
-  const response = await fetch(`http://127.0.0.1:${stand.monitorPort}${path}`);
-  expect([path, response.status]).toEqual([path, 200]);
-  expect(response.headers.get('content-type')).toBe('application/json');
-  expect(response.headers.get('cache-control')).toBe('must-revalidate,no-cache,no-store');
-  return (await response.json()) as Read;
+async function read<Read>({ monitorPort }: Stand, path: string): Promise<Read> {
+  const { status, headers, body } = await send(monitorPort, path);
+  expect([path, status, headers['content-type']]).toEqual([path, 200, 'application/json']);
+  expect(headers['cache-control']).toBe('must-revalidate,no-cache,no-store');
+  return JSON.parse(body) as Read;
+}
+
+/** The detail of a refusal. */
+async function refused({ monitorPort }: Stand, path: string, expected: number): Promise<string> {
+  const { status, body } = await send(monitorPort, path);
+  expect(status).toBe(expected);
+  return (JSON.parse(body) as { detail: string }).detail;
 }
 
 function live(stand: Stand, query = ''): Promise<Live> {
   return read<Live>(stand, `/live${query}`);
 }
 
-async function rows(stand: Stand, table: string): Promise<readonly (readonly unknown[])[]> {
-  return (await read<{ rows: unknown[][] }>(stand, `/live/smartWeb/${table}`)).rows;
+async function rows(stand: Stand, table: string, application = 'smartWeb'): Promise<readonly (readonly unknown[])[]> {
+  return (await read<{ rows: unknown[][] }>(stand, `/live/${application}/${table}`)).rows;
+}
+
+function steps({ sidecar }: Stand, count: number): void {
+  for (let step = 0; step < count; step += 1) sidecar.history.sample();
 }
 
 describe('/live', () => {
@@ -113,11 +107,8 @@ describe('/live', () => {
       ...{ state: 'serving', stopLeftSeconds: null },
       upstream: { state: 'unknown', since: null, reason: null },
       jvm: {
-        state: 'none',
-        source: null,
-        since: null,
+        ...{ state: 'none', source: null, since: null, heapMax: null },
         reason: expect.stringContaining('jvm.source: none'),
-        heapMax: null,
       },
       ...{ server: {}, clientTimeoutSeconds: 10 },
       ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, gatewayShare: 0, observerErrors: NONE },
@@ -143,23 +134,21 @@ describe('/live', () => {
 
   it('shows calls, values, sessions and aborts in the step in which they happened', async () => {
     const stand = await started();
-    await call(stand, 'd2/rpc/E.Demo/Run');
-    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    await call(stand, RUN);
+    await call(stand, RUN, 'bob');
     await call(stand, 'd2/rpc/E.Demo/Fail');
     expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
     await call(stand, 'd2/sba/E.Demo/Run');
     await call(stand, 'd2/object/H.Level');
     const leaving = net.connect(stand.port, '127.0.0.1');
-    leaving.write(
-      'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n',
-    );
+    leaving.write(`POST ${REST}/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n`);
     await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
     // A reset: after a mere end he may still be reading.
     leaving.resetAndDestroy();
     await until('the client has left', () => stand.sidecar.recorder.own.read().aborted.rpc === 1);
-    stand.sidecar.history.sample();
-    await call(stand, 'd2/rpc/E.Demo/Run');
-    stand.sidecar.history.sample();
+    steps(stand, 1);
+    await call(stand, RUN);
+    steps(stand, 1);
 
     const { applications, seq, failures, upstream } = await live(stand);
     expect(seq).toBe(2);
@@ -170,18 +159,8 @@ describe('/live', () => {
       ...{ seq: 1, t: expect.any(Number), seconds },
       rpc: [3, 1, seconds, seconds, seconds],
       sba: [1, 1, seconds, seconds, seconds],
-      ...{
-        values: 1,
-        aborted: 1,
-        unanswered: 1,
-        sessions: 2,
-        holds: 0,
-        heapUsed: null,
-        heapAfterGc: null,
-        gcPauseMs: null,
-        busyThreads: null,
-        cores: null,
-      },
+      ...{ values: 1, aborted: 1, unanswered: 1, sessions: 2, holds: 0 },
+      ...{ heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null },
     });
     expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });
     expect(Math.abs((second?.t ?? 0) - Date.now() / 1_000)).toBeLessThan(10);
@@ -196,8 +175,8 @@ describe('/live', () => {
   it('gives only later steps with since', async () => {
     const stand = await started();
     for (let i = 0; i < 4; i += 1) {
-      stand.sidecar.history.sample();
-      await call(stand, 'd2/rpc/E.Demo/Run');
+      steps(stand, 1);
+      await call(stand, RUN);
     }
     const seqs = async (since: number) =>
       (await live(stand, `?since=${since}`)).applications[0]?.history.points.map(({ seq }) => seq);
@@ -209,26 +188,20 @@ describe('/live', () => {
   });
 
   it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('refuses since=%s', async (since) => {
-    const stand = await started();
-    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live?since=${since}`);
-    expect(response.status).toBe(400);
-    expect(((await response.json()) as { detail: string }).detail).toContain('since');
+    expect(await refused(await started(), `/live?since=${since}`, 400)).toContain('since');
   });
 
   it('shows held polls, and sessions by type of connection', async () => {
     const stand = await started();
     const post = (message: object) =>
-      fetch(`http://127.0.0.1:${stand.port}/smartWeb/api/cometd`, {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
-        body: JSON.stringify([message]),
+      send(stand.port, '/smartWeb/api/cometd', {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify([message]) },
       });
-    await (
-      await post({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] })
-    ).text();
+    await post({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] });
     const poll = post({ channel: '/meta/connect', clientId: 'c1', connectionType: 'long-polling' });
     poll.catch(() => undefined);
     await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
-    stand.sidecar.history.sample();
+    steps(stand, 1);
     const { applications } = await live(stand);
     expect(applications).toMatchObject([
       {
@@ -245,7 +218,7 @@ describe('/live', () => {
     const close = () => new Promise((resolve) => upstream.close(resolve));
     await close();
     const stand = await started({ config: (base) => ({ upstream: { ...base.upstream, port } }) });
-    expect(await call(stand, 'd2/rpc/E.Demo/Run')).toBe(502);
+    expect(await call(stand, RUN)).toBe(502);
     const lost = await live(stand);
     expect(lost.upstream).toEqual({ state: 'unreachable', since: expect.any(String), reason: 'ECONNREFUSED' });
     const since = Date.parse(lost.upstream.since ?? '');
@@ -275,8 +248,8 @@ describe('/live', () => {
     for (const name of ['One', 'Two', 'Three']) await call(stand, `d2/rpc/E.Demo/${name}`);
     for (const name of ['H.One', 'H.Two']) await call(stand, `d2/object/${name}`);
     await call(stand, 'd2/rpc/E.Demo/One', 'bob');
-    const many = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, '1']));
-    expect((await fetch(`http://127.0.0.1:${stand.port}/smartWeb/`, { headers: many })).status).toBe(431);
+    const headers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, '1']));
+    expect((await send(stand.port, '/smartWeb/', { headers })).status).toBe(431);
     const { limits } = await live(stand);
     expect(limits).toEqual([
       { key: 'limits.fields', ...ONCE },
@@ -291,7 +264,7 @@ describe('/live', () => {
     expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
     const counted = async () => (await live(stand)).failures;
     expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
-    for (let step = 0; step < 12; step += 1) stand.sidecar.history.sample();
+    steps(stand, 12);
     expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', sinceStart: 1, inMinute: 0 }]);
   });
 
@@ -305,25 +278,25 @@ describe('/live', () => {
   it('names the call that failed most often in the last minute, of both kinds', async () => {
     const stand = await started();
     const worst = async () => (await live(stand)).applications[0]?.worstCall;
-    await call(stand, 'd2/rpc/E.Demo/Run');
-    stand.sidecar.history.sample();
+    await call(stand, RUN);
+    steps(stand, 1);
     expect(await worst()).toBeNull();
     await call(stand, 'd2/rpc/E.Demo/Fail');
     for (let i = 0; i < 2; i += 1) await call(stand, 'd2/sba/E.Demo/Fail');
-    stand.sidecar.history.sample();
+    steps(stand, 1);
     expect(await worst()).toEqual({ kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 });
-    for (let step = 0; step < 12; step += 1) stand.sidecar.history.sample();
+    steps(stand, 12);
     expect(await worst()).toBeNull();
   });
 
   it('shows where requests outside of the application went, and no others', async () => {
     const stand = await started();
     const outside = async () => (await live(stand)).outside;
-    await call(stand, 'd2/rpc/E.Demo/Run');
-    await fetch(`http://127.0.0.1:${stand.port}/smartWeb/index.html`);
+    await call(stand, RUN);
+    await send(stand.port, '/smartWeb/index.html');
     expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
     for (const path of ['plant/api', 'plant', 'manager', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6', ''])
-      await fetch(`http://127.0.0.1:${stand.port}/${path}?token=secret`);
+      await send(stand.port, `/${path}?token=secret`);
     expect(await outside()).toEqual({
       ...{ sinceStart: 5, inMinute: 5, other: 2 },
       segments: [
@@ -336,15 +309,12 @@ describe('/live', () => {
   it('shows connections, the share of the gateway, and failed observers', async () => {
     const stand = await started();
     const client = await stand.connect();
-    client.socket.write('GET /smartWeb/api/rest/v0/d2/rpc/E.Demo/Run HTTP/1.1\r\nHost: plant\r\n\r\n');
+    client.socket.write(`GET ${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
     await client.until('ok');
-    expect(await live(stand)).toMatchObject({
-      connections: { open: 1, refused: NONE },
-      gatewayShare: 0,
-      observerErrors: NONE,
-    });
+    const quiet = { connections: { open: 1, refused: NONE }, gatewayShare: 0, observerErrors: NONE };
+    expect(await live(stand)).toMatchObject(quiet);
     const old = await stand.connect();
-    old.socket.write('GET /smartWeb/api/rest/v0/d2/rpc/E.Demo/Run HTTP/1.0\r\n\r\n');
+    old.socket.write(`GET ${REST}/${RUN} HTTP/1.0\r\n\r\n`);
     await old.until('ok');
     await until('it has ended', () => stand.sidecar.openExchanges === 0);
     stand.sidecar.reporter.shield(() => {
@@ -357,7 +327,7 @@ describe('/live', () => {
     const stand = await started({
       config: () => ({ stop: { delayMs: 60_000, windowMs: 60_000, deadlineMs: 120_000 } }),
     });
-    stand.sidecar.history.sample();
+    steps(stand, 1);
     stand.sidecar.drain();
     const { state, stopLeftSeconds, marks } = await live(stand);
     expect([state, stopLeftSeconds, marks.map(({ kind }) => kind)]).toEqual(['draining', null, ['start', 'drain']]);
@@ -371,45 +341,30 @@ describe('/live', () => {
 
   it('has the root context under a dash', async () => {
     const stand = await started({ config: () => ({ applications: [''] }) });
-    await fetch(`http://127.0.0.1:${stand.port}/api/rest/v0/d2/rpc/E.Demo/Run`, { method: 'POST' });
+    await send(stand.port, `/api/rest/v0/${RUN}`, { method: 'POST' });
     expect((await live(stand)).applications.map(({ name }) => name)).toEqual(['']);
-    expect((await read<{ rows: unknown[][] }>(stand, '/live/-/rpc')).rows.map(([name]) => name)).toEqual([
-      'E.Demo.Run',
-    ]);
-    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live/other/rpc`);
-    expect([response.status, (await response.json()) as object]).toMatchObject([
-      404,
-      { detail: expect.stringContaining('"-"') },
-    ]);
+    expect((await rows(stand, 'rpc', '-')).map(([name]) => name)).toEqual(['E.Demo.Run']);
+    expect(await refused(stand, '/live/other/rpc', 404)).toContain('"-"');
   });
 
   it('has applications whose names have several segments', async () => {
     const stand = await started({ config: () => ({ applications: ['smartWeb', 'plant/a b'] }) });
-    await fetch(`http://127.0.0.1:${stand.port}/plant/a%20b/api/rest/v0/d2/rpc/E.Demo/Run`, { method: 'POST' });
-    const at = `/live/${encodeURIComponent('plant/a b')}/rpc`;
-    const named = (await read<{ rows: unknown[][] }>(stand, at)).rows.map(([name]) => name);
+    await send(stand.port, `/plant/a%20b/api/rest/v0/${RUN}`, { method: 'POST' });
+    const named = (await rows(stand, 'rpc', encodeURIComponent('plant/a b'))).map(([name]) => name);
     expect(named).toEqual(['E.Demo.Run']);
     expect(await rows(stand, 'rpc')).toEqual([]);
-  });
-
-  it('answers HEAD with the fields and without content', async () => {
-    const stand = await started();
-    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live`, { method: 'HEAD' });
-    expect([response.status, await response.text()]).toEqual([200, '']);
-    expect(response.headers.get('content-type')).toBe('application/json');
-    expect(response.headers.get('cache-control')).toBe('must-revalidate,no-cache,no-store');
   });
 });
 
 describe('the tables', () => {
   it('have a row for each RPC, with the line of its last steps', async () => {
     const stand = await started();
-    await call(stand, 'd2/rpc/E.Demo/Run');
-    await call(stand, 'd2/rpc/E.Demo/Run');
+    await call(stand, RUN);
+    await call(stand, RUN);
     await call(stand, 'd2/rpc/E.Demo/Fail');
     await call(stand, 'd2/sba/E.Demo/Other');
-    for (let i = 0; i < 5; i += 1) stand.sidecar.history.sample();
-    await call(stand, 'd2/rpc/E.Demo/Run');
+    steps(stand, 5);
+    await call(stand, RUN);
     const zeros = new Array(11).fill(0);
     const number = expect.any(Number);
     expect(await read(stand, '/live/smartWeb/rpc')).toEqual({
@@ -430,7 +385,7 @@ describe('the tables', () => {
     const stand = await started();
     await call(stand, 'd2/object/H.Level');
     await call(stand, 'd2/object/H.Level');
-    await call(stand, 'd2/object/H.Größe');
+    await call(stand, `d2/object/${encodeURIComponent('H.Größe')}`);
     stand.sidecar.recorder.applications.get('smartWeb')?.statistics.object.subscribe('H.Level');
     expect(await rows(stand, 'objects')).toEqual([
       ['H.Level', 1, 2, expect.any(Number)],
@@ -440,11 +395,11 @@ describe('the tables', () => {
 
   it('have a row for each session, oldest first, with its failed calls', async () => {
     const stand = await started();
-    await call(stand, 'd2/rpc/E.Demo/Run');
-    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    await call(stand, RUN);
+    await call(stand, RUN, 'bob');
     await call(stand, 'd2/rpc/E.Demo/Fail', 'bob');
     await call(stand, 'd2/sba/E.Demo/Gone', 'bob');
-    const list = (await read<Record<string, unknown>[]>(stand, '/smartWeb/api/rest/v0/admin/d2/sessions')).map(
+    const list = (await read<Record<string, unknown>[]>(stand, `${REST}/admin/d2/sessions`)).map(
       ({ id, userName, connectionType, createTime, remoteAddress, requests }) =>
         [id, userName, connectionType, createTime, expect.any(String), remoteAddress, requests] as const,
     );
@@ -457,14 +412,14 @@ describe('the tables', () => {
 
   it('mark a session with an unverified name by false at the end of its row', async () => {
     const stand = await started();
-    await call(stand, 'd2/rpc/E.Demo/Run', 'ann', 'JSESSIONID=one');
-    await call(stand, 'd2/rpc/E.Demo/Run', 'bob');
+    await call(stand, RUN, 'ann', 'JSESSIONID=one');
+    await call(stand, RUN, 'bob');
     const shown = (await rows(stand, 'sessions')).map((row) => [row[1], row.slice(7)]);
     expect(shown).toEqual([
       ['ann', [0, false]],
       ['bob', [0]],
     ]);
-    const list = await read<{ verified?: boolean }[]>(stand, '/smartWeb/api/rest/v0/admin/d2/sessions');
+    const list = await read<{ verified?: boolean }[]>(stand, `${REST}/admin/d2/sessions`);
     expect(list.map((entry) => [Object.keys(entry).at(-1), entry.verified])).toEqual([
       ['verified', false],
       ['requests', undefined],
@@ -474,9 +429,7 @@ describe('the tables', () => {
   it('are 404 for an unknown application', async () => {
     const stand = await started();
     for (const table of ['rpc', 'sba', 'objects', 'sessions']) {
-      const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/live/constructor/${table}`);
-      expect(response.status).toBe(404);
-      expect(((await response.json()) as { detail: string }).detail).toContain('known: "smartWeb"');
+      expect(await refused(stand, `/live/constructor/${table}`, 404)).toContain('known: "smartWeb"');
     }
   });
 });

@@ -7,30 +7,31 @@ import { MAX_STEPS, STEP_SECONDS } from '../../../../src/measure/history/columns
 import { MARK_KINDS } from '../../../../src/measure/history/marks.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../../../src/measure/history/spark-lines.ts';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
+import { send } from '../../../support/net.ts';
 import { type Stand, startStand } from '../../wire/stand.ts';
-
-interface Operation {
-  readonly operationId: string;
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly parameters?: readonly { readonly $ref: string }[];
-  readonly responses: Readonly<Record<string, Reference | { readonly content: Content }>>;
-}
 
 interface Reference {
   readonly $ref: string;
 }
 
-type Content = Readonly<Record<string, { schema?: Reference; examples?: Readonly<Record<string, Reference>> }>>;
+type Named<T> = Readonly<Record<string, T>>;
+type Content = Named<{ schema?: Reference; examples?: Named<Reference> }>;
+
+interface Operation {
+  readonly operationId: string;
+  readonly security: readonly Named<readonly string[]>[];
+  readonly parameters?: readonly Reference[];
+  readonly responses: Named<Reference | { readonly content: Content }>;
+}
 
 interface Document {
-  readonly openapi: string;
   readonly info: { readonly version: string };
-  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
+  readonly paths: Named<{ readonly get: Operation }>;
   readonly components: {
-    readonly schemas: Readonly<Record<string, unknown>>;
-    readonly parameters: Readonly<Record<string, { readonly name: string; readonly in: string }>>;
-    readonly responses: Readonly<Record<string, { readonly content: Content }>>;
-    readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
+    readonly schemas: Named<unknown>;
+    readonly parameters: Named<{ readonly name: string; readonly in: string }>;
+    readonly responses: Named<{ readonly content: Content }>;
+    readonly examples: Named<{ readonly value: unknown }>;
   };
 }
 
@@ -41,23 +42,13 @@ function parsed(options: Partial<DocumentOptions> = {}): Document {
   return JSON.parse(createDocument({ ...OPTIONS, ...options })) as Document;
 }
 
-interface Route {
-  readonly url: string;
-  readonly access: string;
-}
-
-/** `{name}` for `:name`. */
-function toTemplate(url: string): string {
-  return url.replace(/(?<!:):(\w+)/g, '{$1}').replaceAll('::', ':');
-}
-
-/** A name stands for any name. */
-function nameless(template: string): string {
-  return template.replace(/\{\w+\}/g, '{}');
+/** `{}` for `:name` and `{name}`: a name stands for any name. */
+function nameless(url: string): string {
+  return url.replace(/(?<!:):\w+|\{\w+\}/g, '{}').replaceAll('::', ':');
 }
 
 let stand: Stand;
-const routes: Route[] = [];
+const routes: { readonly url: string; readonly access: string }[] = [];
 
 const onFastify = (message: unknown): void => {
   const { fastify } = message as { readonly fastify: FastifyInstance };
@@ -77,7 +68,7 @@ describe('the OpenAPI document', () => {
   it('describes every route, and nothing else', () => {
     expect(routes.length).toBeGreaterThan(17);
     const described = Object.keys(parsed().paths).map(nameless);
-    const routed = routes.map(({ url }) => nameless(toTemplate(url)));
+    const routed = routes.map(({ url }) => nameless(url));
     const without = routed.filter((path) => !described.includes(path));
     expect(without, `describe these routes in ${FILE}, in "paths"`).toEqual([]);
     const unknown = described.filter((path) => !routed.includes(path));
@@ -88,19 +79,18 @@ describe('the OpenAPI document', () => {
     const { paths } = parsed();
     const byPath = new Map(Object.entries(paths).map(([path, { get }]) => [nameless(path), get.security]));
     for (const { url, access } of routes) {
-      const security = byPath.get(nameless(toTemplate(url)));
+      const security = byPath.get(nameless(url));
       const expected = ['basic', 'bearer', 'certificate'].map((scheme) => ({ [scheme]: [access] }));
       expect(security, `"security" of ${url} in ${FILE}`).toEqual(access === 'open' ? [] : expected);
     }
   });
 
   it('is what a sidecar serves', async () => {
-    const response = await fetch(`http://127.0.0.1:${stand.monitorPort}/openapi.json`);
-    const text = await response.text();
-    const { version } = (JSON.parse(text) as Document).info;
+    const { headers, body } = await send(stand.monitorPort, '/openapi.json');
+    const { version } = (JSON.parse(body) as Document).info;
     expect(version).toMatch(/^\d+\.\d+\.\d+/);
-    expect(text).toBe(createDocument({ ...OPTIONS, version }));
-    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(body).toBe(createDocument({ ...OPTIONS, version }));
+    expect(headers['content-type']).toBe('application/json');
   });
 
   it('has no dangling reference', () => {
