@@ -6,8 +6,8 @@ import { SearchBounds } from '../../../src/jvm/hsperfdata/search-bounds.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { entryOf, sampleBytes, withEntry } from '../../support/jvm/hsperfdata/samples.ts';
 import { Markers } from '../secrets/markers.ts';
-import { FakeJvm } from './attach/fake-jvm.ts';
-import { FakeMachine } from './hsperfdata/fake-proc.ts';
+import { FakeJvm } from './fake-jvm.ts';
+import { FakeMachine } from './fake-machine.ts';
 
 const NEVER = new AbortController().signal;
 
