@@ -41,10 +41,16 @@ const samples: readonly Sample[] = SAMPLES.map((name) => {
 });
 
 function valuesOf({ classes, heap, nonHeap, pools, collectors }: JvmReading): Values {
-  const parts = Object.entries({ classes, heap, nonHeap, ...Object.fromEntries([...pools, ...collectors]) });
+  const parts: [string, object][] = [
+    ['classes', classes],
+    ['heap', heap],
+    ['nonHeap', nonHeap],
+    ...pools,
+    ...collectors,
+  ];
   return new Map(
     parts.flatMap(([prefix, part]) =>
-      Object.entries(part)
+      Object.entries(part as Readonly<Record<string, number | undefined>>)
         .filter((entry): entry is [string, number] => entry[1] !== undefined)
         .map(([key, value]) => [`${prefix}.${key}`, value] as const),
     ),
