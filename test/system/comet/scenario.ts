@@ -195,28 +195,7 @@ export class Scenario {
 
   async #settle(): Promise<void> {
     const received = () => this.peers.reduce((sum, { tally }) => sum + tally.valueCount, 0);
-    const what = `${this.#expectedValues} values have come`;
-    await until(
-      what,
-      () => received() >= this.#expectedValues,
-      undefined,
-      () => `, but ${received()}${this.#lacking()}`,
-    );
-  }
-
-  /** Differences between the two sides of a client, for the message of a failing test. */
-  #lacking(): string {
-    const { ledger } = this.#parts.plant;
-    const sides = this.peers.map(({ clientId, tally, handshakes }) => {
-      const sent = clientId !== undefined && ledger.has(clientId) ? ledger.tallyOf(clientId) : undefined;
-      const names = (monitored: Iterable<string> = []) => [...monitored].sort().join(' ');
-      return {
-        text: `${clientId} (${handshakes} handshakes): ${sent?.valueCount} sent, ${tally.valueCount} received; monitored there ${names(sent?.monitored)}; here ${names(tally.monitored)}`,
-        isEven: sent?.valueCount === tally.valueCount && names(sent.monitored) === names(tally.monitored),
-      };
-    });
-    const lines = sides.filter(({ isEven }) => !isEven).map(({ text }) => text);
-    return `; the server has sent ${ledger.sentValues} to ${ledger.clientsThere} clients\n${lines.join('\n')}`;
+    await until(`${this.#expectedValues} values have come`, () => received() >= this.#expectedValues);
   }
 
   #pick<T>(list: readonly T[]): T {

@@ -63,7 +63,8 @@ export class Flood {
   readonly #chunk: Buffer;
 
   constructor(chunk: string | Buffer) {
-    this.#chunk = Buffer.from(chunk);
+    // No copy: sockets keep it.
+    this.#chunk = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
   }
 
   readonly script: Script = (_, response) => {

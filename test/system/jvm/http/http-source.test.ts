@@ -158,9 +158,7 @@ describe('a request', () => {
     await start(answerStatus);
     const source = sourceOf(TOMCAT_STATUS, { url: `${server.origin}/ops/manager/` });
     expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
-    expect(server.requests).toEqual([
-      expect.objectContaining({ method: 'GET', url: '/ops/manager/status?JSON=true' }),
-    ]);
+    expect(server.requests).toEqual([expect.objectContaining({ method: 'GET', url: '/ops/manager/status?JSON=true' })]);
     const { headers } = server.requests[0]!;
     expect(headers).toMatchObject({ authorization: `Basic ${PLANTED_BASIC}`, 'accept-encoding': 'identity' });
     expect(headers).not.toHaveProperty('origin');

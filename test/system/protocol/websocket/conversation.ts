@@ -83,18 +83,18 @@ function heard(socket: WebSocket, said: readonly Utterance[]): Promise<void> {
 
 /** Both sides say all they have to, then close. */
 export async function converse(
-  perMessageDeflate: Readonly<Record<Side, PerMessageDeflateOptions | boolean>>,
+  deflate: Readonly<Record<'client' | 'server', PerMessageDeflateOptions | boolean>>,
   utterances: Readonly<Record<Side, readonly Utterance[]>>,
 ): Promise<Capture> {
   // Peers that answer each ping of so many give up.
   const options = { autoPong: false };
   const server = new WebSocketServer({
-    ...{ port: 0, host: '127.0.0.1', perMessageDeflate: perMessageDeflate.upstream },
+    ...{ port: 0, host: '127.0.0.1', perMessageDeflate: deflate.server },
     ...options,
   });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: perMessageDeflate.client, ...options });
+  const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate.client, ...options });
   const opened = once(client, 'open');
   const upgraded = once(client, 'upgrade') as Promise<[IncomingMessage]>;
   const [peer, request] = (await once(server, 'connection')) as [WebSocket, IncomingMessage];

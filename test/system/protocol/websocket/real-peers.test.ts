@@ -59,7 +59,7 @@ it.each(Object.entries(CONVERSATIONS))(
       Utterance[],
     ];
     const options = deflate && { ...deflate, threshold: 0 };
-    const capture = await converse({ client: options, upstream: options || true }, { client, upstream });
+    const capture = await converse({ client: options, server: options || true }, { client, upstream });
     expect(capture.extensions).toMatchObject(agreed);
     for (const sizeOfNext of reads(random)) {
       expectHeard(capture, 'client', client, sizeOfNext);
