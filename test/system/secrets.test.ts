@@ -86,15 +86,6 @@ function accessLogOf(name: string): string {
   return `accessLog: { file: "${path.join(folder.path, name)}-access.log", others: true }\n`;
 }
 
-/** What a sidecar left in its files: its access log at the end, and those of its own folder. */
-function readAccessLog(name: string): string[] {
-  return [readFileSync(path.join(folder.path, `${name}-access.log`), 'utf8')];
-}
-
-function readOwnFiles(name: string): string[] {
-  return readFiles(path.join(folder.path, `${name}-tmp`));
-}
-
 /** Without and with users; the latter may name them. */
 async function readReports({ control }: Started): Promise<string[]> {
   const asked = ['report', '--control', control];
@@ -122,6 +113,43 @@ async function untilJvmAnswered(kind: string): Promise<void> {
   await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 30_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
 }
 
+interface Reading {
+  readonly apiKey: string;
+  /** Of the JVM's source. */
+  readonly kind: string;
+  /** Credentials. */
+  readonly reader?: readonly string[];
+  readonly scraper?: readonly string[];
+}
+
+/** All that a sidecar says of hostile traffic; it has ended then. Names of calls prove that it is about this traffic. */
+async function gather(name: string, sidecar: Started, { apiKey, kind, reader = [], scraper = [] }: Reading) {
+  const { listen, monitor, control } = sidecar;
+  const said = {
+    refusals: await attack(markers, name, { listen, apiKey, calls: upstream.calls }),
+    monitoring: await readAll(monitor, reader),
+    metrics: await readAll(monitor, scraper),
+    refused: await askOddly(markers, name, monitor, reader),
+    control: await askControl(markers, name, control),
+  };
+  await untilJvmAnswered(kind);
+  const outputs = {
+    ...said,
+    again: await readAll(monitor, reader),
+    reports: await readReports(sidecar),
+    files: readFiles(path.join(folder.path, `${name}-tmp`)),
+    logs: [await finish(sidecar)],
+    accessLog: [readFileSync(path.join(folder.path, `${name}-access.log`), 'utf8')],
+  };
+  expect(leaksOf(outputs)).toEqual([]);
+  expect(outputs.refusals.length).toBeGreaterThanOrEqual(20);
+  for (const shown of [...Object.values(SHOWN), 'key-user']) {
+    expect(outputs.monitoring.join('\n')).toContain(shown);
+    expect(outputs.accessLog.join()).toContain(shown);
+  }
+  return outputs;
+}
+
 /** For busy machines. */
 const LONG = { concurrent: true, timeout: 180_000 };
 
@@ -145,40 +173,22 @@ describe('no secret leaks', LONG, () => {
       accessLogOf('relay') +
       otlpOf(fileOf('otlp-headers', receiverPlace, 'x-receiver-token: '));
     const sidecar = await start('relay', { yaml });
-    const refusals = await attack(markers, 'relay', { listen: sidecar.listen, apiKey, calls: upstream.calls });
     const reader = [`Authorization: ${basic('reader', password)}`];
     const scraper = [`Authorization: Bearer ${token}`];
-    const outputs: Record<string, readonly string[]> = {
-      refusals,
-      check: [
-        (await runProgram(['check', '--config', path.join(folder.path, 'relay.yaml'), '--upstream', 'http://h/a']))
-          .output,
-      ],
-      monitoring: await readAll(sidecar.monitor, reader),
-      metrics: await readAll(sidecar.monitor, scraper),
-      refused: await askOddly(markers, 'relay', sidecar.monitor, reader),
-      control: await askControl(markers, 'relay', sidecar.control),
-    };
-    await untilJvmAnswered('tomcat-jmxproxy');
-    outputs.again = await readAll(sidecar.monitor, reader);
-    outputs.reports = await readReports(sidecar);
-    outputs.files = readOwnFiles('relay');
-    outputs.logs = [await finish(sidecar)];
-    outputs.accessLog = readAccessLog('relay');
+    const outputs = await gather('relay', sidecar, { apiKey, kind: 'tomcat-jmxproxy', reader, scraper });
+    const config = path.join(folder.path, 'relay.yaml');
+    const check = await runProgram(['check', '--config', config, '--upstream', 'http://h/a']);
     // Strings are in it unescaped.
-    outputs.pushed = receiver.received.map(({ body }) => body.toString('latin1'));
-    expect(leaksOf(outputs)).toEqual([]);
-    // Proves that the traffic was read: names of calls are in the output.
-    const monitoring = outputs.monitoring?.join('\n') ?? '';
-    for (const name of [...Object.values(SHOWN), 'key-user', 'COMET_WEBSOCKET']) expect(monitoring).toContain(name);
-    expect(refusals.length).toBeGreaterThanOrEqual(20);
-    expect(outputs.check?.join('')).toMatch(/key: "?\[hidden\]/);
-    expect(outputs.metrics?.join('')).toContain('403 Forbidden');
-    const refused = new Set(outputs.refused?.map((answer) => answer.slice(9, 12)));
+    const pushed = receiver.received.map(({ body }) => body.toString('latin1')).join('\n');
+    expect(leaksOf({ check: [check.output], pushed: [pushed] })).toEqual([]);
+    expect(outputs.monitoring.join()).toContain('COMET_WEBSOCKET');
+    expect(check.output).toMatch(/key: "?\[hidden\]/);
+    expect(outputs.metrics.join('')).toContain('403 Forbidden');
+    const refused = new Set(outputs.refused.map((answer) => answer.slice(9, 12)));
     expect([...refused].sort()).toEqual(expect.arrayContaining(['400', '401', '404', '405', '413', '421', '431']));
-    expect(outputs.control?.join('')).toMatch(/"kind":"ok"[\s\S]*"kind":"refused"/);
-    expect(outputs.logs?.join('')).toContain('the JVM cannot be read');
-    const [report = '', reportWithUsers = ''] = outputs.reports ?? [];
+    expect(outputs.control.join('')).toMatch(/"kind":"ok"[\s\S]*"kind":"refused"/);
+    expect(outputs.logs.join('')).toContain('the JVM cannot be read');
+    const [report = '', reportWithUsers = ''] = outputs.reports;
     for (const name of [SHOWN.object, SHOWN.rpc, SHOWN.cometRpc, 'the JVM cannot be read', '[hidden]']) {
       expect(report).toContain(name);
     }
@@ -190,14 +200,11 @@ describe('no secret leaks', LONG, () => {
     expect(receiver.spans.map(({ name }) => name)).toEqual(
       expect.arrayContaining([`rpc ${SHOWN.rpc}`, `rpc ${SHOWN.cometRpc}`]),
     );
-    for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) expect(outputs.pushed?.join('')).not.toContain(name);
-    const accessLog = outputs.accessLog?.join('') ?? '';
-    for (const name of [...Object.values(SHOWN), 'key-user', '"kind":"other"', '"kind":"comet"']) {
-      expect(accessLog).toContain(name);
-    }
+    for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) expect(pushed).not.toContain(name);
+    for (const shown of ['"kind":"other"', '"kind":"comet"']) expect(outputs.accessLog.join()).toContain(shown);
   });
 
-  it('from the gateway', async ({ expect }) => {
+  it('from the gateway', async () => {
     const apiKey = markers.at('environment: key of a user');
     const env = {
       D2_SIDECAR_DATA_PATH: 'gateway',
@@ -206,19 +213,7 @@ describe('no secret leaks', LONG, () => {
     };
     const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
     const sidecar = await start('gateway', { yaml, env });
-    const refusals = await attack(markers, 'gateway', { listen: sidecar.listen, apiKey, calls: upstream.calls });
-    const monitoring = await readAll(sidecar.monitor, []);
-    const refused = await askOddly(markers, 'gateway', sidecar.monitor, []);
-    await untilJvmAnswered('jolokia');
-    const again = await readAll(sidecar.monitor, []);
-    const reports = await readReports(sidecar);
-    const files = readOwnFiles('gateway');
-    const logs = [await finish(sidecar)];
-    const accessLog = readAccessLog('gateway');
-    expect(leaksOf({ refusals, monitoring, refused, again, reports, files, logs, accessLog })).toEqual([]);
-    for (const name of Object.values(SHOWN)) expect(accessLog.join('')).toContain(name);
-    for (const name of [...Object.values(SHOWN), 'key-user']) expect(monitoring.join('\n')).toContain(name);
-    expect(refusals.length).toBeGreaterThanOrEqual(20);
+    await gather('gateway', sidecar, { apiKey, kind: 'jolokia' });
   });
 
   it('from learn', async ({ expect }) => {
