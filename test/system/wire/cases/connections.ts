@@ -217,6 +217,13 @@ const olderClients: readonly DataPathCase[] = [
     client: askingUntilEnd(http10('GET /calls/1')),
   },
   {
+    name: 'HTTP/1.0: without Host',
+    statuses: [200],
+    knownDifference: { gateway: 'the gateway names the upstream in a Host of its own' },
+    upstream: closing,
+    client: askingUntilEnd('GET /calls/1 HTTP/1.0\r\nX-Case: {case-token}\r\n\r\n'),
+  },
+  {
     name: 'HTTP/1.0: POST with a length',
     statuses: [200],
     upstream: closing,
