@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
-import { answering, atHeads, type FaultClient, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
+import type { Peer } from '../../support/wire/peer.ts';
+import { answering, atHeads, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
 
 const RPC =
   'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n';
@@ -191,7 +192,7 @@ const faults: readonly Fault[] = [
 
 const WITH_ITS_BODY = /^HTTP\/1\.1 (\d+) [^\r]*\r\n([\s\S]*?)\r\n\r\n([\s\S]*)$/;
 
-async function expectProblem(client: FaultClient, fault: Fault, sees: Sees & { kind: 'problem' }): Promise<void> {
+async function expectProblem(client: Peer, fault: Fault, sees: Sees & { kind: 'problem' }): Promise<void> {
   await client.until('"code"');
   const [, status, fields = '', body = ''] = WITH_ITS_BODY.exec(client.received) ?? [];
   expect(Number(status)).toBe(sees.status);
@@ -202,7 +203,7 @@ async function expectProblem(client: FaultClient, fault: Fault, sees: Sees & { k
   expect(client.received).not.toMatch(/plant\.example|127\.0\.0\.1|E\.Demo/);
 }
 
-async function expectCut(client: FaultClient, beginning: string, leave: () => void): Promise<void> {
+async function expectCut(client: Peer, beginning: string, leave: () => void): Promise<void> {
   await client.until(beginning);
   leave();
   await client.ended();

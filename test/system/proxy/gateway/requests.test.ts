@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Peer } from './peer.ts';
+import { answeringAll, finish, type Peer, send, take, takeHead } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -17,10 +17,7 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /** Answers each request without a body the same. */
 async function answerAll(upstream: Peer): Promise<void> {
-  for (;;) {
-    await upstream.head();
-    upstream.write(OK);
-  }
+  await answeringAll(OK)(upstream);
 }
 
 /** The head that came to the upstream for what the client sent. */
@@ -30,7 +27,7 @@ async function forwarded(text: string, options: Partial<StandOptions> = {}): Pro
     ...options,
     upstream: async (upstream) => {
       heads.push(await upstream.head());
-      upstream.write(OK);
+      upstream.send(OK);
     },
   });
   const client = stand.client(text);
@@ -110,7 +107,7 @@ describe('a request’s head', () => {
       upstream: async (upstream) => {
         const head = await upstream.head();
         await upstream.take('x');
-        upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n${/Content-Disposition.*\r\n/.exec(head)?.[0]}\r\ny`);
+        upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n${/Content-Disposition.*\r\n/.exec(head)?.[0]}\r\ny`);
       },
     });
     const client = stand.client(
@@ -143,7 +140,7 @@ describe('a request’s body', () => {
     await start({
       upstream: async (upstream) => {
         seen.push(await upstream.head(), await upstream.take('\r\n0\r\n\r\n'));
-        upstream.write(OK);
+        upstream.send(OK);
       },
     });
     const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -164,7 +161,7 @@ describe('a request’s body', () => {
       upstream: async (upstream) => {
         await upstream.head();
         body = await upstream.take('\r\n\r\n');
-        upstream.write(OK);
+        upstream.send(OK);
       },
     });
     const client = stand.client(
@@ -179,17 +176,17 @@ describe('a request’s body', () => {
       upstream: async (upstream) => {
         expect(await upstream.head()).toContain('Expect: 100-continue');
         expect(upstream.received).toBe('');
-        upstream.write('HTTP/1.1 100 Continue\r\n\r\n');
+        upstream.send('HTTP/1.1 100 Continue\r\n\r\n');
         await upstream.take('abc');
-        upstream.write(OK);
+        upstream.send(OK);
         await answerAll(upstream);
       },
     });
     const client = stand.client('PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n');
     expect(await client.head()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
-    client.write('abc');
+    client.send('abc');
     expect(await client.take('ok')).toBe(OK);
-    client.write('GET /y HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('GET /y HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.take('ok')).toBe(OK);
     expect(stand.upstreams).toHaveLength(1);
   });
@@ -200,28 +197,25 @@ describe('a request’s body', () => {
       upstream: async (upstream) => {
         if (stand.upstreams.length > 1) return await answerAll(upstream);
         await upstream.head();
-        upstream.write('HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n');
+        upstream.send('HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n');
         await upstream.take('abc');
       },
     });
     const client = stand.client('PUT //x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n');
     expect(await client.head()).toBe('HTTP/1.1 417 No\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
-    client.write('abcGET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('abcGET / HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.take('ok')).toBe(OK);
   });
 
   // Guard: requestTimeout 0; Node's own is 5 minutes, for head and body together.
   it('may take longer than the limit for heads', async () => {
     await start({
-      upstream: async (upstream) => {
-        await upstream.take('ab');
-        upstream.write(OK);
-      },
+      upstream: [take('ab'), send(OK)],
       gateway: { headTimeoutMs: 40 },
     });
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na');
     await new Promise((resolve) => setTimeout(resolve, 150));
-    client.write('b');
+    client.send('b');
     expect(await client.take('ok')).toBe(OK);
   });
 
@@ -230,9 +224,9 @@ describe('a request’s body', () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
+        upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
         upstream.socket.pipe(upstream.socket);
-        upstream.write(upstream.received);
+        upstream.send(upstream.received);
       },
     });
     const client = stand.client(`POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`);
@@ -257,7 +251,7 @@ describe('requests on one connection', () => {
     await start({ upstream: answerAll });
     const client = stand.client();
     for (let i = 0; i < 5; i += 1) {
-      client.write(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
+      client.send(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
       expect(await client.take('ok')).toBe(OK);
     }
     expect(stand.upstreams).toHaveLength(1);
@@ -283,7 +277,7 @@ describe('requests on one connection', () => {
           const name = /\/(\w+) /.exec(await upstream.head())?.[1] ?? '';
           if (name === 'b') await upstream.take('BODY');
           expect(upstream.received).toBe('');
-          upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${name}`);
+          upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${name}`);
         }
       },
     });
@@ -312,22 +306,17 @@ describe('requests on one connection', () => {
     const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
     await client.take('ok');
-    client.write('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.take('ok')).toBe(OK);
     expect(stand.upstreams).toHaveLength(1);
   });
 
   it('open a new connection to the upstream when it has closed the idle one', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.end(OK);
-      },
-    });
+    await start({ upstream: [takeHead, finish(OK)] });
     const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
     await stand.upstreams[0]?.closed();
-    client.write('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
     expect(stand.upstreams).toHaveLength(2);
   });

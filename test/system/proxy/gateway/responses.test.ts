@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Peer } from './peer.ts';
+import { answeringAll, finish, type Peer, send, takeHead } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -17,12 +17,7 @@ const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
 
 /** What the client gets for one request when the upstream sends `answer` and closes behind it. */
 async function received(answer: string, request = GET): Promise<string> {
-  await start({
-    upstream: async (upstream) => {
-      await upstream.head();
-      upstream.end(answer);
-    },
-  });
+  await start({ upstream: [takeHead, finish(answer)] });
   const client = stand.client(request);
   await stand.endings(1);
   client.socket.end();
@@ -76,16 +71,11 @@ describe('a response', () => {
   ])('%s to %s ends with its head, whatever that says', async (status, method) => {
     const first = `HTTP/1.1 ${status} X\r\nContent-Length: ${status === '204' ? 0 : 5}\r\n\r\n`;
     await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write(first);
-        await upstream.head();
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-      },
+      upstream: [takeHead, send(first), takeHead, send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok')],
     });
     const client = stand.client(GET.replace('GET', method));
     expect(await client.head()).toBe(first);
-    client.write(GET);
+    client.send(GET);
     expect(await client.take('ok')).toContain('200 OK');
     expect(stand.upstreams).toHaveLength(1);
   });
@@ -113,17 +103,10 @@ describe('a response', () => {
 
   it('of known length keeps the connection of an HTTP/1.0 client that asks for it', async () => {
     const get = 'GET /x HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n';
-    await start({
-      upstream: async (upstream) => {
-        for (;;) {
-          await upstream.head();
-          upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-        }
-      },
-    });
+    await start({ upstream: answeringAll('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok') });
     const client = stand.client(get);
     expect(await client.take('ok')).toMatch(/\r\nConnection: keep-alive\r\n/);
-    client.write(get);
+    client.send(get);
     await client.take('ok');
   });
 
@@ -134,17 +117,12 @@ describe('a response', () => {
     ['is ended by the end of its connection', 'X: y', ''],
     ['was asked for as the last one', 'Content-Length: 2', 'Connection: close\r\n'],
   ])('that %s may come early: a client that is still sending is not reset', async (_, framing, field) => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.end(`HTTP/1.1 200 OK\r\n${framing}\r\n\r\nok`);
-      },
-    });
+    await start({ upstream: [takeHead, finish(`HTTP/1.1 200 OK\r\n${framing}\r\n\r\nok`)] });
     const client = stand.client(`POST / HTTP/1.1\r\nHost: a\r\n${field}Content-Length: 8000000\r\n\r\n`);
-    client.write('x'.repeat(2_000_000));
+    client.send('x'.repeat(2_000_000));
     await client.ended();
-    client.write('x'.repeat(6_000_000));
-    client.end();
+    client.send('x'.repeat(6_000_000));
+    client.finish();
     await client.closed();
     expect(client.received).toMatch(/\r\n\r\nok$/);
     expect(client.wasReset).toBe(false);
@@ -162,12 +140,12 @@ describe('a response', () => {
       upstream: async (upstream) => {
         const isNext = (await upstream.head()).startsWith('GET');
         if (isNext) {
-          upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+          upstream.send('HTTP/1.1 204 No Content\r\n\r\n');
           return;
         }
         // Nothing more is read until the client has its answer: by then the request has to wait.
         upstream.socket.pause();
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
         await isAnswered;
         upstream.socket.resume();
         read = (await upstream.take(body)).length;
@@ -183,12 +161,7 @@ describe('a response', () => {
   });
 
   it('has its head passed on before its body begins', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
-      },
-    });
+    await start({ upstream: [takeHead, send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')] });
     expect(await stand.client(GET).head()).toContain('200 OK');
   });
 
@@ -198,7 +171,7 @@ describe('a response', () => {
     await start({
       upstream: async (upstream) => {
         expect(await upstream.head()).toContain(field);
-        upstream.write(`HTTP/1.1 200 OK\r\n${field}Content-Length: 0\r\n\r\n`);
+        upstream.send(`HTTP/1.1 200 OK\r\n${field}Content-Length: 0\r\n\r\n`);
       },
       gateway: { headBytes: 65_536 },
     });
@@ -225,7 +198,7 @@ describe('an upstream that breaks off', () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write(answer);
+        upstream.send(answer);
         await upstream.take('GO');
         by(upstream);
       },
@@ -243,13 +216,13 @@ describe('an upstream that breaks off', () => {
   // Guard: breakOff; http-proxy leaves the client hanging.
   it.each(['FIN', 'RST'])('in a chunked response (%s) leaves it without its end', async (how) => {
     const client = await broken('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n', (upstream) =>
-      how === 'FIN' ? upstream.end() : upstream.reset(),
+      how === 'FIN' ? upstream.finish() : upstream.reset(),
     );
     expect(client.received).toBe('\r\n');
   });
 
   it('in a response of known length leaves it too short', async () => {
-    const client = await broken('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart', (upstream) => upstream.end());
+    const client = await broken('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart', (upstream) => upstream.finish());
     expect(client.received).toBe('');
   });
 
@@ -262,7 +235,7 @@ describe('an upstream that breaks off', () => {
   it('in a chunked response has the connection of an HTTP/1.0 client reset', async () => {
     const client = await broken(
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\npart\r\n',
-      (upstream) => upstream.end(),
+      (upstream) => upstream.finish(),
       'GET / HTTP/1.0\r\n\r\n',
     );
     expect(client.wasReset).toBe(true);
@@ -299,7 +272,7 @@ describe('an upstream that gives no answer', () => {
     await stand.stopListening();
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
     await client.take('"}');
-    client.write('67890GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('67890GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.head()).toMatch(/^HTTP\/1\.1 502/);
     await stand.endings(2);
   });
@@ -308,7 +281,7 @@ describe('an upstream that gives no answer', () => {
     const { body } = await problem({
       upstream: async (upstream) => {
         await upstream.head();
-        if (how === 'FIN') upstream.end();
+        if (how === 'FIN') upstream.finish();
         else upstream.reset();
       },
     });
@@ -329,10 +302,7 @@ describe('an upstream that gives no answer', () => {
     ['a switch to nothing', 'HTTP/1.1 101 X\r\n\r\n', 'D2S_ERR_UPSTREAM_PROTOCOL'],
   ])('but %s is told as 502', async (_, answer, code) => {
     const { body } = await problem({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write(answer);
-      },
+      upstream: [takeHead, send(answer)],
     });
     expect(body).toMatchObject({ status: 502, code });
     expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code } });
@@ -350,8 +320,8 @@ describe('an upstream that gives no answer', () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write('HTTP/1.1 102 Processing\r\n\r\n');
-        setTimeout(() => upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 60);
+        upstream.send('HTTP/1.1 102 Processing\r\n\r\n');
+        setTimeout(() => upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'), 60);
       },
       gateway: { responseTimeoutMs: 30 },
     });
@@ -359,7 +329,7 @@ describe('an upstream that gives no answer', () => {
   });
 
   it('is answered without a body for HEAD', async () => {
-    const { head } = await problem({ upstream: (upstream) => upstream.end() }, GET.replace('GET', 'HEAD'));
+    const { head } = await problem({ upstream: (upstream) => upstream.finish() }, GET.replace('GET', 'HEAD'));
     expect(head).toMatch(/^HTTP\/1\.1 502/);
   });
 });

@@ -2,7 +2,7 @@ import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Peer } from './peer.ts';
+import { finish, type Peer, send, take, takeHead } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -23,7 +23,7 @@ const SWITCH =
 
 async function accept(upstream: Peer): Promise<void> {
   await upstream.head();
-  upstream.write(SWITCH);
+  upstream.send(SWITCH);
 }
 
 describe('an accepted WebSocket', () => {
@@ -32,7 +32,7 @@ describe('an accepted WebSocket', () => {
     await start({
       upstream: async (upstream) => {
         head = await upstream.head();
-        upstream.write(SWITCH);
+        upstream.send(SWITCH);
       },
     });
     expect(await stand.client(ASK).head()).toBe(SWITCH);
@@ -57,12 +57,7 @@ describe('an accepted WebSocket', () => {
     async (isHandedOver) => {
       await start({
         isHandedOver,
-        upstream: async (upstream) => {
-          await upstream.head();
-          upstream.write(`${SWITCH}hello`);
-          await upstream.take('impatient');
-          upstream.write('bye');
-        },
+        upstream: [takeHead, send(`${SWITCH}hello`), take('impatient'), send('bye')],
       });
       const client = stand.client(`${ASK}impatient`);
       await client.head();
@@ -76,9 +71,9 @@ describe('an accepted WebSocket', () => {
       upstream: async (upstream) => {
         await upstream.head();
         expect(upstream.received).toBe('');
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
         await accept(upstream);
-        upstream.write(await upstream.take('early'));
+        upstream.send(await upstream.take('early'));
       },
     });
     const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${ASK}early`);
@@ -93,20 +88,20 @@ describe('an accepted WebSocket', () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
         await accept(upstream);
         await upstream.take('still here');
-        upstream.write('so am I');
+        upstream.send('so am I');
       },
       // Node adds a second to the latter.
       gateway: { headTimeoutMs: 40, idleTimeoutMs: 150 },
     });
     const client = stand.client('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
-    client.write(ASK);
+    client.send(ASK);
     await client.head();
     await new Promise((resolve) => setTimeout(resolve, 1_200));
-    client.write('still here');
+    client.send('still here');
     await client.take('so am I');
   });
 
@@ -116,12 +111,12 @@ describe('an accepted WebSocket', () => {
         await accept(upstream);
         await upstream.ended();
         expect(upstream.received).toBe('last words');
-        upstream.end('and mine');
+        upstream.finish('and mine');
       },
     });
     const client = stand.client(ASK);
     await client.head();
-    client.end('last words');
+    client.finish('last words');
     await client.closed();
     expect(client.received).toBe('and mine');
     await stand.upstreams[0]?.closed();
@@ -133,13 +128,13 @@ describe('an accepted WebSocket', () => {
     await start({
       upstream: async (upstream) => {
         await accept(upstream);
-        upstream.end();
+        upstream.finish();
       },
     });
     const client = stand.client(ASK);
     await client.head();
     await client.ended();
-    client.end('last words');
+    client.finish('last words');
     await stand.upstreams[0]?.closed();
     expect(stand.upstreams[0]?.received).toBe('last words');
     await stand.allClosed();
@@ -197,12 +192,7 @@ describe('an accepted WebSocket', () => {
 
 describe('a refused WebSocket', () => {
   async function refused(answer: string): Promise<Peer> {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write(answer);
-      },
-    });
+    await start({ upstream: [takeHead, send(answer)] });
     const client = stand.client(ASK);
     await client.ended();
     expect(stand.reporter.open).toBe(0);
@@ -234,7 +224,7 @@ describe('a refused WebSocket', () => {
       upstream: async (upstream) => {
         await upstream.head();
         await stand.endings(1);
-        upstream.write('HTTP/1.1 401 No\r\nContent-Length: 3\r\n\r\nno!');
+        upstream.send('HTTP/1.1 401 No\r\nContent-Length: 3\r\n\r\nno!');
       },
     });
     const client = stand.client(ASK);
@@ -246,12 +236,7 @@ describe('a refused WebSocket', () => {
   });
 
   it('in the middle of its body breaks off', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.end('HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nno!');
-      },
-    });
+    await start({ upstream: [takeHead, finish('HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nno!')] });
     const client = stand.client(ASK);
     await client.ended();
     expect(client.received).toMatch(/no!$/);
@@ -274,7 +259,7 @@ describe('a WebSocket without an answer', () => {
   });
 
   it('is answered with the reason', async () => {
-    await start({ upstream: (upstream) => upstream.end() });
+    await start({ upstream: (upstream) => upstream.finish() });
     const client = stand.client(ASK);
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_TERMINATED"\}$/s);
@@ -290,12 +275,7 @@ describe('a WebSocket without an answer', () => {
   it.each(['Upgrade: h2c\r\nConnection: Upgrade\r\n', ''])(
     'that speaks WebSocket is a failure (101 with %j)',
     async (fields) => {
-      await start({
-        upstream: async (upstream) => {
-          await upstream.head();
-          upstream.write(`HTTP/1.1 101 X\r\n${fields}\r\n`);
-        },
-      });
+      await start({ upstream: [takeHead, send(`HTTP/1.1 101 X\r\n${fields}\r\n`)] });
       const client = stand.client(ASK);
       await client.ended();
       expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_(UPGRADE|PROTOCOL)"\}$/s);
@@ -313,7 +293,7 @@ describe('any other upgrade', () => {
       const length = Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0);
       const body = length > 0 ? await upstream.take(new RegExp(`.{${length}}`, 's')) : '';
       const answer = head + body;
-      upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: ${answer.length}\r\n\r\n${answer}`);
+      upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: ${answer.length}\r\n\r\n${answer}`);
     }
   }
 
@@ -344,7 +324,7 @@ describe('any other upgrade', () => {
       await client.take('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
       await client.head();
       await client.take('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
-      client.write(`GET /c HTTP/1.1\r\nHost: a\r\n${H2C}\r\n`);
+      client.send(`GET /c HTTP/1.1\r\nHost: a\r\n${H2C}\r\n`);
       await client.head();
       await client.take('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
       expect(stand.ended.map(({ exchange }) => exchange.request.target)).toEqual(['/a', '/b', '/c']);
@@ -359,10 +339,10 @@ describe('any other upgrade', () => {
     process.on('warning', onWarning);
     const client = stand.client();
     for (let i = 0; i < 30; i += 1) {
-      client.write(`POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${H2C}\r\nab`);
+      client.send(`POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${H2C}\r\nab`);
       while (stand.upstreams[0]?.received.endsWith('ab') !== true)
         await new Promise((resolve) => setImmediate(resolve));
-      client.write('cd');
+      client.send('cd');
       await client.head();
       await client.take('\r\n\r\nabcd');
     }
@@ -391,7 +371,7 @@ describe('any other upgrade', () => {
     await start({
       upstream: async (upstream) => {
         head = await upstream.head();
-        upstream.write(OK);
+        upstream.send(OK);
       },
     });
     await stand.client(request).take('ok');
@@ -402,9 +382,9 @@ describe('any other upgrade', () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write(OK);
+        upstream.send(OK);
         await upstream.head();
-        setTimeout(() => upstream.write(OK), 1_200);
+        setTimeout(() => upstream.send(OK), 1_200);
       },
       gateway: { idleTimeoutMs: 150 },
     });
