@@ -86,6 +86,20 @@ const faults: readonly Fault[] = [
     sees: problem(504, 'http_response_timeout'),
   },
   { name: 'answers rubbish', script: answering('SSH-2.0-OpenSSH_9.6\r\n\r\n'), ...PROTOCOL },
+  { name: 'greets in another protocol', script: answering('SSH-2.0-OpenSSH_9.2\r\n'), ...PROTOCOL },
+  { name: 'answers with a TLS alert', script: answering('\x15\x03\x01\x00\x02\x02\x46'), ...PROTOCOL },
+  { name: 'ends its lines with LF alone', script: answering('HTTP/1.1 200 OK\nContent-Length: 0\n\n'), ...PROTOCOL },
+  {
+    name: 'answers with two lengths that differ',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'),
+    ...PROTOCOL,
+  },
+  {
+    name: 'answers with a status that is none',
+    script: answering('HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'),
+    ...PROTOCOL,
+  },
+  { name: 'switches to nothing', script: answering('HTTP/1.1 101 X\r\n\r\n'), ...PROTOCOL },
   {
     name: 'sends something other than HTTP before the request',
     script: (upstream) => void upstream.resume().write('220 plant ready\r\n'),
@@ -107,6 +121,12 @@ const faults: readonly Fault[] = [
   {
     name: 'answers with too large a head',
     script: answering(`HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(70_000)}\r\n\r\n`),
+    code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
+    sees: problem(502, 'http_response_header_section_size'),
+  },
+  {
+    name: 'answers with a head without end',
+    script: answering(`HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}`),
     code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
     sees: problem(502, 'http_response_header_section_size'),
   },

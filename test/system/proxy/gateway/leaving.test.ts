@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answeringAll, finish, type Peer, send, take, takeHead, untilEnded } from '../../../support/wire/peer.ts';
+import { finish, type Peer, send, take, takeHead, untilEnded } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -57,23 +57,6 @@ describe('a client that leaves', () => {
     await stand.endings(5);
     expect(stand.ended.map(({ ending }) => ending.kind)).toEqual(Array(5).fill('cancelled'));
   });
-
-  it('a thousand times leaves no socket and no exchange', async () => {
-    await start({ upstream: () => undefined });
-    for (let round = 0; round < 10; round += 1) {
-      const clients = Array.from({ length: 100 }, () => stand.client(GET));
-      const count = (round + 1) * 100;
-      while (stand.upstreams.filter(({ received }) => received !== '').length < count) {
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      for (const client of clients) client.reset();
-      await stand.endings(count);
-    }
-    await Promise.all(stand.upstreams.map((upstream) => upstream.ended()));
-    await stand.allClosed();
-    expect(stand.reporter.open).toBe(0);
-    expect(stand.upstreams).toHaveLength(1_000);
-  }, 20_000);
 });
 
 describe('a client that only ends its sending side', () => {
@@ -84,15 +67,6 @@ describe('a client that only ends its sending side', () => {
     await client.closed();
     expect(client.received).toBe('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok');
     expect(stand.ended[0]?.ending.kind).toBe('completed');
-  });
-
-  it('gets the answers to all that it sent at once', async () => {
-    await start({ upstream: answeringAll(OK) });
-    const client = stand.client();
-    client.finish(GET.repeat(3));
-    await client.closed();
-    expect(client.received.match(/ok/g)).toHaveLength(3);
-    await stand.allClosed();
   });
 
   it('is closed after halfClosedTimeoutMs', async () => {
@@ -189,18 +163,5 @@ describe('destroying', () => {
     const late = stand.client(GET);
     await late.ended();
     expect(late.received).toBe('');
-  });
-});
-
-describe('an idle connection', () => {
-  it('is closed after the idle timeout', async () => {
-    await start({
-      upstream: [takeHead, send(OK)],
-      gateway: { idleTimeoutMs: 150 },
-    });
-    const client = stand.client(GET);
-    await client.take('ok');
-    // Node adds a second of its own.
-    await client.ended();
   });
 });

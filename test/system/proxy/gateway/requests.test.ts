@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answeringAll, finish, type Peer, send, take, takeHead } from '../../../support/wire/peer.ts';
+import { answeringAll, type Peer, send, take } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -155,42 +155,6 @@ describe('a request’s body', () => {
     expect(stand.ended).toHaveLength(1);
   });
 
-  it('keeps its trailers', async () => {
-    let body = '';
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        body = await upstream.take('\r\n\r\n');
-        upstream.send(OK);
-      },
-    });
-    const client = stand.client(
-      'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n',
-    );
-    await client.take('ok');
-    expect(body).toBe('3\r\nabc\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n');
-  });
-
-  it('waits for the upstream’s 100', async () => {
-    await start({
-      upstream: async (upstream) => {
-        expect(await upstream.head()).toContain('Expect: 100-continue');
-        expect(upstream.received).toBe('');
-        upstream.send('HTTP/1.1 100 Continue\r\n\r\n');
-        await upstream.take('abc');
-        upstream.send(OK);
-        await answerAll(upstream);
-      },
-    });
-    const client = stand.client('PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n');
-    expect(await client.head()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
-    client.send('abc');
-    expect(await client.take('ok')).toBe(OK);
-    client.send('GET /y HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect(await client.take('ok')).toBe(OK);
-    expect(stand.upstreams).toHaveLength(1);
-  });
-
   // Guard: Connection said; Node would end the connection where the upstream goes on.
   it('may still come when the upstream has refused before its 100', async () => {
     await start({
@@ -218,49 +182,9 @@ describe('a request’s body', () => {
     client.send('b');
     expect(await client.take('ok')).toBe(OK);
   });
-
-  it('of many megabytes passes with back pressure, both ways', async () => {
-    const size = 8 * 1024 * 1024;
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
-        upstream.socket.pipe(upstream.socket);
-        upstream.send(upstream.received);
-      },
-    });
-    const client = stand.client(`POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`);
-    client.socket.write(Buffer.alloc(size, 'z'));
-    await client.head();
-    let length = client.received.length;
-    client.socket.removeAllListeners('data');
-    await new Promise<void>((resolve) => {
-      client.socket.on('data', (bytes: Buffer) => {
-        length += bytes.length;
-        if (length >= size) resolve();
-      });
-    });
-    expect(length).toBe(size);
-    const [{ ending, exchange }] = (await stand.endings(1)) as [(typeof stand.ended)[0]];
-    expect([ending.kind, exchange.status]).toEqual(['completed', 200]);
-  });
 });
 
 describe('requests on one connection', () => {
-  it('go over one connection to the upstream, which ends with the client’s', async () => {
-    await start({ upstream: answerAll });
-    const client = stand.client();
-    for (let i = 0; i < 5; i += 1) {
-      client.send(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
-      expect(await client.take('ok')).toBe(OK);
-    }
-    expect(stand.upstreams).toHaveLength(1);
-    expect(stand.upstreams[0]?.isClosed).toBe(false);
-    client.socket.destroy();
-    await stand.upstreams[0]?.ended();
-    await stand.allClosed();
-  });
-
   it('never share a connection to the upstream with another client’s', async () => {
     await start({ upstream: answerAll });
     for (let i = 0; i < 3; i += 1) {
@@ -309,22 +233,5 @@ describe('requests on one connection', () => {
     client.send('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.take('ok')).toBe(OK);
     expect(stand.upstreams).toHaveLength(1);
-  });
-
-  it('open a new connection to the upstream when it has closed the idle one', async () => {
-    await start({ upstream: [takeHead, finish(OK)] });
-    const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
-    await client.take('ok');
-    await stand.upstreams[0]?.closed();
-    client.send('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
-    await client.take('ok');
-    expect(stand.upstreams).toHaveLength(2);
-  });
-
-  it('end with the client’s Connection: close', async () => {
-    await start({ upstream: answerAll });
-    const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await client.take('ok');
-    await client.ended();
   });
 });

@@ -194,6 +194,7 @@ describe('a tunnel’s observer', () => {
     expect(seen.upstreamBytes).toBe(8 * MEBIBYTE);
   });
 
+  // `endTogether`: http-proxy's pipes leave the other end open for ever.
   it.each(['client', 'upstream'] as const)('is told that a reset of the %s ended it', async (who) => {
     await start(accept);
     const client = await connected();

@@ -1,8 +1,6 @@
-import { createServer, type Server, type ServerOptions } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type ServerOptions } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { WebSocket, WebSocketServer } from 'ws';
-import { finish, type Peer, send, take, takeHead } from '../../../support/wire/peer.ts';
+import { type Peer, send, takeHead } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -52,37 +50,6 @@ describe('an accepted WebSocket', () => {
     expect(stand.ended).toHaveLength(1);
   });
 
-  it.each([false, true])(
-    'gets the bytes that directly follow both heads (socket handed over: %s)',
-    async (isHandedOver) => {
-      await start({
-        isHandedOver,
-        upstream: [takeHead, send(`${SWITCH}hello`), take('impatient'), send('bye')],
-      });
-      const client = stand.client(`${ASK}impatient`);
-      await client.head();
-      await client.take('hello');
-      await client.take('bye');
-    },
-  );
-
-  it('follows an ordinary request on the same connection, even pipelined', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        expect(upstream.received).toBe('');
-        upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-        await accept(upstream);
-        upstream.send(await upstream.take('early'));
-      },
-    });
-    const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${ASK}early`);
-    await client.take('ok');
-    expect(await client.head()).toBe(SWITCH);
-    await client.take('early');
-    expect(stand.upstreams).toHaveLength(1);
-  });
-
   // Guards: setTimeout(0) on the client’s socket, requestTimeout 0 (#1664).
   it('outlives the limits for heads and idle connections', async () => {
     await start({
@@ -105,24 +72,6 @@ describe('an accepted WebSocket', () => {
     await client.take('so am I');
   });
 
-  it('passes the end of one direction on, and what the other direction still sends', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await accept(upstream);
-        await upstream.ended();
-        expect(upstream.received).toBe('last words');
-        upstream.finish('and mine');
-      },
-    });
-    const client = stand.client(ASK);
-    await client.head();
-    client.finish('last words');
-    await client.closed();
-    expect(client.received).toBe('and mine');
-    await stand.upstreams[0]?.closed();
-    await stand.allClosed();
-  });
-
   // Guard: allowHalfOpen on the tunnel; Node would end its sending side by itself.
   it('passes on what the client sends after the upstream’s end', async () => {
     await start({
@@ -138,55 +87,6 @@ describe('an accepted WebSocket', () => {
     await stand.upstreams[0]?.closed();
     expect(stand.upstreams[0]?.received).toBe('last words');
     await stand.allClosed();
-  });
-
-  it('ends on both sides when the gateway is destroyed', async () => {
-    await start({ upstream: accept });
-    const client = stand.client(ASK);
-    await client.head();
-    stand.gateway.destroy();
-    await Promise.all([client.ended(), stand.upstreams[0]?.ended()]);
-    expect(stand.gateway.upgradedConnections).toBe(0);
-  });
-
-  // `endTogether`: http-proxy's pipes leave the other end open for ever.
-  it.each(['client', 'upstream'])('ends with a reset of the %s', async (who) => {
-    await start({ upstream: accept });
-    const client = stand.client(ASK);
-    await client.head();
-    const upstream = stand.upstreams[0]!;
-    (who === 'client' ? client : upstream).reset();
-    await (who === 'client' ? upstream : client).ended();
-    // Without waiting for the other end's own FIN, which may never come.
-    await stand.allClosed();
-  });
-
-  it('works for real peers, with large messages both ways', async () => {
-    const http: Server = createServer();
-    const sockets = new WebSocketServer({ server: http, perMessageDeflate: true });
-    sockets.on('connection', (socket) =>
-      socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary })),
-    );
-    await start({
-      upstream: (upstream) => {
-        upstream.socket.removeAllListeners('data');
-        http.emit('connection', upstream.socket);
-      },
-    });
-    const socket = new WebSocket(`ws://127.0.0.1:${stand.port}/live`);
-    await new Promise((resolve) => socket.on('open', resolve));
-    const message = Buffer.alloc(300_000, 'abc');
-    const echoed = await new Promise<Buffer>((resolve) => {
-      socket.on('message', (data) => resolve(data as Buffer));
-      socket.send(message);
-    });
-    expect(echoed.equals(message)).toBe(true);
-    const code = await new Promise((resolve) => {
-      socket.on('close', resolve);
-      socket.close(4001);
-    });
-    expect(code).toBe(4001);
-    expect((http.address() as AddressInfo | null) ?? 'never listened').toBe('never listened');
   });
 });
 
@@ -234,14 +134,6 @@ describe('a refused WebSocket', () => {
     await stand.upstreams[0].ended();
     expect(stand.ended[0]?.ending.kind).toBe('cancelled');
   });
-
-  it('in the middle of its body breaks off', async () => {
-    await start({ upstream: [takeHead, finish('HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nno!')] });
-    const client = stand.client(ASK);
-    await client.ended();
-    expect(client.received).toMatch(/no!$/);
-    expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
-  });
 });
 
 describe('a WebSocket without an answer', () => {
@@ -256,20 +148,6 @@ describe('a WebSocket without an answer', () => {
     const [first] = await stand.endings(1);
     expect(first?.ending.kind).toBe('cancelled');
     await stand.allClosed();
-  });
-
-  it('is answered with the reason', async () => {
-    await start({ upstream: (upstream) => upstream.finish() });
-    const client = stand.client(ASK);
-    await client.ended();
-    expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_TERMINATED"\}$/s);
-  });
-
-  it('is answered with 504 after the time limit', async () => {
-    await start({ upstream: () => undefined, gateway: { responseTimeoutMs: 20 } });
-    const client = stand.client(ASK);
-    await client.ended();
-    expect(client.received).toMatch(/^HTTP\/1\.1 504 .*"D2S_ERR_UPSTREAM_TIMEOUT"\}$/s);
   });
 
   it.each(['Upgrade: h2c\r\nConnection: Upgrade\r\n', ''])(
