@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
+import { untilStill } from '../../support/wire/still.ts';
 import { type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
@@ -32,14 +33,8 @@ async function holding(stand: LimitStand, request: string): Promise<RawPeer> {
 }
 
 /** Until nothing moves between a client and the sidecar any more: what has not been taken by then waits in the system. */
-async function standsStill(peer: RawPeer): Promise<void> {
-  let before = -1;
-  const left = () => {
-    const stands = before === peer.socket.writableLength;
-    before = peer.socket.writableLength;
-    return stands;
-  };
-  await expect.poll(left, { interval: 100 }).toBe(true);
+async function standsStill({ socket }: RawPeer): Promise<void> {
+  await untilStill(() => socket.writableLength, 100);
 }
 
 describe.each(MODES)('requests sent ahead, $name', (mode) => {

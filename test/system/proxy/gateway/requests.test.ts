@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { answeringAll, type Peer, send, take } from '../../../support/wire/peer.ts';
+import { answeringAll, send, take } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -16,9 +16,7 @@ afterEach(async () => {
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /** Answers each request without a body the same. */
-async function answerAll(upstream: Peer): Promise<void> {
-  await answeringAll(OK)(upstream);
-}
+const answerAll = answeringAll(OK);
 
 /** The head that came to the upstream for what the client sent. */
 async function forwarded(text: string, options: Partial<StandOptions> = {}): Promise<string> {

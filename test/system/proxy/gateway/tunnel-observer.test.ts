@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { observeTunnel } from '../../../../src/proxy/gateway/tunnel.ts';
 import { finish, type Peer, send, take, takeHead } from '../../../support/wire/peer.ts';
+import { untilStill } from '../../../support/wire/still.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 const ASK =
@@ -274,15 +275,6 @@ function sending(socket: net.Socket, piece: Buffer): { readonly sent: () => numb
     }
   })();
   return { sent: () => sent, done };
-}
-
-/** Until it has not moved for 50 ms: that a sender does nothing cannot be told from any event. */
-async function untilStill(progress: () => number): Promise<number> {
-  for (let before = -1; before !== progress(); ) {
-    before = progress();
-    await delay(50);
-  }
-  return progress();
 }
 
 describe('an observed tunnel', () => {

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { turns } from '../../../support/wire/split-writer.ts';
+import { untilStill } from '../../../support/wire/still.ts';
 import type { CaseEnd } from '../case-end.ts';
 import {
   answering,
@@ -145,15 +145,6 @@ const halfClosed: readonly DataPathCase[] = [
 const PRESSURE_BYTES = 64 * MEBIBYTE;
 const pause = (end: CaseEnd) => void end.socket.pause();
 const resume = (end: CaseEnd) => void end.socket.resume();
-
-/** Until `progress` has not moved for 50 ms: that a sender does nothing cannot be told from any event. */
-async function untilStill(progress: () => number): Promise<number> {
-  for (let before = -1; before !== progress(); ) {
-    before = progress();
-    await delay(50);
-  }
-  return progress();
-}
 
 /** Notes whether the sender of 64 MiB had to wait; `pieceAt` says what it sends next. Resolves when all is sent. */
 async function pour(
