@@ -43,7 +43,7 @@ const http = section('restart', 'A source over HTTP, instead of the counters fil
     'a host name',
     NOT_EMPTY,
     'plant.example',
-    'Name in the certificate there, if not that of the address.',
+    'Name in its certificate, if not that of the address.',
   ),
   caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
 }).meta({ hide: 'value' });
