@@ -125,7 +125,7 @@ function toTable(keys: readonly Key[]): string {
     const mark = reload === 'restart' ? '*' : '';
     return `| \`${path.join('.')}\`${mark} | ${shown} | ${toDocument(metaOf(schema).description ?? '')} |`;
   });
-  return ['| Key | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
+  return ['| Key | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 /** Links in descriptions are relative to docs/; those to configuration.md become local. */

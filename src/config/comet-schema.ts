@@ -34,7 +34,7 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
       '/ext/authentication/username',
       '/ext/authentication/login',
     ])
-    .describe("JSON Pointers to the user's name in a handshake. The first text counts."),
+    .describe("JSON Pointers to the user's name in a handshake; the first text counts."),
   ackWait: duration(
     '30s',
     'How long a plain acknowledgement waits for an answer; then it is the answer.',

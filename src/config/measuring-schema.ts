@@ -87,7 +87,7 @@ export const sessions = section('live', 'Who is connected.', {
   // The cookie of Tomcat and WildFly.
   cookie: text('the name of a cookie such as JSESSIONID', /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/)
     .prefault('JSESSIONID')
-    .meta({ description: 'Name of the cookie that identifies a login.', reload: 'restart' }),
+    .meta({ description: 'Cookie that identifies a login.', reload: 'restart' }),
   userField: optionalText(
     'the name of a field such as X-Remote-User',
     /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/,

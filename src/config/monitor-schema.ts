@@ -84,7 +84,7 @@ export const monitor = section('live', 'The read-only monitoring server.', {
   maxConnectionsPerAddress: wholeNumber(
     { min: 0, max: CONNECTIONS },
     100,
-    'Most connections of one address (IPv6: /64) at a time. 0: no limit. Behind a proxy see [limits.md](limits.md#behind-a-proxy).',
+    'The same of one address (IPv6: /64). 0: no limit. Behind a proxy: [limits.md](limits.md#behind-a-proxy).',
   ),
   // A request there is one small head; a client that needs longer occupies a connection for nothing.
   headTimeout: duration('10s', 'Longest time for a request to arrive; then 408.'),

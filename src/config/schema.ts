@@ -139,7 +139,7 @@ export const configSchema = z
         headBytes: wholeNumber(
           { min: 1_024, max: 16 * 1_024 * 1_024 },
           65_536,
-          'Largest head of a request or response, and largest trailer section, in bytes.',
+          'Largest head or trailer section of a request or response, in bytes.',
         ),
         // The limit of newer nginx; application servers allow far fewer (Tomcat 100).
         fields: wholeNumber(COUNTS, 1_000, 'Most fields in the head of a request.'),
@@ -165,7 +165,7 @@ export const configSchema = z
       timeouts: section('live', 'How long clients may take.', {
         head: duration('60s', 'Longest time for the head of a request, and for a TLS handshake.'),
         idle: duration('5m', "How long a client's connection may be silent between two exchanges."),
-        halfClosed: duration('5m', 'How long a client that has closed its sending side may wait for its answer.'),
+        halfClosed: duration('5m', 'How long a half-closed client may wait for its answer.'),
       }),
       stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {
         // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
@@ -221,7 +221,7 @@ export const configSchema = z
             '/var/log/d2-sidecar/access.log',
             'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
           ),
-          sample: share(1, 'Random share of the calls that get a line, 0 to 1.'),
+          sample: share(1, 'Random share (0 to 1) of the calls that get a line.'),
           slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
           errorsAlways: yesOrNo(
             true,

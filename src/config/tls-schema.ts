@@ -6,11 +6,11 @@ function keyStore(folder: string) {
   return {
     pfxFile: pemFile(
       `${folder}/tls.pfx`,
-      'PKCS #12 file (`.pfx`, `.p12`), in place of `certFile` and `keyFile`.',
+      'PKCS #12 file in place of `certFile` and `keyFile`.',
     ),
     passphraseFile: pemFile(
       `${folder}/passphrase`,
-      'File whose first line is the passphrase of `pfxFile` or `keyFile`.',
+      'File with the passphrase, in its first line.',
     ),
   };
 }
