@@ -162,7 +162,7 @@ export function pemFile(example: string, description: string) {
 export function authoritiesFile(example: string) {
   return pemFile(
     example,
-    'PEM file of the authorities that sign the certificate there. Absent: those that Node.js knows.',
+    'PEM file of the authorities that sign its certificate. Absent: those of Node.js.',
   );
 }
 
