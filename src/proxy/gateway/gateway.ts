@@ -347,7 +347,7 @@ export class Gateway {
     const connection = this.#connections.get(socket);
     // These have a time limit of their own.
     if (connection?.hasClientEnded === true || connection?.isClosing === true) return;
-    if (connection?.isHeld === true && socket.writableLength === 0) {
+    if (connection?.canBeSilent === true && socket.writableLength === 0) {
       // As in the relay: the client may have left unseen. It is not read while the upstream does not read.
       socket.write('');
       socket.setTimeout(this.#options.idleTimeoutMs);

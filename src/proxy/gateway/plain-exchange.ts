@@ -53,7 +53,7 @@ export class PlainExchange implements Turn {
   }
 
   /** While the upstream does not read, the client cannot send. */
-  get isHeld(): boolean {
+  get canBeSilent(): boolean {
     return this.#request.complete || this.#upstream?.writableNeedDrain === true;
   }
 
@@ -79,7 +79,7 @@ export class PlainExchange implements Turn {
     });
     const refusal = this.#services.reporter.admit(this.#exchange);
     if (refusal !== undefined) {
-      this.#turnAway(refusal);
+      this.#refuse(refusal);
       return;
     }
     const call = { agent: this.#connection.agent, headBytes: options.headBytes };
@@ -301,7 +301,7 @@ export class PlainExchange implements Turn {
     else this.#answer(upstreamProblem(failure));
   }
 
-  #turnAway({ ending, problem }: Refusal): void {
+  #refuse({ ending, problem }: Refusal): void {
     this.#isOver = true;
     this.#services.reporter.end(this.#exchange, this.#connection.hasClientEnded ? CANCELLED : ending);
     this.#answer(problem);

@@ -124,9 +124,9 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
    * The running request waits for the upstream, not for the client. A client that has sent too much ahead is not read,
    * so the sidecar would not see it leave: its silence counts, as in the relay.
    */
-  get isHeld(): boolean {
+  get canBeSilent(): boolean {
     const isTooFarAhead = this.#isReadingStopped && this.#turns.at(-1)?.isReceiving !== true;
-    return this.#turns[0]?.isHeld === true && !isTooFarAhead;
+    return this.#turns[0]?.canBeSilent === true && !isTooFarAhead;
   }
 
   /** To be called when a write starts or stops waiting, and periodically. */

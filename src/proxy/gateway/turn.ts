@@ -14,7 +14,7 @@ export interface Turn {
   /** The end of the request's body has not arrived yet. */
   readonly isReceiving: boolean;
   /** The request does not wait for the client, so the client may be silent for any time. */
-  readonly isHeld: boolean;
+  readonly canBeSilent: boolean;
   /** Bytes of the body that arrived before its turn. */
   readonly bodyBytes: number;
   /** Part of the final response may be on its way to the client. */
@@ -26,7 +26,7 @@ export interface Turn {
 export const WAITING_TURN = {
   onClientEnded: () => undefined,
   isReceiving: false,
-  isHeld: true,
+  canBeSilent: true,
   bodyBytes: 0,
   hasAnswered: false,
 };

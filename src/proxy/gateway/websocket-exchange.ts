@@ -40,7 +40,7 @@ export function hasBody({ rawHeaders: raw }: IncomingMessage): boolean {
 /** One WebSocket handshake, through http-proxy's `ws`, and the tunnel that follows if the upstream accepts. */
 export class WebSocketExchange implements Turn {
   readonly isReceiving = false;
-  readonly isHeld = true;
+  readonly canBeSilent = true;
   /** `ReadAhead` counts the bytes that follow the request. */
   readonly bodyBytes = 0;
   readonly #services: GatewayServices;
@@ -87,7 +87,7 @@ export class WebSocketExchange implements Turn {
     }
     const refusal = reporter.admit(this.#exchange);
     if (refusal !== undefined) {
-      this.#turnAway(refusal);
+      this.#refuse(refusal);
       return;
     }
     // http-proxy writes the 101 as a string, by default in UTF-8; heads are latin1.
@@ -240,7 +240,7 @@ export class WebSocketExchange implements Turn {
     }
   }
 
-  #turnAway({ ending, problem }: Refusal): void {
+  #refuse({ ending, problem }: Refusal): void {
     this.#isOver = true;
     this.#ahead.drop();
     this.#services.reporter.end(this.#exchange, ending);

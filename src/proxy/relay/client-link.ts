@@ -9,8 +9,8 @@ import type { Watched } from './silence-watch.ts';
 import { DeferredWriter } from './write-batch.ts';
 
 export interface ClientListener {
-  /** True while an exchange is held: then a silent client is not idle. */
-  readonly isHeld: boolean;
+  /** The exchange waits for the upstream, so the client may be silent for any time. */
+  readonly canBeSilent: boolean;
   /** With `buffer`, `bytes` lie in it and are valid only during the call. */
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void;
   /** The client has closed its side, and ours is still open. */
@@ -188,7 +188,7 @@ export class ClientLink implements Watched {
   readonly #onTimeout = (): void => {
     // A held long poll is silent by design until the server has something to say; cutting it would look like a server
     // fault. The same holds for a client that we do not read because the upstream is full.
-    if (!this.#listener.isHeld || this.hasEnded || this.#socket.writableLength > 0) {
+    if (!this.#listener.canBeSilent || this.hasEnded || this.#socket.writableLength > 0) {
       this.#services.reporter.hits.hit(this.hasEnded ? 'timeouts.halfClosed' : 'timeouts.idle');
       this.#socket.destroy();
       return;

@@ -48,14 +48,14 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
   #head: Http1RequestHead | undefined;
-  /** The last request was of HTTP/1.0: without a word about it, its client waits for the upstream to close. */
-  #isTied = false;
+  /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
+  #closesWithUpstream = false;
   /** The buffer of the client read in progress, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
   /** We added `Connection: close` to the current response. */
   #hasDrainNotice = false;
-  /** The current request is refused; its answer is due. */
-  #isTurnedAway = false;
+  /** The current exchange is refused; our answer follows in the next turn of the event loop. */
+  #isRefused = false;
   readonly #account: RequestAccount;
   /** Without memory for pipelined requests they are dropped, and the client gets 503 after the current answer. */
   #isOverfull = false;
@@ -109,7 +109,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #keepUnread(): void {
     if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
     if (this.isIdle) {
-      this.#refuse(503, 'limits.memoryBytes');
+      this.#refuseAndClose(503, 'limits.memoryBytes');
       return;
     }
     this.#services.reporter.hits.hit('limits.memoryBytes');
@@ -119,7 +119,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   }
 
   onHeadEvicted(): void {
-    this.#refuse(503, 'limits.memoryBytes');
+    this.#refuseAndClose(503, 'limits.memoryBytes');
   }
 
   /** Starts the next request if its head is complete and no other request is in progress. */
@@ -139,11 +139,11 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
-      // The gateway cannot take an ended stream. And Node's parser does not tell it the protocol, e.g. RTSP.
+      // The gateway cannot take an ended stream, and Node's parser would read RTSP as HTTP.
       if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(toRawRefusal(400));
       else this.#handOver(head);
     } else if (head.fieldCount > this.#services.options.maxFields) {
-      this.#refuse(431, 'limits.fields');
+      this.#refuseAndClose(431, 'limits.fields');
     } else {
       this.#beginExchange(head);
     }
@@ -152,7 +152,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #awaitHead(): void {
     if (this.#toClient.hasEnded) this.#close();
     else if (!this.#timer.isRunning)
-      this.#timer.start(this.#services.options.headTimeoutMs, () => this.#refuse(408, 'timeouts.head'));
+      this.#timer.start(this.#services.options.headTimeoutMs, () => this.#refuseAndClose(408, 'timeouts.head'));
   }
 
   #beginExchange(head: Http1RequestHead): void {
@@ -161,12 +161,12 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#exchange = reporter.begin(head, this.client, 'relay');
     const refusal = reporter.admit(this.#exchange);
     if (refusal !== undefined) {
-      this.#turnAway(this.#exchange, head, refusal);
+      this.#refuseExchange(this.#exchange, head, refusal);
       return;
     }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
     this.#head = head;
-    this.#isTied = head.isOld;
+    this.#closesWithUpstream = head.isOld;
     this.#response.begin(head.method);
     this.#passRequest(this.#request.begin(head), head);
   }
@@ -231,7 +231,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       return false;
     }
     // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
-    if (this.#exchange === undefined || this.#isTurnedAway) {
+    if (this.#exchange === undefined || this.#isRefused) {
       this.#toUpstream.drop(true);
       // The upstream takes no more of a request body that it answered early, and the client may wait for us to close.
       if (!this.#request.isDone) this.#close();
@@ -274,9 +274,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.drop(false);
-    if (this.#exchange === undefined || this.#isTurnedAway) {
+    if (this.#exchange === undefined || this.#isRefused) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
-      if (!this.#request.isDone || this.#isTied) this.#close();
+      if (!this.#request.isDone || this.#closesWithUpstream) this.#close();
       return;
     }
     if (failure !== undefined || !this.#response.endsWithConnection) {
@@ -295,8 +295,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.letGo();
     // A drain closes a connection only after the client was told: otherwise the close may cross with its next request.
-    const isSaid = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
-    const isLast = isSaid || this.#hasDrainNotice || (this.#isTied && !this.#toUpstream.isOpen);
+    const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
+    const isLast = isAnnounced || this.#hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
     this.#head = undefined;
     if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
       this.#close();
@@ -325,8 +325,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   // ---- answers of our own
 
-  /** Answers without asking the upstream. A request body is read and dropped. */
-  #turnAway(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
+  /** Answers an exchange that was not admitted. A request body is read and dropped. */
+  #refuseExchange(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
     this.#head = head;
     this.#response.begin(head.method);
     if (this.#request.begin(head) === undefined) {
@@ -335,10 +335,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     }
     // The upstream connection stays, unless a body is coming that must not reach it.
     if (!this.#request.isDone) this.#toUpstream.drop(false);
-    this.#isTurnedAway = true;
+    this.#isRefused = true;
     // Deferred: answering pipelined requests at once would recurse.
     setImmediate(() => {
-      this.#isTurnedAway = false;
+      this.#isRefused = false;
       if (this.#exchange !== exchange) return;
       this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
       // RFC 9110 §10.1.1: a client that sends `Expect` may leave the body out.
@@ -355,7 +355,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     else this.destroy();
   }
 
-  #refuse(status: 408 | 431 | 503, limit: LimitKey): void {
+  /** For a request that is no exchange yet: its head is late, has too many fields, or finds no memory. */
+  #refuseAndClose(status: 408 | 431 | 503, limit: LimitKey): void {
     this.#services.reporter.hits.hit(limit);
     this.#answerAndClose(toRawRefusal(status));
   }
@@ -405,7 +406,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   // ---- the pace: who may send to whom, and who may be silent
 
-  get isHeld(): boolean {
+  get canBeSilent(): boolean {
     if (this.#exchange === undefined) return false;
     return this.#toUpstream.isFull || (this.#request.isDone && !this.#toClient.isPaused);
   }

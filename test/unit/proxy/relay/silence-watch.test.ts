@@ -31,7 +31,7 @@ function setUp(idleTimeoutMs: number) {
   const parts = { options, reporter, writes: new WriteBatch(), silence: new SilenceWatch() };
   const services = parts as unknown as RelayServices;
   const listener = {
-    isHeld: false,
+    canBeSilent: false,
     onClientBytes: () => undefined,
     onClientDrain: () => undefined,
     checkStalled: () => undefined,
