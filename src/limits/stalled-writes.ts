@@ -45,8 +45,8 @@ export class StalledWrites {
     return this.#oldestFirst.size;
   }
 
-  /** Call when a write has to wait, and when it no longer has to. */
-  look(connection: StallingConnection): void {
+  /** Charges its unsent writes. Call when a write has to wait, and when it no longer has to. */
+  check(connection: StallingConnection): void {
     this.#charge(connection);
     if (this.#excess > 1) this.#resetOldest(connection);
   }

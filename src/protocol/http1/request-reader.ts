@@ -19,9 +19,9 @@ export class RequestReader {
   #isDone = true;
   /** An empty line before the next request was dropped. */
   #hasSkipped = false;
-  /** Own memory that `unread` ends in, with possible room after it; undefined while `unread` is as it was read. */
+  /** Own memory that holds `unread`, maybe with room after it; undefined while `unread` is as it was read. */
   #store: Buffer | undefined;
-  /** Up to this offset `unread` has no end of a head and nothing odd. */
+  /** `unread` was searched up to this offset: no head ends there, and `isOddPrefix` found nothing. */
   #searched = 0;
   /** Whether the head at the start of `unread` is one for the relay; undefined: not known yet. */
   #isNextRegular: boolean | undefined;
@@ -78,10 +78,10 @@ export class RequestReader {
     this.#unread = store.subarray(start, start + length);
   }
 
-  /** Copies `unread` if it lies in `memory`, which is reused, or if it keeps more than twice its length alive. */
-  own(memory?: Buffer): void {
+  /** Copies `unread` if it lies in `reused` memory of the caller, or if it keeps more than twice its length alive. */
+  copyIfShared(reused?: Buffer): void {
     const { buffer, length } = this.#unread;
-    if (length === 0 || (buffer !== memory?.buffer && buffer.byteLength <= 2 * length)) return;
+    if (length === 0 || (buffer !== reused?.buffer && buffer.byteLength <= 2 * length)) return;
     this.#store = Buffer.allocUnsafeSlow(length);
     this.#unread.copy(this.#store);
     this.#unread = this.#store;
@@ -157,9 +157,9 @@ export class RequestReader {
     this.#isNextRegular = undefined;
     this.#unread = NOTHING;
     this.#body.begin(head.framing);
-    const own = this.#readBody(bytes, head.text.length);
+    const taken = this.#readBody(bytes, head.text.length);
     if (this.#unread.length === 0) this.#store = undefined;
-    return own;
+    return taken;
   }
 
   /** Takes further bytes of the current request and returns those up to its end; undefined if they are malformed. */

@@ -131,7 +131,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
 
   /** To be called when a write starts or stops waiting, and periodically. */
   lookForStall(): void {
-    this.#services.options.stalled.look(this);
+    this.#services.options.stalled.check(this);
   }
 
   /** Charges an unfinished head. To be called periodically. `isInMessage`: Node's parser has a part of a message. */

@@ -18,7 +18,7 @@ export interface ClientListener {
   /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /** Measure the unsent bytes. */
+  /** Charge the unsent bytes to the memory budget. */
   checkStalled(): void;
   keepUpstreamAlive(): void;
   /** The client has reset the connection. `onClientClosed` follows. */

@@ -97,7 +97,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#takeNext();
     this.#readBuffer = undefined;
     if (this.#request.unread.length > 0) {
-      this.#request.own(buffer === undefined ? undefined : bytes);
+      this.#request.copyIfShared(buffer === undefined ? undefined : bytes);
       this.#keepUnread();
       this.#updateReading();
     } else if (this.#account.bytes > 0) {
@@ -308,7 +308,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #goOn(): void {
     this.#takeNext();
     if (this.#account.bytes > 0) {
-      this.#request.own();
+      this.#request.copyIfShared();
       this.#keepUnread();
     }
     this.#updateReading();
@@ -355,7 +355,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     else this.destroy();
   }
 
-  /** For a request that is no exchange yet: its head is late, has too many fields, or finds no memory. */
   #refuseAndClose(status: 408 | 431 | 503, limit: LimitKey): void {
     this.#services.reporter.hits.hit(limit);
     this.#answerAndClose(toRawRefusal(status));
@@ -441,7 +440,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   }
 
   checkStalled(): void {
-    this.#services.stalled.look(this);
+    this.#services.stalled.check(this);
   }
 
   keepUpstreamAlive(): void {

@@ -143,7 +143,7 @@ export class UpstreamLink {
       },
       onStalledTooLong: () => socket.destroy(),
     };
-    this.#stalled.look(leaving);
+    this.#stalled.check(leaving);
     socket.once('close', () => this.#stalled.remove(leaving));
   }
 

@@ -33,7 +33,7 @@ beforeEach(() => {
 function stall(count: number, everyMs = 0): Connection[] {
   return Array.from({ length: count }, () => {
     const connection = new Connection(10);
-    stalled.look(connection);
+    stalled.check(connection);
     clock.advanceMs(everyMs);
     return connection;
   });
@@ -44,10 +44,10 @@ const resets = (connections: readonly Connection[]): number => connections.filte
 it('charges a connection while its writes wait', () => {
   const [connection] = stall(1) as [Connection];
   connection.stalledBytes = 30;
-  stalled.look(connection);
+  stalled.check(connection);
   expect([budget.used.stalled, stalled.size]).toEqual([30, 1]);
   connection.stalledBytes = 0;
-  stalled.look(connection);
+  stalled.check(connection);
   expect([budget.used.stalled, stalled.size]).toEqual([0, 0]);
 });
 
@@ -95,7 +95,7 @@ it('spares a slow reader, who takes bytes again and again', () => {
   const connections: Connection[] = [];
   for (let i = 0; i < 500; i += 1) {
     reader.sentBytes += 1;
-    stalled.look(reader);
+    stalled.check(reader);
     connections.push(...stall(1, 100));
   }
   expect(reader.isReset).toBe(false);
@@ -113,7 +113,7 @@ it('sees bytes that were taken without a call', () => {
 
 it('never resets the one that has just stalled', () => {
   const large = new Connection(1_000);
-  stalled.look(large);
+  stalled.check(large);
   expect(large.isReset).toBe(false);
 });
 
