@@ -15,7 +15,7 @@ import { createCometReader } from './comet/create-comet-reader.ts';
 import { OutsidePaths } from './outside-paths.ts';
 import { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
-import { limitLateness, Recorder, type RecorderConfig } from './recorder.ts';
+import { Recorder, type RecorderConfig, setLateLimit } from './recorder.ts';
 import { RecorderState } from './recorder-state.ts';
 import { RunningCalls } from './running-calls.ts';
 import { SlowestCalls } from './slowest-calls.ts';
@@ -71,7 +71,7 @@ function createApplication(
   const { otlp } = config;
   const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
   const statistics = createStatistics(config.metrics, clock, isExponential);
-  limitLateness(statistics, config.calls);
+  setLateLimit(statistics, config.calls);
   const sessions = new SessionTable({
     config: config.sessions,
     ...{ clock, claimRate },

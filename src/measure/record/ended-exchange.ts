@@ -74,8 +74,8 @@ export class EndedExchange implements EndedCall {
     return bytesOf(this.#exchange.responseObserver);
   }
 
-  get path(): Exchange['path'] {
-    return this.#exchange.path;
+  get path(): Exchange['dataPath'] {
+    return this.#exchange.dataPath;
   }
 
   get remoteAddress(): string {

@@ -1,6 +1,6 @@
 /**
  * The state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running calls,
- * holds and connections are not part of it.
+ * holds and connections are not part of it. `Credentials` has keyed hashes only, and says which of them are saved.
  *
  * Other work runs between two records, so the file is not a snapshot of one moment. Each of these is one: the counts of
  * all RPCs with their total (of all SBA methods, of all objects), a timer, a session with its statistics and clients.
@@ -77,6 +77,7 @@ export class RecorderState {
     const clients = this.#parts.clientsOf(name);
     if (kind === 'sessions') sessions.load(saved);
     else if (kind === 'comet-client') clients?.restoreClient(loadClient(saved), undefined);
+    // Ignores kinds that it does not know, e.g. those of a newer version.
     else if (kind !== 'session') statistics.load(saved);
     else {
       const session = sessions.loadSession(saved);

@@ -74,8 +74,8 @@ class CallNote implements RunningCall {
   readonly session: Session | undefined;
   readonly remoteAddress: string;
   readonly beganNs: number;
-  /** The user that the server has told in its response. */
-  told: Identity | undefined = undefined;
+  /** The user that the server names in its response (`sessions.userField`). */
+  userByServer: Identity | undefined = undefined;
 
   constructor(call: Call, application: RecordedApplication, exchange: Exchange, token?: string, session?: Session) {
     this.call = call;
@@ -135,7 +135,7 @@ export class Recorder implements ExchangeObserver<Note> {
       for (const { statistics, sessions, slowest } of this.applications.values()) {
         slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
-        limitLateness(statistics, config.calls);
+        setLateLimit(statistics, config.calls);
         sessions.reconfigure(config.sessions);
       }
       if (changes !== undefined) this.#comet?.reconfigure(changes);
@@ -147,7 +147,8 @@ export class Recorder implements ExchangeObserver<Note> {
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
-      // A request with the Comet endpoint is no call itself, e.g. a held `/meta/connect`. Its messages may be calls.
+      // A request to the Comet endpoint is no call itself. Its messages may be calls, but never `/meta/connect`, which
+      // the server holds: `Conversation` decides.
       const reading = this.#comet?.begin(exchange);
       exchange.note = reading === undefined ? OTHER_NOTE : { kind: 'comet', reading };
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
@@ -171,7 +172,7 @@ export class Recorder implements ExchangeObserver<Note> {
 
   onResponse(exchange: Exchange<Note>, response: ResponseHeadView): void {
     const { note } = exchange;
-    if (note?.kind === 'call' && isAccepted(response.status)) note.told = this.#credentials.toldBy(response);
+    if (note?.kind === 'call' && isAccepted(response.status)) note.userByServer = this.#credentials.userIn(response);
     if (note?.kind !== 'comet') return;
     note.reading.onResponse(exchange, response);
     if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
@@ -181,7 +182,7 @@ export class Recorder implements ExchangeObserver<Note> {
     const { note } = exchange;
     if (note === undefined) return;
     exchange.note = undefined;
-    this.own.exchangeEnded(exchange.path, ending.kind, exchange.status);
+    this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
     if (note.kind === 'other') {
       this.own.exchangeUnclassified();
       if (ending.kind === 'completed') this.#passed(exchange);
@@ -214,6 +215,7 @@ export class Recorder implements ExchangeObserver<Note> {
     if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
   }
 
+  /** An exchange that is neither a call nor Comet. */
   #passed({ request, beganNs, endedNs }: Exchange): void {
     this.outside.add(request.target);
     this.unclassified.add(request.target, endedNs - beganNs, endedNs);
@@ -249,8 +251,10 @@ export class Recorder implements ExchangeObserver<Note> {
 
   /** The session of the call, with `callBegan` done; the first accepted call begins one. */
   #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session, told } = note;
-    if (told !== undefined && ending.kind === 'completed') return this.#toldSession(note, told, exchange);
+    const { application, token, session, userByServer } = note;
+    if (userByServer !== undefined && ending.kind === 'completed') {
+      return this.#sessionByServer(note, userByServer, exchange);
+    }
     // Even if it has ended since: a call that was running during the logout must not begin a new session.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
@@ -262,26 +266,26 @@ export class Recorder implements ExchangeObserver<Note> {
     return found;
   }
 
-  /** The session of the user whom the server has told with an accepted call, with `callBegan` done. */
-  #toldSession(note: CallNote, told: Identity, exchange: Exchange): Session | undefined {
+  /** The session of the user whom the server names in an accepted response, with `callBegan` done. */
+  #sessionByServer(note: CallNote, user: Identity, exchange: Exchange): Session | undefined {
     const { sessions } = note.application;
     const { beganNs, endedNs, request, client } = exchange;
     if (note.session !== undefined) {
-      sessions.name(note.session, told.userName, 'proven');
+      sessions.name(note.session, user.userName, 'proven');
       return note.session;
     }
     // A credential beside a login may be wrong: it must not lead to the user's session from now on.
     const isAlone = note.token !== undefined && this.#credentials.claimOf(request) === undefined;
-    const token = isAlone ? note.token : told.key;
+    const token = isAlone ? note.token : user.key;
     const origin: SessionOrigin = {
-      userName: told.userName,
+      userName: user.userName,
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
       atNs: endedNs,
       creationNs: endedNs - beganNs,
     };
-    const present = sessions.join(told.key, token, endedNs);
-    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(told.key, token, origin));
+    const present = sessions.join(user.key, token, endedNs);
+    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(user.key, token, origin));
     session?.callBegan(beganNs);
     return session;
   }
@@ -314,7 +318,8 @@ export class Recorder implements ExchangeObserver<Note> {
   }
 }
 
-export function limitLateness({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, calls: Config['calls']): void {
+/** `calls.clientTimeout`: a later answer counts as late. */
+export function setLateLimit({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, calls: Config['calls']): void {
   const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
   rpc.lateAfterNs = afterNs;
   sba.lateAfterNs = afterNs;

@@ -2,10 +2,9 @@
  * Identifies the sender of a request by HTTP Basic (RFC 7617), an application key in `X-API-Key`, the login cookie, or
  * the client certificate of the connection.
  *
- * This file keeps no credential. It compares and keeps keyed hashes; the hash key is random and dies with the process.
- * Neither a dump of the tables nor a guessed password can then be checked against anything. With a state file, the key
- * is saved in that file, so that sessions are found again after a restart. Hashes of values that include a password are
- * never saved (`isLasting`).
+ * This file keeps no credential, only keyed hashes. The hash key is random. Without a state file it ends with the
+ * process. With one, it is saved there, so that sessions are found again after a restart; whoever reads that file can
+ * test guesses. So hashes of values that include a password are never saved (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
@@ -104,7 +103,7 @@ export class Credentials {
   }
 
   /** The user that the server tells in a response; undefined if it tells none. */
-  toldBy(response: CredentialFields): Identity | undefined {
+  userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_TOLD_CHARS) return undefined;
     const user = decodeUser(Buffer.from(value, 'latin1'));
@@ -210,8 +209,8 @@ export class Credentials {
 
   /** As `statedNameOf`, from a response in which the server tells the user; undefined if it tells none. */
   statedBy(response: CredentialFields): StatedName | undefined {
-    const told = this.toldBy(response);
-    return told && { userName: told.userName, credentialToken: undefined, isVerified: true, isAlone: true };
+    const user = this.userIn(response);
+    return user && { userName: user.userName, credentialToken: undefined, isVerified: true, isAlone: true };
   }
 
   #companionsOf(request: CompanionFields): Companions | undefined {

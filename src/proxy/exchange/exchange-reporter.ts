@@ -176,7 +176,7 @@ export class ExchangeReporter {
     if (!exchange.markEnded(endedNs)) return;
     this.#open -= 1;
     if (exchange.isAdmitted) this.#inFlight -= 1;
-    if (ending.kind === 'failed') this.failures.record(ending.failure, exchange.path);
+    if (ending.kind === 'failed') this.failures.record(ending.failure, exchange.dataPath);
     try {
       this.#observer.onEnd(exchange, ending);
     } catch (cause) {

@@ -2,8 +2,8 @@
  * This folder is the vocabulary between the data plane and measuring: a request with its response, its client, its
  * ending.
  *
- * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `record/` observes them. This folder
- * must not know sockets or metrics/. An observer that throws never touches the traffic: the exchange goes on
+ * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `measure/record/` observes them. This
+ * folder must not know sockets or metrics/. An observer that throws never touches the traffic: the exchange goes on
  * unobserved.
  */
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
@@ -111,13 +111,13 @@ export interface TunnelObserver {
  * come after `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
  */
 export interface ExchangeObserver<Note = unknown> {
-  /** The place to set `requestObserver` and `wantsResponse`. They are not looked at again if unset here. */
+  /** The only place to set `requestObserver` and `wantsResponse`: the data plane does not look for them later. */
   onBegin(exchange: Exchange<Note>): void;
   onEnd(exchange: Exchange<Note>, ending: Ending): void;
   /**
    * The final response's head, or a 101, has come. Called only if the exchange's `wantsResponse` is set, and never for
    * an answer of the sidecar itself. The place to set `responseObserver` (any status but 101) or `tunnelObserver`
-   * (101). They are not looked at again if unset here. If this throws, what it set is dropped and told nothing.
+   * (101): the data plane does not look for them later. If this throws, what it set is dropped and told nothing.
    */
   onResponse?(exchange: Exchange<Note>, response: ResponseHeadView): void;
   /** How long the sidecar kept a request or response before writing it on. A sample, from the relay only. */
@@ -128,7 +128,7 @@ export interface ExchangeObserver<Note = unknown> {
 export class Exchange<Note = unknown> {
   readonly request: RequestHead;
   readonly client: ClientConnection;
-  readonly path: DataPath;
+  readonly dataPath: DataPath;
   /** Monotonic moment when the request's head had been read. */
   readonly beganNs: number;
   /** Status of the final response (never 1xx, except 101 for an upgrade); 0 until the upstream has sent its head. */
@@ -149,10 +149,10 @@ export class Exchange<Note = unknown> {
   isAdmitted = false;
   #ended = false;
 
-  constructor(request: RequestHead, client: ClientConnection, path: DataPath, beganNs: number) {
+  constructor(request: RequestHead, client: ClientConnection, dataPath: DataPath, beganNs: number) {
     this.request = request;
     this.client = client;
-    this.path = path;
+    this.dataPath = dataPath;
     this.beganNs = beganNs;
   }
 

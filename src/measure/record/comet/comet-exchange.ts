@@ -51,7 +51,7 @@ export class CometExchange implements ExchangeReading {
     );
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
-      path: exchange.path,
+      path: exchange.dataPath,
       remoteAddress: client.remoteAddress,
       traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
       stated: credentials.statedNameOf(request, client),
@@ -133,7 +133,7 @@ export class CometExchange implements ExchangeReading {
     const { status } = response;
     const from = {
       setCookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')),
-      told: credentials.statedBy(response),
+      statedByServer: credentials.statedBy(response),
     };
     let atNs = 0;
     let isEmpty = false;

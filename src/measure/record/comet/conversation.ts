@@ -24,7 +24,7 @@ const SAID = 'said:';
 export class Conversation {
   readonly #application: CometApplication;
   readonly #origin: CallOrigin;
-  readonly #who: Registration;
+  readonly #registration: Registration;
   readonly #asked: AskedTable;
   /** The calls of this exchange. Empty for a WebSocket, where only their answers tell how they end. */
   readonly #calls: { readonly client: CometClient; readonly pending: PendingCall }[] = [];
@@ -41,7 +41,7 @@ export class Conversation {
     this.#asked = new AskedTable(application.memory);
     const { path, connectionType, remoteAddress, traceparent } = speaker;
     this.#origin = { application: application.name, path, connectionType, remoteAddress, traceparent };
-    this.#who = new Registration(application, speaker);
+    this.#registration = new Registration(application, speaker);
   }
 
   // ---- from the client
@@ -50,7 +50,7 @@ export class Conversation {
     this.#application.metrics.clientMessages += messages.length;
     for (const message of messages) {
       this.#onClientMessage(message, atNs);
-      this.#application.listener?.onClientMessage(message, this.#who.current);
+      this.#application.listener?.onClientMessage(message, this.#registration.current);
     }
   }
 
@@ -59,9 +59,9 @@ export class Conversation {
       this.#onHandshake(message, atNs);
       return;
     }
-    const client = this.#who.clientOf(message, atNs);
+    const client = this.#registration.clientOf(message, atNs);
     if (client === undefined) return;
-    this.#who.current = client;
+    this.#registration.current = client;
     switch (message.channel) {
       case '/meta/connect':
         this.#onConnect(client, atNs);
@@ -91,17 +91,17 @@ export class Conversation {
     const { metrics } = this.#application;
     const lateNs = atNs - client.lastConnectedNs - client.adviceIntervalMs * NS_PER_MS;
     if (client.lastConnectedNs > 0 && lateNs > CONNECT_GRACE_NS) metrics.connectGaps += 1;
-    if (this.#who.isWebSocket) {
+    if (this.#registration.isWebSocket) {
       client.couldUseWebSocket = true;
     } else if (client.couldUseWebSocket && !client.hasFallenBack) {
       client.hasFallenBack = true;
       metrics.fallbacks += 1;
     }
     this.#endHold('broken', atNs);
-    // Not a call: the server answers when it has something to say. `CometMetrics` has a timer of holds.
+    // No call, since the server answers only when it has something to say. `CometMetrics` counts and times the hold.
     this.#hold = { client, beganNs: atNs };
     metrics.holdBegan();
-    this.#who.connecting(client);
+    this.#registration.connecting(client);
   }
 
   #onSubscription(kind: 'subscribe' | 'unsubscribe', client: CometClient, message: BayeuxMessage, atNs: number): void {
@@ -144,7 +144,7 @@ export class Conversation {
     }
     if (!client.isKnown) this.#strangers.add(client);
     pending.session?.callBegan(pending.beganNs);
-    if (!this.#who.isWebSocket) this.#calls.push({ client, pending });
+    if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
   }
 
   #ask(message: BayeuxMessage, asked: Asked): void {
@@ -160,16 +160,16 @@ export class Conversation {
   onUpstreamMessages(
     messages: readonly BayeuxMessage[],
     atNs: number,
-    from: Partial<Pick<Registration, 'setCookieToken' | 'told'>> = {},
+    from: Partial<Pick<Registration, 'setCookieToken' | 'statedByServer'>> = {},
   ): void {
     this.#application.metrics.upstreamMessages += messages.length;
-    this.#who.setCookieToken = from.setCookieToken;
-    this.#who.told = from.told;
+    this.#registration.setCookieToken = from.setCookieToken;
+    this.#registration.statedByServer = from.statedByServer;
     for (const message of messages) {
       if (message.channel === '/meta/connect') this.#connectReply = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
       else if (this.#onUpstreamData(message, atNs)) this.#hasDelivery = true;
-      this.#application.listener?.onUpstreamMessage(message, this.#who.current);
+      this.#application.listener?.onUpstreamMessage(message, this.#registration.current);
     }
   }
 
@@ -185,15 +185,15 @@ export class Conversation {
   #onMetaReply(message: BayeuxMessage, atNs: number): void {
     const asked = this.#asked.take(message);
     if (asked === undefined) {
-      this.#who.isUnknown(message, this.#who.current);
+      this.#registration.isUnknown(message, this.#registration.current);
     } else if (asked.kind === 'handshake') {
       this.#onHandshakeReply(message, asked, atNs);
     } else if (message.successful === true) {
-      this.#who.prove(asked.client, 'activity', atNs);
-      if (asked.kind === 'disconnect') this.#who.left(asked.client);
+      this.#registration.prove(asked.client, 'activity', atNs);
+      if (asked.kind === 'disconnect') this.#registration.left(asked.client);
       else this.#apply(asked.kind, asked.client, asked.monitorings);
     } else {
-      this.#who.isUnknown(message, asked.client);
+      this.#registration.isUnknown(message, asked.client);
     }
   }
 
@@ -204,23 +204,23 @@ export class Conversation {
       return;
     }
     this.#application.metrics.accepted += 1;
-    this.#who.handshaken({ ...message, clientId }, asked, atNs);
-    takeAdvice(this.#who.current, message);
+    this.#registration.handshaken({ ...message, clientId }, asked, atNs);
+    takeAdvice(this.#registration.current, message);
   }
 
   #onConnectReply(message: BayeuxMessage, hasDelivery: boolean, atNs: number): void {
-    const client = this.#hold?.client ?? this.#who.current;
+    const client = this.#hold?.client ?? this.#registration.current;
     this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
     if (client === undefined) return;
     takeAdvice(client, message);
     client.lastConnectedNs = atNs;
-    if (message.successful === true) this.#who.prove(client, 'heartbeat', atNs);
-    else this.#who.isUnknown(message, client);
+    if (message.successful === true) this.#registration.prove(client, 'heartbeat', atNs);
+    else this.#registration.isUnknown(message, client);
   }
 
   /** True for a delivery, false for an acknowledgement. */
   #onUpstreamData(message: BayeuxMessage, atNs: number): boolean {
-    const client = this.#who.clientOf(message, atNs);
+    const client = this.#registration.clientOf(message, atNs);
     const pending = client?.calls.find(message);
     if (client !== undefined && pending !== undefined) {
       this.#onAnswer(client, pending, message, atNs);
@@ -238,10 +238,10 @@ export class Conversation {
   #onAnswer(client: CometClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
       this.#endCall(client, pending, toRefusal(toErrorCode(message.error)), atNs);
-      this.#who.isUnknown(message, client);
+      this.#registration.isUnknown(message, client);
       return;
     }
-    this.#who.prove(client, 'activity', atNs);
+    this.#registration.prove(client, 'activity', atNs);
     if (message.data !== undefined) {
       const status = isFailedReply(pending.call.reply, message) ? 500 : 200;
       this.#endCall(client, pending, { kind: 'answered', status }, atNs);
@@ -253,10 +253,10 @@ export class Conversation {
   #onAcknowledged(client: CometClient | undefined, message: BayeuxMessage, atNs: number): void {
     const asked = this.#asked.take(message);
     if (message.successful !== true) {
-      this.#who.isUnknown(message, client);
+      this.#registration.isUnknown(message, client);
       return;
     }
-    if (client !== undefined) this.#who.prove(client, 'activity', atNs);
+    if (client !== undefined) this.#registration.prove(client, 'activity', atNs);
     if (asked?.kind === 'subscribe' || asked?.kind === 'unsubscribe') {
       this.#apply(asked.kind, asked.client, asked.monitorings);
     }
@@ -270,7 +270,7 @@ export class Conversation {
    */
   onClosed(atNs: number, unheard?: CallResult): void {
     this.#endHold('broken', atNs);
-    this.#who.closed(atNs);
+    this.#registration.closed(atNs);
     this.#asked.clear();
     if (unheard !== undefined) {
       for (const { client, pending } of this.#calls) {
