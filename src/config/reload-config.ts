@@ -50,7 +50,10 @@ function isBelow({ path }: Key, outer: Key): boolean {
   return path.length > outer.path.length && outer.path.every((name, index) => path[index] === name);
 }
 
-/** TLS files can change at any time. Whether a port speaks TLS, and from whom it requests a certificate, cannot. */
+/**
+ * As the schema says of the key (`reload`). TLS files can change at any time; whether a port speaks TLS, and from whom
+ * it requests a certificate, cannot.
+ */
 function mustWait({ path, reload }: Key, running: ParsedConfig, read: ParsedConfig): boolean {
   if (reload === 'restart') return true;
   const [section, group] = path;

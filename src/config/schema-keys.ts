@@ -13,7 +13,7 @@ z.config({ jitless: true });
 
 declare module 'zod' {
   interface GlobalMeta {
-    /** Whether a running sidecar takes the key over at a reload. Absent: as the section around it. */
+    /** Whether a reload takes the key over. Absent: as the section around it; at the top `live`. */
     reload?: 'live' | 'restart' | undefined;
     /**
      * What messages do not show, since it may be a secret. `value`: what was written in place of the key. `names`: nor

@@ -164,7 +164,7 @@ export const configSchema = z
       }),
       timeouts: section('live', 'How long clients may take.', {
         head: duration('60s', 'Longest time for the head of a request, and for a TLS handshake.'),
-        idle: duration('5m', "How long a client's connection may be silent between two exchanges."),
+        idle: duration('5m', 'How long a client may neither send nor read while the sidecar waits for it.'),
         halfClosed: duration('5m', 'How long a half-closed client may wait for its answer.'),
       }),
       stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {

@@ -11,7 +11,7 @@ import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../proxy/relay/write-batch.ts';
 import { ReadBuffers } from '../proxy/upstream/read-buffer.ts';
 import type { Upstream } from '../proxy/upstream/upstream.ts';
-import { toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
+import { toDataPathOptions, toDispatcherOptions, toGatewayOptions } from './live-options.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
 
 interface DataPathParts {
@@ -47,9 +47,9 @@ export function createDispatcher(
   gateway: Gateway,
   { clock, logger, tls, memory, stalled }: DataPathParts,
 ): Dispatcher {
-  const options = toRelayOptions(config);
-  const limits = { ...toDispatcherLimits(config), tls: tls.listen };
+  const options = toDataPathOptions(config);
+  const dispatcherOptions = { ...toDispatcherOptions(config), tls: tls.listen };
   const shared = { writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() };
   const services = { options, upstream, reporter, memory, stalled, ...shared };
-  return new Dispatcher(limits, services, gateway, clock, logger);
+  return new Dispatcher(dispatcherOptions, services, gateway, clock, logger);
 }

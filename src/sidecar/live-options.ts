@@ -8,9 +8,9 @@ import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
 import type { Admission } from '../proxy/exchange/exchange-reporter.ts';
 import { RequestOrigin } from '../proxy/exchange/request-origin.ts';
 import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
-import type { DispatcherLimits } from '../proxy/listener/dispatcher.ts';
+import type { LiveDispatcherOptions } from '../proxy/listener/dispatcher.ts';
 
-export function toRelayOptions(config: Config): DataPathOptions {
+export function toDataPathOptions(config: Config): DataPathOptions {
   const { forwarded, clientCertificate, upstream, limits, timeouts } = config;
   return {
     forwarded,
@@ -26,10 +26,10 @@ export function toRelayOptions(config: Config): DataPathOptions {
 }
 
 export function toGatewayOptions(config: Config): LiveGatewayOptions {
-  return { ...toRelayOptions(config), connectTimeoutMs: config.upstream.connectTimeoutMs };
+  return { ...toDataPathOptions(config), connectTimeoutMs: config.upstream.connectTimeoutMs };
 }
 
-export function toDispatcherLimits({ dataPath, listen, limits }: Config): DispatcherLimits {
+export function toDispatcherOptions({ dataPath, listen, limits }: Config): LiveDispatcherOptions {
   return {
     dataPath,
     trustedProxies: new AddressRanges(listen.trustedProxies),

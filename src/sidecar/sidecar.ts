@@ -45,7 +45,7 @@ import { takeUp } from '../state/take-up.ts';
 import { createDispatcher, createGateway } from './data-paths.ts';
 import { createDiagnosis } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
-import { toAdmission, toDispatcherLimits, toGatewayOptions, toRelayOptions } from './live-options.ts';
+import { toAdmission, toDataPathOptions, toDispatcherOptions, toGatewayOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
 import { Reloads } from './reload.ts';
 import { SidecarTls } from './sidecar-tls.ts';
@@ -301,7 +301,7 @@ export class Sidecar {
       this.reporter.reconfigure(toAdmission(config));
       this.#upstream.reconfigure(config.upstream);
       this.gateway.reconfigure(toGatewayOptions(config));
-      this.dispatcher.reconfigure(toDispatcherLimits(config), toRelayOptions(config));
+      this.dispatcher.reconfigure(toDispatcherOptions(config), toDataPathOptions(config));
       this.#monitor.reconfigure(config.monitor);
     };
   }

@@ -91,9 +91,9 @@ export class Gateway {
   }
 
   /**
-   * Changes the limits. Upstream time limits and the forwarding mode apply to the next requests, everything else to the
-   * next connections. Node keeps its interval for checking heads, so a shorter time limit may take effect up to a
-   * second late.
+   * Changes the limits. Upstream time limits, the forwarding mode and `maxFields` apply to the next requests,
+   * `headTimeoutMs` also to heads that are on their way, everything else to the next connections. Node keeps its
+   * interval for checking heads, so a shorter time limit may take effect up to a second late.
    */
   reconfigure(options: LiveGatewayOptions): void {
     this.#options = { ...this.#options, ...options };

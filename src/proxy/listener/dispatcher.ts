@@ -1,8 +1,8 @@
 /**
  * This folder accepts clients, enforces the limits on their number, and closes the listener without resetting any. The
  * dispatcher gives each connection to the relay, or to the gateway with `dataPath: gateway`. When the relay reports a
- * head that it does not take (`parseRequestHead` says why), the dispatcher hands the connection over to the gateway,
- * which then keeps it. The folder must not know metrics/; it only describes its own numbers.
+ * head that it does not take (`RequestReader.peek` says why), the dispatcher hands the connection over to the gateway,
+ * for the rest of its life. The folder must not know metrics/; it only describes its own numbers.
  */
 
 import net from 'node:net';
@@ -31,18 +31,19 @@ import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { type ClosableConnection, QuietConnections } from './quiet-connections.ts';
 
-export interface DispatcherLimits {
+/** Options that a reload can change. */
+export interface LiveDispatcherOptions {
   readonly dataPath: 'auto' | 'gateway';
   readonly maxConnections: number;
   /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
-  /** They may tell the addresses of their clients. */
+  /** These peers may name the addresses of their clients. */
   readonly trustedProxies: AddressRanges;
-  /** They do so in a PROXY header before the first request; otherwise in a field of each. */
+  /** They do so in a PROXY header before the first request; otherwise in a field of each request. */
   readonly hasProxyHeaders: boolean;
 }
 
-export interface DispatcherOptions extends DispatcherLimits {
+export interface DispatcherOptions extends LiveDispatcherOptions {
   readonly tls?: ListenerTls | undefined;
 }
 
@@ -63,7 +64,7 @@ export class Dispatcher implements RelayContext {
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Set<RelayConnection>();
-  /** TCP connections under TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
+  /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
   /** All reasons exist from the start, so that a first hit is a step and not a new series. */
   readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
@@ -94,16 +95,16 @@ export class Dispatcher implements RelayContext {
   }
 
   /**
-   * Changes the limits. Connections above a new limit stay, and no new one is accepted. `relayOptions` apply to the
-   * next requests, except for `headBytes`, which a connection keeps.
+   * `options` apply to the next connections; those above a new limit stay, and no new one is accepted. `relayOptions`
+   * apply to the relay's next requests, `idleTimeoutMs` to open connections, too, `headBytes` only to the next ones.
    */
-  reconfigure(limits: DispatcherLimits, relayOptions: DataPathOptions): void {
-    const hasOtherNumber = limits.maxConnections !== this.#options.maxConnections;
-    this.#options = { ...this.#options, ...limits };
+  reconfigure(options: LiveDispatcherOptions, relayOptions: DataPathOptions): void {
+    const hasOtherNumber = options.maxConnections !== this.#options.maxConnections;
+    this.#options = { ...this.#options, ...options };
     this.services.options = relayOptions;
-    this.#addresses.max = limits.maxConnectionsPerAddress;
+    this.#addresses.max = options.maxConnectionsPerAddress;
     if (!hasOtherNumber) return;
-    this.#server.maxConnections = limits.maxConnections;
+    this.#server.maxConnections = options.maxConnections;
     this.#capByDescriptors();
   }
 
@@ -229,7 +230,7 @@ export class Dispatcher implements RelayContext {
         takeSecured(accepted, client);
         return;
       }
-      // Only now: what was read as a stream has no such reads.
+      // Not after a PROXY header or TLS: those connections have been read as streams.
       const reads = dataPath === 'auto' ? ClientReads.of(accepted, this.services.buffers) : undefined;
       this.#onConnection(accepted, client, reads);
     });
@@ -253,7 +254,7 @@ export class Dispatcher implements RelayContext {
     listenerTls.attach(server);
     server.on('secureConnection', (socket) => {
       const { client } = this.#secured.get(peerOf(socket)) ?? {};
-      // As above, but only after the handshake: a client that closes during it waits for nothing.
+      // As for plain TCP, but only after the handshake: a client that closes during it waits for nothing.
       socket.allowHalfOpen = true;
       const plain = client ?? toClientConnection(socket);
       this.#onConnection(socket, toSecureClient(plain, socket, listenerTls, this.services.options));
@@ -320,7 +321,7 @@ function toClientConnection(socket: net.Socket): ClientConnection {
   return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
 }
 
-/** The two ends of a connection under TLS have the same. */
+/** The same key for a TLS socket and for the TCP socket below it. */
 function peerOf({ remoteAddress, remotePort }: net.Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
