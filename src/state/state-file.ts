@@ -7,8 +7,9 @@
  * | any number | records with named fields, as `Savable` yields them (saved-record.ts) |
  * | last | SHA-256 of all bytes before this line, in hexadecimal |
  *
- * Fields may be added and removed at any time. Raise `LAYOUT` only if a field changes its meaning, keep a reader of the
- * layout before, and keep a file of each released layout in test/fixtures/state.
+ * Fields and kinds of records may be added and removed at any time: a version ignores those that it does not know. It
+ * refuses a file of another layout, older or newer. Raise `LAYOUT` only if a field changes its meaning; then add a
+ * reader of the layout before, and keep a file of each released layout in test/fixtures/state.
  */
 import { createHash } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
