@@ -65,6 +65,7 @@ type Labelled = { readonly [label: string]: MetricValues } | Iterable<readonly [
 export type MetricValues = MetricValue | undefined | Labelled;
 
 export interface MetricDescription<Source> extends Family {
+  /** Gives as many levels as there are `labels`: the compiler does not check that, and `/metrics` fails otherwise. */
   readonly read: (source: Source) => MetricValues;
 }
 

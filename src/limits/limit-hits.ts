@@ -4,7 +4,7 @@
  *
  * This file counts what was refused, closed or given up because of a limit. It counts by configuration key, so that the
  * number says which key to change. It does not count full tables (`sessions.max`, `metrics.maxNames`, `comet.max...`):
- * record/own-metrics.ts, record/application-metrics.ts and record/comet/comet-metrics.ts do.
+ * own-metrics.ts, application-metrics.ts and comet/comet-metrics.ts in measure/record do.
  */
 
 import { type Clock, NS_PER_S } from '../base/clock.ts';

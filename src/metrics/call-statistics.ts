@@ -8,8 +8,9 @@ import { type NameBudget, NameTable } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
 /**
- * The calls of one name: a timer of the answered ones, and itself the meter of the errors. That meter is created by the
- * first error, since most names never have one, but reads as if it were as old as the timer.
+ * The calls of one name, or of all: a timer of the answered ones. The object itself reads as the meter of the errors,
+ * so its `count` is that of errors. The real meter is created by the first error, since most names never have one, and
+ * is as old as the timer.
  */
 class TimedCalls implements MeterReading {
   readonly timer: Timer;
@@ -24,7 +25,7 @@ class TimedCalls implements MeterReading {
     this.counts = counts;
   }
 
-  /** Of errors. */
+  /** Number of errors; `timer.count` has the answered calls. */
   get count(): number {
     return this.#errors?.count ?? 0;
   }
@@ -72,7 +73,7 @@ export class CallStatistics {
   readonly #clock: Clock;
   readonly #total: TimedCalls;
   readonly #names: NameTable<TimedCalls>;
-  /** By name; `''` holds the calls that count on no name. Undefined without `keepsCounts`. */
+  /** By name; `''` holds the calls that count on the totals only. Undefined without `keepsCounts`. */
   readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
   readonly #isExponential: boolean;
@@ -87,7 +88,7 @@ export class CallStatistics {
     createTimer: (createdNs: number) => Timer;
     budget: NameBudget;
     createdNs?: number;
-    /** Also keeps `countsByName`: 250 bytes per name. Default false. */
+    /** Also keeps `countsByName`: 250 bytes per name, for the application only. Default false. */
     keepsCounts?: boolean;
     /** Counts have exponential buckets as well. Default false. */
     isExponential?: boolean;

@@ -7,8 +7,8 @@
  * |---|---|
  * | `WindowTimer` | the application: percentiles of the last `metrics.window`, in slices |
  * | `LifetimeTimer` | a session, and holds of Comet: percentiles since the creation |
- * | `SparseBuckets` | both of them: counts for percentiles; above 1,000 values a window also has a `Histogram` |
- * | `DurationMoments` | both of them: exact mean, deviation and extremes |
+ * | `SparseBuckets` | both timers: counts for percentiles; above 1,000 values a window also has a `Histogram` |
+ * | `DurationMoments` | both timers: exact mean, deviation and extremes |
  * | `DurationBuckets` | Prometheus: fixed buckets that only grow |
  * | `DurationSteps` | the live page: what a window counted since the last step |
  */
@@ -31,7 +31,7 @@ export interface Statistics {
   readonly sba: CallStatistics;
   readonly object: ObjectStatistics;
   readonly errorCount: number;
-  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; of kind `object` a read. */
+  /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
   /** The caller must consume it to its end. */
   save(): Iterable<Fields>;
@@ -44,7 +44,7 @@ export interface CountedCall {
   readonly name: string;
 }
 
-/** Any status below 400. */
+/** Stands for the status of a logged answer: all have one below 400, and only that is counted. */
 const OK = 200;
 
 type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
@@ -82,7 +82,7 @@ export function createStatistics(
     sba: new CallStatistics({ prefix: 'sba', ...calls, budget: budgets.sba }),
     object: new ObjectStatistics({ clock, budget: budgets.object }),
   };
-  // Now, when they are empty: to build them for 10,000 objects at once would block the event loop for 15 ms.
+  // Builds the cached sets while they are empty: for 10,000 objects at once it would block the event loop for 15 ms.
   for (const kind of [kinds.rpc, kinds.sba, kinds.object]) kind.metrics();
   return {
     ...kinds,

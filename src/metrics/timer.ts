@@ -42,8 +42,8 @@ export interface Timer extends TimerReading {
 }
 
 /**
- * `valueAtRank` takes 1 for the smallest value and returns ns; it is asked in ascending order. A percentile is the recorded value at rank ceil(p * n),
- * never an interpolation, and lies within [min, max] although buckets are wider than values.
+ * `valueAtRank` takes 1 for the smallest value and returns ns; it is asked in ascending order. A percentile is the
+ * value at rank ceil(p * n), never an interpolation. It is as exact as its bucket, but within [min, max].
  */
 export function toTimerSnapshot(
   moments: DurationMoments,

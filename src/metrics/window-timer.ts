@@ -9,7 +9,7 @@ import { Meter } from './meter.ts';
 import { bucketOf, mergedBuckets, middleOf, SparseBuckets } from './sparse-buckets.ts';
 import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
-/** Values leave a window in steps of this fraction: 10 s of the default 5 minutes. */
+/** Values leave a window one slice at a time: 10 s of the default 5 minutes (`metrics.window`). */
 const SLICES_PER_WINDOW = 30;
 
 /** A window with more values has a histogram, until it has less than half as many. Merging this many takes 3 µs. */
@@ -51,7 +51,7 @@ class Slice implements CountedSlice {
  * in test/bench/metrics.bench.ts.
  */
 export class WindowTimer implements Timer {
-  /** All durations since the creation, beyond the window. */
+  /** All durations since the creation, not only those of the window. */
   readonly durations: DurationBuckets | undefined;
   readonly #clock: Clock;
   readonly #windowNs: number;

@@ -10,7 +10,7 @@ import type { MeterReading } from '../../metrics/meter.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import { toJavaDouble, toJavaInteger, toJsonText } from './java-text.ts';
 
-/** Keys and JSON values, as two lists, since each of thousands of timers has 16 of them. */
+/** Keys and JSON values, as two lists: thousands of timers share one list of 17 keys. */
 export interface MetricFields {
   /** The same array object for the same keys. */
   readonly keys: readonly string[];

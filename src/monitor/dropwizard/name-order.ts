@@ -11,7 +11,7 @@ type Steps<Result> = Generator<'', Result, undefined>;
  * sections. Names are only added, so an answer only has to sort the new ones, in small steps.
  */
 export class NameOrder {
-  /** Cached order by section: it covers the names that were first in the section. */
+  /** By section: the sorted order of the names that it had at the last call. */
   readonly #known = new WeakMap<ReadonlyMap<string, unknown>, Names>();
 
   /** The sorted names of `section`. Names may be added to it meanwhile, but never removed. */

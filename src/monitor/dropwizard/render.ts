@@ -51,9 +51,10 @@ type Pieces = Generator<string, void, undefined>;
 type MetricOf<Title extends keyof MetricSet> =
   MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
 
+/** How this document is written. */
 interface Form {
   readonly blanks: Blanks;
-  readonly leads: FieldLeads;
+  readonly prefixes: FieldPrefixes;
 }
 
 /** Caches the order of names across answers, so one instance should serve all of them. */
@@ -68,13 +69,13 @@ export class MetricsRenderer {
    */
   *render(sets: readonly MetricSet[], { pretty, durationUnit }: RenderOptions): Pieces {
     const blanks = pretty ? PRETTY : COMPACT;
-    const form = { blanks, leads: new FieldLeads(blanks) };
+    const form = { blanks, prefixes: new FieldPrefixes(blanks) };
     const toTimerFields = (timer: TimerReading) => timerFields(timer, durationUnit);
     yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
     yield* this.#section('gauges', sets, gaugeFields, form);
     yield ',';
     yield* this.#section('counters', sets, counterFields, form);
-    // We have none: what Dropwizard users keep in histograms are durations here. But consumers expect the section.
+    // Always empty, since durations are in timers. But consumers expect the section.
     yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
     yield* this.#section('meters', sets, meterFields, form);
     yield ',';
@@ -86,22 +87,22 @@ export class MetricsRenderer {
     title: Title,
     sets: readonly MetricSet[],
     toFields: (metric: MetricOf<Title>) => MetricFields,
-    { blanks, leads }: Form,
+    { blanks, prefixes }: Form,
   ): Pieces {
     const opening = `${blanks.section}"${title}"${blanks.colon}`;
-    const parts: Part<MetricOf<Title>>[] = [];
+    const cursors: Cursor<MetricOf<Title>>[] = [];
     for (const set of sets) {
       const section = set[title] as ReadonlyMap<string, MetricOf<Title>>;
-      if (section.size > 0) parts.push({ section, names: yield* this.#order.sorted(section), at: 0 });
+      if (section.size > 0) cursors.push({ section, names: yield* this.#order.sorted(section), at: 0 });
     }
-    if (parts.length === 0) {
+    if (cursors.length === 0) {
       yield `${opening}${blanks.emptySection}`;
       return;
     }
     let before = `${opening}{`;
-    for (let name = leastOf(parts); name !== undefined; name = leastOf(parts)) {
-      const metric = takenFrom(parts, name);
-      yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${leads.textOf(toFields(metric))}`;
+    for (let name = nextName(cursors); name !== undefined; name = nextName(cursors)) {
+      const metric = takeNext(cursors, name);
+      yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${prefixes.textOf(toFields(metric))}`;
       before = ',';
     }
     yield `${blanks.section}}`;
@@ -109,51 +110,51 @@ export class MetricsRenderer {
 }
 
 /** Caches the text before each value, e.g. `,"max":`, by the list of keys: it is the same for thousands of metrics. */
-class FieldLeads {
+class FieldPrefixes {
   readonly #blanks: Blanks;
-  readonly #leads = new Map<readonly string[], readonly string[]>();
+  readonly #prefixes = new Map<readonly string[], readonly string[]>();
 
   constructor(blanks: Blanks) {
     this.#blanks = blanks;
   }
 
   textOf({ keys, values }: MetricFields): string {
-    let leads = this.#leads.get(keys);
-    if (leads === undefined) {
+    let prefixes = this.#prefixes.get(keys);
+    if (prefixes === undefined) {
       const { field, colon } = this.#blanks;
-      leads = keys.map((key, i) => `${i === 0 ? '{' : ','}${field}"${key}"${colon}`);
-      this.#leads.set(keys, leads);
+      prefixes = keys.map((key, i) => `${i === 0 ? '{' : ','}${field}"${key}"${colon}`);
+      this.#prefixes.set(keys, prefixes);
     }
     let text = '';
-    for (let i = 0; i < leads.length; i += 1) text += `${leads[i]}${values[i]}`;
+    for (let i = 0; i < prefixes.length; i += 1) text += `${prefixes[i]}${values[i]}`;
     return `${text}${this.#blanks.metric}}`;
   }
 }
 
-/** A section of one set, and the index of its next metric. */
-interface Part<Metric> {
+/** The cursor of one set in a section: `at` is the index of its next name. */
+interface Cursor<Metric> {
   readonly section: ReadonlyMap<string, Metric>;
   readonly names: readonly string[];
   at: number;
 }
 
-/** The next name of all parts; undefined at the end. */
-function leastOf(parts: readonly Part<unknown>[]): string | undefined {
+/** The least of the next names; undefined at the end. */
+function nextName(cursors: readonly Cursor<unknown>[]): string | undefined {
   let least: string | undefined;
-  for (const { names, at } of parts) {
+  for (const { names, at } of cursors) {
     const name = names[at];
     if (name !== undefined && (least === undefined || name < least)) least = name;
   }
   return least;
 }
 
-/** Takes the metric called `name`, which is next in one part, or in several that share it. */
-function takenFrom<Metric>(parts: readonly Part<Metric>[], name: string): Metric {
+/** Takes the metric called `name`, which is next in one set, or in several that share it. */
+function takeNext<Metric>(cursors: readonly Cursor<Metric>[], name: string): Metric {
   let taken: Metric | undefined;
-  for (const part of parts) {
-    if (part.names[part.at] !== name) continue;
-    const metric = part.section.get(name);
-    part.at += 1;
+  for (const cursor of cursors) {
+    if (cursor.names[cursor.at] !== name) continue;
+    const metric = cursor.section.get(name);
+    cursor.at += 1;
     assert(taken === undefined || taken === metric, `two metrics are called ${name}`);
     taken = metric;
   }
