@@ -18,6 +18,8 @@ class FakeSocket extends EventEmitter {
     this.timersSet.push(timeoutMs);
   }
 
+  setKeepAlive(): void {}
+
   write(): boolean {
     return true;
   }
@@ -35,6 +37,7 @@ function setUp(idleTimeoutMs: number) {
     onClientBytes: () => undefined,
     onClientDrain: () => undefined,
     checkStalled: () => undefined,
+    keepUpstreamAlive: () => undefined,
     onClientClosed: () => undefined,
   };
   const connect = () => {
