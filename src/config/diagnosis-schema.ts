@@ -8,12 +8,7 @@ export const diagnosis = section('restart', 'What to do when a call hangs.', {
     "Automatic thread dumps of the application server's JVM: see [troubleshooting.md](troubleshooting.md#thread-dumps).",
     {
       whenCallRuns: duration(0, 'A dump is taken when a call has run this long. 0: never.', { zero: 'never' }),
-      folder: optionalText(
-        'the path of a folder',
-        NOT_EMPTY,
-        '/var/lib/d2-sidecar/threads',
-        'Folder for the dumps.',
-      ),
+      folder: optionalText('the path of a folder', NOT_EMPTY, '/var/lib/d2-sidecar/threads', 'Folder for the dumps.'),
       keep: wholeNumber({ min: 1, max: 1_000 }, 20, 'Most dumps kept, of at most 4 MiB each; the oldest goes first.'),
       atMostEvery: duration('10m', 'Shortest time between two dumps.', { minMs: 1_000 }),
     },

@@ -52,7 +52,7 @@ export const jvm = section('restart', 'Where the condition of the JVM is read: s
   source: oneOf(
     ['auto', 'hsperfdata', 'http', 'none'],
     'auto',
-    "`auto` (`jvm.http` if set, else `hsperfdata`: counters file and attach socket), `hsperfdata`, `http` or `none`.",
+    '`auto` (`jvm.http` if set, else `hsperfdata`: counters file and attach socket), `hsperfdata`, `http` or `none`.',
   ),
   interval: duration('5s', 'Time between two readings.', { minMs: 1_000 }),
   timeout: duration('2s', 'Longest time that one reading may take.'),

@@ -50,19 +50,19 @@ const accessFiles = z.strictObject(
 
 export const monitor = section('live', 'The read-only monitoring server.', {
   // Not `localhost`, which may mean `::1` first.
-  host: host('127.0.0.1', 'Address of the monitoring port. An address that is not loopback requires `monitor.auth`.').meta(
-    {
-      reload: 'restart',
-    },
-  ),
+  host: host(
+    '127.0.0.1',
+    'Address of the monitoring port. An address that is not loopback requires `monitor.auth`.',
+  ).meta({
+    reload: 'restart',
+  }),
   port: port(9280, 'The monitoring port; 0 takes a free one.').meta({ reload: 'restart' }),
   tls: listenerTls('monitor'),
   auth: z
     .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
     .optional()
     .meta({
-      description:
-        'Who may read: `none` (everybody), or a group. Required if `monitor.host` is not loopback.',
+      description: 'Who may read: `none` (everybody), or a group. Required if `monitor.host` is not loopback.',
       examples: ['none'],
       hide: 'all',
     }),
@@ -75,10 +75,7 @@ export const monitor = section('live', 'The read-only monitoring server.', {
       description: 'Host names that requests may ask for, besides addresses, `localhost` and `monitor.host`.',
       examples: [['d2-sidecar.plant.example']],
     }),
-  readyWithUpstream: yesOrNo(
-    false,
-    'Whether `/readyz` is 503 while the application server is unreachable.',
-  ),
+  readyWithUpstream: yesOrNo(false, 'Whether `/readyz` is 503 while the application server is unreachable.'),
   maxConnections: wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Most connections at a time.'),
   // A browser opens six connections, Prometheus one or two; the rest is for a proxy, which has one address.
   maxConnectionsPerAddress: wholeNumber(

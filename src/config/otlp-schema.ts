@@ -20,8 +20,7 @@ export const otlp = section(
       .transform((url) => url.replace(/\/+$/, ''))
       .optional()
       .meta({
-        description:
-          'The receiver, without `/v1/metrics` and `/v1/traces`. Absent: nothing is sent.',
+        description: 'The receiver, without `/v1/metrics` and `/v1/traces`. Absent: nothing is sent.',
         examples: ['http://127.0.0.1:4318'],
       }),
     headersFile: optionalText(

@@ -78,8 +78,7 @@ export const configSchema = z
           .array(parsedText(parseRange, RANGE_FORM), { error: `a list, each ${RANGE_FORM}` })
           .prefault([])
           .meta({
-            description:
-              'Addresses and CIDRs of proxies before the sidecar: see [front-proxies.md](front-proxies.md).',
+            description: 'Addresses and CIDRs of proxies before the sidecar: see [front-proxies.md](front-proxies.md).',
             examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
             reload: 'live',
           }),
@@ -169,17 +168,11 @@ export const configSchema = z
       }),
       stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {
         // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
-        delay: duration(
-          '2s',
-          'Time between readiness off and the first closed connection. 0: none.',
-          { zero: 'none' },
-        ),
+        delay: duration('2s', 'Time between readiness off and the first closed connection. 0: none.', { zero: 'none' }),
         // Together with the delay, less than the 10 s that `docker stop` waits.
-        window: duration(
-          '5s',
-          'Time after the delay over which WebSockets are closed one by one. 0: all at once.',
-          { zero: 'all at once' },
-        ),
+        window: duration('5s', 'Time after the delay over which WebSockets are closed one by one. 0: all at once.', {
+          zero: 'all at once',
+        }),
         // Less than the 30 s that Kubernetes grants after SIGTERM.
         deadline: duration(
           '25s',
@@ -223,10 +216,7 @@ export const configSchema = z
           ),
           sample: share(1, 'Random share (0 to 1) of the calls that get a line.'),
           slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
-          errorsAlways: yesOrNo(
-            true,
-            'Whether failed calls always get a line.',
-          ),
+          errorsAlways: yesOrNo(true, 'Whether failed calls always get a line.'),
           others: yesOrNo(false, 'Whether other requests get a line, without their path.'),
           users: yesOrNo(true, 'Whether lines hold users and addresses.'),
           // Half a gigabyte, the kept files included: an unattended log must not fill a disk.

@@ -4,37 +4,24 @@ import { authoritiesFile, type Conflict, oneOf, optionalText, pemFile, section, 
 
 function keyStore(folder: string) {
   return {
-    pfxFile: pemFile(
-      `${folder}/tls.pfx`,
-      'PKCS #12 file in place of `certFile` and `keyFile`.',
-    ),
-    passphraseFile: pemFile(
-      `${folder}/passphrase`,
-      'File with the passphrase, in its first line.',
-    ),
+    pfxFile: pemFile(`${folder}/tls.pfx`, 'PKCS #12 file in place of `certFile` and `keyFile`.'),
+    passphraseFile: pemFile(`${folder}/passphrase`, 'File with the passphrase, in its first line.'),
   };
 }
 
 export function listenerTls(listener: 'listen' | 'monitor') {
   const folder = `/etc/d2-sidecar/${listener}`;
-  return section(
-    'live',
-    'TLS on this port: see [tls.md](tls.md). Without a certificate it is plain HTTP.',
-    {
-      certFile: pemFile(
-        `${folder}/tls.crt`,
-        'PEM file: the certificate, then intermediate ones.',
-      ),
-      keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
-      ...keyStore(folder),
-      clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities of clients.'),
-      clientAuth: oneOf(
-        ['none', 'request', 'require'],
-        'none',
-        'Whether clients need a certificate: `none`, `request` or `require`.',
-      ).meta({ reload: 'restart' }),
-    },
-  ).meta({ hide: 'value' });
+  return section('live', 'TLS on this port: see [tls.md](tls.md). Without a certificate it is plain HTTP.', {
+    certFile: pemFile(`${folder}/tls.crt`, 'PEM file: the certificate, then intermediate ones.'),
+    keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
+    ...keyStore(folder),
+    clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities of clients.'),
+    clientAuth: oneOf(
+      ['none', 'request', 'require'],
+      'none',
+      'Whether clients need a certificate: `none`, `request` or `require`.',
+    ).meta({ reload: 'restart' }),
+  }).meta({ hide: 'value' });
 }
 
 export const upstreamTls = section(
