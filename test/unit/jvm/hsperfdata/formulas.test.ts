@@ -13,7 +13,7 @@ const read = (bytes: Buffer) => toReading(countersOf(bytes)).reading;
 
 /** What a reading says otherwise than the beans, e.g. `heap.used: -2440144`, or `heap.init: absent`. */
 function differences(sample: string): Record<string, number | 'absent'> {
-  const { reading } = toReading(countersOf(sampleBytes(sample)));
+  const reading = read(sampleBytes(sample));
   const beans = beansOf(sample);
   const differing: Record<string, number | 'absent'> = {};
   const compare = (name: string, value: number | undefined, expected: number | undefined) => {
@@ -39,140 +39,92 @@ function differences(sample: string): Record<string, number | 'absent'> {
 }
 
 // As of the last collection; the sample loaded 60 classes since. Shenandoah refreshes without one.
-const staleMetaspace = (used: number, committed: number, classUsed: number, classCommitted: number) => ({
+const staleMetaspace = (used: number, committed: number, classUsed: number) => ({
   'Metaspace.used': used,
   'Metaspace.committed': committed,
   'Compressed Class Space.used': classUsed,
-  'Compressed Class Space.committed': classCommitted,
+  'Compressed Class Space.committed': -131072,
 });
-// The file has only the reserved address space, the same with and without a limit.
-const noMetaspaceLimit = { 'Metaspace.max': 'absent' };
+const usedOf = (pool: string, difference: number) => ({ 'heap.used': difference, [`${pool}.used`]: difference });
+const absent = (...names: string[]) => Object.fromEntries(names.map((name) => [name, 'absent' as const]));
 // The counters are 0, or know nothing but an explicit -Xms.
-const noYoungInit = (eden: string, survivor: string) => ({
-  'heap.init': 'absent',
-  [`${eden}.init`]: 'absent',
-  [`${survivor}.init`]: 'absent',
-});
+const noYoungInit = (prefix: string) => absent('heap.init', `${prefix}Eden Space.init`, `${prefix}Survivor Space.init`);
+const uncounted = (...collectors: string[]) =>
+  absent(...collectors.flatMap((collector) => [`${collector}.count`, `${collector}.time`]));
 
-const EXCEPTIONS: Record<string, Record<string, number | string>> = {
-  'jdk17-serial': {
-    ...noMetaspaceLimit,
-    ...noYoungInit('Eden Space', 'Survivor Space'),
-    ...staleMetaspace(-122808, -327680, -32160, -131072),
-  },
-  'jdk25-serial': {
-    ...noMetaspaceLimit,
-    ...noYoungInit('Eden Space', 'Survivor Space'),
-    ...staleMetaspace(-124464, -393216, -32640, -131072),
+/** By the sample: its collector, of which moment its memory is, and what it says otherwise than the beans. */
+const EXPECTED: Record<string, [collector: string, memory: string, Record<string, number | 'absent'>]> = {
+  'jdk17-serial': ['Serial', 'live', { ...noYoungInit(''), ...staleMetaspace(-122808, -327680, -32160) }],
+  'jdk25-serial': [
+    'Serial',
+    'after-gc',
     // Written at collections only since JDK 25, and eden is empty after each.
-    'heap.used': -2440144,
-    'Eden Space.used': -2440144,
-  },
-  'jdk17-parallel': {
-    ...noMetaspaceLimit,
-    ...noYoungInit('PS Eden Space', 'PS Survivor Space'),
-    ...staleMetaspace(-119272, -327680, -32160, -131072),
-  },
-  'jdk25-parallel': {
-    ...noMetaspaceLimit,
-    ...noYoungInit('PS Eden Space', 'PS Survivor Space'),
-    ...staleMetaspace(-125184, -393216, -32640, -131072),
-    'heap.used': -3201904,
-    'PS Eden Space.used': -3201904,
-  },
-  'jdk17-g1': { ...noMetaspaceLimit, ...staleMetaspace(-133496, -327680, -32160, -131072) },
-  'jdk25-g1': { ...noMetaspaceLimit, ...staleMetaspace(-126696, -393216, -32640, -131072) },
-  'jdk17-z': {
-    ...noMetaspaceLimit,
-    // The counter is the smallest heap, not the one to begin with.
-    'heap.init': 'absent',
-    'Metaspace.used': -968,
-    // As of the last cycle, before which there was more.
-    'heap.used': 4194304,
-    'ZHeap.used': 4194304,
-    'ZGC Cycles.count': 'absent',
-    'ZGC Cycles.time': 'absent',
-  },
-  'jdk25-z': {
-    ...noMetaspaceLimit,
-    ...staleMetaspace(-124296, -393216, -32640, -131072),
-    'heap.used': -4194304,
-    'ZGC Young Generation.used': -4194304,
-    'ZGC Minor Cycles.count': 'absent',
-    'ZGC Minor Cycles.time': 'absent',
-    'ZGC Major Cycles.count': 'absent',
-    'ZGC Major Cycles.time': 'absent',
-  },
-  'jdk17-shenandoah': {
-    ...noMetaspaceLimit,
-    'Metaspace.used': 2864,
-    // The 264 KB that were allocated between the print of the beans and the copy of the file.
-    'heap.used': 263352,
-    'Shenandoah.used': 263352,
-    'Shenandoah Pauses.count': 'absent',
-    'Shenandoah Pauses.time': 'absent',
-    'Shenandoah Cycles.count': 'absent',
-    'Shenandoah Cycles.time': 'absent',
-  },
-  'jdk25-shenandoah': {
-    ...noMetaspaceLimit,
-    // The same file is that of a JVM with generations, which has no such pool.
-    'Shenandoah.init': 'absent',
-    'Shenandoah.used': 'absent',
-    'Shenandoah.committed': 'absent',
-    'Shenandoah.max': 'absent',
-    'Shenandoah Pauses.count': 'absent',
-    'Shenandoah Pauses.time': 'absent',
-    'Shenandoah Cycles.count': 'absent',
-    'Shenandoah Cycles.time': 'absent',
-  },
+    { ...noYoungInit(''), ...staleMetaspace(-124464, -393216, -32640), ...usedOf('Eden Space', -2440144) },
+  ],
+  'jdk17-parallel': ['Parallel', 'live', { ...noYoungInit('PS '), ...staleMetaspace(-119272, -327680, -32160) }],
+  'jdk25-parallel': [
+    'Parallel',
+    'after-gc',
+    { ...noYoungInit('PS '), ...staleMetaspace(-125184, -393216, -32640), ...usedOf('PS Eden Space', -3201904) },
+  ],
+  'jdk17-g1': ['G1', 'live', staleMetaspace(-133496, -327680, -32160)],
+  'jdk25-g1': ['G1', 'live', staleMetaspace(-126696, -393216, -32640)],
+  'jdk17-z': [
+    'ZGC',
+    'after-gc',
+    // The counter is the smallest heap, not the one to begin with; memory is as of the last cycle, before which there was more.
+    { ...absent('heap.init'), 'Metaspace.used': -968, ...usedOf('ZHeap', 4194304), ...uncounted('ZGC Cycles') },
+  ],
+  'jdk25-z': [
+    'GenerationalZGC',
+    'after-gc',
+    {
+      ...staleMetaspace(-124296, -393216, -32640),
+      ...usedOf('ZGC Young Generation', -4194304),
+      ...uncounted('ZGC Minor Cycles', 'ZGC Major Cycles'),
+    },
+  ],
+  'jdk17-shenandoah': [
+    'Shenandoah',
+    'live',
+    {
+      'Metaspace.used': 2864,
+      // The 264 KB that were allocated between the print of the beans and the copy of the file.
+      ...usedOf('Shenandoah', 263352),
+      ...uncounted('Shenandoah Pauses', 'Shenandoah Cycles'),
+    },
+  ],
+  'jdk25-shenandoah': [
+    'Shenandoah',
+    'live',
+    {
+      // The same file is that of a JVM with generations, which has no such pool.
+      ...absent('Shenandoah.init', 'Shenandoah.used', 'Shenandoah.committed', 'Shenandoah.max'),
+      ...uncounted('Shenandoah Pauses', 'Shenandoah Cycles'),
+    },
+  ],
 };
 
-for (const sample of SAMPLES) {
-  it(`${sample}: agrees with the MXBeans but for the known exceptions`, () => {
-    expect(differences(sample)).toEqual(EXCEPTIONS[sample]);
-  });
-
-  it(`${sample}: gives no code heap, and so nothing of non-heap`, () => {
-    const { nonHeap, pools } = read(sampleBytes(sample));
-    expect(nonHeap).toEqual({});
-    expect([...pools.keys()].filter((name) => name.startsWith('Code'))).toEqual([]);
-    for (const pool of pools.values()) expect(pool.usedAfterGc).toBeUndefined();
-  });
-}
-
-it.each([
-  ['jdk17-serial', 'Serial', 'live'],
-  ['jdk25-serial', 'Serial', 'after-gc'],
-  ['jdk17-parallel', 'Parallel', 'live'],
-  ['jdk25-parallel', 'Parallel', 'after-gc'],
-  ['jdk17-g1', 'G1', 'live'],
-  ['jdk25-g1', 'G1', 'live'],
-  ['jdk17-z', 'ZGC', 'after-gc'],
-  ['jdk25-z', 'GenerationalZGC', 'after-gc'],
-  ['jdk17-shenandoah', 'Shenandoah', 'live'],
-  ['jdk25-shenandoah', 'Shenandoah', 'live'],
-])('%s: is %s, with memory %s', (sample, collector, memory) => {
-  const result = toReading(countersOf(sampleBytes(sample)));
-  expect(result.collector).toBe(collector);
-  expect(result.reading.memory).toBe(memory);
+it.each(SAMPLES)('%s: agrees with the MXBeans but for the known exceptions', (sample) => {
+  const { collector, reading } = toReading(countersOf(sampleBytes(sample)));
+  const [expectedCollector, memory, exceptions] = EXPECTED[sample] ?? [];
+  // The file has only the reserved address space of Metaspace, the same with and without a limit.
+  expect(differences(sample)).toEqual({ ...absent('Metaspace.max'), ...exceptions });
+  expect([collector, reading.memory]).toEqual([expectedCollector, memory]);
+  // No code heap is in the file, and so nothing of non-heap.
+  expect(reading.nonHeap).toEqual({});
+  expect([...reading.pools.keys()].filter((name) => name.startsWith('Code'))).toEqual([]);
+  expect([...reading.pools.values()].filter(({ usedAfterGc }) => usedAfterGc !== undefined)).toEqual([]);
 });
 
-describe('an unknown policy', () => {
+it('an unknown policy gives classes and the collectors by their names in the file, but no heap and no heap pool', () => {
   const reading = read(withText(sampleBytes('jdk17-serial'), 'sun.gc.policy.name', 'CMS'));
-
-  it('gives classes and the collectors by their names in the file', () => {
-    expect(reading.classes).toEqual({ loaded: 1178, unloaded: 120 });
-    expect(Object.fromEntries(reading.collectors)).toEqual({
-      'Serial young collection pauses': { count: 6, timeMs: 21 },
-      'Serial full collection pauses': { count: 2, timeMs: 11 },
-    });
+  expect(reading.classes).toEqual({ loaded: 1178, unloaded: 120 });
+  expect(Object.fromEntries(reading.collectors)).toEqual({
+    'Serial young collection pauses': { count: 6, timeMs: 21 },
+    'Serial full collection pauses': { count: 2, timeMs: 11 },
   });
-
-  it('gives no heap and no heap pool', () => {
-    expect(reading.heap).toEqual({});
-    expect([...reading.pools.keys()]).toEqual(['Metaspace', 'Compressed Class Space']);
-  });
+  expect([reading.heap, [...reading.pools.keys()]]).toEqual([{}, ['Metaspace', 'Compressed Class Space']]);
 });
 
 it('shows the survivor space in use', () => {
