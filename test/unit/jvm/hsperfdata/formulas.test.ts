@@ -9,6 +9,8 @@ import {
   withText,
 } from '../../../support/jvm/hsperfdata/samples.ts';
 
+/** The old generation, or all of ZGC's heap. */
+const OLD = 'sun.gc.generation.1.space.0';
 const read = (bytes: Buffer) => toReading(countersOf(bytes)).reading;
 
 /** What a reading says otherwise than the beans, e.g. `heap.used: -2440144`, or `heap.init: absent`. */
@@ -127,18 +129,19 @@ it('an unknown policy gives classes and the collectors by their names in the fil
   expect([reading.heap, [...reading.pools.keys()]]).toEqual([{}, ['Metaspace', 'Compressed Class Space']]);
 });
 
-it('shows the survivor space in use', () => {
-  const bytes = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
-  expect(read(bytes).pools.get('Survivor Space')?.used).toBe(4096);
-  expect(read(bytes).heap.used).toBe(2527496 + 4096 + 16006904);
-});
+describe('the survivor space', () => {
+  const withOne = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
 
-it('shows no survivor space when both seem to be in use', () => {
-  const one = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
-  const reading = read(withNumber(one, 'sun.gc.generation.0.space.1.used', 4096n));
-  expect(reading.pools.get('Survivor Space')).toEqual({});
-  expect(reading.heap.used).toBeUndefined();
-  expect(reading.heap.max).toBe(194641920);
+  it('is the one in use', () => {
+    const { pools, heap } = read(withOne);
+    expect([pools.get('Survivor Space')?.used, heap.used]).toEqual([4096, 2527496 + 4096 + 16006904]);
+  });
+
+  it('is unknown when both seem to be in use', () => {
+    const { pools, heap } = read(withNumber(withOne, 'sun.gc.generation.0.space.1.used', 4096n));
+    expect(pools.get('Survivor Space')).toEqual({});
+    expect([heap.used, heap.max]).toEqual([undefined, 194641920]);
+  });
 });
 
 it('raises the maximum of Parallel’s heap to the committed size', () => {
@@ -147,55 +150,48 @@ it('raises the maximum of Parallel’s heap to the committed size', () => {
 });
 
 it('shows no used memory of JDK 25 before the first collection, since nothing is written yet', () => {
-  let bytes = withNumber(sampleBytes('jdk25-serial'), 'sun.gc.collector.0.invocations', 0n);
-  bytes = withNumber(bytes, 'sun.gc.collector.1.invocations', 0n);
-  const reading = read(bytes);
-  expect(reading.heap).toEqual({ committed: 48758784, max: 194641920 });
-  expect(reading.pools.get('Tenured Gen')).toEqual({ init: 33554432, committed: 33554432, max: 134217728 });
+  const bytes = withNumber(sampleBytes('jdk25-serial'), 'sun.gc.collector.0.invocations', 0n);
+  const { heap, pools } = read(withNumber(bytes, 'sun.gc.collector.1.invocations', 0n));
+  expect(heap).toEqual({ committed: 48758784, max: 194641920 });
+  expect(pools.get('Tenured Gen')).toEqual({ init: 33554432, committed: 33554432, max: 134217728 });
 });
 
 describe('ZGC without generations', () => {
-  const SPACE = 'sun.gc.generation.1.space.0';
   const MIB = 1_048_576n;
   const sample = sampleBytes('jdk17-z');
   const beans = beansOf('jdk17-z');
   const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
-  const withSmallest = (bytes: Buffer, smallest: bigint) => withNumber(bytes, `${SPACE}.initCapacity`, smallest);
+  const withSmallest = (bytes: Buffer, size: bigint) => withNumber(bytes, `${OLD}.initCapacity`, size);
 
   it('does not report the minimum size as the heap’s initial size, unlike its pool’s bean', () => {
-    const reading = read(withSmallest(sample, 8n * MIB));
-    expect(reading.heap?.init).toBeUndefined();
-    expect(reading.pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
-    expect(reading.heap.committed).toBe(beans.heap.committed);
+    const { heap, pools } = read(withSmallest(sample, 8n * MIB));
+    expect(heap).toMatchObject({ committed: beans.heap.committed, init: undefined });
+    expect(pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
   });
 
   it('does not report the minimum size as committed before the first cycle', () => {
-    const { heap, pools } = read(withoutCycle(withNumber(sample, `${SPACE}.capacity`, 8n * MIB)));
+    const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
     expect(heap).toEqual({ max: beans.heap.max });
     expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
   });
 
   it('reports both for a heap of fixed size', () => {
     const max = BigInt(beans.heap.max as number);
-    const fixed = withNumber(withSmallest(sample, max), `${SPACE}.capacity`, max);
+    const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
     expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
   });
 });
 
 it('gives the pool of Shenandoah only for JDKs that have no generational mode', () => {
   expect(read(sampleBytes('jdk17-shenandoah')).pools.has('Shenandoah')).toBe(true);
-  const { pools, heap } = read(sampleBytes('jdk25-shenandoah'));
-  expect(pools.has('Shenandoah')).toBe(false);
-  expect(heap).toEqual(beansOf('jdk25-shenandoah').heap);
-  // A release that the file does not say may have that mode.
+  // Those of JDK 25: the samples above. A release that the file does not say may have that mode, too.
   const counters = { ...countersOf(sampleBytes('jdk17-shenandoah')), jdkMajor: undefined };
   expect(toReading(counters).reading.pools.has('Shenandoah')).toBe(false);
 });
 
 it('gives no Metaspace in use before the first collection', () => {
-  let bytes = withNumber(sampleBytes('jdk17-g1'), 'sun.gc.metaspace.used', 0n);
-  bytes = withNumber(bytes, 'sun.gc.metaspace.capacity', 0n);
-  expect(read(bytes).pools.get('Metaspace')).toEqual({ init: 0 });
+  const bytes = withNumber(sampleBytes('jdk17-g1'), 'sun.gc.metaspace.used', 0n);
+  expect(read(withNumber(bytes, 'sun.gc.metaspace.capacity', 0n)).pools.get('Metaspace')).toEqual({ init: 0 });
 });
 
 it('has no compressed class space where the JVM has none', () => {
@@ -204,43 +200,42 @@ it('has no compressed class space where the JVM has none', () => {
 });
 
 describe('impossible numbers', () => {
-  const OLD = 'sun.gc.generation.1.space.0';
+  const readWith = (sample: string, name: string, value: bigint) => read(withNumber(sampleBytes(sample), name, value));
+
   it.each([
-    ['negative', `${OLD}.used`, -1n],
-    ['more than is committed', `${OLD}.used`, 33_554_433n],
-    ['more than a process can address', `${OLD}.used`, 2n ** 47n + 1n],
-    ['beyond 2^53', `${OLD}.used`, 2n ** 60n],
-  ])('%s: neither the pool’s use nor the heap’s is given', (_, name, value) => {
-    const reading = read(withNumber(sampleBytes('jdk17-serial'), name, value));
-    expect(reading.pools.get('Tenured Gen')?.used).toBeUndefined();
-    expect(reading.heap.used).toBeUndefined();
-    expect(reading.pools.get('Eden Space')?.used).toBe(2527496);
+    ['negative', -1n],
+    ['more than is committed', 33_554_433n],
+    ['more than a process can address', 2n ** 47n + 1n],
+    ['beyond 2^53', 2n ** 60n],
+  ])('%s: neither the pool’s use nor the heap’s is given', (_, value) => {
+    const { pools, heap } = readWith('jdk17-serial', `${OLD}.used`, value);
+    expect([pools.get('Tenured Gen')?.used, heap.used]).toEqual([undefined, undefined]);
+    expect(pools.get('Eden Space')?.used).toBe(2527496);
   });
 
   it('committed beyond the maximum: neither is given', () => {
-    const reading = read(withNumber(sampleBytes('jdk17-serial'), `${OLD}.capacity`, 134_217_729n));
-    expect(reading.pools.get('Tenured Gen')).toEqual({ init: 33554432, used: 16006904 });
-    expect(reading.heap.committed).toBeUndefined();
+    const { pools, heap } = readWith('jdk17-serial', `${OLD}.capacity`, 134_217_729n);
+    expect(pools.get('Tenured Gen')).toEqual({ init: 33554432, used: 16006904 });
+    expect(heap.committed).toBeUndefined();
   });
 
   it('a capacity of G1 that is no whole number of regions is not given', () => {
-    const reading = read(withNumber(sampleBytes('jdk25-g1'), `${OLD}.capacity`, 30_408_705n));
-    expect(reading.pools.get('G1 Old Gen')?.committed).toBeUndefined();
-    expect(reading.heap.committed).toBeUndefined();
+    const { pools, heap } = readWith('jdk25-g1', `${OLD}.capacity`, 30_408_705n);
+    expect([pools.get('G1 Old Gen')?.committed, heap.committed]).toEqual([undefined, undefined]);
   });
 
   it('more classes unloaded than loaded: neither is given', () => {
-    expect(read(withNumber(sampleBytes('jdk17-g1'), 'java.cls.unloadedClasses', 1167n)).classes).toEqual({});
+    expect(readWith('jdk17-g1', 'java.cls.unloadedClasses', 1167n).classes).toEqual({});
   });
 
   it('a frequency that no HotSpot has: times are not given, counts are', () => {
-    const reading = read(withNumber(sampleBytes('jdk17-g1'), 'sun.os.hrt.frequency', 999_999_999n));
-    expect(reading.collectors.get('G1 Young Generation')).toEqual({ count: 6 });
+    const { collectors } = readWith('jdk17-g1', 'sun.os.hrt.frequency', 999_999_999n);
+    expect(collectors.get('G1 Young Generation')).toEqual({ count: 6 });
   });
 
   it('ticks are divided exactly, also beyond 2^53', () => {
     const ticks = 2n ** 62n + 999_999n;
-    const reading = read(withNumber(sampleBytes('jdk17-g1'), 'sun.gc.collector.0.time', ticks));
-    expect(reading.collectors.get('G1 Young Generation')?.timeMs).toBe(Number(ticks / 1_000_000n));
+    const { collectors } = readWith('jdk17-g1', 'sun.gc.collector.0.time', ticks);
+    expect(collectors.get('G1 Young Generation')?.timeMs).toBe(Number(ticks / 1_000_000n));
   });
 });

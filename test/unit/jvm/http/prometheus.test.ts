@@ -86,10 +86,16 @@ describe('parsePrometheusJvm', () => {
     expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
   });
 
-  it('never mistakes a standalone exporter’s metrics for those of the JVM that it watches', async () => {
-    const text = fixture('client-java-1.txt').replace('jmx_prometheus_javaagent', 'jmx_prometheus_httpserver');
-    const { code, message } = await failureOf(() => parsePrometheusJvm(text));
-    expect([code, message]).toEqual(['D2S_ERR_JVM_FORMAT', expect.stringContaining('standalone')]);
+  it.each([
+    [
+      'the metrics of a standalone exporter itself',
+      fixture('client-java-1.txt').replace('jmx_prometheus_javaagent', 'jmx_prometheus_httpserver'),
+      'standalone',
+    ],
+    ['a page without metrics of a JVM', 'http_requests_total 7\n', 'excludeJvmMetrics'],
+  ])('refuses %s, and says what to check', async (_, text, words) => {
+    const failure = await failureOf(() => parsePrometheusJvm(text));
+    expect(failure).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT', message: expect.stringContaining(words) });
   });
 
   it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])('reads the metrics of %s and sums its pools', (file) => {
@@ -127,10 +133,5 @@ describe('parsePrometheusJvm', () => {
       .replace('committed_bytes{area="heap"} 6.7108864E7', 'committed_bytes{area="heap"} -7');
     const { classes, heap } = parsePrometheusJvm(text);
     expect([classes, heap]).toEqual([{ unloaded: 22 }, { max: 67108864, init: 67108864 }]);
-  });
-
-  it('reports what to check if a page has no JVM metrics', async () => {
-    const { code, message } = await failureOf(() => parsePrometheusJvm('http_requests_total 7\n'));
-    expect([code, message]).toEqual(['D2S_ERR_JVM_FORMAT', expect.stringContaining('excludeJvmMetrics')]);
   });
 });
