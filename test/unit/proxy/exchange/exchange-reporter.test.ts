@@ -31,12 +31,10 @@ function tell(what: string, bytes = ''): void {
   if (failing.has(what)) throw new RangeError('a secret of the request');
 }
 
-function reader(direction: string): BodyObserver {
-  return {
-    onBytes: (bytes) => tell(`${direction} onBytes`, bytes.toString('latin1')),
-    onEnd: () => tell(`${direction} onEnd`),
-  };
-}
+const reader = (direction: string): BodyObserver => ({
+  onBytes: (bytes) => tell(`${direction} onBytes`, bytes.toString('latin1')),
+  onEnd: () => tell(`${direction} onEnd`),
+});
 
 const TUNNEL: TunnelObserver = {
   onClientBytes: (bytes) => tell('onClientBytes', bytes.toString('latin1')),
@@ -59,11 +57,10 @@ const ALL: ExchangeObserver = {
 };
 
 function createReporter(observer: ExchangeObserver): ExchangeReporter {
-  const logger = { debug: () => undefined, info: () => undefined, warn: () => undefined };
-  const error = (...line: unknown[]) => {
-    logged.push(line);
-  };
-  return new ExchangeReporter({ nowNs: () => 1, epochMs: () => 1 }, observer, { ...logger, error });
+  const none = () => undefined;
+  const error = (...line: unknown[]) => void logged.push(line);
+  const logger = { debug: none, info: none, warn: none, error };
+  return new ExchangeReporter({ nowNs: () => 1, epochMs: () => 1 }, observer, logger);
 }
 
 /** Everything that a data path can report, as often as it could happen. */
@@ -142,9 +139,7 @@ describe('ExchangeReporter', () => {
     const reporter = createReporter(ALL);
     const exchange = playAll(reporter);
     expect(told).toEqual(expected);
-    expect(exchange.hasEnded).toBe(true);
-    expect(reporter.open).toBe(0);
-    expect(reporter.observerErrors).toBe(1);
+    expect([exchange.hasEnded, reporter.open, reporter.observerErrors]).toEqual([true, 0, 1]);
   });
 
   it('counts every failure and logs the first one, by its name alone', () => {
@@ -154,8 +149,7 @@ describe('ExchangeReporter', () => {
     playAll(reporter);
     // Unobserved from the first one on, the exchange has no tunnel to be observed.
     expect(reporter.observerErrors).toBe(4);
-    expect(logged).toEqual([[{ error: 'RangeError' }, expect.any(String)]]);
-    expect(JSON.stringify(logged)).not.toContain('secret');
+    expect(logged).toEqual([[{ error: 'RangeError' }, expect.not.stringContaining('secret')]]);
   });
 
   it('reports the end of a tunnel once when the observer throws at bytes and at the end', () => {
