@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Beans, BeanUsage } from '../../support/jvm/truth/beans.ts';
 import { deviations } from '../../support/jvm/truth/comparison.ts';
 import { expectedGauges } from '../../support/jvm/truth/expected-gauges.ts';
@@ -70,36 +70,34 @@ it.each(JVMS)('the gauges expected of %s have the names and values of the librar
   expect(expected.get('jvm.memory.non-heap.usage')).toBe(beans.nonHeap.used / beans.nonHeap.committed);
 });
 
-describe('a comparison', () => {
-  const beans = beansOf('jdk17-g1');
-  const right = expectedGauges(beans);
-  const withGauge = (name: string, value: number) => deviations(beans, new Map(right).set(name, value), beans);
+const beans = beansOf('jdk17-g1');
+const right = expectedGauges(beans);
+const withGauge = (name: string, value: number) => deviations(beans, new Map(right).set(name, value), beans);
 
-  it('finds no deviation in the beans’ own gauges', () => {
-    expect(deviations(beans, right, beans)).toEqual([]);
-  });
+it('a comparison finds no deviation in the beans’ own gauges', () => {
+  expect(deviations(beans, right, beans)).toEqual([]);
+});
 
-  it.each(['jvm.classloader.loaded', 'jvm.garbagecollector.G1-Young-Generation.time', 'jvm.memory.heap.max'])(
-    'allows no %s beside the beans',
-    (gauge) => {
-      const low = right.get(gauge) as number;
-      const deviation = { kind: 'differs', gauge, value: low + 1, low, high: low, difference: 1 };
-      expect(withGauge(gauge, low + 1)).toEqual([deviation]);
-    },
-  );
+it.each(['jvm.classloader.loaded', 'jvm.garbagecollector.G1-Young-Generation.time', 'jvm.memory.heap.max'])(
+  'a comparison allows no %s beside the beans',
+  (gauge) => {
+    const low = right.get(gauge) as number;
+    const deviation = { kind: 'differs', gauge, value: low + 1, low, high: low, difference: 1 };
+    expect(withGauge(gauge, low + 1)).toEqual([deviation]);
+  },
+);
 
-  it('allows other memory 2 % beside the beans, not 3', () => {
-    const kindsAt = (factor: number) =>
-      withGauge('jvm.memory.heap.used', (right.get('jvm.memory.heap.used') as number) * factor).map(({ kind }) => kind);
-    expect([1.02, 0.98, 1.03, 0.97].map(kindsAt)).toEqual([[], [], ['differs'], ['differs']]);
-  });
+it('a comparison allows other memory 2 % beside the beans, not 3', () => {
+  const kindsAt = (factor: number) =>
+    withGauge('jvm.memory.heap.used', (right.get('jvm.memory.heap.used') as number) * factor).map(({ kind }) => kind);
+  expect([1.02, 0.98, 1.03, 0.97].map(kindsAt)).toEqual([[], [], ['differs'], ['differs']]);
+});
 
-  it('finds missing gauges and gauges without a bean', () => {
-    const gauges = new Map(right).set('jvm.memory.pools.PermGen.used', 1);
-    gauges.delete('jvm.memory.heap.init');
-    expect(deviations(beans, gauges, beans)).toEqual([
-      { kind: 'missing', gauge: 'jvm.memory.heap.init' },
-      { kind: 'unexpected', gauge: 'jvm.memory.pools.PermGen.used', value: 1 },
-    ]);
-  });
+it('a comparison finds missing gauges and gauges without a bean', () => {
+  const gauges = new Map(right).set('jvm.memory.pools.PermGen.used', 1);
+  gauges.delete('jvm.memory.heap.init');
+  expect(deviations(beans, gauges, beans)).toEqual([
+    { kind: 'missing', gauge: 'jvm.memory.heap.init' },
+    { kind: 'unexpected', gauge: 'jvm.memory.pools.PermGen.used', value: 1 },
+  ]);
 });

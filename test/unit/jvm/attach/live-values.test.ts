@@ -133,45 +133,43 @@ describe('the heap', () => {
   });
 });
 
-describe('the one pool of Shenandoah', () => {
-  const USED = 23_153 * KIB;
-  const IN_FILE = withPool('Shenandoah', { used: 7 });
-  const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined, base = EMPTY) => {
-    const live = liveOf('jdk25-shenandoah');
-    const flags = { ...live.flags, hasLargePages: false, shenandoahMode };
-    return layOver(base, { ...live, flags } as LiveValues, { ...X64, collector: 'Shenandoah', jdkMajor });
-  };
+const USED = 23_153 * KIB;
+const IN_FILE = withPool('Shenandoah', { used: 7 });
+const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined, base = EMPTY) => {
+  const live = liveOf('jdk25-shenandoah');
+  const flags = { ...live.flags, hasLargePages: false, shenandoahMode };
+  return layOver(base, { ...live, flags } as LiveValues, { ...X64, collector: 'Shenandoah', jdkMajor });
+};
 
-  it.each([
-    ['default', 25],
-    ['default', 17],
-    ['satb', 25],
-    ['satb', 99],
-    ['iu', 17],
-    ['passive', undefined],
-  ])('is the heap, in the mode %s of JDK %s', (mode, jdkMajor) => {
-    const { heap, pools } = laidWith(mode, jdkMajor);
-    const { init, committed } = beansOf('jdk25-shenandoah').heap;
-    expect(heap).toEqual({ init, used: USED, committed, max: 192 * MIB });
-    expect(pools.get('Shenandoah')).toEqual(heap);
-  });
+it.each([
+  ['default', 25],
+  ['default', 17],
+  ['satb', 25],
+  ['satb', 99],
+  ['iu', 17],
+  ['passive', undefined],
+])('the one pool of Shenandoah is the heap, in the mode %s of JDK %s', (mode, jdkMajor) => {
+  const { heap, pools } = laidWith(mode, jdkMajor);
+  const { init, committed } = beansOf('jdk25-shenandoah').heap;
+  expect(heap).toEqual({ init, used: USED, committed, max: 192 * MIB });
+  expect(pools.get('Shenandoah')).toEqual(heap);
+});
 
-  it.each(['generational', 'satb generational', 'a mode of the future'])(
-    'is removed in the mode %s, even if the file has it',
-    (mode) => {
-      const { heap, pools } = laidWith(mode, 25, IN_FILE);
-      expect([pools.has('Shenandoah'), heap.used]).toEqual([false, USED]);
-    },
-  );
+it.each(['generational', 'satb generational', 'a mode of the future'])(
+  'the one pool of Shenandoah is removed in the mode %s, even if the file has it',
+  (mode) => {
+    const { heap, pools } = laidWith(mode, 25, IN_FILE);
+    expect([pools.has('Shenandoah'), heap.used]).toEqual([false, USED]);
+  },
+);
 
-  it.each([
-    ['by a JDK whose own choice is not known', 'default', 26],
-    ['by a JVM whose release is not known', 'default', undefined],
-    ['where the flags could not be read', undefined, 25],
-  ])('exists only if the file has it %s', (_, mode, jdkMajor) => {
-    expect(laidWith(mode, jdkMajor).pools.has('Shenandoah')).toBe(false);
-    expect(laidWith(mode, jdkMajor, IN_FILE).pools.get('Shenandoah')?.used).toBe(USED);
-  });
+it.each([
+  ['by a JDK whose own choice is not known', 'default', 26],
+  ['by a JVM whose release is not known', 'default', undefined],
+  ['where the flags could not be read', undefined, 25],
+])('the one pool of Shenandoah exists only if the file has it %s', (_, mode, jdkMajor) => {
+  expect(laidWith(mode, jdkMajor).pools.has('Shenandoah')).toBe(false);
+  expect(laidWith(mode, jdkMajor, IN_FILE).pools.get('Shenandoah')?.used).toBe(USED);
 });
 
 it('a pool keeps what it had after its last collection', () => {
@@ -198,21 +196,19 @@ it('limits are summed up where all pools have one', () => {
   expect(layOver(EMPTY, { codeHeaps, metaspace }, X64).nonHeap).toEqual({ used: 6, committed: 8, max: 60 });
 });
 
-describe('the initial size of code heaps', () => {
-  it.each([
-    ['on another processor', 'arm64', false],
-    ['with large pages', 'x64', true],
-  ])('is unknown %s', (_, architecture, hasLargePages) => {
-    const { nonHeap, pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags: { hasLargePages } }, { architecture });
-    expect([nonHeap?.init, pools.get("CodeHeap 'non-nmethods'")?.init]).toEqual([undefined, undefined]);
-  });
+it.each([
+  ['on another processor', 'arm64', false],
+  ['with large pages', 'x64', true],
+])('the initial size of code heaps is unknown %s', (_, architecture, hasLargePages) => {
+  const { nonHeap, pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags: { hasLargePages } }, { architecture });
+  expect([nonHeap?.init, pools.get("CodeHeap 'non-nmethods'")?.init]).toEqual([undefined, undefined]);
+});
 
-  it('is that of the flag, up to their size', () => {
-    const flags = { hasLargePages: false, initialCodeCacheSize: 8 * MIB };
-    const { pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags }, X64);
-    expect(pools.get("CodeHeap 'profiled nmethods'")?.init).toBe(8 * MIB);
-    expect(pools.get("CodeHeap 'non-nmethods'")?.init).toBe(5_828_608);
-  });
+it('the initial size of code heaps is that of the flag, up to their size', () => {
+  const flags = { hasLargePages: false, initialCodeCacheSize: 8 * MIB };
+  const { pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags }, X64);
+  expect(pools.get("CodeHeap 'profiled nmethods'")?.init).toBe(8 * MIB);
+  expect(pools.get("CodeHeap 'non-nmethods'")?.init).toBe(5_828_608);
 });
 
 it('nothing changes without live values', () => {

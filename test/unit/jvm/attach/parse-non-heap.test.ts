@@ -1,5 +1,5 @@
 /** Texts that differ from the samples. Those of the samples: live-values.test.ts. */
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/attach/parse-non-heap.ts';
 import { answerOf, KIB, MIB } from '../../../support/jvm/attach/samples.ts';
 
@@ -39,86 +39,80 @@ function swap(text: string, from: string | RegExp, to: string): string {
   return swapped;
 }
 
-describe('the metaspace', () => {
-  it('has the configured limit, but none below the committed size', () => {
-    const limited = (limit: string) => parseMetaspace(swap(METASPACE, ': unlimited', `: ${limit} bytes`));
-    expect(limited('67108864')).toMatchObject({ max: 64 * MIB });
-    expect(limited('4096')).toMatchObject({ max: undefined, used: 1_316_408 });
-  });
-
-  it('has no class space without compressed class pointers', () => {
-    expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
-  });
-
-  it('may differ from the sum by what is loaded between two lines, but by no more', () => {
-    const between = (bytes: number) => parseMetaspace(swap(METASPACE, '1163240', String(1_163_240 - bytes)));
-    expect(between(64 * KIB)?.used).toBe(1_316_408);
-    expect(between(1_100_000)).toBeUndefined();
-  });
-
-  it.each([
-    ['nothing', ''],
-    ['the full report’s other unit', swap(METASPACE, ' bytes', ' KB')],
-    ['more in use than committed', swap(METASPACE, '1703936', '1303936')],
-    ['more committed than reserved', swap(METASPACE, '1140850688', '1140850')],
-    ['an end before the figures', METASPACE.slice(0, 300)],
-    ['a second set of figures', METASPACE.repeat(2)],
-  ])('is not read from %s', (_, text) => {
-    expect(parseMetaspace(text)).toBeUndefined();
-  });
+it('the metaspace has the configured limit, but none below the committed size', () => {
+  const limited = (limit: string) => parseMetaspace(swap(METASPACE, ': unlimited', `: ${limit} bytes`));
+  expect(limited('67108864')).toMatchObject({ max: 64 * MIB });
+  expect(limited('4096')).toMatchObject({ max: undefined, used: 1_316_408 });
 });
 
-describe('the code cache', () => {
-  it.each([
-    ['JDK 17', ONE_CODE_CACHE_17, 1113 * KIB],
-    ['JDK 25', ONE_CODE_CACHE_25, 1207 * KIB],
-  ])('of %s may be undivided', (_, text, used) => {
-    expect(parseCodeCache(text)).toEqual([{ name: 'CodeCache', used, committed: 0x27_0000, max: 20 * MIB }]);
-  });
-
-  it.each([
-    ['nothing', ''],
-    ['a heap whose size is not that of its bounds', swap(CODE_CACHE, 'size=5692Kb', 'size=5690Kb')],
-    ['bounds that cannot be read', swap(CODE_CACHE, '0x00007ff653ec7000', '0xnil')],
-    ['a heap whose line is damaged', swap(CODE_CACHE, "CodeHeap 'profiled", "CodeHeap 'pro\u0001filed")],
-    ['bounds without their heap', swap(CODE_CACHE, /^CodeHeap 'profiled.*\n/, '')],
-    ['a heap twice', swap(CODE_CACHE, "'profiled nmethods'", "'non-profiled nmethods'")],
-    ['heaps that are less than all together', swap(CODE_CACHE, /^CodeHeap 'profiled.*\n.*\n/, '')],
-    [
-      'more in use than committed',
-      swap(CODE_CACHE, /used=105Kb(.*)=105Kb free=119931Kb/, 'used=5105Kb$1=5105Kb free=114931Kb'),
-    ],
-    ['an answer that was cut off', CODE_CACHE.slice(0, 420)],
-    ['pieces without the one that is always there', swap(ONE_CODE_CACHE_17, 'CodeCache', "CodeHeap 'other'")],
-  ])('is not read from %s', (_, text) => {
-    expect(parseCodeCache(text)).toBeUndefined();
-  });
+it('the metaspace has no class space without compressed class pointers', () => {
+  expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
 });
 
-describe('the flags', () => {
-  it.each([
-    ['-XX:ShenandoahGCMode=generational -XX:+UseShenandoahGC ', 'generational'],
-    ['-XX:+UseShenandoahGC', 'default'],
-    ['-XX:ShenandoahGCMode=satb -XX:ShenandoahGCMode=iu -XX:+UseShenandoahGC', 'satb iu'],
-    ['-XX:-UseShenandoahGC', undefined],
-    ['-XX:ShenandoahGCMode=generational -XX:+UseG1GC', undefined],
-    ['-XX:SoftMaxHeapSize=1 -XX:+UseShen', undefined],
-  ])('%j mean the mode %s', (text, mode) => {
-    expect(parseFlags(text).shenandoahMode).toBe(mode);
-  });
+it('the metaspace may differ from the sum by what is loaded between two lines, but by no more', () => {
+  const between = (bytes: number) => parseMetaspace(swap(METASPACE, '1163240', String(1_163_240 - bytes)));
+  expect(between(64 * KIB)?.used).toBe(1_316_408);
+  expect(between(1_100_000)).toBeUndefined();
+});
 
-  it('have the sizes that change the code heaps', () => {
-    const text = '-XX:InitialCodeCacheSize=163840 -XX:+UseTransparentHugePages \n';
-    expect(parseFlags(text)).toEqual({ initialCodeCacheSize: 163_840, hasLargePages: true });
-  });
+it.each([
+  ['nothing', ''],
+  ['the full report’s other unit', swap(METASPACE, ' bytes', ' KB')],
+  ['more in use than committed', swap(METASPACE, '1703936', '1303936')],
+  ['more committed than reserved', swap(METASPACE, '1140850688', '1140850')],
+  ['an end before the figures', METASPACE.slice(0, 300)],
+  ['a second set of figures', METASPACE.repeat(2)],
+])('the metaspace is not read from %s', (_, text) => {
+  expect(parseMetaspace(text)).toBeUndefined();
+});
 
-  it.each([
-    ['sizes that cannot be', '-XX:InitialHeapSize=20 -XX:MaxHeapSize=10'],
-    ['one without the other', '-XX:MaxHeapSize=10'],
-    ['the same flag twice', '-XX:InitialHeapSize=1 -XX:MaxHeapSize=10 -XX:MaxHeapSize=20'],
-    ['a size with a unit', '-XX:InitialHeapSize=1m -XX:MaxHeapSize=10m'],
-    ['a part of another word', '-XX:OnError=-XX:MaxHeapSize=10;-XX:InitialHeapSize=10'],
-  ])('give no heap sizes for %s', (_, text) => {
-    expect(parseFlags(text)).toEqual({ hasLargePages: false });
-  });
+it.each([
+  ['JDK 17', ONE_CODE_CACHE_17, 1113 * KIB],
+  ['JDK 25', ONE_CODE_CACHE_25, 1207 * KIB],
+])('the code cache of %s may be undivided', (_, text, used) => {
+  expect(parseCodeCache(text)).toEqual([{ name: 'CodeCache', used, committed: 0x27_0000, max: 20 * MIB }]);
+});
+
+it.each([
+  ['nothing', ''],
+  ['a heap whose size is not that of its bounds', swap(CODE_CACHE, 'size=5692Kb', 'size=5690Kb')],
+  ['bounds that cannot be read', swap(CODE_CACHE, '0x00007ff653ec7000', '0xnil')],
+  ['a heap whose line is damaged', swap(CODE_CACHE, "CodeHeap 'profiled", "CodeHeap 'pro\u0001filed")],
+  ['bounds without their heap', swap(CODE_CACHE, /^CodeHeap 'profiled.*\n/, '')],
+  ['a heap twice', swap(CODE_CACHE, "'profiled nmethods'", "'non-profiled nmethods'")],
+  ['heaps that are less than all together', swap(CODE_CACHE, /^CodeHeap 'profiled.*\n.*\n/, '')],
+  [
+    'more in use than committed',
+    swap(CODE_CACHE, /used=105Kb(.*)=105Kb free=119931Kb/, 'used=5105Kb$1=5105Kb free=114931Kb'),
+  ],
+  ['an answer that was cut off', CODE_CACHE.slice(0, 420)],
+  ['pieces without the one that is always there', swap(ONE_CODE_CACHE_17, 'CodeCache', "CodeHeap 'other'")],
+])('the code cache is not read from %s', (_, text) => {
+  expect(parseCodeCache(text)).toBeUndefined();
+});
+
+it.each([
+  ['-XX:ShenandoahGCMode=generational -XX:+UseShenandoahGC ', 'generational'],
+  ['-XX:+UseShenandoahGC', 'default'],
+  ['-XX:ShenandoahGCMode=satb -XX:ShenandoahGCMode=iu -XX:+UseShenandoahGC', 'satb iu'],
+  ['-XX:-UseShenandoahGC', undefined],
+  ['-XX:ShenandoahGCMode=generational -XX:+UseG1GC', undefined],
+  ['-XX:SoftMaxHeapSize=1 -XX:+UseShen', undefined],
+])('the flags %j mean the mode %s', (text, mode) => {
+  expect(parseFlags(text).shenandoahMode).toBe(mode);
+});
+
+it('the flags have the sizes that change the code heaps', () => {
+  const text = '-XX:InitialCodeCacheSize=163840 -XX:+UseTransparentHugePages \n';
+  expect(parseFlags(text)).toEqual({ initialCodeCacheSize: 163_840, hasLargePages: true });
+});
+
+it.each([
+  ['sizes that cannot be', '-XX:InitialHeapSize=20 -XX:MaxHeapSize=10'],
+  ['one without the other', '-XX:MaxHeapSize=10'],
+  ['the same flag twice', '-XX:InitialHeapSize=1 -XX:MaxHeapSize=10 -XX:MaxHeapSize=20'],
+  ['a size with a unit', '-XX:InitialHeapSize=1m -XX:MaxHeapSize=10m'],
+  ['a part of another word', '-XX:OnError=-XX:MaxHeapSize=10;-XX:InitialHeapSize=10'],
+])('the flags give no heap sizes for %s', (_, text) => {
+  expect(parseFlags(text)).toEqual({ hasLargePages: false });
 });

@@ -129,19 +129,17 @@ it('an unknown policy gives classes and the collectors by their names in the fil
   expect([reading.heap, [...reading.pools.keys()]]).toEqual([{}, ['Metaspace', 'Compressed Class Space']]);
 });
 
-describe('the survivor space', () => {
-  const withOne = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
+const withOne = withNumber(sampleBytes('jdk17-serial'), 'sun.gc.generation.0.space.2.used', 4096n);
 
-  it('is the one in use', () => {
-    const { pools, heap } = read(withOne);
-    expect([pools.get('Survivor Space')?.used, heap.used]).toEqual([4096, 2527496 + 4096 + 16006904]);
-  });
+it('the survivor space is the one in use', () => {
+  const { pools, heap } = read(withOne);
+  expect([pools.get('Survivor Space')?.used, heap.used]).toEqual([4096, 2527496 + 4096 + 16006904]);
+});
 
-  it('is unknown when both seem to be in use', () => {
-    const { pools, heap } = read(withNumber(withOne, 'sun.gc.generation.0.space.1.used', 4096n));
-    expect(pools.get('Survivor Space')).toEqual({});
-    expect([heap.used, heap.max]).toEqual([undefined, 194641920]);
-  });
+it('the survivor space is unknown when both seem to be in use', () => {
+  const { pools, heap } = read(withNumber(withOne, 'sun.gc.generation.0.space.1.used', 4096n));
+  expect(pools.get('Survivor Space')).toEqual({});
+  expect([heap.used, heap.max]).toEqual([undefined, 194641920]);
 });
 
 it('raises the maximum of Parallel’s heap to the committed size', () => {
@@ -156,30 +154,28 @@ it('shows no used memory of JDK 25 before the first collection, since nothing is
   expect(pools.get('Tenured Gen')).toEqual({ init: 33554432, committed: 33554432, max: 134217728 });
 });
 
-describe('ZGC without generations', () => {
-  const MIB = 1_048_576n;
-  const sample = sampleBytes('jdk17-z');
-  const beans = beansOf('jdk17-z');
-  const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
-  const withSmallest = (bytes: Buffer, size: bigint) => withNumber(bytes, `${OLD}.initCapacity`, size);
+const MIB = 1_048_576n;
+const sample = sampleBytes('jdk17-z');
+const beans = beansOf('jdk17-z');
+const withoutCycle = (bytes: Buffer) => withNumber(bytes, 'sun.gc.collector.2.invocations', 0n);
+const withSmallest = (bytes: Buffer, size: bigint) => withNumber(bytes, `${OLD}.initCapacity`, size);
 
-  it('does not report the minimum size as the heap’s initial size, unlike its pool’s bean', () => {
-    const { heap, pools } = read(withSmallest(sample, 8n * MIB));
-    expect(heap).toMatchObject({ committed: beans.heap.committed, init: undefined });
-    expect(pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
-  });
+it('ZGC without generations does not report the minimum size as the heap’s initial size, unlike its pool’s bean', () => {
+  const { heap, pools } = read(withSmallest(sample, 8n * MIB));
+  expect(heap).toMatchObject({ committed: beans.heap.committed, init: undefined });
+  expect(pools.get('ZHeap')?.init).toBe(Number(8n * MIB));
+});
 
-  it('does not report the minimum size as committed before the first cycle', () => {
-    const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
-    expect(heap).toEqual({ max: beans.heap.max });
-    expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
-  });
+it('ZGC without generations does not report the minimum size as committed before the first cycle', () => {
+  const { heap, pools } = read(withoutCycle(withNumber(sample, `${OLD}.capacity`, 8n * MIB)));
+  expect(heap).toEqual({ max: beans.heap.max });
+  expect(pools.get('ZHeap')).toEqual({ init: beans.pools.ZHeap?.usage.init, max: beans.heap.max });
+});
 
-  it('reports both for a heap of fixed size', () => {
-    const max = BigInt(beans.heap.max as number);
-    const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
-    expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
-  });
+it('ZGC without generations reports both for a heap of fixed size', () => {
+  const max = BigInt(beans.heap.max as number);
+  const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
+  expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
 });
 
 it('gives the pool of Shenandoah only for JDKs that have no generational mode', () => {

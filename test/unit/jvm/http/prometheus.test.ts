@@ -12,44 +12,42 @@ const fixture = (file: string) =>
   readFileSync(new URL(`../../../fixtures/jvm/http/prometheus/${file}`, import.meta.url), 'utf8');
 const samplesOf = (text: string) => parsePrometheusText(text, () => true);
 
-describe('parsePrometheusText', () => {
-  it.each([
-    ['a 1\n', {}, 1],
-    ['a{} 1.3E8 1700000000000\n', {}, 130_000_000],
-    ['a{x="1",} -1.0\n', { x: '1' }, -1],
-    ['a{ x = "1" , y="" } +Inf\n', { x: '1', y: '' }, Number.POSITIVE_INFINITY],
-    ['a{x="q\\" b\\\\ n\\n } , ="} NaN\n', { x: 'q" b\\ n\n } , =' }, Number.NaN],
-    ['a 4 # {trace="1"} 3\r\n', {}, 4],
-    ['# HELP a b } {\n\n# TYPE a gauge\na 5\n# EOF\n', {}, 5],
-    ['{"a.quoted.name"} 1\na 6\n', {}, 6],
-  ])('reads %j', (text, labels, value) => {
-    const [sample] = samplesOf(text).get('a') ?? [];
-    expect([Object.fromEntries(sample?.labels ?? []), sample?.value]).toEqual([labels, value]);
-  });
+it.each([
+  ['a 1\n', {}, 1],
+  ['a{} 1.3E8 1700000000000\n', {}, 130_000_000],
+  ['a{x="1",} -1.0\n', { x: '1' }, -1],
+  ['a{ x = "1" , y="" } +Inf\n', { x: '1', y: '' }, Number.POSITIVE_INFINITY],
+  ['a{x="q\\" b\\\\ n\\n } , ="} NaN\n', { x: 'q" b\\ n\n } , =' }, Number.NaN],
+  ['a 4 # {trace="1"} 3\r\n', {}, 4],
+  ['# HELP a b } {\n\n# TYPE a gauge\na 5\n# EOF\n', {}, 5],
+  ['{"a.quoted.name"} 1\na 6\n', {}, 6],
+])('parsePrometheusText reads %j', (text, labels, value) => {
+  const [sample] = samplesOf(text).get('a') ?? [];
+  expect([Object.fromEntries(sample?.labels ?? []), sample?.value]).toEqual([labels, value]);
+});
 
-  it.each([
-    ['nothing', ''],
-    ['a page', '<html>\n'],
-    ['a list', '[1]\n'],
-    ['an end within a line', 'a 1\nb 22'],
-    ['a line without a value', 'a\n'],
-    ['a value that is a word', 'a one\n'],
-    ['a hexadecimal value', 'a 0x10\n'],
-    ['labels without end', 'a{x="1" 1\n'],
-    ['a label without end', 'a{x="1} 1\n'],
-    ['a label twice', 'a{x="1",x="2"} 1\n'],
-    ['two labels without a comma', 'a{x="1"y="2"} 1\n'],
-    ['text after the labels', 'a{x="1"}{ 1\n'],
-    ['one series twice', 'a{x="1"} 1\na{x="1"} 2\n'],
-    ['more series than are read', Array.from({ length: 5_000 }, (_, index) => `a{x="${index}"} 1\n`).join('')],
-  ])('refuses %s', (_, text) => {
-    expect(() => samplesOf(text)).toThrow(expect.objectContaining({ code: 'D2S_ERR_JVM_FORMAT' }));
-  });
+it.each([
+  ['nothing', ''],
+  ['a page', '<html>\n'],
+  ['a list', '[1]\n'],
+  ['an end within a line', 'a 1\nb 22'],
+  ['a line without a value', 'a\n'],
+  ['a value that is a word', 'a one\n'],
+  ['a hexadecimal value', 'a 0x10\n'],
+  ['labels without end', 'a{x="1" 1\n'],
+  ['a label without end', 'a{x="1} 1\n'],
+  ['a label twice', 'a{x="1",x="2"} 1\n'],
+  ['two labels without a comma', 'a{x="1"y="2"} 1\n'],
+  ['text after the labels', 'a{x="1"}{ 1\n'],
+  ['one series twice', 'a{x="1"} 1\na{x="1"} 2\n'],
+  ['more series than are read', Array.from({ length: 5_000 }, (_, index) => `a{x="${index}"} 1\n`).join('')],
+])('parsePrometheusText refuses %s', (_, text) => {
+  expect(() => samplesOf(text)).toThrow(expect.objectContaining({ code: 'D2S_ERR_JVM_FORMAT' }));
+});
 
-  it('does not parse unwanted lines', () => {
-    const text = 'other{broken\nother{broken\na 1\n';
-    expect([...parsePrometheusText(text, (name) => name === 'a').keys()]).toEqual(['a']);
-  });
+it('parsePrometheusText does not parse unwanted lines', () => {
+  const text = 'other{broken\nother{broken\na 1\n';
+  expect([...parsePrometheusText(text, (name) => name === 'a').keys()]).toEqual(['a']);
 });
 
 /** What the pages of jmx_exporter tell, all of them the same. */

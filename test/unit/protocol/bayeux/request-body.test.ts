@@ -84,38 +84,36 @@ describe('the body of a POST', () => {
   });
 });
 
-describe('the query of callback-polling', () => {
-  it('as the CometD client writes it', () => {
-    const target = `/smartWeb/api/cometd/connect?jsonp=_cometd_jsonp_0&message=${enc(B)}`;
-    const request = parseCallbackQuery(target.slice(target.indexOf('?') + 1));
-    expect(request?.callback).toBe('_cometd_jsonp_0');
-    expect(channels(parseCallbackMessages(target))).toEqual(['/b', '/c']);
-  });
+it('a query of callback-polling is read as the CometD client writes it', () => {
+  const target = `/smartWeb/api/cometd/connect?jsonp=_cometd_jsonp_0&message=${enc(B)}`;
+  const request = parseCallbackQuery(target.slice(target.indexOf('?') + 1));
+  expect(request?.callback).toBe('_cometd_jsonp_0');
+  expect(channels(parseCallbackMessages(target))).toEqual(['/b', '/c']);
+});
 
-  it('as faye writes it', () => {
-    const target = `/cometd?${new URLSearchParams({ message: B, jsonp: '__jsonp1__' })}`;
-    expect(parseCallbackQuery(target.slice(target.indexOf('?') + 1))?.callback).toBe('__jsonp1__');
-    expect(channels(parseCallbackMessages(target))).toEqual(['/b', '/c']);
-  });
+it('a query of callback-polling is read as faye writes it', () => {
+  const target = `/cometd?${new URLSearchParams({ message: B, jsonp: '__jsonp1__' })}`;
+  expect(parseCallbackQuery(target.slice(target.indexOf('?') + 1))?.callback).toBe('__jsonp1__');
+  expect(channels(parseCallbackMessages(target))).toEqual(['/b', '/c']);
+});
 
-  it('has a default for the callback', () => {
-    expect(parseCallbackQuery(`message=${enc(A)}`)?.callback).toBe('jsonpcallback');
-    expect(parseCallbackQuery(`jsonp=&message=${enc(A)}`)?.callback).toBe('jsonpcallback');
-  });
+it('a query of callback-polling has a default for the callback', () => {
+  expect(parseCallbackQuery(`message=${enc(A)}`)?.callback).toBe('jsonpcallback');
+  expect(parseCallbackQuery(`jsonp=&message=${enc(A)}`)?.callback).toBe('jsonpcallback');
+});
 
-  it('may hold several messages, and letters that are not escaped', () => {
-    const target = Buffer.from(`/cometd?message=${A}&message={"channel":"/d2/object/Č"}`).toString('latin1');
-    expect(channels(parseCallbackMessages(target))).toEqual(['/a', '/d2/object/Č']);
-  });
+it('a query of callback-polling may hold several messages, and letters that are not escaped', () => {
+  const target = Buffer.from(`/cometd?message=${A}&message={"channel":"/d2/object/Č"}`).toString('latin1');
+  expect(channels(parseCallbackMessages(target))).toEqual(['/a', '/d2/object/Č']);
+});
 
-  it.each([
-    '/smartWeb/api/cometd',
-    '/cometd?',
-    '/cometd?jsonp=cb',
-    '/cometd?jsonp=cb&message=',
-    '/cometd?messages=[]',
-    '/message=[]',
-  ])('is none in %s', (target) => {
-    expect(parseCallbackMessages(target)).toBeUndefined();
-  });
+it.each([
+  '/smartWeb/api/cometd',
+  '/cometd?',
+  '/cometd?jsonp=cb',
+  '/cometd?jsonp=cb&message=',
+  '/cometd?messages=[]',
+  '/message=[]',
+])('%s has no query of callback-polling', (target) => {
+  expect(parseCallbackMessages(target)).toBeUndefined();
 });

@@ -62,13 +62,11 @@ describe('forwarding fields', () => {
   });
 });
 
-describe('the client’s address', () => {
-  it.each([
-    ['10.0.0.7', '10.0.0.7'],
-    ['2001:db8::1', '2001:db8::1'],
-    ['fe80::1%eth0', 'fe80::1'],
-  ])('%s is told as %s', (address, told) => {
-    const [fields] = forwardedFields('append', { remoteAddress: address, secure: false }, nothing);
-    expect(fields).toEqual(['X-Forwarded-For', told]);
-  });
+it.each([
+  ['10.0.0.7', '10.0.0.7'],
+  ['2001:db8::1', '2001:db8::1'],
+  ['fe80::1%eth0', 'fe80::1'],
+])('the client’s address %s is told as %s', (address, told) => {
+  const [fields] = forwardedFields('append', { remoteAddress: address, secure: false }, nothing);
+  expect(fields).toEqual(['X-Forwarded-For', told]);
 });

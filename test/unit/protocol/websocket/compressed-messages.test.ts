@@ -135,36 +135,34 @@ describe('a compressed message', () => {
   });
 });
 
-describe('a message is lost alone without context takeover, and ends the reading with it:', () => {
-  it.each([
-    ['a block of the reserved type', hex('07 00')],
-    ['a block that is cut off', deflated('Hello, Hello, Hello').subarray(0, 6)],
-    ['a stored block that is cut off', hex('00 05 00 fa ff 48 65')],
-    ['a stored block that goes on into what follows', hex('00 07 00 f8 ff 48 65')],
-    ['a stored block that ends within what follows', hex('00 0e 00 f1 ff 48 65')],
-    ['a stored block that ends with what follows', hex('00 0f 00 f0 ff 48 65')],
-    ['a stored block that was cut off by much', hex('00 ff 00 00 ff 48 65')],
-    ['a reference to before the beginning', hex('f2 00 11 00 00')],
-    ['a stream that ends outside of the payload', deflatedFinal('Hello, Hello').subarray(0, -1)],
-    ['an end that was not taken off', flushed('Hello')],
-  ])('%s', (_, payload) => {
-    const bytes = join(compressed(payload), AFTER);
-    expect(told(bytes, NO_TAKEOVER)).toEqual([MALFORMED, { text: 'after' }]);
-    expect(told(bytes, TAKEOVER)).toEqual([MALFORMED]);
-  });
+it.each([
+  ['a block of the reserved type', hex('07 00')],
+  ['a block that is cut off', deflated('Hello, Hello, Hello').subarray(0, 6)],
+  ['a stored block that is cut off', hex('00 05 00 fa ff 48 65')],
+  ['a stored block that goes on into what follows', hex('00 07 00 f8 ff 48 65')],
+  ['a stored block that ends within what follows', hex('00 0e 00 f1 ff 48 65')],
+  ['a stored block that ends with what follows', hex('00 0f 00 f0 ff 48 65')],
+  ['a stored block that was cut off by much', hex('00 ff 00 00 ff 48 65')],
+  ['a reference to before the beginning', hex('f2 00 11 00 00')],
+  ['a stream that ends outside of the payload', deflatedFinal('Hello, Hello').subarray(0, -1)],
+  ['an end that was not taken off', flushed('Hello')],
+])('a message is lost alone without context takeover, and ends the reading with it: %s', (_, payload) => {
+  const bytes = join(compressed(payload), AFTER);
+  expect(told(bytes, NO_TAKEOVER)).toEqual([MALFORMED, { text: 'after' }]);
+  expect(told(bytes, TAKEOVER)).toEqual([MALFORMED]);
+});
 
-  it('more than the limit when inflated', () => {
-    const [text, more] = ['x'.repeat(1_000), 'x'.repeat(1_001)];
-    const bytes = join(compressed(deflated(more)), compressed(deflated(text)));
-    expect(told(bytes, { ...NO_TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE, { text }]);
-    expect(told(bytes, { ...TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE]);
-  });
+it('a message is lost alone without context takeover, and ends the reading with it: more than the limit when inflated', () => {
+  const [text, more] = ['x'.repeat(1_000), 'x'.repeat(1_001)];
+  const bytes = join(compressed(deflated(more)), compressed(deflated(text)));
+  expect(told(bytes, { ...NO_TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE, { text }]);
+  expect(told(bytes, { ...TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE]);
+});
 
-  it('more than the limit on the wire, at once', () => {
-    const bytes = join(compressed('x'.repeat(101)), AFTER);
-    expect(told(bytes, { ...NO_TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
-    expect(told(bytes, { ...TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }]);
-  });
+it('a message is lost alone without context takeover, and ends the reading with it: more than the limit on the wire', () => {
+  const bytes = join(compressed('x'.repeat(101)), AFTER);
+  expect(told(bytes, { ...NO_TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
+  expect(told(bytes, { ...TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }]);
 });
 
 it('all streams of a message together have one limit', () => {
@@ -182,33 +180,31 @@ it('later messages are read after one that inflates to no UTF-8', () => {
   for (const options of ALL) expect(told(bytes, options)).toEqual([{ unread: 'text' }, { text: 'after' }]);
 });
 
-describe('the window', () => {
-  const HELLO = compressed(deflated('Hello'));
-  const LONG = compressed(deflated('x'.repeat(60_000)));
+const HELLO = compressed(deflated('Hello'));
+const LONG = compressed(deflated('x'.repeat(60_000)));
 
-  it('is held only with context takeover, and is no larger than the messages', () => {
-    expect(new Listener(NO_TAKEOVER).push(LONG).reader.heldBytes).toBe(0);
-    const listener = new Listener(TAKEOVER).push(HELLO);
-    const { reader, budget } = listener;
-    expect(reader.heldBytes).toBe(1_024);
-    listener.push(LONG);
-    expect([reader.heldBytes, budget.usedBytes]).toEqual([36_864, 36_864]);
-    reader.close();
-    expect([reader.heldBytes, budget.usedBytes]).toEqual([0, 0]);
-  });
+it('the window is held only with context takeover, and is no larger than the messages', () => {
+  expect(new Listener(NO_TAKEOVER).push(LONG).reader.heldBytes).toBe(0);
+  const listener = new Listener(TAKEOVER).push(HELLO);
+  const { reader, budget } = listener;
+  expect(reader.heldBytes).toBe(1_024);
+  listener.push(LONG);
+  expect([reader.heldBytes, budget.usedBytes]).toEqual([36_864, 36_864]);
+  reader.close();
+  expect([reader.heldBytes, budget.usedBytes]).toEqual([0, 0]);
+});
 
-  it('without memory ends the reading after the current message', () => {
-    const budget = new MemoryBudget(2_048);
-    const first = new Listener({ ...TAKEOVER, budget }).push(HELLO);
-    const second = new Listener({ ...TAKEOVER, budget }).push(HELLO, AFTER);
-    expect(second.told).toEqual([{ text: 'Hello' }, { unread: 'budget' }]);
-    first.push(compressed(deflated('again')));
-    expect(first.texts).toEqual(['Hello', 'again']);
-    expect([budget.usedBytes, budget.refusals.windows]).toEqual([1_024, 1]);
-  });
+it('the window without memory ends the reading after the current message', () => {
+  const budget = new MemoryBudget(2_048);
+  const first = new Listener({ ...TAKEOVER, budget }).push(HELLO);
+  const second = new Listener({ ...TAKEOVER, budget }).push(HELLO, AFTER);
+  expect(second.told).toEqual([{ text: 'Hello' }, { unread: 'budget' }]);
+  first.push(compressed(deflated('again')));
+  expect(first.texts).toEqual(['Hello', 'again']);
+  expect([budget.usedBytes, budget.refusals.windows]).toEqual([1_024, 1]);
+});
 
-  it('is given back when the reading ends', () => {
-    const listener = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
-    expect([listener.told.at(-1), listener.budget.usedBytes]).toEqual([MALFORMED, 0]);
-  });
+it('the window is given back when the reading ends', () => {
+  const listener = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
+  expect([listener.told.at(-1), listener.budget.usedBytes]).toEqual([MALFORMED, 0]);
 });

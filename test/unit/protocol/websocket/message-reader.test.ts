@@ -102,32 +102,30 @@ describe('messages', () => {
   });
 });
 
-describe('a message that is too large', () => {
-  const options = { maxMessageBytes: 10 };
+const options = { maxMessageBytes: 10 };
 
-  it('is reported as soon as its frame begins, and lost alone', () => {
-    const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
-    expect(listener.told).toEqual([{ unread: 'too-large' }]);
-    listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
-    expect(listener.told).toEqual([{ unread: 'too-large' }, { text: '0123456789' }]);
-  });
+it('a message that is too large is reported as soon as its frame begins, and lost alone', () => {
+  const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
+  expect(listener.told).toEqual([{ unread: 'too-large' }]);
+  listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
+  expect(listener.told).toEqual([{ unread: 'too-large' }, { text: '0123456789' }]);
+});
 
-  it('counts all its fragments together', () => {
-    const bytes = [
-      text('x'.repeat(6), { fin: false }),
-      frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }),
-      frame({ opcode: 0, payload: 'z'.repeat(6) }),
-      text('after'),
-    ];
-    expect(told(Buffer.concat(bytes), options)).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
-  });
+it('a message that is too large counts all its fragments together', () => {
+  const bytes = [
+    text('x'.repeat(6), { fin: false }),
+    frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }),
+    frame({ opcode: 0, payload: 'z'.repeat(6) }),
+    text('after'),
+  ];
+  expect(told(Buffer.concat(bytes), options)).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
+});
 
-  it('holds nothing', () => {
-    const listener = new Listener(options).push(text('xxx', { fin: false }));
-    expect(listener.reader.heldBytes).toBeGreaterThan(0);
-    listener.push(frame({ opcode: 0, payload: 'y'.repeat(100_000) }).subarray(0, 50_000));
-    expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
-  });
+it('a message that is too large holds nothing', () => {
+  const listener = new Listener(options).push(text('xxx', { fin: false }));
+  expect(listener.reader.heldBytes).toBeGreaterThan(0);
+  listener.push(frame({ opcode: 0, payload: 'y'.repeat(100_000) }).subarray(0, 50_000));
+  expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
 });
 
 describe('a direction is unread for good after', () => {
@@ -226,48 +224,46 @@ describe('memory', () => {
   });
 });
 
-describe('close', () => {
-  it('from a handler ends the reading within the bytes being pushed', () => {
-    const budget = new MemoryBudget();
-    const texts: string[] = [];
-    const options = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000, budget } as const;
-    const reader = new WebSocketMessageReader(
-      { ...options, deflate: { contextTakeover: true, windowBits: 15 } },
-      {
-        onText: (content) => {
-          texts.push(content);
-          reader.close();
-        },
-        onUnread: (reason) => texts.push(reason),
+it('a close from a handler ends the reading within the bytes being pushed', () => {
+  const budget = new MemoryBudget();
+  const texts: string[] = [];
+  const options = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000, budget } as const;
+  const reader = new WebSocketMessageReader(
+    { ...options, deflate: { contextTakeover: true, windowBits: 15 } },
+    {
+      onText: (content) => {
+        texts.push(content);
+        reader.close();
       },
-    );
-    reader.push(Buffer.concat([compressed(deflated('one')), text('two')]));
-    reader.push(text('three'));
-    expect([texts, budget.usedBytes, reader.isUnread]).toEqual([['one'], 0, false]);
-  });
+      onUnread: (reason) => texts.push(reason),
+    },
+  );
+  reader.push(Buffer.concat([compressed(deflated('one')), text('two')]));
+  reader.push(text('three'));
+  expect([texts, budget.usedBytes, reader.isUnread]).toEqual([['one'], 0, false]);
+});
 
-  it('gives the memory back also after a handler threw', () => {
-    const budget = new MemoryBudget();
-    const reader = new WebSocketMessageReader(
-      {
-        from: 'upstream',
-        maxMessageBytes: 1_000,
-        maxInflatedBytes: 1_000,
-        budget,
-        deflate: undefined,
+it('a close gives the memory back also after a handler threw', () => {
+  const budget = new MemoryBudget();
+  const reader = new WebSocketMessageReader(
+    {
+      from: 'upstream',
+      maxMessageBytes: 1_000,
+      maxInflatedBytes: 1_000,
+      budget,
+      deflate: undefined,
+    },
+    {
+      onText: () => {
+        throw new Error('cannot');
       },
-      {
-        onText: () => {
-          throw new Error('cannot');
-        },
-        onUnread: () => undefined,
-      },
-    );
-    const bytes = text('x'.repeat(100));
-    reader.push(bytes.subarray(0, 50));
-    expect(budget.usedBytes).toBe(100);
-    expect(() => reader.push(bytes.subarray(50))).toThrow('cannot');
-    reader.close();
-    expect(budget.usedBytes).toBe(0);
-  });
+      onUnread: () => undefined,
+    },
+  );
+  const bytes = text('x'.repeat(100));
+  reader.push(bytes.subarray(0, 50));
+  expect(budget.usedBytes).toBe(100);
+  expect(() => reader.push(bytes.subarray(50))).toThrow('cannot');
+  reader.close();
+  expect(budget.usedBytes).toBe(0);
 });
