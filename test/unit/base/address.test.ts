@@ -7,7 +7,7 @@ it.each([
   ['10.0.0.7', '10.0.0.7'],
   ['2001:db8::7', '2001:db8::7'],
   ['::ffff:a00:7', '::ffff:a00:7'],
-])('the address of a client of a listener on  %s is shown as %s', (address, shown) => {
+])('a client’s address on a listener for both families, %s, is shown as %s', (address, shown) => {
   expect(withoutMapping(address)).toBe(shown);
 });
 
