@@ -56,10 +56,6 @@ it('config/schema.json refuses unknown keys', () => {
 
 const text = read('config/sidecar.yaml');
 
-it('config/sidecar.yaml tells editors its schema in the first line', () => {
-  expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema.json');
-});
-
 it('config/sidecar.yaml has every key', () => {
   const present = keysIn(text);
   expect(namesOf(keys.filter(({ name }) => !present.includes(name)))).toEqual([]);

@@ -95,42 +95,40 @@ describe.each(SAMPLES)('$name: the counters file with the attach socket laid ove
   });
 });
 
-describe('the heap', () => {
-  it('of G1 is the one of the file, whose counters do not count open regions as full', () => {
-    const base = { ...EMPTY, heap: { used: 18_001_664, committed: 62_914_560, max: 201_326_592 } };
-    expect(laidOver(base, 'jdk17-g1', 'G1').heap).toEqual({ ...base.heap, init: 50_331_648 });
-  });
+it('the heap of G1 is the one of the file, whose counters do not count open regions as full', () => {
+  const base = { ...EMPTY, heap: { used: 18_001_664, committed: 62_914_560, max: 201_326_592 } };
+  expect(laidOver(base, 'jdk17-g1', 'G1').heap).toEqual({ ...base.heap, init: 50_331_648 });
+});
 
-  it('of G1 is the one of the socket where the file has none', () => {
-    const { heap, memory } = laidOver(EMPTY, 'jdk17-g1', 'G1');
-    expect(heap).toEqual({ init: 48 * MIB, used: 19_627 * KIB, committed: 60 * MIB, max: 192 * MIB });
-    expect(memory).toBe('live');
-  });
+it('the heap of G1 is the one of the socket where the file has none', () => {
+  const { heap, memory } = laidOver(EMPTY, 'jdk17-g1', 'G1');
+  expect(heap).toEqual({ init: 48 * MIB, used: 19_627 * KIB, committed: 60 * MIB, max: 192 * MIB });
+  expect(memory).toBe('live');
+});
 
-  it('of Serial has no unknown maximum, since MaxHeapSize has one survivor space too many', () => {
-    expect(laidOver(EMPTY, 'jdk25-serial', 'Serial').heap?.max).toBeUndefined();
-  });
+it('the heap of Serial has no unknown maximum, since MaxHeapSize has one survivor space too many', () => {
+  expect(laidOver(EMPTY, 'jdk25-serial', 'Serial').heap?.max).toBeUndefined();
+});
 
-  it('of Parallel has the committed size as its maximum if that is larger, as the bean has', () => {
-    const base = { ...EMPTY, heap: { max: 50_000_000 } };
-    expect(laidOver(base, 'jdk25-parallel', 'Parallel').heap.max).toBe(85_983_232);
-  });
+it('the heap of Parallel has the committed size as its maximum if that is larger, as the bean has', () => {
+  const base = { ...EMPTY, heap: { max: 50_000_000 } };
+  expect(laidOver(base, 'jdk25-parallel', 'Parallel').heap.max).toBe(85_983_232);
+});
 
-  it('is the one of the file if the socket’s contradicts the maximum', () => {
-    const base = { ...EMPTY, heap: { used: 5, max: 1000 } };
-    expect(laidOver(base, 'jdk25-serial', 'Serial')).toMatchObject({ heap: base.heap, memory: 'after-gc' });
-  });
+it('the heap is the one of the file if the socket’s contradicts the maximum', () => {
+  const base = { ...EMPTY, heap: { used: 5, max: 1000 } };
+  expect(laidOver(base, 'jdk25-serial', 'Serial')).toMatchObject({ heap: base.heap, memory: 'after-gc' });
+});
 
-  it('is the one of the file if the two sources disagree on the collector', () => {
-    const { heap, pools, memory } = laidOver({ ...EMPTY, heap: { used: 5 } }, 'jdk25-serial', 'Parallel');
-    expect([heap, pools.has('Eden Space'), memory]).toEqual([{ used: 5, init: 48 * MIB }, false, 'after-gc']);
-  });
+it('the heap is the one of the file if the two sources disagree on the collector', () => {
+  const { heap, pools, memory } = laidOver({ ...EMPTY, heap: { used: 5 } }, 'jdk25-serial', 'Parallel');
+  expect([heap, pools.has('Eden Space'), memory]).toEqual([{ used: 5, init: 48 * MIB }, false, 'after-gc']);
+});
 
-  it('of ZGC keeps its generations, of which the socket has only the sum', () => {
-    const { heap, pools } = laidOver(withPool('ZGC Young Generation', { used: 7 }), 'jdk25-z', 'GenerationalZGC');
-    expect([pools.get('ZGC Young Generation'), pools.has('ZHeap')]).toEqual([{ used: 7 }, false]);
-    expect(heap.used).toBe(24 * MIB);
-  });
+it('the heap of ZGC keeps its generations, of which the socket has only the sum', () => {
+  const { heap, pools } = laidOver(withPool('ZGC Young Generation', { used: 7 }), 'jdk25-z', 'GenerationalZGC');
+  expect([pools.get('ZGC Young Generation'), pools.has('ZHeap')]).toEqual([{ used: 7 }, false]);
+  expect(heap.used).toBe(24 * MIB);
 });
 
 const USED = 23_153 * KIB;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseMessages } from '../../../../src/protocol/bayeux/message.ts';
 
 const one = (text: string) => {
@@ -54,35 +54,33 @@ it('messages of real peers a heartbeat of faye over WebSocket, which is no messa
   expect(parseMessages('[]')).toEqual([]);
 });
 
-describe('forms', () => {
-  it('takes a message without an array, and space around', () => {
-    expect(parseMessages(' \r\n{"channel":"/a"}\n')).toEqual([{ channel: '/a' }]);
-  });
+it('parseMessages takes a message without an array, and space around', () => {
+  expect(parseMessages(' \r\n{"channel":"/a"}\n')).toEqual([{ channel: '/a' }]);
+});
 
-  it('makes a list of a single subscription', () => {
-    expect(one('{"channel":"/meta/subscribe","subscription":"/a"}')?.subscription).toEqual(['/a']);
-    expect(one('{"channel":"/meta/subscribe","subscription":["/a","/b/*"]}')?.subscription).toEqual(['/a', '/b/*']);
-  });
+it('parseMessages makes a list of a single subscription', () => {
+  expect(one('{"channel":"/meta/subscribe","subscription":"/a"}')?.subscription).toEqual(['/a']);
+  expect(one('{"channel":"/meta/subscribe","subscription":["/a","/b/*"]}')?.subscription).toEqual(['/a', '/b/*']);
+});
 
-  it('distinguishes null data from no data', () => {
-    expect(one('{"channel":"/a","data":null}')?.data).toBeNull();
-    expect(one('{"channel":"/a"}')?.data).toBeUndefined();
-  });
+it('parseMessages distinguishes null data from no data', () => {
+  expect(one('{"channel":"/a","data":null}')?.data).toBeNull();
+  expect(one('{"channel":"/a"}')?.data).toBeUndefined();
+});
 
-  it('leaves out fields of a wrong type', () => {
-    const text =
-      '{"channel":"/a","id":true,"clientId":7,"successful":"true","subscription":[1,"/b",null],"connectionType":{},"supportedConnectionTypes":3,"error":{},"advice":[]}';
-    expect(one(text)).toEqual({ channel: '/a', subscription: ['/b'] });
-  });
+it('parseMessages leaves out fields of a wrong type', () => {
+  const text =
+    '{"channel":"/a","id":true,"clientId":7,"successful":"true","subscription":[1,"/b",null],"connectionType":{},"supportedConnectionTypes":3,"error":{},"advice":[]}';
+  expect(one(text)).toEqual({ channel: '/a', subscription: ['/b'] });
+});
 
-  it('leaves out advice of a wrong type', () => {
-    const text = '{"channel":"/a","advice":{"reconnect":"never","interval":"5","timeout":null,"maxInterval":1e999}}';
-    expect(one(text)?.advice).toEqual({});
-  });
+it('parseMessages leaves out advice of a wrong type', () => {
+  const text = '{"channel":"/a","advice":{"reconnect":"never","interval":"5","timeout":null,"maxInterval":1e999}}';
+  expect(one(text)?.advice).toEqual({});
+});
 
-  it('keeps a negative interval: do not connect again', () => {
-    expect(one('{"channel":"/a","advice":{"interval":-1}}')?.advice?.intervalMs).toBe(-1);
-  });
+it('parseMessages keeps a negative interval: do not connect again', () => {
+  expect(one('{"channel":"/a","advice":{"interval":-1}}')?.advice?.intervalMs).toBe(-1);
 });
 
 it.each([
