@@ -1,45 +1,34 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ConfigError, ERROR_CODES, SidecarError, StartError } from '../../../src/base/errors.ts';
 
 const ROOT = path.join(import.meta.dirname, '../../..');
 
-describe('docs/errors.md', () => {
-  const rows = [
-    ...readFileSync(path.join(ROOT, 'docs/errors.md'), 'utf8').matchAll(
-      /^\| `(D2S_ERR_\w+)` +\| (.*?) *\| (.*?) *\|$/gm,
-    ),
-  ];
+const rows = [
+  ...readFileSync(path.join(ROOT, 'docs/errors.md'), 'utf8').matchAll(/^\| `(D2S_ERR_\w+)` +\| (.*?) *\| (.*?) *\|$/gm),
+];
 
-  it('lists every code, in order, and no other', () => {
-    expect(rows.map(([, code]) => code)).toEqual(Object.keys(ERROR_CODES));
-  });
-
-  it('gives a meaning and an advice for each code', () => {
-    expect(rows.filter(([, , meaning = '', advice = '']) => meaning.length < 20 || advice.length < 20)).toEqual([]);
-  });
+it('docs/errors.md lists every code, in order, and no other, with a meaning and an advice', () => {
+  expect(rows.map(([, code]) => code)).toEqual(Object.keys(ERROR_CODES));
+  expect(rows.filter(([, , meaning = '', advice = '']) => meaning.length < 20 || advice.length < 20)).toEqual([]);
 });
 
-describe('the source', () => {
-  it('names no code that is not listed', () => {
-    const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
-      file.endsWith('.ts'),
-    );
-    const named = files.flatMap(
-      (file) => readFileSync(path.join(ROOT, 'src', file), 'utf8').match(/D2S_ERR_[A-Z_]+[A-Z]\b/g) ?? [],
-    );
-    expect(new Set(named)).toEqual(new Set(Object.keys(ERROR_CODES)));
-  });
+it('the source names no code that is not listed', () => {
+  const files = readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  const named = files.flatMap(
+    (file) => readFileSync(path.join(ROOT, 'src', file), 'utf8').match(/D2S_ERR_[A-Z_]+[A-Z]\b/g) ?? [],
+  );
+  expect(new Set(named)).toEqual(new Set(Object.keys(ERROR_CODES)));
 });
 
-describe('errors', () => {
-  it('carry code, name and cause', () => {
-    const cause = new Error('below');
-    const error = new StartError('D2S_ERR_LISTEN', 'port 1 is taken', { cause });
-    expect(error).toBeInstanceOf(SidecarError);
-    expect(error).toMatchObject({ code: 'D2S_ERR_LISTEN', name: 'StartError', message: 'port 1 is taken', cause });
-    expect(new ConfigError('x')).toMatchObject({ code: 'D2S_ERR_CONFIG', name: 'ConfigError' });
-    expect(new SidecarError('D2S_ERR_LISTEN').message).toBe(ERROR_CODES.D2S_ERR_LISTEN);
-  });
+it('errors carry code, name and cause', () => {
+  const cause = new Error('below');
+  const error = new StartError('D2S_ERR_LISTEN', 'port 1 is taken', { cause });
+  expect(error).toBeInstanceOf(SidecarError);
+  expect(error).toMatchObject({ code: 'D2S_ERR_LISTEN', name: 'StartError', message: 'port 1 is taken', cause });
+  expect(new ConfigError('x')).toMatchObject({ code: 'D2S_ERR_CONFIG', name: 'ConfigError' });
+  expect(new SidecarError('D2S_ERR_LISTEN').message).toBe(ERROR_CODES.D2S_ERR_LISTEN);
 });

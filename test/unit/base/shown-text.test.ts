@@ -1,22 +1,20 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toShownText } from '../../../src/base/shown-text.ts';
 
-describe('a text that is shown', () => {
-  it.each([
-    ['C0', 'a\0\x07\t\n\r\x1b[2J', 'a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd[2J'],
-    ['DEL and C1', 'a\x7f\x85\x9b31m', 'a\ufffd\ufffd\ufffd31m'],
-    ['direction marks', '\u202ea\u2066b\u200f', '\ufffda\ufffdb\ufffd'],
-    ['invisible characters', 'a\u200b\ufeff\u00adb', 'a\ufffd\ufffd\ufffdb'],
-    ['line and paragraph separators', 'a\u2028\u2029', 'a\ufffd\ufffd'],
-    ['a pair of surrogates as one', 'a\u{e0041}b', 'a\ufffdb'],
-  ])('replaces %s with U+FFFD', (_what, text, expected) => {
-    expect(toShownText(text)).toBe(expected);
-  });
-
-  it.each(['', ' ', 'E.Demo.Test', 'Čerpadlo 1 🚰', 'a"b\\c<d>', '\ud83d alone', '\ufffd'])(
-    'keeps everything else: %j',
-    (text) => {
-      expect(toShownText(text)).toBe(text);
-    },
-  );
+it.each([
+  ['C0', 'a\0\x07\t\n\r\x1b[2J', 'a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd[2J'],
+  ['DEL and C1', 'a\x7f\x85\x9b31m', 'a\ufffd\ufffd\ufffd31m'],
+  ['direction marks', '\u202ea\u2066b\u200f', '\ufffda\ufffdb\ufffd'],
+  ['invisible characters', 'a\u200b\ufeff\u00adb', 'a\ufffd\ufffd\ufffdb'],
+  ['line and paragraph separators', 'a\u2028\u2029', 'a\ufffd\ufffd'],
+  ['a pair of surrogates as one', 'a\u{e0041}b', 'a\ufffdb'],
+])('a text that is shown replaces %s with U+FFFD', (_what, text, expected) => {
+  expect(toShownText(text)).toBe(expected);
 });
+
+it.each(['', ' ', 'E.Demo.Test', 'Čerpadlo 1 🚰', 'a"b\\c<d>', '\ud83d alone', '\ufffd'])(
+  'a text that is shown keeps everything else: %j',
+  (text) => {
+    expect(toShownText(text)).toBe(text);
+  },
+);

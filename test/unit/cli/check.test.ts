@@ -153,37 +153,35 @@ describe('check as another user', () => {
   });
 });
 
-describe('the user of the installed unit', () => {
-  const write = (file: string, text: string) => {
-    mkdirSync(path.dirname(at(file)), { recursive: true });
-    writeFileSync(at(file), text);
-  };
-  const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
-  const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
+const write = (file: string, text: string) => {
+  mkdirSync(path.dirname(at(file)), { recursive: true });
+  writeFileSync(at(file), text);
+};
+const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
+const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
 
-  it('is undefined without a unit, and if it runs as root', async () => {
-    expect(await findServiceUser(folder.path)).toBeUndefined();
-    write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
-    expect(await findServiceUser(folder.path)).toBeUndefined();
-  });
+it('the user of the installed unit is undefined without a unit, and if it runs as root', async () => {
+  expect(await findServiceUser(folder.path)).toBeUndefined();
+  write(UNIT, '[Service]\nExecStart=/usr/bin/d2-sidecar\n');
+  expect(await findServiceUser(folder.path)).toBeUndefined();
+});
 
-  it('is read from the section Service', async () => {
-    write(UNIT, SHIPPED);
-    expect(await findServiceUser(folder.path)).toEqual({ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) });
-  });
+it('the user of the installed unit is read from the section Service', async () => {
+  write(UNIT, SHIPPED);
+  expect(await findServiceUser(folder.path)).toEqual({ name: 'd2-sidecar', group: 'd2-sidecar', unit: at(UNIT) });
+});
 
-  it('is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
-    write(UNIT, SHIPPED);
-    write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
-    write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\nUser=tomcat\nGroup=\n');
-    expect(await findServiceUser(folder.path)).toMatchObject({ name: 'tomcat', group: undefined });
-    write('etc/systemd/system/d2-sidecar.service', '[Service]\nUser=own\n');
-    write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\n');
-    expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
-    write('etc/systemd/system/d2-sidecar.service.d/90-user.conf', '[Service]\n');
-    expect(await findServiceUser(folder.path)).toMatchObject({
-      name: 'own',
-      unit: at('etc/systemd/system/d2-sidecar.service'),
-    });
+it('the user of the installed unit is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
+  write(UNIT, SHIPPED);
+  write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
+  write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\nUser=tomcat\nGroup=\n');
+  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'tomcat', group: undefined });
+  write('etc/systemd/system/d2-sidecar.service', '[Service]\nUser=own\n');
+  write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\n');
+  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
+  write('etc/systemd/system/d2-sidecar.service.d/90-user.conf', '[Service]\n');
+  expect(await findServiceUser(folder.path)).toMatchObject({
+    name: 'own',
+    unit: at('etc/systemd/system/d2-sidecar.service'),
   });
 });

@@ -1,103 +1,95 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ConfigError } from '../../../src/base/errors.ts';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { HELP } from '../../../src/cli/help.ts';
 
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
-describe('parseCommandLine', () => {
-  it.each<[string, unknown]>([
-    ['', { kind: 'serve', flags: {} }],
-    [
-      '--upstream http://a --listen :1 --monitor 2 --config f',
-      { kind: 'serve', flags: { upstream: 'http://a', listen: ':1', monitor: '2', config: 'f' } },
-    ],
-    ['--upstream=http://a', { kind: 'serve', flags: { upstream: 'http://a' } }],
-    ['check --config f', { kind: 'check', flags: { config: 'f' } }],
-    ['--config f check', { kind: 'check', flags: { config: 'f' } }],
-    ['learn --upstream http://a', { kind: 'learn', flags: { upstream: 'http://a' }, minutes: 5 }],
-    ['learn --minutes 0.5 --config f', { kind: 'learn', flags: { config: 'f' }, minutes: 0.5 }],
-    ['demo', { kind: 'demo' }],
-    ['report', { kind: 'report', flags: {}, file: undefined, hasUsers: false }],
-    ['report --out r.json --with-users --pid 7', { kind: 'report', flags: { pid: 7 }, file: 'r.json', hasUsers: true }],
-    ['health', { kind: 'health', target: {}, isReadyAsked: false, monitor: undefined }],
-    ['health --ready --pid 7', { kind: 'health', target: { pid: 7 }, isReadyAsked: true, monitor: undefined }],
-    [
-      'health --monitor :9280',
-      { kind: 'health', target: {}, isReadyAsked: false, monitor: { host: '127.0.0.1', port: 9280 } },
-    ],
-    ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
-    ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
-    ['reload --control s', { kind: 'reload', flags: { control: 's' } }],
-    ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
-    ['passwd ann', { kind: 'passwd', name: 'ann', role: 'metrics', isToken: false, file: undefined }],
-    [
-      'passwd --token --role sessions --file t ann.b@plant-1',
-      { kind: 'passwd', name: 'ann.b@plant-1', role: 'sessions', isToken: true, file: 't' },
-    ],
-    ['--help', { kind: 'help' }],
-    ['help', { kind: 'help' }],
-    ['drain -h', { kind: 'help' }],
-    ['--version', { kind: 'version' }],
-    ['-v', { kind: 'version' }],
-  ])('reads %j', (line, expected) => {
-    expect(parse(line)).toEqual(expected);
-  });
+const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd';
+const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 
-  it.each([
-    ['chek', '"chek": unknown command, did you mean check?'],
-    [
-      'start',
-      '"start": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd, or flags only',
-    ],
-    [
-      'serve',
-      '"serve": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd, or flags only',
-    ],
-    ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
-    ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
-    ['--verbose', '"--verbose": unknown flag, --help lists them all'],
-    ['-x', '"-x": unknown flag, --help lists them all'],
-    ['--constructor', '"--constructor": unknown flag, --help lists them all'],
-    ['--listen', '--listen: missing value'],
-    ['--listen --monitor :1', '--listen: missing value'],
-    ['--listen=', '--listen: missing value'],
-    ['--listen :1 --listen :2', '--listen: given twice, expected once'],
-    ['--help=yes', '--help: takes no value'],
-    ['--wait 5s', '--wait: not a flag of d2-sidecar without a command, expected it with drain'],
-    [
-      'health --monitor nowhere',
-      '--monitor: got "nowhere", expected host:port, :port, [v6]:port or a port from 0 to 65535',
-    ],
-    ['health --monitor :1 --pid 7', '--monitor: asks over HTTP, expected it without --control, --pid and --config'],
-    ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check or learn'],
-    ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check or learn'],
-    ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
-    ...['0', '-1', 'soon', '1e3', '10081'].map((minutes): [string, string] => [
-      `learn --minutes=${minutes}`,
-      `--minutes: got "${minutes}", expected a number such as 5 or 0.5, of at most 10080`,
-    ]),
-    ['--minutes 5', '--minutes: not a flag of d2-sidecar without a command, expected it with learn'],
-    ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
-    ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
-    ['passwd --role admin ann', '--role: got "admin", expected metrics or sessions'],
-    ['--token', '--token: not a flag of d2-sidecar without a command, expected it with passwd'],
-    ['--token=s3cr3t passwd ann', '--token: takes no value'],
-    ...['passwd', 'passwd ann s3cr3t', 'passwd ann:s3cr3t'].map((line): [string, string] => [
-      line,
-      'passwd: expected a name of 1 to 64 of the characters A-Z a-z 0-9 . _ @ -, and nothing else; the password comes from standard input',
-    ]),
-    [
-      'http://alice:s3cr3t@plant',
-      '"[hidden]@plant": unknown command, expected one of check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd, or flags only',
-    ],
-  ])('refuses %j', (line, message) => {
-    expect(() => parse(line)).toThrow(new ConfigError(message));
-  });
+it.each<[string, unknown]>([
+  ['', { kind: 'serve', flags: {} }],
+  [
+    '--upstream http://a --listen :1 --monitor 2 --config f',
+    { kind: 'serve', flags: { upstream: 'http://a', listen: ':1', monitor: '2', config: 'f' } },
+  ],
+  ['--upstream=http://a', { kind: 'serve', flags: { upstream: 'http://a' } }],
+  ['check --config f', { kind: 'check', flags: { config: 'f' } }],
+  ['--config f check', { kind: 'check', flags: { config: 'f' } }],
+  ['learn --upstream http://a', { kind: 'learn', flags: { upstream: 'http://a' }, minutes: 5 }],
+  ['learn --minutes 0.5 --config f', { kind: 'learn', flags: { config: 'f' }, minutes: 0.5 }],
+  ['demo', { kind: 'demo' }],
+  ['report', { kind: 'report', flags: {}, file: undefined, hasUsers: false }],
+  ['report --out r.json --with-users --pid 7', { kind: 'report', flags: { pid: 7 }, file: 'r.json', hasUsers: true }],
+  ['health', { kind: 'health', target: {}, isReadyAsked: false, monitor: undefined }],
+  ['health --ready --pid 7', { kind: 'health', target: { pid: 7 }, isReadyAsked: true, monitor: undefined }],
+  [
+    'health --monitor :9280',
+    { kind: 'health', target: {}, isReadyAsked: false, monitor: { host: '127.0.0.1', port: 9280 } },
+  ],
+  ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
+  ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
+  ['reload --control s', { kind: 'reload', flags: { control: 's' } }],
+  ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
+  ['passwd ann', { kind: 'passwd', name: 'ann', role: 'metrics', isToken: false, file: undefined }],
+  [
+    'passwd --token --role sessions --file t ann.b@plant-1',
+    { kind: 'passwd', name: 'ann.b@plant-1', role: 'sessions', isToken: true, file: 't' },
+  ],
+  ['--help', { kind: 'help' }],
+  ['help', { kind: 'help' }],
+  ['drain -h', { kind: 'help' }],
+  ['--version', { kind: 'version' }],
+  ['-v', { kind: 'version' }],
+])('parseCommandLine reads %j', (line, expected) => {
+  expect(parse(line)).toEqual(expected);
 });
 
-describe('the help', () => {
-  it.each([
+it.each([
+  ['chek', '"chek": unknown command, did you mean check?'],
+  ['start', `"start": ${UNKNOWN}`],
+  ['serve', `"serve": ${UNKNOWN}`],
+  ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
+  ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
+  ['--verbose', '"--verbose": unknown flag, --help lists them all'],
+  ['-x', '"-x": unknown flag, --help lists them all'],
+  ['--constructor', '"--constructor": unknown flag, --help lists them all'],
+  ['--listen', '--listen: missing value'],
+  ['--listen --monitor :1', '--listen: missing value'],
+  ['--listen=', '--listen: missing value'],
+  ['--listen :1 --listen :2', '--listen: given twice, expected once'],
+  ['--help=yes', '--help: takes no value'],
+  ['--wait 5s', '--wait: not a flag of d2-sidecar without a command, expected it with drain'],
+  [
+    'health --monitor nowhere',
+    '--monitor: got "nowhere", expected host:port, :port, [v6]:port or a port from 0 to 65535',
+  ],
+  ['health --monitor :1 --pid 7', '--monitor: asks over HTTP, expected it without --control, --pid and --config'],
+  ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check or learn'],
+  ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check or learn'],
+  ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
+  ...['0', '-1', 'soon', '1e3', '10081'].map((minutes): [string, string] => [
+    `learn --minutes=${minutes}`,
+    `--minutes: got "${minutes}", expected a number such as 5 or 0.5, of at most 10080`,
+  ]),
+  ['--minutes 5', '--minutes: not a flag of d2-sidecar without a command, expected it with learn'],
+  ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
+  ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
+  ['passwd --role admin ann', '--role: got "admin", expected metrics or sessions'],
+  ['--token', '--token: not a flag of d2-sidecar without a command, expected it with passwd'],
+  ['--token=s3cr3t passwd ann', '--token: takes no value'],
+  ...['passwd', 'passwd ann s3cr3t', 'passwd ann:s3cr3t'].map((line): [string, string] => [
+    line,
+    'passwd: expected a name of 1 to 64 of the characters A-Z a-z 0-9 . _ @ -, and nothing else; the password comes from standard input',
+  ]),
+  ['http://alice:s3cr3t@plant', `"[hidden]@plant": ${UNKNOWN}`],
+])('parseCommandLine refuses %j', (line, message) => {
+  expect(() => parse(line)).toThrow(new ConfigError(message));
+});
+
+it('the help names every flag and command, and fits a terminal', () => {
+  const flags = [
     '--upstream',
     '--listen',
     '--monitor',
@@ -107,15 +99,7 @@ describe('the help', () => {
     '--wait',
     '--help',
     '--version',
-    'check',
-    'demo',
-    'drain',
-    'shutdown',
-  ])('names %s', (word) => {
-    expect(HELP).toContain(word);
-  });
-
-  it('fits a terminal', () => {
-    expect(Math.max(...HELP.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
-  });
+  ];
+  for (const word of [...flags, 'check', 'demo', 'drain', 'shutdown']) expect(HELP).toContain(word);
+  expect(Math.max(...HELP.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
 });

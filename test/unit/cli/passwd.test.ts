@@ -1,6 +1,6 @@
 import { chmodSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ConfigError, StartError } from '../../../src/base/errors.ts';
 import type { FlagsOf } from '../../../src/cli/command-line.ts';
@@ -67,90 +67,88 @@ async function verdict(authorization: string) {
   return await new AccessControl(list, systemClock).check({ authorization, address: '192.0.2.1' });
 }
 
-describe('passwd', () => {
-  it('prints only the user’s line, with the first input line as password', async () => {
-    expect(await passwd(flags(), piped('pass: wö', 'rd s3cr3t\r\n', 'more\n'), output)).toBe(0);
-    expect(out).toMatch(/^ann:metrics:scrypt\$32768\$8\$3\$[^$\n]+\$[^$\n]+\n$/);
-    expect(err).toBe('');
-    folder.write('users', out);
-    expect(await verdict(basic('ann', PASSWORD))).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
-  });
+it('passwd prints only the user’s line, with the first input line as password', async () => {
+  expect(await passwd(flags(), piped('pass: wö', 'rd s3cr3t\r\n', 'more\n'), output)).toBe(0);
+  expect(out).toMatch(/^ann:metrics:scrypt\$32768\$8\$3\$[^$\n]+\$[^$\n]+\n$/);
+  expect(err).toBe('');
+  folder.write('users', out);
+  expect(await verdict(basic('ann', PASSWORD))).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
+});
 
-  it('puts the line into a file closed to others, and replaces it there', async () => {
-    const file = path.join(folder.path, 'users');
-    await passwd(flags({ file }), piped('another one'), output);
-    await passwd(flags({ file, role: 'sessions' }), piped(PASSWORD), output);
-    expect(statSync(file).mode & 0o777).toBe(0o640);
-    expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(2);
-    expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ reader: { role: 'sessions' } });
-    expect(await verdict(basic('ann', 'another one'))).toEqual({ kind: 'wrong' });
-    expect(out).toBe('');
-    expect(err).toBe(
-      `d2-sidecar: ann with the role metrics added in ${file}\nd2-sidecar: ann with the role sessions replaced in ${file}\n`,
-    );
-  });
+it('passwd puts the line into a file closed to others, and replaces it there', async () => {
+  const file = path.join(folder.path, 'users');
+  await passwd(flags({ file }), piped('another one'), output);
+  await passwd(flags({ file, role: 'sessions' }), piped(PASSWORD), output);
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+  expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(2);
+  expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ reader: { role: 'sessions' } });
+  expect(await verdict(basic('ann', 'another one'))).toEqual({ kind: 'wrong' });
+  expect(out).toBe('');
+  expect(err).toBe(
+    `d2-sidecar: ann with the role metrics added in ${file}\nd2-sidecar: ann with the role sessions replaced in ${file}\n`,
+  );
+});
 
-  it('prints a token once: on standard error, or on standard output if the line is in a file', async () => {
-    const file = path.join(folder.path, 'tokens');
-    await passwd(flags({ isToken: true, file }), piped(), output);
-    const token = out.trim();
-    expect(token).toMatch(/^d2s_[A-Za-z0-9_-]{43}$/);
-    expect(readFileSync(file, 'utf8') + err).not.toContain(token);
-    expect(await verdict(`Bearer ${token}`)).toMatchObject({ kind: 'known' });
-    out = '';
-    err = '';
-    await passwd(flags({ isToken: true }), piped(), output);
-    const printed = /d2s_[A-Za-z0-9_-]{43}/.exec(err)?.[0] ?? 'none';
-    expect(out).not.toContain(printed);
-    folder.write('tokens', out);
-    expect(await verdict(`Bearer ${printed}`)).toMatchObject({ kind: 'known' });
-    expect(await verdict(`Bearer ${token}`)).toEqual({ kind: 'wrong' });
-  });
+it('passwd prints a token once: on standard error, or on standard output if the line is in a file', async () => {
+  const file = path.join(folder.path, 'tokens');
+  await passwd(flags({ isToken: true, file }), piped(), output);
+  const token = out.trim();
+  expect(token).toMatch(/^d2s_[A-Za-z0-9_-]{43}$/);
+  expect(readFileSync(file, 'utf8') + err).not.toContain(token);
+  expect(await verdict(`Bearer ${token}`)).toMatchObject({ kind: 'known' });
+  out = '';
+  err = '';
+  await passwd(flags({ isToken: true }), piped(), output);
+  const printed = /d2s_[A-Za-z0-9_-]{43}/.exec(err)?.[0] ?? 'none';
+  expect(out).not.toContain(printed);
+  folder.write('tokens', out);
+  expect(await verdict(`Bearer ${printed}`)).toMatchObject({ kind: 'known' });
+  expect(await verdict(`Bearer ${token}`)).toEqual({ kind: 'wrong' });
+});
 
-  it('asks twice in a terminal without echo, and handles the editing keys', async () => {
-    const input = terminal('wrong\u0015pass: wöö\u007frdx\u007f s3cr3t\rpass: wörd s3cr3t\r');
-    await passwd(flags(), input, output);
-    expect(err).toBe('Password for ann: \nThe same again: \n');
-    expect(input.modes).toEqual([true, false]);
-    folder.write('users', out);
-    expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ kind: 'known' });
-  });
+it('passwd asks twice in a terminal without echo, and handles the editing keys', async () => {
+  const input = terminal('wrong\u0015pass: wöö\u007frdx\u007f s3cr3t\rpass: wörd s3cr3t\r');
+  await passwd(flags(), input, output);
+  expect(err).toBe('Password for ann: \nThe same again: \n');
+  expect(input.modes).toEqual([true, false]);
+  folder.write('users', out);
+  expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ kind: 'known' });
+});
 
-  it.each([
-    ['two that differ', 's3cr3t s3cr3t\rs3cr3t s3cr3d\r', 'the two passwords differ'],
-    ['Ctrl-C', 's3cr3t\u0003', 'cancelled'],
-  ])('changes nothing in a terminal after %s, and restores the terminal', async (_what, typed, message) => {
-    const input = terminal(typed);
-    const error: unknown = await passwd(flags(), input, output).catch((cause: unknown) => cause);
-    expect(error).toBeInstanceOf(ConfigError);
-    expect((error as Error).message).toContain(message);
-    expect(input.modes).toEqual([true, false]);
-    expect(out + err + (error as Error).message).not.toContain('s3cr3');
-  });
+it.each([
+  ['two that differ', 's3cr3t s3cr3t\rs3cr3t s3cr3d\r', 'the two passwords differ'],
+  ['Ctrl-C', 's3cr3t\u0003', 'cancelled'],
+])('passwd changes nothing in a terminal after %s, and restores the terminal', async (_what, typed, message) => {
+  const input = terminal(typed);
+  const error: unknown = await passwd(flags(), input, output).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect((error as Error).message).toContain(message);
+  expect(input.modes).toEqual([true, false]);
+  expect(out + err + (error as Error).message).not.toContain('s3cr3');
+});
 
-  it.each([
-    ['nothing', ''],
-    ['an empty line', '\nlong enough\n'],
-    ['seven characters', 's3cr3t!'],
-    ['a control character', 's3cr3t\ts3cr3t'],
-    ['more than 1 KiB', 's3cr3t'.repeat(200)],
-  ])('refuses a password of %s without showing it', async (_what, text) => {
-    const error: unknown = await passwd(flags(), piped(text), output).catch((cause: unknown) => cause);
-    expect(error).toBeInstanceOf(ConfigError);
-    expect((error as Error).message).toContain('expected at least 8 characters');
-    expect(out + err + (error as Error).message).not.toContain('s3cr3t');
-  });
+it.each([
+  ['nothing', ''],
+  ['an empty line', '\nlong enough\n'],
+  ['seven characters', 's3cr3t!'],
+  ['a control character', 's3cr3t\ts3cr3t'],
+  ['more than 1 KiB', 's3cr3t'.repeat(200)],
+])('passwd refuses a password of %s without showing it', async (_what, text) => {
+  const error: unknown = await passwd(flags(), piped(text), output).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect((error as Error).message).toContain('expected at least 8 characters');
+  expect(out + err + (error as Error).message).not.toContain('s3cr3t');
+});
 
-  it('does not change a world-readable file or one of the other kind, and shows no token then', async () => {
-    const { line } = tokenLine('prometheus', 'metrics');
-    const file = folder.write('tokens', `${line}\n`);
-    const wrongKind = passwd(flags({ file }), piped(PASSWORD), output);
-    await expect(wrongKind).rejects.toThrow(`${file}:1: expected name:role:hash, with scrypt$`);
-    chmodSync(file, 0o644);
-    const open = passwd(flags({ file, isToken: true }), piped(), output);
-    await expect(open).rejects.toThrow('is open to every user of this machine (mode 0644)');
-    await expect(open).rejects.toBeInstanceOf(StartError);
-    expect(out).toBe('');
-    expect(readFileSync(file, 'utf8')).toBe(`${line}\n`);
-  });
+it('passwd does not change a world-readable file or one of the other kind, and shows no token then', async () => {
+  const { line } = tokenLine('prometheus', 'metrics');
+  const file = folder.write('tokens', `${line}\n`);
+  const wrongKind = passwd(flags({ file }), piped(PASSWORD), output);
+  await expect(wrongKind).rejects.toThrow(`${file}:1: expected name:role:hash, with scrypt$`);
+  chmodSync(file, 0o644);
+  const open = passwd(flags({ file, isToken: true }), piped(), output);
+  await expect(open).rejects.toThrow('is open to every user of this machine (mode 0644)');
+  await expect(open).rejects.toBeInstanceOf(StartError);
+  expect(out).toBe('');
+  expect(readFileSync(file, 'utf8')).toBe(`${line}\n`);
 });

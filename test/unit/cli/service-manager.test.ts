@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Notify, ServiceManager } from '../../../src/cli/service-manager.ts';
 import { NotingLogger } from '../../support/cli/control/stand.ts';
 
@@ -24,76 +24,74 @@ const WATCHED = { NOTIFY_SOCKET: '/run/notify', WATCHDOG_USEC: '60000000', WATCH
 const BOUND = { listen: '0.0.0.0:8081', monitor: '127.0.0.1:9280' };
 const READY = 'READY=1 STATUS=serving on 0.0.0.0:8081, monitor on 127.0.0.1:9280';
 
-describe('a service manager', () => {
-  it.each([{}, { NOTIFY_SOCKET: '' }])('is absent with %j', (env) => {
-    expect(find(env)).toBeUndefined();
-  });
+it.each([{}, { NOTIFY_SOCKET: '' }])('a service manager is absent with %j', (env) => {
+  expect(find(env)).toBeUndefined();
+});
 
-  it('is notified of readiness, draining and the stop, in this order and once', async () => {
-    const manager = find({ NOTIFY_SOCKET: '/run/notify' });
-    manager?.ready(BOUND);
-    manager?.draining();
-    manager?.stopping(25_000);
-    manager?.stopping(25_000);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(told).toEqual([
-      READY,
-      'STATUS=draining: no longer ready, still serving',
-      'STOPPING=1 EXTEND_TIMEOUT_USEC=35000000 STATUS=stopping',
-    ]);
-  });
+it('a service manager is notified of readiness, draining and the stop, in this order and once', async () => {
+  const manager = find({ NOTIFY_SOCKET: '/run/notify' });
+  manager?.ready(BOUND);
+  manager?.draining();
+  manager?.stopping(25_000);
+  manager?.stopping(25_000);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(told).toEqual([
+    READY,
+    'STATUS=draining: no longer ready, still serving',
+    'STOPPING=1 EXTEND_TIMEOUT_USEC=35000000 STATUS=stopping',
+  ]);
+});
 
-  it('gets two pings in each period until the end', async () => {
-    const manager = find(WATCHED);
-    manager?.ready(BOUND);
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(told).toEqual([READY, 'WATCHDOG=1', 'WATCHDOG=1']);
-    manager?.dispose();
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(told).toHaveLength(3);
-  });
+it('a service manager gets two pings in each period until the end', async () => {
+  const manager = find(WATCHED);
+  manager?.ready(BOUND);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(told).toEqual([READY, 'WATCHDOG=1', 'WATCHDOG=1']);
+  manager?.dispose();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(told).toHaveLength(3);
+});
 
-  it.each([{ WATCHDOG_USEC: '0' }, { WATCHDOG_USEC: 'soon' }, { WATCHDOG_PID: '1' }])(
-    'gets no ping with %j',
-    async (env) => {
-      find({ ...WATCHED, ...env })?.ready(BOUND);
-      await vi.advanceTimersByTimeAsync(120_000);
-      expect(told).toEqual([READY]);
-    },
-  );
-
-  it('has at most one pending ping, which does not delay the stop message', async () => {
-    let take: () => void = () => {};
-    const manager = find(WATCHED);
-    manager?.ready(BOUND);
-    await vi.advanceTimersByTimeAsync(1);
-    answer = () =>
-      new Promise<void>((resolve) => {
-        take = resolve;
-      });
-    await vi.advanceTimersByTimeAsync(300_000);
-    expect(told).toEqual([READY, 'WATCHDOG=1']);
-    answer = () => Promise.resolve();
-    manager?.stopping(0);
-    await vi.advanceTimersByTimeAsync(1);
-    expect(told.at(-1)).toMatch(/^STOPPING=1 /);
-    take();
-    await vi.advanceTimersByTimeAsync(30_000);
-    expect(told.at(-1)).toBe('WATCHDOG=1');
-    manager?.dispose();
-  });
-
-  it('that cannot be notified is logged once until it works again', async () => {
-    const manager = find(WATCHED);
-    answer = () => Promise.reject(Object.assign(new Error('spawn'), { code: 'ENOENT' }));
-    manager?.ready(BOUND);
+it.each([{ WATCHDOG_USEC: '0' }, { WATCHDOG_USEC: 'soon' }, { WATCHDOG_PID: '1' }])(
+  'a service manager gets no ping with %j',
+  async (env) => {
+    find({ ...WATCHED, ...env })?.ready(BOUND);
     await vi.advanceTimersByTimeAsync(120_000);
-    expect(log.lines).toEqual(['warn systemd-notify cannot notify the service manager']);
-    answer = () => Promise.resolve();
-    await vi.advanceTimersByTimeAsync(30_000);
-    answer = () => Promise.reject(new Error());
-    await vi.advanceTimersByTimeAsync(30_000);
-    expect(log.lines).toHaveLength(2);
-    manager?.dispose();
-  });
+    expect(told).toEqual([READY]);
+  },
+);
+
+it('a service manager has at most one pending ping, which does not delay the stop message', async () => {
+  let take: () => void = () => {};
+  const manager = find(WATCHED);
+  manager?.ready(BOUND);
+  await vi.advanceTimersByTimeAsync(1);
+  answer = () =>
+    new Promise<void>((resolve) => {
+      take = resolve;
+    });
+  await vi.advanceTimersByTimeAsync(300_000);
+  expect(told).toEqual([READY, 'WATCHDOG=1']);
+  answer = () => Promise.resolve();
+  manager?.stopping(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(told.at(-1)).toMatch(/^STOPPING=1 /);
+  take();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(told.at(-1)).toBe('WATCHDOG=1');
+  manager?.dispose();
+});
+
+it('a service manager that cannot be notified is logged once until it works again', async () => {
+  const manager = find(WATCHED);
+  answer = () => Promise.reject(Object.assign(new Error('spawn'), { code: 'ENOENT' }));
+  manager?.ready(BOUND);
+  await vi.advanceTimersByTimeAsync(120_000);
+  expect(log.lines).toEqual(['warn systemd-notify cannot notify the service manager']);
+  answer = () => Promise.resolve();
+  await vi.advanceTimersByTimeAsync(30_000);
+  answer = () => Promise.reject(new Error());
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(log.lines).toHaveLength(2);
+  manager?.dispose();
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { configSchema } from '../../../src/config/schema.ts';
@@ -31,60 +31,50 @@ function keysIn(yaml: string): readonly string[] {
   });
 }
 
-describe('each key of the schema', () => {
-  it('has a description', () => {
-    expect(namesOf(keys.filter(({ description }) => description === ''))).toEqual([]);
-  });
-
-  it('has a default, parts, or an example to be shown in config/sidecar.yaml', () => {
-    const without = keys.filter(({ schema, examples }) => {
-      const hasDefault = z.safeParse(schema, undefined).data !== undefined;
-      return !hasDefault && toShape(schema) === undefined && examples.length === 0;
-    });
-    expect(namesOf(without)).toEqual([]);
-  });
-
-  it('accepts its examples', () => {
-    const refused = keys.filter(({ schema, examples }) => examples.some((one) => !z.safeParse(schema, one).success));
-    expect(namesOf(refused)).toEqual([]);
-  });
+it('each key of the schema has a description', () => {
+  expect(namesOf(keys.filter(({ description }) => description === ''))).toEqual([]);
 });
 
-describe('config/schema.json', () => {
-  it('refuses unknown keys', () => {
-    const { properties, ...schema } = JSON.parse(read('config/schema.json')) as JsonSchema;
-    const groups = Object.values(properties ?? {}).filter((one) => one.properties !== undefined);
-    expect([schema, ...groups].filter((one) => one.additionalProperties !== false)).toEqual([]);
+it('each key of the schema has a default, parts, or an example to be shown in config/sidecar.yaml', () => {
+  const without = keys.filter(({ schema, examples }) => {
+    const hasDefault = z.safeParse(schema, undefined).data !== undefined;
+    return !hasDefault && toShape(schema) === undefined && examples.length === 0;
   });
+  expect(namesOf(without)).toEqual([]);
 });
 
-describe('config/sidecar.yaml', () => {
-  const text = read('config/sidecar.yaml');
+it('each key of the schema accepts its examples', () => {
+  const refused = keys.filter(({ schema, examples }) => examples.some((one) => !z.safeParse(schema, one).success));
+  expect(namesOf(refused)).toEqual([]);
+});
 
-  it('tells editors its schema in the first line', () => {
-    expect(text.split('\n')[0]).toBe('# yaml-language-server: $schema=./schema.json');
-  });
+it('config/schema.json refuses unknown keys', () => {
+  const { properties, ...schema } = JSON.parse(read('config/schema.json')) as JsonSchema;
+  const groups = Object.values(properties ?? {}).filter((one) => one.properties !== undefined);
+  expect([schema, ...groups].filter((one) => one.additionalProperties !== false)).toEqual([]);
+});
 
-  it('has every key', () => {
-    const present = keysIn(text);
-    expect(namesOf(keys.filter(({ name }) => !present.includes(name)))).toEqual([]);
-  });
+const text = read('config/sidecar.yaml');
 
-  it('yields exactly the defaults', async () => {
-    const { config } = await loadConfig({ flags: { config: 'config/sidecar.yaml' }, env: {}, readFile: read });
-    const { config: defaults } = await loadConfig({ flags: { upstream: 'http://127.0.0.1:8080/smartWeb' }, env: {} });
-    expect(config).toEqual(defaults);
-  });
+it('config/sidecar.yaml has every key', () => {
+  const present = keysIn(text);
+  expect(namesOf(keys.filter(({ name }) => !present.includes(name)))).toEqual([]);
+});
 
-  it('can be used with all that is commented out', async () => {
-    const active = text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2');
-    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
-    expect(config).toMatchObject({ monitor: { auth: 'none' }, control: { socket: '/run/d2-sidecar/control.sock' } });
-    const withFiles = text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2');
-    const { config: closed } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => withFiles });
-    expect(closed.monitor.auth).toEqual({
-      usersFile: '/etc/d2-sidecar/users',
-      tokensFile: '/etc/d2-sidecar/tokens',
-    });
+it('config/sidecar.yaml yields exactly the defaults', async () => {
+  const { config } = await loadConfig({ flags: { config: 'config/sidecar.yaml' }, env: {}, readFile: read });
+  const { config: defaults } = await loadConfig({ flags: { upstream: 'http://127.0.0.1:8080/smartWeb' }, env: {} });
+  expect(config).toEqual(defaults);
+});
+
+it('config/sidecar.yaml can be used with all that is commented out', async () => {
+  const active = text.replace(/^( *)# (auth: none|control:| {2}socket: )/gm, '$1$2');
+  const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => active });
+  expect(config).toMatchObject({ monitor: { auth: 'none' }, control: { socket: '/run/d2-sidecar/control.sock' } });
+  const withFiles = text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2');
+  const { config: closed } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => withFiles });
+  expect(closed.monitor.auth).toEqual({
+    usersFile: '/etc/d2-sidecar/users',
+    tokensFile: '/etc/d2-sidecar/tokens',
   });
 });

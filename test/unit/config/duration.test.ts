@@ -1,38 +1,34 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toDurationMs, toDurationText } from '../../../src/config/duration.ts';
 
-describe('toDurationMs', () => {
-  it.each([
-    ['500ms', 500],
-    ['30s', 30_000],
-    ['5m', 300_000],
-    ['1h', 3_600_000],
-    ['1.5s', 1_500],
-    ['45', 45_000],
-    [0.25, 250],
-    [0, 0],
-  ])('reads %s as %d ms', (written, ms) => {
-    expect(toDurationMs(written)).toBe(ms);
-  });
-
-  it.each(['', 's', '5 s', '5S', '-5s', '5d', '1m30s', '.5s', '1e3', -1, Number.NaN, Number.POSITIVE_INFINITY])(
-    'refuses %s',
-    (written) => {
-      expect(toDurationMs(written)).toBeUndefined();
-    },
-  );
+it.each([
+  ['500ms', 500],
+  ['30s', 30_000],
+  ['5m', 300_000],
+  ['1h', 3_600_000],
+  ['1.5s', 1_500],
+  ['45', 45_000],
+  [0.25, 250],
+  [0, 0],
+])('toDurationMs reads %s as %d ms', (written, ms) => {
+  expect(toDurationMs(written)).toBe(ms);
 });
 
-describe('toDurationText', () => {
-  it.each([
-    [0, 0],
-    [1, '1ms'],
-    [1_500, '1500ms'],
-    [90_000, '90s'],
-    [60_000, '1m'],
-    [7_200_000, '2h'],
-  ])('writes %d ms as %s, which reads back as the same', (ms, text) => {
-    expect(toDurationText(ms)).toBe(text);
-    expect(toDurationMs(text)).toBe(ms);
-  });
+it.each(['', 's', '5 s', '5S', '-5s', '5d', '1m30s', '.5s', '1e3', -1, Number.NaN, Number.POSITIVE_INFINITY])(
+  'toDurationMs refuses %s',
+  (written) => {
+    expect(toDurationMs(written)).toBeUndefined();
+  },
+);
+
+it.each([
+  [0, 0],
+  [1, '1ms'],
+  [1_500, '1500ms'],
+  [90_000, '90s'],
+  [60_000, '1m'],
+  [7_200_000, '2h'],
+])('toDurationText writes %d ms as %s, which reads back as the same', (ms, text) => {
+  expect(toDurationText(ms)).toBe(text);
+  expect(toDurationMs(text)).toBe(ms);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { toYaml } from '../../../src/config/effective.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
@@ -32,28 +32,26 @@ accessLog:
   { file: /run/a, sample: 0.5, slowerThan: 2s, errorsAlways: false, others: true, users: false, maxBytes: 0, keep: 2 }
 `;
 
-describe('the effective configuration', () => {
-  it('reads back as itself, but for the keys of users', async () => {
-    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
-    const yaml = await toYaml(config);
-    const { config: again } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => yaml });
-    expect(again).toEqual({
-      ...config,
-      sessions: { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] },
-    });
-    expect(yaml).not.toContain('s3cr3t');
+it('the effective configuration reads back as itself, but for the keys of users', async () => {
+  const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
+  const yaml = await toYaml(config);
+  const { config: again } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => yaml });
+  expect(again).toEqual({
+    ...config,
+    sessions: { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] },
   });
+  expect(yaml).not.toContain('s3cr3t');
+});
 
-  it('names every key', async () => {
-    const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
-    const withEnv = {
-      ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
-      otlp: { ...config.otlp, headersEnv: 'H' },
-      // In place of certFile and keyFile, which the file has.
-      monitor: { ...config.monitor, tls: { ...config.monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
-    } as Config;
-    const yaml = await toYaml(withEnv);
-    const names = listKeys().map((key) => key.path.at(-1) ?? '');
-    expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
-  });
+it('the effective configuration names every key', async () => {
+  const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
+  const withEnv = {
+    ...{ ...config, jvm: { ...config.jvm, http: { ...config.jvm.http, passwordEnv: 'P' } } },
+    otlp: { ...config.otlp, headersEnv: 'H' },
+    // In place of certFile and keyFile, which the file has.
+    monitor: { ...config.monitor, tls: { ...config.monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
+  } as Config;
+  const yaml = await toYaml(withEnv);
+  const names = listKeys().map((key) => key.path.at(-1) ?? '');
+  expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { listKeys } from '../../../src/config/schema-walk.ts';
@@ -11,105 +11,101 @@ async function load(env: Record<string, string>): Promise<Config> {
   return config;
 }
 
-describe('environment variables', () => {
-  it.each<[string, string, (config: Config) => unknown, unknown]>([
-    ['LISTEN_HOST', '127.0.0.1', (config) => config.listen.host, '127.0.0.1'],
-    ['LISTEN_PORT', '0', (config) => config.listen.port, 0],
-    ['UPSTREAM_CONNECT_TIMEOUT', '250ms', (config) => config.upstream.connectTimeoutMs, 250],
-    ['UPSTREAM_RESPONSE_TIMEOUT', '90', (config) => config.upstream.responseTimeoutMs, 90_000],
-    ['APPLICATIONS', 'a, /b/,/', (config) => config.applications, ['smartWeb', 'a', 'b', '']],
-    ['DATA_PATH', 'gateway', (config) => config.dataPath, 'gateway'],
-    ['FORWARDED', 'off', (config) => config.forwarded, 'off'],
-    ['FORWARDED_ADDRESSES', 'replace', (config) => config.forwarded, 'replace'],
-    ['MONITOR_PORT', '1234', (config) => config.monitor.port, 1234],
-    ['MONITOR_AUTH', 'none', (config) => config.monitor.auth, 'none'],
-    ['MONITOR_READY_WITH_UPSTREAM', 'True', (config) => config.monitor.readyWithUpstream, true],
-    ['METRICS_MAX_NAMES', '{ rpc: 5 }', (config) => config.metrics.maxNames, { rpc: 5, sba: 2_000, object: 10_000 }],
-    ['METRICS_MAX_NAMES_OBJECT', '5', (config) => config.metrics.maxNames.object, 5],
-    ['METRICS_MAX_NAMES_PER_SESSION', '5', (config) => config.metrics.maxNamesPerSession, 5],
-    ['SESSIONS_API_KEYS', '[{ user: a, key: "1" }]', (config) => config.sessions.apiKeys, [{ user: 'a', key: '1' }]],
-    ['REST_PREFIX', '/rest/', (config) => config.rest.prefix, 'rest'],
-    ['REST_DEFAULT_RULES', 'false', (config) => config.rest.defaultRules, false],
-    [
-      'REST_RULES',
-      '[{ methods: [GET], path: "/x/{y}", kind: object, name: "{y}" }]',
-      (config) => config.rest.rules,
-      [{ methods: ['GET'], path: '/x/{y}', kind: 'object', name: '{y}' }],
-    ],
-    ['TIMEOUTS_HALF_CLOSED', '1h', (config) => config.timeouts.halfClosedMs, 3_600_000],
-    ['STATE_FILE', '/run/state', (config) => config.state.file, '/run/state'],
-    ['STATE_INTERVAL', '500ms', (config) => config.state.intervalMs, 500],
-    ['CONTROL_SOCKET', '/run/x.sock', (config) => config.control.socket, '/run/x.sock'],
-  ])('D2_SIDECAR_%s=%s sets its key', async (name, text, read, expected) => {
-    expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);
-  });
+it.each<[string, string, (config: Config) => unknown, unknown]>([
+  ['LISTEN_HOST', '127.0.0.1', (config) => config.listen.host, '127.0.0.1'],
+  ['LISTEN_PORT', '0', (config) => config.listen.port, 0],
+  ['UPSTREAM_CONNECT_TIMEOUT', '250ms', (config) => config.upstream.connectTimeoutMs, 250],
+  ['UPSTREAM_RESPONSE_TIMEOUT', '90', (config) => config.upstream.responseTimeoutMs, 90_000],
+  ['APPLICATIONS', 'a, /b/,/', (config) => config.applications, ['smartWeb', 'a', 'b', '']],
+  ['DATA_PATH', 'gateway', (config) => config.dataPath, 'gateway'],
+  ['FORWARDED', 'off', (config) => config.forwarded, 'off'],
+  ['FORWARDED_ADDRESSES', 'replace', (config) => config.forwarded, 'replace'],
+  ['MONITOR_PORT', '1234', (config) => config.monitor.port, 1234],
+  ['MONITOR_AUTH', 'none', (config) => config.monitor.auth, 'none'],
+  ['MONITOR_READY_WITH_UPSTREAM', 'True', (config) => config.monitor.readyWithUpstream, true],
+  ['METRICS_MAX_NAMES', '{ rpc: 5 }', (config) => config.metrics.maxNames, { rpc: 5, sba: 2_000, object: 10_000 }],
+  ['METRICS_MAX_NAMES_OBJECT', '5', (config) => config.metrics.maxNames.object, 5],
+  ['METRICS_MAX_NAMES_PER_SESSION', '5', (config) => config.metrics.maxNamesPerSession, 5],
+  ['SESSIONS_API_KEYS', '[{ user: a, key: "1" }]', (config) => config.sessions.apiKeys, [{ user: 'a', key: '1' }]],
+  ['REST_PREFIX', '/rest/', (config) => config.rest.prefix, 'rest'],
+  ['REST_DEFAULT_RULES', 'false', (config) => config.rest.defaultRules, false],
+  [
+    'REST_RULES',
+    '[{ methods: [GET], path: "/x/{y}", kind: object, name: "{y}" }]',
+    (config) => config.rest.rules,
+    [{ methods: ['GET'], path: '/x/{y}', kind: 'object', name: '{y}' }],
+  ],
+  ['TIMEOUTS_HALF_CLOSED', '1h', (config) => config.timeouts.halfClosedMs, 3_600_000],
+  ['STATE_FILE', '/run/state', (config) => config.state.file, '/run/state'],
+  ['STATE_INTERVAL', '500ms', (config) => config.state.intervalMs, 500],
+  ['CONTROL_SOCKET', '/run/x.sock', (config) => config.control.socket, '/run/x.sock'],
+])('D2_SIDECAR_%s=%s sets its key', async (name, text, read, expected) => {
+  expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);
+});
 
-  it('have a name of their own for each key', () => {
-    const names = listKeys().map(({ variable }) => variable);
-    expect(new Set(names).size).toBe(names.length);
-    expect(names).not.toContain('D2_SIDECAR_CONFIG');
-  });
+it('environment variables have a name of their own for each key', () => {
+  const names = listKeys().map(({ variable }) => variable);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names).not.toContain('D2_SIDECAR_CONFIG');
+});
 
-  it('unite number and part of metrics.maxNames, whatever their order', async () => {
-    const config = await load({ D2_SIDECAR_METRICS_MAX_NAMES_SBA: '3', D2_SIDECAR_METRICS_MAX_NAMES: '9' });
-    expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 3, object: 9 });
-  });
+it('environment variables unite number and part of metrics.maxNames, whatever their order', async () => {
+  const config = await load({ D2_SIDECAR_METRICS_MAX_NAMES_SBA: '3', D2_SIDECAR_METRICS_MAX_NAMES: '9' });
+  expect(config.metrics.maxNames).toEqual({ rpc: 9, sba: 3, object: 9 });
+});
 
-  it('unite single value and part of forwarded', async () => {
-    const tls = { CERT_FILE: '/c', KEY_FILE: '/k', CLIENT_CA_FILE: '/ca', CLIENT_AUTH: 'request' };
-    const listen = Object.fromEntries(
-      Object.entries(tls).map(([name, text]) => [`D2_SIDECAR_LISTEN_TLS_${name}`, text]),
-    );
-    const both = { D2_SIDECAR_FORWARDED: 'replace', D2_SIDECAR_FORWARDED_CLIENT_CERTIFICATE: 'tomcat' };
-    expect(await load({ ...listen, ...both })).toMatchObject({ forwarded: 'replace', clientCertificate: 'tomcat' });
-    await expect(load(both)).rejects.toThrow(
-      'forwarded.clientCertificate: got "tomcat", expected listen.tls.clientAuth: request or require',
-    );
-  });
-
-  it('count as absent when empty', async () => {
-    const config = await load({ D2_SIDECAR_LISTEN_PORT: '', D2_SIDECAR_LOG_LEVEL: ' ', D2_SIDECAR_CONFIG: '' });
-    expect(config).toMatchObject({ listen: { port: 8081 }, log: { level: 'info' } });
-  });
-
-  it('that Kubernetes sets for a Service called d2-sidecar are passed over in silence', async () => {
-    await load({
-      D2_SIDECAR_SERVICE_HOST: '10.0.0.1',
-      D2_SIDECAR_SERVICE_PORT: '8081',
-      D2_SIDECAR_SERVICE_PORT_HTTP: '8081',
-      D2_SIDECAR_PORT: 'tcp://10.0.0.1:8081',
-      D2_SIDECAR_PORT_8081_TCP: 'tcp://10.0.0.1:8081',
-      D2_SIDECAR_PORT_8081_TCP_PROTO: 'tcp',
-      D2_SIDECAR_PORT_8081_TCP_PORT: '8081',
-      D2_SIDECAR_PORT_8081_TCP_ADDR: '10.0.0.1',
-      D2_SIDECAR_MONITOR_SERVICE_HOST: '10.0.0.1',
-      D2_SIDECAR_MONITOR_PORT_9280_UDP_ADDR: '10.0.0.1',
-    });
-  });
-
-  it.each(['tcp://10.0.0.1:9280', 'udp://10.0.0.1:9280'])(
-    'with %s where a port belongs are ignored with a warning',
-    async (text) => {
-      const { config, warnings } = await loadConfig({ flags: UPSTREAM, env: { D2_SIDECAR_MONITOR_PORT: text } });
-      expect(config.monitor.port).toBe(9280);
-      expect(warnings).toHaveLength(1);
-      expect(warnings[0]).toMatch(/^D2_SIDECAR_MONITOR_PORT is ignored: Kubernetes set it/);
-      expect(warnings[0]).not.toContain('10.0.0.1');
-    },
+it('environment variables unite single value and part of forwarded', async () => {
+  const tls = { CERT_FILE: '/c', KEY_FILE: '/k', CLIENT_CA_FILE: '/ca', CLIENT_AUTH: 'request' };
+  const listen = Object.fromEntries(Object.entries(tls).map(([name, text]) => [`D2_SIDECAR_LISTEN_TLS_${name}`, text]));
+  const both = { D2_SIDECAR_FORWARDED: 'replace', D2_SIDECAR_FORWARDED_CLIENT_CERTIFICATE: 'tomcat' };
+  expect(await load({ ...listen, ...both })).toMatchObject({ forwarded: 'replace', clientCertificate: 'tomcat' });
+  await expect(load(both)).rejects.toThrow(
+    'forwarded.clientCertificate: got "tomcat", expected listen.tls.clientAuth: request or require',
   );
+});
 
-  it('that are no key are warned of by name, with the nearest one', async () => {
-    const env = {
-      D2_SIDECAR_UPSTREAM_URI: 'http://a:s3cr3t@b',
-      D2_SIDECAR_PORT: '8081',
-      D2_SIDECAR_XYZ: 's3cr3t',
-      OTHER: 's3cr3t',
-    };
-    const { warnings } = await loadConfig({ flags: UPSTREAM, env });
-    expect(warnings).toEqual([
-      'D2_SIDECAR_PORT is ignored: there is no such key',
-      'D2_SIDECAR_UPSTREAM_URI is ignored: there is no such key; did you mean D2_SIDECAR_UPSTREAM_URL?',
-      'D2_SIDECAR_XYZ is ignored: there is no such key',
-    ]);
+it('environment variables count as absent when empty', async () => {
+  const config = await load({ D2_SIDECAR_LISTEN_PORT: '', D2_SIDECAR_LOG_LEVEL: ' ', D2_SIDECAR_CONFIG: '' });
+  expect(config).toMatchObject({ listen: { port: 8081 }, log: { level: 'info' } });
+});
+
+it('environment variables that Kubernetes sets for a Service called d2-sidecar are passed over in silence', async () => {
+  await load({
+    D2_SIDECAR_SERVICE_HOST: '10.0.0.1',
+    D2_SIDECAR_SERVICE_PORT: '8081',
+    D2_SIDECAR_SERVICE_PORT_HTTP: '8081',
+    D2_SIDECAR_PORT: 'tcp://10.0.0.1:8081',
+    D2_SIDECAR_PORT_8081_TCP: 'tcp://10.0.0.1:8081',
+    D2_SIDECAR_PORT_8081_TCP_PROTO: 'tcp',
+    D2_SIDECAR_PORT_8081_TCP_PORT: '8081',
+    D2_SIDECAR_PORT_8081_TCP_ADDR: '10.0.0.1',
+    D2_SIDECAR_MONITOR_SERVICE_HOST: '10.0.0.1',
+    D2_SIDECAR_MONITOR_PORT_9280_UDP_ADDR: '10.0.0.1',
   });
+});
+
+it.each(['tcp://10.0.0.1:9280', 'udp://10.0.0.1:9280'])(
+  'environment variables with %s where a port belongs are ignored with a warning',
+  async (text) => {
+    const { config, warnings } = await loadConfig({ flags: UPSTREAM, env: { D2_SIDECAR_MONITOR_PORT: text } });
+    expect(config.monitor.port).toBe(9280);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toMatch(/^D2_SIDECAR_MONITOR_PORT is ignored: Kubernetes set it/);
+    expect(warnings[0]).not.toContain('10.0.0.1');
+  },
+);
+
+it('environment variables that are no key are warned of by name, with the nearest one', async () => {
+  const env = {
+    D2_SIDECAR_UPSTREAM_URI: 'http://a:s3cr3t@b',
+    D2_SIDECAR_PORT: '8081',
+    D2_SIDECAR_XYZ: 's3cr3t',
+    OTHER: 's3cr3t',
+  };
+  const { warnings } = await loadConfig({ flags: UPSTREAM, env });
+  expect(warnings).toEqual([
+    'D2_SIDECAR_PORT is ignored: there is no such key',
+    'D2_SIDECAR_UPSTREAM_URI is ignored: there is no such key; did you mean D2_SIDECAR_UPSTREAM_URL?',
+    'D2_SIDECAR_XYZ is ignored: there is no such key',
+  ]);
 });

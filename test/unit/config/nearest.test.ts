@@ -1,18 +1,16 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { nearest } from '../../../src/config/nearest.ts';
 
-describe('nearest', () => {
-  it.each([
-    ['upstrem', 'upstream'],
-    ['Listen', 'listen'],
-    ['lsiten', 'listen'],
-    ['conectTimout', 'connectTimeout'],
-    ['prot', 'port'],
-  ])('takes %s for %s', (text, expected) => {
-    expect(nearest(text, ['listen', 'upstream', 'connectTimeout', 'port'])).toBe(expected);
-  });
+it.each([
+  ['upstrem', 'upstream'],
+  ['Listen', 'listen'],
+  ['lsiten', 'listen'],
+  ['conectTimout', 'connectTimeout'],
+  ['prot', 'port'],
+])('nearest takes %s for %s', (text, expected) => {
+  expect(nearest(text, ['listen', 'upstream', 'connectTimeout', 'port'])).toBe(expected);
+});
 
-  it.each(['database', 'x', '', 'p'.repeat(5_000)])('takes %j for none', (text) => {
-    expect(nearest(text, ['listen', 'upstream', 'port'])).toBeUndefined();
-  });
+it.each(['database', 'x', '', 'p'.repeat(5_000)])('nearest takes %j for none', (text) => {
+  expect(nearest(text, ['listen', 'upstream', 'port'])).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ConfigError } from '../../../src/base/errors.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { toReloadedConfig } from '../../../src/config/reload-config.ts';
@@ -14,88 +14,86 @@ async function reload(before: object, after: object) {
   return toReloadedConfig((await load(before)).parsed, (await load(after)).parsed);
 }
 
-describe('a configuration that is read again', () => {
-  it('changes nothing when it is the same', async () => {
-    const { changed, waiting, config } = await reload({}, {});
-    expect([changed, waiting]).toEqual([[], []]);
-    expect(config).toEqual((await load({})).config);
-  });
+it('a reloaded configuration changes nothing when it is the same', async () => {
+  const { changed, waiting, config } = await reload({}, {});
+  expect([changed, waiting]).toEqual([[], []]);
+  expect(config).toEqual((await load({})).config);
+});
 
-  it('holds but for what needs a restart, which stays as it is and is named', async () => {
-    const after = {
-      ...{ listen: { port: 9 }, applications: ['other'], jvm: { http: { username: 'x' } } },
-      ...{ limits: { connections: 5 }, log: { level: 'debug' } },
-      rest: { rules: [{ methods: ['GET'], path: 'a/{b}', kind: 'rpc', name: '{b}' }] },
-    };
-    const { config, changed, waiting } = await reload({}, after);
-    expect(changed).toEqual(['rest.rules', 'limits.connections', 'log.level']);
-    expect(waiting).toEqual(['listen.port', 'applications', 'jvm.http.username']);
-    expect(config).toMatchObject({ listen: { port: 8081 }, limits: { connections: 5 }, log: { level: 'debug' } });
-    expect(config.applications).toEqual(['smartWeb']);
-    expect(config.rest.rules).toHaveLength(1);
-  });
+it('a reloaded configuration holds but for what needs a restart, which stays as it is and is named', async () => {
+  const after = {
+    ...{ listen: { port: 9 }, applications: ['other'], jvm: { http: { username: 'x' } } },
+    ...{ limits: { connections: 5 }, log: { level: 'debug' } },
+    rest: { rules: [{ methods: ['GET'], path: 'a/{b}', kind: 'rpc', name: '{b}' }] },
+  };
+  const { config, changed, waiting } = await reload({}, after);
+  expect(changed).toEqual(['rest.rules', 'limits.connections', 'log.level']);
+  expect(waiting).toEqual(['listen.port', 'applications', 'jvm.http.username']);
+  expect(config).toMatchObject({ listen: { port: 8081 }, limits: { connections: 5 }, log: { level: 'debug' } });
+  expect(config.applications).toEqual(['smartWeb']);
+  expect(config.rest.rules).toHaveLength(1);
+});
 
-  it('is compared with what runs, so that what waits is named until the restart, and no longer once it is taken back', async () => {
-    const first = await reload({}, { listen: { port: 9 } });
-    const again = toReloadedConfig(first.parsed, (await load({ listen: { port: 9 }, log: { level: 'warn' } })).parsed);
-    expect([again.waiting, again.changed]).toEqual([['listen.port'], ['log.level']]);
-    const back = toReloadedConfig(again.parsed, (await load({})).parsed);
-    expect([back.waiting, back.changed]).toEqual([[], ['log.level']]);
-  });
+it('a reloaded configuration is compared with what runs, so that what waits is named until the restart, and no longer once it is taken back', async () => {
+  const first = await reload({}, { listen: { port: 9 } });
+  const again = toReloadedConfig(first.parsed, (await load({ listen: { port: 9 }, log: { level: 'warn' } })).parsed);
+  expect([again.waiting, again.changed]).toEqual([['listen.port'], ['log.level']]);
+  const back = toReloadedConfig(again.parsed, (await load({})).parsed);
+  expect([back.waiting, back.changed]).toEqual([[], ['log.level']]);
+});
 
-  it('names a key inside a group, and the group where it is none before or after', async () => {
-    const files = (auth: unknown) => ({ monitor: { auth } });
-    const users = { usersFile: '/u' };
-    expect((await reload(files(users), files({ ...users, tokensFile: '/t' }))).changed).toEqual([
-      'monitor.auth.tokensFile',
-    ]);
-    expect((await reload(files('none'), files(users))).changed).toEqual(['monitor.auth']);
-    const names = await reload({ metrics: { maxNames: 5 } }, { metrics: { maxNames: { rpc: 5, sba: 5, object: 6 } } });
-    expect(names.changed).toEqual(['metrics.maxNames.object']);
-  });
+it('a reloaded configuration names a key inside a group, and the group where it is none before or after', async () => {
+  const files = (auth: unknown) => ({ monitor: { auth } });
+  const users = { usersFile: '/u' };
+  expect((await reload(files(users), files({ ...users, tokensFile: '/t' }))).changed).toEqual([
+    'monitor.auth.tokensFile',
+  ]);
+  expect((await reload(files('none'), files(users))).changed).toEqual(['monitor.auth']);
+  const names = await reload({ metrics: { maxNames: 5 } }, { metrics: { maxNames: { rpc: 5, sba: 5, object: 6 } } });
+  expect(names.changed).toEqual(['metrics.maxNames.object']);
+});
 
-  it('names other users of application keys without the keys', async () => {
-    const result = await reload({}, { sessions: { apiKeys: [{ user: 'ann', key: 's3cr3t' }] } });
-    expect(result.changed).toEqual(['sessions.apiKeys']);
-    expect(JSON.stringify([result.changed, result.waiting])).not.toContain('s3cr3t');
-    expect(result.config.sessions.apiKeys).toEqual([{ user: 'ann', key: 's3cr3t' }]);
-  });
+it('a reloaded configuration names other users of application keys without the keys', async () => {
+  const result = await reload({}, { sessions: { apiKeys: [{ user: 'ann', key: 's3cr3t' }] } });
+  expect(result.changed).toEqual(['sessions.apiKeys']);
+  expect(JSON.stringify([result.changed, result.waiting])).not.toContain('s3cr3t');
+  expect(result.config.sessions.apiKeys).toEqual([{ user: 'ann', key: 's3cr3t' }]);
+});
 
-  it('takes other files of TLS, but neither switches it nor asks for other certificates', async () => {
-    const own = { certFile: '/c', keyFile: '/k' };
-    const withTls = (tls: object) => ({ listen: { tls } });
-    const files = await reload(withTls(own), withTls({ ...own, certFile: '/d' }));
-    expect([files.changed, files.waiting]).toEqual([['listen.tls.certFile'], []]);
-    expect(files.config.listen.tls).toMatchObject({ certFile: '/d', keyFile: '/k' });
-    const on = await reload({}, withTls(own));
-    expect([on.changed, on.waiting]).toEqual([[], ['listen.tls.certFile', 'listen.tls.keyFile']]);
-    expect(on.config.listen.tls).toBeUndefined();
-    const asking = await reload(
-      withTls(own),
-      withTls({ ...own, certFile: '/d', clientCaFile: '/ca', clientAuth: 'request' }),
-    );
-    expect(asking.waiting).toEqual(['listen.tls.certFile', 'listen.tls.clientCaFile', 'listen.tls.clientAuth']);
-    expect(asking.config.listen.tls).toMatchObject({ certFile: '/c', clientAuth: 'none' });
-    const secure = { upstream: { url: 'https://127.0.0.1/smartWeb', tls: { verify: false } } };
-    const upstream = await reload({}, secure);
-    expect(upstream.waiting).toEqual(['upstream.url', 'upstream.tls.verify']);
-    expect(upstream.config.upstream.tls).toBeUndefined();
-  });
+it('a reloaded configuration takes other files of TLS, but neither switches it nor asks for other certificates', async () => {
+  const own = { certFile: '/c', keyFile: '/k' };
+  const withTls = (tls: object) => ({ listen: { tls } });
+  const files = await reload(withTls(own), withTls({ ...own, certFile: '/d' }));
+  expect([files.changed, files.waiting]).toEqual([['listen.tls.certFile'], []]);
+  expect(files.config.listen.tls).toMatchObject({ certFile: '/d', keyFile: '/k' });
+  const on = await reload({}, withTls(own));
+  expect([on.changed, on.waiting]).toEqual([[], ['listen.tls.certFile', 'listen.tls.keyFile']]);
+  expect(on.config.listen.tls).toBeUndefined();
+  const asking = await reload(
+    withTls(own),
+    withTls({ ...own, certFile: '/d', clientCaFile: '/ca', clientAuth: 'request' }),
+  );
+  expect(asking.waiting).toEqual(['listen.tls.certFile', 'listen.tls.clientCaFile', 'listen.tls.clientAuth']);
+  expect(asking.config.listen.tls).toMatchObject({ certFile: '/c', clientAuth: 'none' });
+  const secure = { upstream: { url: 'https://127.0.0.1/smartWeb', tls: { verify: false } } };
+  const upstream = await reload({}, secure);
+  expect(upstream.waiting).toEqual(['upstream.url', 'upstream.tls.verify']);
+  expect(upstream.config.upstream.tls).toBeUndefined();
+});
 
-  it('is refused where what waits and what does not contradict each other: nobody is let in by half a change', async () => {
-    const before = { monitor: { host: '0.0.0.0', auth: { usersFile: '/u' } } };
-    const error = await reload(before, { monitor: { host: '127.0.0.1' } }).catch((cause: unknown) => cause);
-    expect(error).toBeInstanceOf(ConfigError);
-    expect((error as Error).message).toMatch(
-      /^monitor\.host: 0\.0\.0\.0 can be reached .* \(as long as monitor\.host cannot change, which takes a restart\)$/,
-    );
-  });
+it('a reloaded configuration is refused where what waits and what does not contradict each other: nobody is let in by half a change', async () => {
+  const before = { monitor: { host: '0.0.0.0', auth: { usersFile: '/u' } } };
+  const error = await reload(before, { monitor: { host: '127.0.0.1' } }).catch((cause: unknown) => cause);
+  expect(error).toBeInstanceOf(ConfigError);
+  expect((error as Error).message).toMatch(
+    /^monitor\.host: 0\.0\.0\.0 can be reached .* \(as long as monitor\.host cannot change, which takes a restart\)$/,
+  );
+});
 
-  it('is frozen like the first one, and shares nothing with it', async () => {
-    const before = await load({});
-    const { config, parsed } = toReloadedConfig(before.parsed, (await load({ log: { level: 'warn' } })).parsed);
-    expect(Object.isFrozen(config.limits)).toBe(true);
-    expect(parsed.jvm).not.toBe(before.parsed.jvm);
-    expect(before.parsed.log.level).toBe('info');
-  });
+it('a reloaded configuration is frozen like the first one, and shares nothing with it', async () => {
+  const before = await load({});
+  const { config, parsed } = toReloadedConfig(before.parsed, (await load({ log: { level: 'warn' } })).parsed);
+  expect(Object.isFrozen(config.limits)).toBe(true);
+  expect(parsed.jvm).not.toBe(before.parsed.jvm);
+  expect(before.parsed.log.level).toBe('info');
 });

@@ -1,53 +1,49 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { hideUrlSecrets, parseUpstreamUrl } from '../../../src/config/upstream-url.ts';
 
-describe('parseUpstreamUrl', () => {
-  it.each([
-    [
-      'http://127.0.0.1:8080/smartWeb',
-      { host: '127.0.0.1', port: 8080, origin: 'http://127.0.0.1:8080', application: 'smartWeb' },
-    ],
-    ['http://plant', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
-    ['HTTP://Plant:80/', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
-    ['http://[::1]:8080//a//', { host: '::1', port: 8080, origin: 'http://[::1]:8080', application: 'a' }],
-    [
-      'https://plant/smartWeb',
-      { host: 'plant', port: 443, origin: 'https://plant', application: 'smartWeb', isSecure: true },
-    ],
-    ['HTTPS://plant:8443', { host: 'plant', port: 8443, origin: 'https://plant:8443', isSecure: true }],
-    ['http://plant/smart%20Web', { host: 'plant', port: 80, origin: 'http://plant', application: 'smart%20Web' }],
-  ])('reads %s', (text, value) => {
-    expect(parseUpstreamUrl(text)).toEqual({ kind: 'ok', value: { isSecure: false, ...value } });
-  });
-
-  it.each([
-    '',
-    'plant',
-    'http:plant',
-    'http:///a',
-    'http:\\\\plant',
-    'ftp://plant',
-    'https:plant',
-    'httpss://plant',
-    'http://pl ant',
-    'http://plant\t',
-    'http://[::1',
-    'http://a b/',
-    'http://plant/a//b',
-  ])('refuses %j', (text) => {
-    expect(parseUpstreamUrl(text).kind).toBe('bad');
-  });
+it.each([
+  [
+    'http://127.0.0.1:8080/smartWeb',
+    { host: '127.0.0.1', port: 8080, origin: 'http://127.0.0.1:8080', application: 'smartWeb' },
+  ],
+  ['http://plant', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
+  ['HTTP://Plant:80/', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
+  ['http://[::1]:8080//a//', { host: '::1', port: 8080, origin: 'http://[::1]:8080', application: 'a' }],
+  [
+    'https://plant/smartWeb',
+    { host: 'plant', port: 443, origin: 'https://plant', application: 'smartWeb', isSecure: true },
+  ],
+  ['HTTPS://plant:8443', { host: 'plant', port: 8443, origin: 'https://plant:8443', isSecure: true }],
+  ['http://plant/smart%20Web', { host: 'plant', port: 80, origin: 'http://plant', application: 'smart%20Web' }],
+])('parseUpstreamUrl reads %s', (text, value) => {
+  expect(parseUpstreamUrl(text)).toEqual({ kind: 'ok', value: { isSecure: false, ...value } });
 });
 
-describe('hideUrlSecrets', () => {
-  it.each([
-    ['http://plant/a', 'http://plant/a'],
-    ['http://u:p@plant/a?q#f', 'http://[hidden]@plant/a?[hidden]'],
-    ['http://u:p?x/@y@plant', 'http://[hidden]@plant'],
-    ['u:p@plant:80', '[hidden]@plant:80'],
-    ['plant?token=p', 'plant?[hidden]'],
-    ['http://plant/#p', 'http://plant/#[hidden]'],
-  ])('shows %s as %s', (text, shown) => {
-    expect(hideUrlSecrets(text)).toBe(shown);
-  });
+it.each([
+  '',
+  'plant',
+  'http:plant',
+  'http:///a',
+  'http:\\\\plant',
+  'ftp://plant',
+  'https:plant',
+  'httpss://plant',
+  'http://pl ant',
+  'http://plant\t',
+  'http://[::1',
+  'http://a b/',
+  'http://plant/a//b',
+])('parseUpstreamUrl refuses %j', (text) => {
+  expect(parseUpstreamUrl(text).kind).toBe('bad');
+});
+
+it.each([
+  ['http://plant/a', 'http://plant/a'],
+  ['http://u:p@plant/a?q#f', 'http://[hidden]@plant/a?[hidden]'],
+  ['http://u:p?x/@y@plant', 'http://[hidden]@plant'],
+  ['u:p@plant:80', '[hidden]@plant:80'],
+  ['plant?token=p', 'plant?[hidden]'],
+  ['http://plant/#p', 'http://plant/#[hidden]'],
+])('hideUrlSecrets shows %s as %s', (text, shown) => {
+  expect(hideUrlSecrets(text)).toBe(shown);
 });

@@ -16,8 +16,10 @@ Found one Java-level deadlock:
 
 Found 1 deadlock.
 `;
+const MINUTE_MS = 60_000;
 
 describe('threads are dumped', () => {
+  let root: string;
   let folder: string;
   let clock: ManualClock;
   let call: HungCall | undefined;
@@ -29,9 +31,9 @@ describe('threads are dumped', () => {
   let serverId: string | undefined;
 
   beforeEach(() => {
-    folder = mkdtempSync(path.join(tmpdir(), 'd2s-diagnosis-'));
+    root = mkdtempSync(path.join(tmpdir(), 'd2s-diagnosis-'));
+    folder = path.join(root, 'threads');
     clock = new ManualClock();
-    call = undefined;
     asked = 0;
     serverId = '7 100';
     dump = () => Promise.resolve('Full thread dump\n');
@@ -39,7 +41,7 @@ describe('threads are dumped', () => {
     logged = [];
     const log = (details: unknown) => void logged.push(details as object);
     diagnosis = new ThreadDiagnosis({
-      config: { whenCallRunsMs: 60_000, folder: path.join(folder, 'threads'), keep: 2, atMostEveryMs: 600_000 },
+      config: { whenCallRunsMs: MINUTE_MS, folder, keep: 2, atMostEveryMs: 10 * MINUTE_MS },
       dumpThreads: () => {
         asked += 1;
         return dump();
@@ -50,12 +52,20 @@ describe('threads are dumped', () => {
       clock,
       logger: { debug: log, info: log, warn: log, error: log },
     });
+    hang(100);
   });
-  afterEach(() => rmSync(folder, { recursive: true }));
+  afterEach(() => rmSync(root, { recursive: true }));
 
-  const files = () => readdirSync(path.join(folder, 'threads')).sort();
+  const files = () => readdirSync(folder).sort();
+  const textOf = (name = '') => readFileSync(path.join(folder, name), 'utf8');
   const hang = (seconds: number) => {
     call = { kind: 'rpc', name: 'P.Report', seconds };
+  };
+  const lookAgain = async (times: number, everyMs: number) => {
+    for (let again = 0; again < times; again += 1) {
+      await diagnosis.look();
+      clock.advanceMs(everyMs);
+    }
   };
 
   it('when a call has run for long enough, into a file of its own', async () => {
@@ -65,74 +75,53 @@ describe('threads are dumped', () => {
     hang(60);
     await diagnosis.look();
     const [name = ''] = files();
-    expect(told).toEqual([name]);
-    const file = path.join(folder, 'threads', name);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(readFileSync(file, 'utf8')).toMatch(/: rpc P\.Report has run for 60 s\n\nDeadlocks: none\n/);
+    const file = path.join(folder, name);
+    expect([told, statSync(file).mode & 0o777]).toEqual([[name], 0o600]);
+    expect(textOf(name)).toMatch(/: rpc P\.Report has run for 60 s\n\nDeadlocks: none\n/);
     expect(diagnosis.last).toMatchObject({ fileName: name, deadlockedThreads: 0 });
     expect(logged).toEqual([{ file, seconds: 60, deadlocked: 0 }]);
   });
 
-  it('not more often than configured, and the last ones are kept', async () => {
-    hang(100);
-    for (let minutes = 0; minutes < 40; minutes += 1) {
-      await diagnosis.look();
-      clock.advanceMs(60_000);
-    }
+  it('not more often than configured, and the last ones are kept, as are other files of the folder', async () => {
+    await lookAgain(1, MINUTE_MS);
+    const others = ['notes', 'threads-1.txt', 'threads.txt'];
+    for (const name of others) writeFileSync(path.join(folder, name), '');
+    await lookAgain(39, MINUTE_MS);
     expect([asked, diagnosis.written]).toEqual([4, 4]);
-    expect(files()).toEqual(told.slice(-2));
+    expect(files()).toEqual([...others, ...told.slice(-2)].sort());
   });
 
-  it('leaving other files of the folder alone', async () => {
-    hang(100);
-    await diagnosis.look();
-    for (const name of ['threads.txt', 'notes', 'threads-1.txt']) writeFileSync(path.join(folder, 'threads', name), '');
-    for (let again = 0; again < 3; again += 1) {
-      clock.advanceMs(600_000);
-      await diagnosis.look();
-    }
-    expect(files()).toEqual(expect.arrayContaining(['notes', 'threads-1.txt', 'threads.txt']));
-    expect(files()).toHaveLength(5);
-  });
-
-  it('and a deadlock in them is seen', async () => {
+  it('and a deadlock in them is seen, until the server is restarted', async () => {
     dump = () => Promise.resolve(DEADLOCKED);
-    hang(100);
     await diagnosis.look();
     expect(diagnosis.last?.deadlockedThreads).toBe(2);
     serverId = undefined;
     expect(diagnosis.last?.deadlockedThreads).toBe(2);
-    // Another process: the server has been restarted, and the deadlock is gone.
     serverId = '9 200';
     expect(diagnosis.last).toBeUndefined();
   });
 
   it('one at a time, and a large one is cut', async () => {
     let finish: (text: string) => void = () => undefined;
-    dump = () =>
-      new Promise((resolve) => {
-        finish = resolve;
-      });
-    hang(100);
+    const answer = new Promise<string>((resolve) => {
+      finish = resolve;
+    });
+    dump = () => answer;
     const first = diagnosis.look();
-    clock.advanceMs(3_600_000);
+    clock.advanceMs(60 * MINUTE_MS);
     await diagnosis.look();
     expect(asked).toBe(1);
     finish('x'.repeat(5_000_000));
     await first;
-    const [name = ''] = files();
-    expect(statSync(path.join(folder, 'threads', name)).size).toBeLessThan(4 * 1_024 * 1_024 + 100);
-    expect(readFileSync(path.join(folder, 'threads', name), 'utf8')).toMatch(/\(the rest is left out\)\n$/);
+    const text = textOf(files()[0]);
+    expect(text.length).toBeLessThan(4 * 1_024 * 1_024 + 100);
+    expect(text).toMatch(/\(the rest is left out\)\n$/);
   });
 
   it('or the log says once why not', async () => {
     dump = () => Promise.reject(new JvmSourceError('D2S_ERR_JVM_ACCESS', 'The JVM refuses.'));
-    hang(100);
-    for (let again = 0; again < 3; again += 1) {
-      await diagnosis.look();
-      clock.advanceMs(600_000);
-    }
+    await lookAgain(3, 10 * MINUTE_MS);
     expect(diagnosis.failed).toBe(3);
-    expect(logged).toEqual([{ reason: 'The JVM refuses.', folder: path.join(folder, 'threads') }]);
+    expect(logged).toEqual([{ reason: 'The JVM refuses.', folder }]);
   });
 });

@@ -34,22 +34,20 @@ describe('a service that answers with the same id', () => {
   });
 });
 
-describe('a channel to which clients publish', () => {
-  it('gets a rule with a kind to fill in', () => {
-    const heard = new Heard();
-    heard.client(ann, { channel: '/service/werk/watch', id: '1', data: { tag: 'H.Demo' } });
-    const report = heard.report();
-    expect(toRules(report)).toEqual([{ channel: '/service/werk/watch', when: 'publish', ...FILL_IN }]);
-    expect(report).toContain('such as {/tag}\n');
-    expect(report).toContain('# reply: { channel: FILL_IN, id: FILL_IN }');
-  });
+it('a channel to which clients publish gets a rule with a kind to fill in', () => {
+  const heard = new Heard();
+  heard.client(ann, { channel: '/service/werk/watch', id: '1', data: { tag: 'H.Demo' } });
+  const report = heard.report();
+  expect(toRules(report)).toEqual([{ channel: '/service/werk/watch', when: 'publish', ...FILL_IN }]);
+  expect(report).toContain('such as {/tag}\n');
+  expect(report).toContain('# reply: { channel: FILL_IN, id: FILL_IN }');
+});
 
-  it('gets no rule for calls when messages come back to their sender', () => {
-    const heard = new Heard();
-    heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
-    heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
-    expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
-  });
+it('a channel to which clients publish gets no rule for calls when messages come back to their sender', () => {
+  const heard = new Heard();
+  heard.client(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
+  heard.upstream(ann, { channel: '/talk', id: '1', data: { text: 'hello' } });
+  expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
 });
 
 describe('objects with channels', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type CometRule, cometRuleSchema, compileCometRule } from '../../../../src/config/rules/comet-rules.ts';
 import { RuleMistake } from '../../../../src/config/rules/pattern.ts';
 import { DEFAULT_COMET_RULES } from '../../../../src/measure/classify/default-comet-rules.ts';
@@ -21,76 +21,72 @@ it('the name of a rule of kind none is empty by default', () => {
   expect(cometRuleSchema.parse({ channel: '/x', kind: 'none' })).toEqual(NONE);
 });
 
-describe('the configuration accepts', () => {
-  it.each<[string, CometRule]>([
-    ['the only action of a kind', { ...GOOD, action: 'call', when: 'publish' }],
-    ['a name without captures', { ...GOOD, name: 'all' }],
-    ['an optional part of a name', { ...GOOD, name: '{event}[.{/a/b~1c/0}x].{/rpcName}' }],
-    ['all keys of a reply', { ...GOOD, reply: { channel: '/answer', id: '/data/id', error: '/data' } }],
-    ['an empty reply', { ...GOOD, reply: {} }],
-    ['a message that subscribes', { ...VALUE, action: 'subscribe', when: 'publish', name: '{/n}' }],
-    ['a rule of kind none for one event only', { ...NONE, when: 'delivery' }],
-    ['wildcards as literal texts', { ...NONE, channel: '/d2/**' }],
-  ])('%s', (_, rule) => {
-    expect(wrongKeys(rule)).toEqual([]);
-  });
+it.each<[string, CometRule]>([
+  ['the only action of a kind', { ...GOOD, action: 'call', when: 'publish' }],
+  ['a name without captures', { ...GOOD, name: 'all' }],
+  ['an optional part of a name', { ...GOOD, name: '{event}[.{/a/b~1c/0}x].{/rpcName}' }],
+  ['all keys of a reply', { ...GOOD, reply: { channel: '/answer', id: '/data/id', error: '/data' } }],
+  ['an empty reply', { ...GOOD, reply: {} }],
+  ['a message that subscribes', { ...VALUE, action: 'subscribe', when: 'publish', name: '{/n}' }],
+  ['a rule of kind none for one event only', { ...NONE, when: 'delivery' }],
+  ['wildcards as literal texts', { ...NONE, channel: '/d2/**' }],
+])('the configuration accepts %s', (_, rule) => {
+  expect(wrongKeys(rule)).toEqual([]);
 });
 
-describe('the configuration refuses', () => {
-  it.each<[string, object, string]>([
-    ['an unknown kind', { ...GOOD, kind: 'soap' }, 'kind'],
-    ['an unknown event', { ...GOOD, when: 'always' }, 'when'],
-    ['an unknown key', { ...GOOD, path: '/x' }, ''],
-    ['a name of more than 256 characters', { ...GOOD, name: 'x'.repeat(257) }, 'name'],
-    ['a channel of more than 256 characters', { ...GOOD, channel: `/${'x'.repeat(256)}`, name: 'x' }, 'channel'],
-    ['a call that the server begins', { ...GOOD, when: 'delivery' }, 'when'],
-    ['a value that a client sends', { ...VALUE, when: 'publish' }, 'when'],
-    ['an unsubscription at a subscription', { ...VALUE, action: 'unsubscribe', when: 'subscribe' }, 'when'],
-    ['an object without an action', { ...VALUE, action: undefined }, 'action'],
-    ['a call of an object', { ...VALUE, action: 'call' }, 'action'],
-    ['a subscription to an RPC', { ...GOOD, action: 'subscribe' }, 'action'],
-    ['an action for kind none', { ...NONE, action: 'value' }, 'action'],
-    ['a name for kind none', { ...NONE, name: 'x' }, 'name'],
-    ['an empty name', { ...GOOD, name: '' }, 'name'],
-    ['an unknown capture', { ...GOOD, name: '{method}' }, 'name'],
-    ['an empty capture', { ...GOOD, name: '{}' }, 'name'],
-    ['an open brace', { ...GOOD, name: '{event' }, 'name'],
-    ['an open bracket', { ...GOOD, name: '[{/a}' }, 'name'],
-    ['brackets in brackets', { ...GOOD, name: '[a[{/a}]]' }, 'name'],
-    ['brackets in braces', { ...GOOD, name: '{/a[0]}' }, 'name'],
-    ['empty brackets', { ...GOOD, name: '{event}[]' }, 'name'],
-    ['a bad escape in a pointer', { ...GOOD, name: '{/a~2}' }, 'name'],
-    ['an optional part without a pointer', { ...GOOD, name: '{event}[x]' }, 'name'],
-    ['a pointer into the data of a subscription', { ...VALUE, action: 'subscribe', name: '{/n}' }, 'name'],
-    ['a reply for an object', { ...VALUE, reply: {} }, 'reply'],
-    ['a reply for kind none', { ...NONE, reply: {} }, 'reply'],
-    ['a capture in the channel of a reply', { ...GOOD, reply: { channel: '/{a}' } }, 'reply.channel'],
-    ['an id of a reply that is not a pointer', { ...GOOD, reply: { id: 'id' } }, 'reply.id'],
-    ['a pointer to a field that is not kept', { ...GOOD, reply: { id: '/timestamp' } }, 'reply.id'],
-    ['an id that points to all data', { ...GOOD, reply: { id: '/data' } }, 'reply.id'],
-    ['an error that points to the success', { ...GOOD, reply: { error: '/successful' } }, 'reply.error'],
-  ])('%s', (_, rule, key) => {
-    expect(wrongKeys(rule)).toEqual([key]);
-  });
+it.each<[string, object, string]>([
+  ['an unknown kind', { ...GOOD, kind: 'soap' }, 'kind'],
+  ['an unknown event', { ...GOOD, when: 'always' }, 'when'],
+  ['an unknown key', { ...GOOD, path: '/x' }, ''],
+  ['a name of more than 256 characters', { ...GOOD, name: 'x'.repeat(257) }, 'name'],
+  ['a channel of more than 256 characters', { ...GOOD, channel: `/${'x'.repeat(256)}`, name: 'x' }, 'channel'],
+  ['a call that the server begins', { ...GOOD, when: 'delivery' }, 'when'],
+  ['a value that a client sends', { ...VALUE, when: 'publish' }, 'when'],
+  ['an unsubscription at a subscription', { ...VALUE, action: 'unsubscribe', when: 'subscribe' }, 'when'],
+  ['an object without an action', { ...VALUE, action: undefined }, 'action'],
+  ['a call of an object', { ...VALUE, action: 'call' }, 'action'],
+  ['a subscription to an RPC', { ...GOOD, action: 'subscribe' }, 'action'],
+  ['an action for kind none', { ...NONE, action: 'value' }, 'action'],
+  ['a name for kind none', { ...NONE, name: 'x' }, 'name'],
+  ['an empty name', { ...GOOD, name: '' }, 'name'],
+  ['an unknown capture', { ...GOOD, name: '{method}' }, 'name'],
+  ['an empty capture', { ...GOOD, name: '{}' }, 'name'],
+  ['an open brace', { ...GOOD, name: '{event' }, 'name'],
+  ['an open bracket', { ...GOOD, name: '[{/a}' }, 'name'],
+  ['brackets in brackets', { ...GOOD, name: '[a[{/a}]]' }, 'name'],
+  ['brackets in braces', { ...GOOD, name: '{/a[0]}' }, 'name'],
+  ['empty brackets', { ...GOOD, name: '{event}[]' }, 'name'],
+  ['a bad escape in a pointer', { ...GOOD, name: '{/a~2}' }, 'name'],
+  ['an optional part without a pointer', { ...GOOD, name: '{event}[x]' }, 'name'],
+  ['a pointer into the data of a subscription', { ...VALUE, action: 'subscribe', name: '{/n}' }, 'name'],
+  ['a reply for an object', { ...VALUE, reply: {} }, 'reply'],
+  ['a reply for kind none', { ...NONE, reply: {} }, 'reply'],
+  ['a capture in the channel of a reply', { ...GOOD, reply: { channel: '/{a}' } }, 'reply.channel'],
+  ['an id of a reply that is not a pointer', { ...GOOD, reply: { id: 'id' } }, 'reply.id'],
+  ['a pointer to a field that is not kept', { ...GOOD, reply: { id: '/timestamp' } }, 'reply.id'],
+  ['an id that points to all data', { ...GOOD, reply: { id: '/data' } }, 'reply.id'],
+  ['an error that points to the success', { ...GOOD, reply: { error: '/successful' } }, 'reply.error'],
+])('the configuration refuses %s', (_, rule, key) => {
+  expect(wrongKeys(rule)).toEqual([key]);
+});
 
-  it.each([
-    '',
-    'd2/object',
-    '/',
-    '/a/',
-    '/a//b',
-    '/a b',
-    '/a\u0000',
-    '/x{a}',
-    '/{a',
-    '/{}',
-    '/{1a}',
-    '/{a}/{a}',
-    '/meta/connect',
-  ])('the channel %j', (channel) => {
-    expect(wrongKeys({ ...NONE, channel })).toEqual(['channel']);
-    expect(() => compileCometRule({ ...NONE, channel })).toThrow(RuleMistake);
-  });
+it.each([
+  '',
+  'd2/object',
+  '/',
+  '/a/',
+  '/a//b',
+  '/a b',
+  '/a\u0000',
+  '/x{a}',
+  '/{a',
+  '/{}',
+  '/{1a}',
+  '/{a}/{a}',
+  '/meta/connect',
+])('the configuration refuses the channel %j', (channel) => {
+  expect(wrongKeys({ ...NONE, channel })).toEqual(['channel']);
+  expect(() => compileCometRule({ ...NONE, channel })).toThrow(RuleMistake);
 });
 
 it('the configuration reports a wrong reply together with a wrong name', () => {

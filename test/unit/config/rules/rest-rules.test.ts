@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { compileRestRule, type RestRule, restRuleSchema } from '../../../../src/config/rules/rest-rules.ts';
 import { DEFAULT_REST_RULES } from '../../../../src/measure/classify/default-rest-rules.ts';
 
@@ -14,15 +14,13 @@ it('the configuration accepts every built-in rule', () => {
   for (const rule of DEFAULT_REST_RULES) expect(restRuleSchema.parse(rule)).toEqual(rule);
 });
 
-describe('the configuration accepts', () => {
-  it.each<[string, Partial<RestRule>]>([
-    ['a name without a capture', { name: 'all' }],
-    ['square brackets in a name', { name: '{event}[{method}]' }],
-    ['a rule of kind none without a name', { kind: 'none', name: '' }],
-    ['an escaped text in a path', { path: 'd2/%20x/{event}/{method}' }],
-  ])('%s', (_, change) => {
-    expect(wrongKeys({ ...GOOD, ...change })).toEqual([]);
-  });
+it.each<[string, Partial<RestRule>]>([
+  ['a name without a capture', { name: 'all' }],
+  ['square brackets in a name', { name: '{event}[{method}]' }],
+  ['a rule of kind none without a name', { kind: 'none', name: '' }],
+  ['an escaped text in a path', { path: 'd2/%20x/{event}/{method}' }],
+])('the configuration accepts %s', (_, change) => {
+  expect(wrongKeys({ ...GOOD, ...change })).toEqual([]);
 });
 
 it('the configuration removes the slash at the end of a path, and keeps one at its beginning', () => {
@@ -30,29 +28,27 @@ it('the configuration removes the slash at the end of a path, and keeps one at i
   expect(restRuleSchema.parse({ ...GOOD, path: 'd2/{event}/{method}/' }).path).toBe('d2/{event}/{method}');
 });
 
-describe('the configuration refuses', () => {
-  it.each<[string, object, string]>([
-    ['an unknown capture in a name', { name: '{event}.{function}' }, 'name'],
-    ['an unfinished capture in a name', { name: '{event}.{method' }, 'name'],
-    ['a closing brace without an opening one', { name: 'x}' }, 'name'],
-    ['an empty name', { name: '' }, 'name'],
-    ['a session that is neither login nor logout', { kind: 'session', name: 'refresh' }, 'name'],
-    ['a session named by a capture', { kind: 'session', name: '{event}' }, 'name'],
-    ['a name for kind none', { kind: 'none', name: 'x' }, 'name'],
-    ['an unknown kind', { kind: 'soap' }, 'kind'],
-    ['a rule without methods', { methods: [] }, 'methods'],
-    ['a lower-case method', { methods: ['post'] }, 'methods.0'],
-    ['the same capture twice', { path: '{event}/{event}' }, 'path'],
-    ['a capture inside a segment', { path: 'd2/x-{event}/{method}' }, 'path'],
-    ['a capture without a name', { path: 'd2/{}/x', name: 'x' }, 'path'],
-    ['an empty path', { path: '', name: 'x' }, 'path'],
-    ['an empty segment', { path: 'd2//{event}/{method}' }, 'path'],
-    ['a dot segment', { path: 'd2/../{event}/{method}' }, 'path'],
-    ['an escaped dot segment', { path: 'd2/%2e/{event}/{method}' }, 'path'],
-    ['a query', { path: '{event}/{method}/get?x=1' }, 'path'],
-  ])('%s', (_, change, key) => {
-    expect(wrongKeys({ ...GOOD, ...change })).toEqual([key]);
-  });
+it.each<[string, object, string]>([
+  ['an unknown capture in a name', { name: '{event}.{function}' }, 'name'],
+  ['an unfinished capture in a name', { name: '{event}.{method' }, 'name'],
+  ['a closing brace without an opening one', { name: 'x}' }, 'name'],
+  ['an empty name', { name: '' }, 'name'],
+  ['a session that is neither login nor logout', { kind: 'session', name: 'refresh' }, 'name'],
+  ['a session named by a capture', { kind: 'session', name: '{event}' }, 'name'],
+  ['a name for kind none', { kind: 'none', name: 'x' }, 'name'],
+  ['an unknown kind', { kind: 'soap' }, 'kind'],
+  ['a rule without methods', { methods: [] }, 'methods'],
+  ['a lower-case method', { methods: ['post'] }, 'methods.0'],
+  ['the same capture twice', { path: '{event}/{event}' }, 'path'],
+  ['a capture inside a segment', { path: 'd2/x-{event}/{method}' }, 'path'],
+  ['a capture without a name', { path: 'd2/{}/x', name: 'x' }, 'path'],
+  ['an empty path', { path: '', name: 'x' }, 'path'],
+  ['an empty segment', { path: 'd2//{event}/{method}' }, 'path'],
+  ['a dot segment', { path: 'd2/../{event}/{method}' }, 'path'],
+  ['an escaped dot segment', { path: 'd2/%2e/{event}/{method}' }, 'path'],
+  ['a query', { path: '{event}/{method}/get?x=1' }, 'path'],
+])('the configuration refuses %s', (_, change, key) => {
+  expect(wrongKeys({ ...GOOD, ...change })).toEqual([key]);
 });
 
 it('a compiled rule compares decoded texts and inserts captures into the name', () => {

@@ -1,7 +1,10 @@
-import { describe, expect, it } from 'vitest';
+/** Texts that differ from the samples. Those of the samples: live-values.test.ts. */
+import { expect, it } from 'vitest';
 import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/attach/parse-non-heap.ts';
-import { answerOf, beansOf, DRIFT, KIB, MIB, poolOf, SAMPLES } from '../../../support/jvm/attach/samples.ts';
+import { answerOf, KIB, MIB } from '../../../support/jvm/attach/samples.ts';
 
+const METASPACE = answerOf('jdk17-g1', 'metaspace-basic');
+const CODE_CACHE = answerOf('jdk25-g1', 'codecache');
 const ONE_CODE_CACHE_17 = `CodeCache: size=20480Kb used=1113Kb max_used=1113Kb free=19366Kb
  bounds [0x00007eff4b000000, 0x00007eff4b270000, 0x00007eff4c400000]
  total_blobs=343 nmethods=62 adapters=195
@@ -30,136 +33,86 @@ No class space
 Initial GC threshold: 22020096 bytes
 `;
 
-describe('parseMetaspace', () => {
-  it.each(SAMPLES)('$name: agrees with the beans', ({ name }) => {
-    const metaspace = parseMetaspace(answerOf(name, 'metaspace-basic'));
-    const both = poolOf(beansOf(name), 'Metaspace');
-    const classSpace = poolOf(beansOf(name), 'Compressed Class Space');
-    expect(metaspace?.used).toBeGreaterThanOrEqual(both.used);
-    expect(metaspace?.used).toBeLessThanOrEqual(both.used + DRIFT.metaspaceUsed);
-    expect([both.committed, both.committed + DRIFT.metaspaceCommitted]).toContain(metaspace?.committed);
-    expect(metaspace?.max).toBe(-1);
-    const { used, committed, max } = classSpace;
-    expect(metaspace?.classSpace).toEqual({ used, committed, max });
-  });
-
-  it('reads the configured limit', () => {
-    const text = answerOf('jdk17-g1', 'metaspace-basic').replace(': unlimited', ': 67108864 bytes');
-    expect(parseMetaspace(text)?.max).toBe(64 * MIB);
-  });
-
-  it('has no class space without compressed class pointers', () => {
-    expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
-  });
-
-  it('leaves out a limit below the committed size', () => {
-    const text = answerOf('jdk17-g1', 'metaspace-basic').replace(': unlimited', ': 4096 bytes');
-    expect(parseMetaspace(text)?.max).toBeUndefined();
-    expect(parseMetaspace(text)?.used).toBe(1_316_408);
-  });
-
-  it('accepts a sum that differs by what is loaded between two lines, but no more', () => {
-    const between = (bytes: number) =>
-      parseMetaspace(answerOf('jdk17-g1', 'metaspace-basic').replace('1163240', String(1_163_240 - bytes)));
-    expect(between(64 * KIB)?.used).toBe(1_316_408);
-    expect(between(1_100_000)).toBeUndefined();
-  });
-
-  it.each([
-    ['nothing', ''],
-    ['the full report’s other unit', answerOf('jdk17-g1', 'metaspace-basic').replaceAll(' bytes', ' KB')],
-    ['more in use than committed', answerOf('jdk17-g1', 'metaspace-basic').replace('1703936', '1303936')],
-    ['more committed than reserved', answerOf('jdk17-g1', 'metaspace-basic').replace('1140850688', '1140850')],
-    ['an end before the figures', answerOf('jdk17-g1', 'metaspace-basic').slice(0, 300)],
-    ['a second set of figures', answerOf('jdk17-g1', 'metaspace-basic').repeat(2)],
-  ])('does not read %s', (_, text) => {
-    expect(parseMetaspace(text)).toBeUndefined();
-  });
-});
-
-describe('parseCodeCache', () => {
-  it.each(SAMPLES)('$name: agrees with the beans', ({ name }) => {
-    const heaps = parseCodeCache(answerOf(name, 'codecache')) ?? [];
-    expect(heaps.map((heap) => heap.name).sort()).toEqual([
-      "CodeHeap 'non-nmethods'",
-      "CodeHeap 'non-profiled nmethods'",
-      "CodeHeap 'profiled nmethods'",
-    ]);
-    for (const heap of heaps) {
-      const bean = poolOf(beansOf(name), heap.name);
-      expect(heap).toMatchObject({ committed: bean.committed, max: bean.max });
-      // Cut to whole KiB.
-      expect(heap.used).toBeGreaterThan(bean.used - KIB);
-      expect(heap.used).toBeLessThanOrEqual(bean.used + DRIFT.codeUsed);
-    }
-  });
-
-  it.each([
-    ['JDK 17', ONE_CODE_CACHE_17, 1113 * KIB],
-    ['JDK 25', ONE_CODE_CACHE_25, 1207 * KIB],
-  ])('%s: reads an undivided code cache', (_, text, used) => {
-    expect(parseCodeCache(text)).toEqual([{ name: 'CodeCache', used, committed: 0x27_0000, max: 20 * MIB }]);
-  });
-
-  it.each([
-    ['nothing', ''],
-    ['a heap whose size is not that of its bounds', swap('size=5692Kb', 'size=5690Kb')],
-    ['bounds that cannot be read', swap('0x00007ff653ec7000', '0xnil')],
-    ['a heap whose line is damaged', swap("CodeHeap 'profiled", "CodeHeap 'pro\u0001filed")],
-    ['bounds without their heap', swap(/^CodeHeap 'profiled.*\n/m, '')],
-    ['a heap twice', swap("'profiled nmethods'", "'non-profiled nmethods'")],
-    ['heaps that are less than all together', swap(/^CodeHeap 'profiled.*\n.*\n/m, '')],
-    [
-      'more in use than committed',
-      swap('used=105Kb max_used=105Kb free=119931Kb', 'used=5105Kb max_used=5105Kb free=114931Kb'),
-    ],
-    ['an answer that was cut off', answerOf('jdk25-g1', 'codecache').slice(0, 420)],
-    ['pieces without the one that is always there', ONE_CODE_CACHE_17.replace('CodeCache', "CodeHeap 'other'")],
-  ])('does not read %s', (_, text) => {
-    expect(parseCodeCache(text)).toBeUndefined();
-  });
-});
-
-function swap(from: string | RegExp, to: string): string {
-  const text = answerOf('jdk25-g1', 'codecache');
-  const swapped = text.replace(from, to);
+function swap(text: string, from: string | RegExp, to: string): string {
+  const swapped = text.replaceAll(typeof from === 'string' ? from : new RegExp(from, 'gm'), to);
   if (swapped === text) throw new Error(`${from} is not there`);
   return swapped;
 }
 
-describe('parseFlags', () => {
-  it.each(SAMPLES)('$name: reads the initial and maximum heap sizes', ({ name, collector }) => {
-    expect(parseFlags(answerOf(name, 'flags'))).toEqual({
-      initialHeapSize: beansOf(name).heap.init,
-      maxHeapSize: 192 * MIB,
-      hasLargePages: false,
-      ...(collector === 'Shenandoah' ? { shenandoahMode: 'default' } : {}),
-    });
-  });
+it('the metaspace has the configured limit, but none below the committed size', () => {
+  const limited = (limit: string) => parseMetaspace(swap(METASPACE, ': unlimited', `: ${limit} bytes`));
+  expect(limited('67108864')).toMatchObject({ max: 64 * MIB });
+  expect(limited('4096')).toMatchObject({ max: undefined, used: 1_316_408 });
+});
 
-  it.each([
-    ['-XX:ShenandoahGCMode=generational -XX:+UseShenandoahGC ', 'generational'],
-    ['-XX:+UseShenandoahGC', 'default'],
-    ['-XX:ShenandoahGCMode=satb -XX:ShenandoahGCMode=iu -XX:+UseShenandoahGC', 'satb iu'],
-    ['-XX:-UseShenandoahGC', undefined],
-    ['-XX:ShenandoahGCMode=generational -XX:+UseG1GC', undefined],
-    ['-XX:SoftMaxHeapSize=1 -XX:+UseShen', undefined],
-  ])('reads %j as the mode %s', (text, mode) => {
-    expect(parseFlags(text).shenandoahMode).toBe(mode);
-  });
+it('the metaspace has no class space without compressed class pointers', () => {
+  expect(parseMetaspace(NO_CLASS_SPACE)).toEqual({ used: 4_137_376, committed: 4_259_840, max: -1 });
+});
 
-  it('reads the flags that change the code heaps', () => {
-    const text = '-XX:InitialCodeCacheSize=163840 -XX:+UseTransparentHugePages \n';
-    expect(parseFlags(text)).toEqual({ initialCodeCacheSize: 163_840, hasLargePages: true });
-  });
+it('the metaspace may differ from the sum by what is loaded between two lines, but by no more', () => {
+  const between = (bytes: number) => parseMetaspace(swap(METASPACE, '1163240', String(1_163_240 - bytes)));
+  expect(between(64 * KIB)?.used).toBe(1_316_408);
+  expect(between(1_100_000)).toBeUndefined();
+});
 
-  it.each([
-    ['sizes that cannot be', '-XX:InitialHeapSize=20 -XX:MaxHeapSize=10'],
-    ['one without the other', '-XX:MaxHeapSize=10'],
-    ['the same flag twice', '-XX:InitialHeapSize=1 -XX:MaxHeapSize=10 -XX:MaxHeapSize=20'],
-    ['a size with a unit', '-XX:InitialHeapSize=1m -XX:MaxHeapSize=10m'],
-    ['a part of another word', '-XX:OnError=-XX:MaxHeapSize=10;-XX:InitialHeapSize=10'],
-  ])('does not read heap sizes from %s', (_, text) => {
-    expect(parseFlags(text)).toEqual({ hasLargePages: false });
-  });
+it.each([
+  ['nothing', ''],
+  ['the full report’s other unit', swap(METASPACE, ' bytes', ' KB')],
+  ['more in use than committed', swap(METASPACE, '1703936', '1303936')],
+  ['more committed than reserved', swap(METASPACE, '1140850688', '1140850')],
+  ['an end before the figures', METASPACE.slice(0, 300)],
+  ['a second set of figures', METASPACE.repeat(2)],
+])('the metaspace is not read from %s', (_, text) => {
+  expect(parseMetaspace(text)).toBeUndefined();
+});
+
+it.each([
+  ['JDK 17', ONE_CODE_CACHE_17, 1113 * KIB],
+  ['JDK 25', ONE_CODE_CACHE_25, 1207 * KIB],
+])('the code cache of %s may be undivided', (_, text, used) => {
+  expect(parseCodeCache(text)).toEqual([{ name: 'CodeCache', used, committed: 0x27_0000, max: 20 * MIB }]);
+});
+
+it.each([
+  ['nothing', ''],
+  ['a heap whose size is not that of its bounds', swap(CODE_CACHE, 'size=5692Kb', 'size=5690Kb')],
+  ['bounds that cannot be read', swap(CODE_CACHE, '0x00007ff653ec7000', '0xnil')],
+  ['a heap whose line is damaged', swap(CODE_CACHE, "CodeHeap 'profiled", "CodeHeap 'pro\u0001filed")],
+  ['bounds without their heap', swap(CODE_CACHE, /^CodeHeap 'profiled.*\n/, '')],
+  ['a heap twice', swap(CODE_CACHE, "'profiled nmethods'", "'non-profiled nmethods'")],
+  ['heaps that are less than all together', swap(CODE_CACHE, /^CodeHeap 'profiled.*\n.*\n/, '')],
+  [
+    'more in use than committed',
+    swap(CODE_CACHE, /used=105Kb(.*)=105Kb free=119931Kb/, 'used=5105Kb$1=5105Kb free=114931Kb'),
+  ],
+  ['an answer that was cut off', CODE_CACHE.slice(0, 420)],
+  ['pieces without the one that is always there', swap(ONE_CODE_CACHE_17, 'CodeCache', "CodeHeap 'other'")],
+])('the code cache is not read from %s', (_, text) => {
+  expect(parseCodeCache(text)).toBeUndefined();
+});
+
+it.each([
+  ['-XX:ShenandoahGCMode=generational -XX:+UseShenandoahGC ', 'generational'],
+  ['-XX:+UseShenandoahGC', 'default'],
+  ['-XX:ShenandoahGCMode=satb -XX:ShenandoahGCMode=iu -XX:+UseShenandoahGC', 'satb iu'],
+  ['-XX:-UseShenandoahGC', undefined],
+  ['-XX:ShenandoahGCMode=generational -XX:+UseG1GC', undefined],
+  ['-XX:SoftMaxHeapSize=1 -XX:+UseShen', undefined],
+])('the flags %j mean the mode %s', (text, mode) => {
+  expect(parseFlags(text).shenandoahMode).toBe(mode);
+});
+
+it('the flags have the sizes that change the code heaps', () => {
+  const text = '-XX:InitialCodeCacheSize=163840 -XX:+UseTransparentHugePages \n';
+  expect(parseFlags(text)).toEqual({ initialCodeCacheSize: 163_840, hasLargePages: true });
+});
+
+it.each([
+  ['sizes that cannot be', '-XX:InitialHeapSize=20 -XX:MaxHeapSize=10'],
+  ['one without the other', '-XX:MaxHeapSize=10'],
+  ['the same flag twice', '-XX:InitialHeapSize=1 -XX:MaxHeapSize=10 -XX:MaxHeapSize=20'],
+  ['a size with a unit', '-XX:InitialHeapSize=1m -XX:MaxHeapSize=10m'],
+  ['a part of another word', '-XX:OnError=-XX:MaxHeapSize=10;-XX:InitialHeapSize=10'],
+])('the flags give no heap sizes for %s', (_, text) => {
+  expect(parseFlags(text)).toEqual({ hasLargePages: false });
 });

@@ -3,7 +3,7 @@
  * packaged where these tests run. What holds the names against a real JVM is missing.
  */
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parsePrometheusJvm } from '../../../../src/jvm/http/prometheus.ts';
 import { parsePrometheusText } from '../../../../src/jvm/http/prometheus-text.ts';
 import { failureOf } from '../../../support/jvm/http/sources.ts';
@@ -12,44 +12,42 @@ const fixture = (file: string) =>
   readFileSync(new URL(`../../../fixtures/jvm/http/prometheus/${file}`, import.meta.url), 'utf8');
 const samplesOf = (text: string) => parsePrometheusText(text, () => true);
 
-describe('parsePrometheusText', () => {
-  it.each([
-    ['a 1\n', {}, 1],
-    ['a{} 1.3E8 1700000000000\n', {}, 130_000_000],
-    ['a{x="1",} -1.0\n', { x: '1' }, -1],
-    ['a{ x = "1" , y="" } +Inf\n', { x: '1', y: '' }, Number.POSITIVE_INFINITY],
-    ['a{x="q\\" b\\\\ n\\n } , ="} NaN\n', { x: 'q" b\\ n\n } , =' }, Number.NaN],
-    ['a 4 # {trace="1"} 3\r\n', {}, 4],
-    ['# HELP a b } {\n\n# TYPE a gauge\na 5\n# EOF\n', {}, 5],
-    ['{"a.quoted.name"} 1\na 6\n', {}, 6],
-  ])('reads %j', (text, labels, value) => {
-    const [sample] = samplesOf(text).get('a') ?? [];
-    expect([Object.fromEntries(sample?.labels ?? []), sample?.value]).toEqual([labels, value]);
-  });
+it.each([
+  ['a 1\n', {}, 1],
+  ['a{} 1.3E8 1700000000000\n', {}, 130_000_000],
+  ['a{x="1",} -1.0\n', { x: '1' }, -1],
+  ['a{ x = "1" , y="" } +Inf\n', { x: '1', y: '' }, Number.POSITIVE_INFINITY],
+  ['a{x="q\\" b\\\\ n\\n } , ="} NaN\n', { x: 'q" b\\ n\n } , =' }, Number.NaN],
+  ['a 4 # {trace="1"} 3\r\n', {}, 4],
+  ['# HELP a b } {\n\n# TYPE a gauge\na 5\n# EOF\n', {}, 5],
+  ['{"a.quoted.name"} 1\na 6\n', {}, 6],
+])('parsePrometheusText reads %j', (text, labels, value) => {
+  const [sample] = samplesOf(text).get('a') ?? [];
+  expect([Object.fromEntries(sample?.labels ?? []), sample?.value]).toEqual([labels, value]);
+});
 
-  it.each([
-    ['nothing', ''],
-    ['a page', '<html>\n'],
-    ['a list', '[1]\n'],
-    ['an end within a line', 'a 1\nb 22'],
-    ['a line without a value', 'a\n'],
-    ['a value that is a word', 'a one\n'],
-    ['a hexadecimal value', 'a 0x10\n'],
-    ['labels without end', 'a{x="1" 1\n'],
-    ['a label without end', 'a{x="1} 1\n'],
-    ['a label twice', 'a{x="1",x="2"} 1\n'],
-    ['two labels without a comma', 'a{x="1"y="2"} 1\n'],
-    ['text after the labels', 'a{x="1"}{ 1\n'],
-    ['one series twice', 'a{x="1"} 1\na{x="1"} 2\n'],
-    ['more series than are read', Array.from({ length: 5_000 }, (_, index) => `a{x="${index}"} 1\n`).join('')],
-  ])('refuses %s', (_, text) => {
-    expect(() => samplesOf(text)).toThrow(expect.objectContaining({ code: 'D2S_ERR_JVM_FORMAT' }));
-  });
+it.each([
+  ['nothing', ''],
+  ['a page', '<html>\n'],
+  ['a list', '[1]\n'],
+  ['an end within a line', 'a 1\nb 22'],
+  ['a line without a value', 'a\n'],
+  ['a value that is a word', 'a one\n'],
+  ['a hexadecimal value', 'a 0x10\n'],
+  ['labels without end', 'a{x="1" 1\n'],
+  ['a label without end', 'a{x="1} 1\n'],
+  ['a label twice', 'a{x="1",x="2"} 1\n'],
+  ['two labels without a comma', 'a{x="1"y="2"} 1\n'],
+  ['text after the labels', 'a{x="1"}{ 1\n'],
+  ['one series twice', 'a{x="1"} 1\na{x="1"} 2\n'],
+  ['more series than are read', Array.from({ length: 5_000 }, (_, index) => `a{x="${index}"} 1\n`).join('')],
+])('parsePrometheusText refuses %s', (_, text) => {
+  expect(() => samplesOf(text)).toThrow(expect.objectContaining({ code: 'D2S_ERR_JVM_FORMAT' }));
+});
 
-  it('does not parse unwanted lines', () => {
-    const text = 'other{broken\nother{broken\na 1\n';
-    expect([...parsePrometheusText(text, (name) => name === 'a').keys()]).toEqual(['a']);
-  });
+it('parsePrometheusText does not parse unwanted lines', () => {
+  const text = 'other{broken\nother{broken\na 1\n';
+  expect([...parsePrometheusText(text, (name) => name === 'a').keys()]).toEqual(['a']);
 });
 
 /** What the pages of jmx_exporter tell, all of them the same. */
@@ -69,30 +67,40 @@ const OF_JMX_EXPORTER = {
   memory: 'live',
 };
 
-describe('parsePrometheusJvm', () => {
-  it.each(['jmx-exporter-0.20.txt', 'client-java-1.txt', 'standalone-1.txt'])('reads every gauge of %s', (file) => {
+it.each(['jmx-exporter-0.20.txt', 'client-java-1.txt', 'standalone-1.txt'])(
+  'parsePrometheusJvm reads every gauge of %s',
+  (file) => {
     expect(parsePrometheusJvm(fixture(file))).toEqual(OF_JMX_EXPORTER);
-  });
+  },
+);
 
-  it('reads bean lines in the letter case that lowercaseOutputName gives them', () => {
-    const text = fixture('standalone-1.txt').replace(/^java_lang_\w+/gm, (name) => name.toLowerCase());
-    expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
-  });
+it('parsePrometheusJvm reads bean lines in the letter case that lowercaseOutputName gives them', () => {
+  const text = fixture('standalone-1.txt').replace(/^java_lang_\w+/gm, (name) => name.toLowerCase());
+  expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
+});
 
-  it('reads the bean lines of an agent whose own metrics are excluded', () => {
-    const text = fixture('standalone-1.txt')
-      .replace('jmx_prometheus_standalone', 'jmx_prometheus_javaagent')
-      .replace(/^jvm_.*\n/gm, '');
-    expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
-  });
+it('parsePrometheusJvm reads the bean lines of an agent whose own metrics are excluded', () => {
+  const text = fixture('standalone-1.txt')
+    .replace('jmx_prometheus_standalone', 'jmx_prometheus_javaagent')
+    .replace(/^jvm_.*\n/gm, '');
+  expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
+});
 
-  it('never mistakes a standalone exporter’s metrics for those of the JVM that it watches', async () => {
-    const text = fixture('client-java-1.txt').replace('jmx_prometheus_javaagent', 'jmx_prometheus_httpserver');
-    const { code, message } = await failureOf(() => parsePrometheusJvm(text));
-    expect([code, message]).toEqual(['D2S_ERR_JVM_FORMAT', expect.stringContaining('standalone')]);
-  });
+it.each([
+  [
+    'the metrics of a standalone exporter itself',
+    fixture('client-java-1.txt').replace('jmx_prometheus_javaagent', 'jmx_prometheus_httpserver'),
+    'standalone',
+  ],
+  ['a page without metrics of a JVM', 'http_requests_total 7\n', 'excludeJvmMetrics'],
+])('parsePrometheusJvm refuses %s, and says what to check', async (_, text, words) => {
+  const failure = await failureOf(() => parsePrometheusJvm(text));
+  expect(failure).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT', message: expect.stringContaining(words) });
+});
 
-  it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])('reads the metrics of %s and sums its pools', (file) => {
+it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])(
+  'parsePrometheusJvm reads the metrics of %s and sums its pools',
+  (file) => {
     const { classes, heap, nonHeap, pools, collectors } = parsePrometheusJvm(fixture(file));
     expect(classes).toEqual({ loaded: 1904, unloaded: 22 });
     expect(heap).toEqual({ used: 2284544, committed: 67108864, max: 67108864 });
@@ -100,37 +108,32 @@ describe('parsePrometheusJvm', () => {
     expect(pools.get('G1 Eden Space')).toEqual({ used: 0, committed: 9437184, max: -1 });
     expect(pools.size).toBe(5);
     expect(Object.fromEntries(collectors)).toEqual({ 'G1 Young Generation': { count: 7, timeMs: 1001 } });
-  });
+  },
+);
 
-  it('leaves out the collectors of a Micrometer that mixes them', () => {
-    const text = fixture('micrometer-1.15.txt').replace(/,gc="[^"]*"/g, '');
-    expect(parsePrometheusJvm(text).collectors.size).toBe(0);
-  });
+it('parsePrometheusJvm leaves out the collectors of a Micrometer that mixes them', () => {
+  const text = fixture('micrometer-1.15.txt').replace(/,gc="[^"]*"/g, '');
+  expect(parsePrometheusJvm(text).collectors.size).toBe(0);
+});
 
-  it.each([
-    ['generational ZGC, where each generation may be the whole', ['ZGC Young Generation', 'ZGC Old Generation'], 500],
-    ['Serial, by the sum', ['Eden Space', 'Tenured Gen'], 1000],
-    ['Parallel, where it is not known', ['PS Eden Space', 'PS Old Gen'], undefined],
-    ['one pool', ['Shenandoah'], 500],
-  ])('finds the heap’s maximum with %s', (_, pools, max) => {
-    const lines = pools.flatMap((pool) => [
-      `jvm_memory_used_bytes{area="heap",id="${pool}"} 100`,
-      `jvm_memory_max_bytes{area="heap",id="${pool}"} 500`,
-    ]);
-    expect(parsePrometheusJvm(`${lines.join('\n')}\n`).heap.max).toBe(max);
-  });
+it.each([
+  ['generational ZGC, where each generation may be the whole', ['ZGC Young Generation', 'ZGC Old Generation'], 500],
+  ['Serial, by the sum', ['Eden Space', 'Tenured Gen'], 1000],
+  ['Parallel, where it is not known', ['PS Eden Space', 'PS Old Gen'], undefined],
+  ['one pool', ['Shenandoah'], 500],
+])('parsePrometheusJvm finds the heap’s maximum with %s', (_, pools, max) => {
+  const lines = pools.flatMap((pool) => [
+    `jvm_memory_used_bytes{area="heap",id="${pool}"} 100`,
+    `jvm_memory_max_bytes{area="heap",id="${pool}"} 500`,
+  ]);
+  expect(parsePrometheusJvm(`${lines.join('\n')}\n`).heap.max).toBe(max);
+});
 
-  it('leaves out NaN, fractions of a byte and negative numbers', () => {
-    const text = fixture('client-java-1.txt')
-      .replace('jvm_classes_loaded_total 1904.0', 'jvm_classes_loaded_total NaN')
-      .replace('used_bytes{area="heap"} 2284544.0', 'used_bytes{area="heap"} 0.5')
-      .replace('committed_bytes{area="heap"} 6.7108864E7', 'committed_bytes{area="heap"} -7');
-    const { classes, heap } = parsePrometheusJvm(text);
-    expect([classes, heap]).toEqual([{ unloaded: 22 }, { max: 67108864, init: 67108864 }]);
-  });
-
-  it('reports what to check if a page has no JVM metrics', async () => {
-    const { code, message } = await failureOf(() => parsePrometheusJvm('http_requests_total 7\n'));
-    expect([code, message]).toEqual(['D2S_ERR_JVM_FORMAT', expect.stringContaining('excludeJvmMetrics')]);
-  });
+it('parsePrometheusJvm leaves out NaN, fractions of a byte and negative numbers', () => {
+  const text = fixture('client-java-1.txt')
+    .replace('jvm_classes_loaded_total 1904.0', 'jvm_classes_loaded_total NaN')
+    .replace('used_bytes{area="heap"} 2284544.0', 'used_bytes{area="heap"} 0.5')
+    .replace('committed_bytes{area="heap"} 6.7108864E7', 'committed_bytes{area="heap"} -7');
+  const { classes, heap } = parsePrometheusJvm(text);
+  expect([classes, heap]).toEqual([{ unloaded: 22 }, { max: 67108864, init: 67108864 }]);
 });

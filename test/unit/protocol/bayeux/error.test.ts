@@ -1,33 +1,31 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { isUnknownClient, toErrorCode } from '../../../../src/protocol/bayeux/error.ts';
 
-describe('an error', () => {
-  it.each([
-    ['401::No client ID', 401],
-    ['402:xj3s:Unknown Client ID', 402],
-    ['500::a: b: c', 500],
-    ['400:broken', 400],
-  ])('has the code at its start: %s', (text, code) => {
-    expect(toErrorCode(text)).toBe(code);
-  });
+it.each([
+  ['401::No client ID', 401],
+  ['402:xj3s:Unknown Client ID', 402],
+  ['500::a: b: c', 500],
+  ['400:broken', 400],
+])('an error has the code at its start: %s', (text, code) => {
+  expect(toErrorCode(text)).toBe(code);
+});
 
-  it.each(['', 'Authentication failed', '40::x', '4020::x', '402', ' 402::x', 'a402::x', undefined])(
-    '%s has no code',
-    (text) => {
-      expect(toErrorCode(text)).toBeUndefined();
-      expect(isUnknownClient(text)).toBe(false);
-    },
-  );
+it.each(['', 'Authentication failed', '40::x', '4020::x', '402', ' 402::x', 'a402::x', undefined])(
+  'an error %s has no code',
+  (text) => {
+    expect(toErrorCode(text)).toBeUndefined();
+    expect(isUnknownClient(text)).toBe(false);
+  },
+);
 
-  it('says that the client is unknown, with the number and the words of each server', () => {
-    const unknown = [
-      '402::session_unknown',
-      '402::Unknown client',
-      '401:nobody:Unknown client',
-      '402:x:Unknown Client ID',
-    ];
-    const other = ['402:data:Missing required parameter', '401::No client ID', '404:/a:Unknown channel', '403::x'];
-    expect(unknown.map(isUnknownClient)).toEqual(unknown.map(() => true));
-    expect(other.map(isUnknownClient)).toEqual(other.map(() => false));
-  });
+it('an error says that the client is unknown, with the number and the words of each server', () => {
+  const unknown = [
+    '402::session_unknown',
+    '402::Unknown client',
+    '401:nobody:Unknown client',
+    '402:x:Unknown Client ID',
+  ];
+  const other = ['402:data:Missing required parameter', '401::No client ID', '404:/a:Unknown channel', '403::x'];
+  expect(unknown.map(isUnknownClient)).toEqual(unknown.map(() => true));
+  expect(other.map(isUnknownClient)).toEqual(other.map(() => false));
 });

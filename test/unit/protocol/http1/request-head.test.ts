@@ -127,34 +127,30 @@ describe('parseRequestHead', () => {
   });
 });
 
-describe('isOddPrefix', () => {
-  it.each(['\r\nGET', '(GET', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
-    'sees that %j begins no regular head',
-    (text) => {
-      expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(true);
-    },
-  );
+it.each(['\r\nGET', '(GET', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
+  'isOddPrefix sees that %j begins no regular head',
+  (text) => {
+    expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(true);
+  },
+);
 
-  it.each(['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''])('waits for more of %j', (text) => {
-    expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(false);
-  });
+it.each(['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''])('isOddPrefix waits for more of %j', (text) => {
+  expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(false);
 });
 
-describe('isOtherProtocol', () => {
-  it.each(['GET /a RTSP/1.0\r\n', 'OPTIONS * RTSP/1.1\r\nHost: a\r\n\r\n', 'SOURCE /a ICE/1.0\n', 'GET /a RTSP/'])(
-    'knows %j',
-    (text) => {
-      expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(true);
-    },
-  );
+it.each(['GET /a RTSP/1.0\r\n', 'OPTIONS * RTSP/1.1\r\nHost: a\r\n\r\n', 'SOURCE /a ICE/1.0\n', 'GET /a RTSP/'])(
+  'isOtherProtocol knows %j',
+  (text) => {
+    expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(true);
+  },
+);
 
-  it.each([
-    'GET / HTTP/1.0\r\n\r\n',
-    'GET /a\r\nX: RTSP/1.0\r\n\r\n',
-    'GET /RTSP/1.0 HTTP/1.1\r\nX: a RTSP/1.0\r\n\r\n',
-    'GET /a HTTP/2.0\r\n',
-    '',
-  ])('leaves %j to the gateway', (text) => {
-    expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(false);
-  });
+it.each([
+  'GET / HTTP/1.0\r\n\r\n',
+  'GET /a\r\nX: RTSP/1.0\r\n\r\n',
+  'GET /RTSP/1.0 HTTP/1.1\r\nX: a RTSP/1.0\r\n\r\n',
+  'GET /a HTTP/2.0\r\n',
+  '',
+])('isOtherProtocol leaves %j to the gateway', (text) => {
+  expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(false);
 });

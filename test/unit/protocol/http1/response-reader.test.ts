@@ -98,15 +98,13 @@ describe('ResponseReader', () => {
   });
 });
 
-describe('parseResponseHead', () => {
-  it.each([
-    ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', true],
-    ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n', false],
-    ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
-    ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n', true],
-    ['HTTP/1.1 200 OK\r\n\r\n', false],
-  ])('tells from %j whether the connection goes on', (text, isPersistent) => {
-    const bytes = Buffer.from(`before${text}behind`, 'latin1');
-    expect(parseResponseHead(bytes, 6, 6 + text.length, 'GET')?.isPersistent).toBe(isPersistent);
-  });
+it.each([
+  ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n', true],
+  ['HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n', false],
+  ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n', false],
+  ['HTTP/1.0 200 OK\r\nContent-Length: 0\r\nConnection: Keep-Alive\r\n\r\n', true],
+  ['HTTP/1.1 200 OK\r\n\r\n', false],
+])('parseResponseHead tells from %j whether the connection goes on', (text, isPersistent) => {
+  const bytes = Buffer.from(`before${text}behind`, 'latin1');
+  expect(parseResponseHead(bytes, 6, 6 + text.length, 'GET')?.isPersistent).toBe(isPersistent);
 });

@@ -18,11 +18,16 @@ const TAKEOVER = { deflate: WITH_TAKEOVER };
 const NO_TAKEOVER = { deflate: WITHOUT_TAKEOVER };
 /** Both kinds of directions. */
 const ALL = [TAKEOVER, NO_TAKEOVER];
-const EMPTY_STORED_BLOCK = Buffer.from([0x00, 0x00, 0x00, 0xff, 0xff]);
+const join = (...parts: readonly Buffer[]): Buffer => Buffer.concat(parts);
+/** Compressed with its end, which senders take off. */
+const flushed = (content: string): Buffer => deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH });
+const AFTER = compressed(deflated('after'));
+const MALFORMED = { unread: 'malformed' };
+const TOO_LARGE = { unread: 'inflated-too-large' };
 const hex = (bytes: string): Buffer => Buffer.from(bytes.replaceAll(' ', ''), 'hex');
 
 /** One after the other, each referring to the ones before. */
-async function deflatedTogether(contents: readonly string[], windowBits = 15): Promise<Buffer[]> {
+async function deflatedTogether<const T extends readonly string[]>(contents: T, windowBits = 15) {
   const deflate = createDeflateRaw({ windowBits });
   const chunks: Buffer[] = [];
   deflate.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -33,35 +38,32 @@ async function deflatedTogether(contents: readonly string[], windowBits = 15): P
     payloads.push(Buffer.concat(chunks.splice(0)).subarray(0, -4));
   }
   deflate.destroy();
-  return payloads;
+  return payloads as { [I in keyof T]: Buffer };
 }
 
-describe('the examples of RFC 7692 §7.2.3', () => {
-  it('one compressed block, whole and in fragments', () => {
-    const whole = hex('c1 07 f2 48 cd c9 c9 07 00');
-    const fragments = hex('41 03 f2 48 cd 80 04 c9 c9 07 00');
-    for (const options of ALL) {
-      expect(told(whole, options)).toEqual([{ text: 'Hello' }]);
-      expect(told(fragments, options)).toEqual([{ text: 'Hello' }]);
-    }
-  });
-
-  it('a second message that refers to the first', () => {
-    const bytes = hex('c1 07 f2 48 cd c9 c9 07 00 c1 05 f2 00 11 00 00');
-    expect(told(bytes, TAKEOVER)).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
-  });
-
-  it('a block without compression, one with BFINAL set, and two blocks', () => {
-    const stored = hex('c1 0b 00 05 00 fa ff 48 65 6c 6c 6f 00');
-    const final = hex('c1 08 f3 48 cd c9 c9 07 00 00');
-    const two = hex('c1 0d f2 48 05 00 00 00 ff ff ca c9 c9 07 00');
-    for (const options of ALL) {
-      for (const bytes of [stored, final, two]) expect(told(bytes, options)).toEqual([{ text: 'Hello' }]);
-    }
+describe('a text is read that is', () => {
+  it.each([
+    ['one block (RFC 7692 §7.2.3.1)', hex('c1 07 f2 48 cd c9 c9 07 00')],
+    ['in fragments (§7.2.3.1)', hex('41 03 f2 48 cd 80 04 c9 c9 07 00')],
+    ['not compressed (§7.2.3.3)', hex('c1 0b 00 05 00 fa ff 48 65 6c 6c 6f 00')],
+    ['a block with BFINAL set (§7.2.3.4)', hex('c1 08 f3 48 cd c9 c9 07 00 00')],
+    ['two blocks (§7.2.3.5)', hex('c1 0d f2 48 05 00 00 00 ff ff ca c9 c9 07 00')],
+    ['after empty stored blocks', compressed(join(hex('00 00 00 ff ff'), hex('00 00 00 ff ff'), deflated('Hello')))],
+    ['before an empty stored block', compressed(join(flushed('Hello'), hex('00')))],
+    ['several streams, each ended by BFINAL', compressed(join(deflatedFinal('Hel'), deflatedFinal('lo')))],
+    ['several streams and an empty block', compressed(join(deflatedFinal('H'), deflatedFinal('ello'), hex('00')))],
+  ])('%s', (_, bytes) => {
+    for (const options of ALL)
+      expect(told(join(bytes, AFTER), options)).toEqual([{ text: 'Hello' }, { text: 'after' }]);
   });
 });
 
 describe('a compressed message', () => {
+  it('may refer to the one before (RFC 7692 §7.2.3.2)', () => {
+    const bytes = hex('c1 07 f2 48 cd c9 c9 07 00 c1 05 f2 00 11 00 00');
+    expect(told(bytes, TAKEOVER)).toEqual([{ text: 'Hello' }, { text: 'Hello' }]);
+  });
+
   it('may refer as far back as the window goes, and no further than its direction agreed', async () => {
     // Noise in the middle, so that only the far repetition can be referred to.
     const noise = Array.from({ length: 40_000 }, (_, i) => String.fromCharCode(33 + ((i * i * 7919 + (i >> 3)) % 90)));
@@ -89,167 +91,120 @@ describe('a compressed message', () => {
   });
 
   it('may be binary: it is not reported, but later ones may refer to it', async () => {
-    const [first, second] = (await deflatedTogether(['said before, said before', 'said before again'])) as [
-      Buffer,
-      Buffer,
-    ];
+    const [first, second] = await deflatedTogether(['said before, said before', 'said before again']);
     const binary = frame({ opcode: OPCODE.binary, payload: first, rsv: 4 });
-    expect(told(Buffer.concat([binary, compressed(second)]), TAKEOVER)).toEqual([
-      { event: 'binary' },
-      { text: 'said before again' },
-    ]);
-    expect(told(Buffer.concat([binary, compressed(deflated('x'))]), NO_TAKEOVER)).toEqual([
-      { event: 'binary' },
-      { text: 'x' },
-    ]);
+    const event = { event: 'binary' };
+    expect(told(join(binary, compressed(second)), TAKEOVER)).toEqual([event, { text: 'said before again' }]);
+    expect(told(join(binary, AFTER), NO_TAKEOVER)).toEqual([event, { text: 'after' }]);
   });
 
   it('may stand between messages that are not compressed', async () => {
-    const [first, second] = (await deflatedTogether(['one one one', 'one one two'])) as [Buffer, Buffer];
-    const bytes = Buffer.concat([compressed(first), text('plain'), compressed(second)]);
+    const [first, second] = await deflatedTogether(['one one one', 'one one two']);
+    const bytes = join(compressed(first), text('plain'), compressed(second));
     expect(told(bytes, TAKEOVER)).toEqual([{ text: 'one one one' }, { text: 'plain' }, { text: 'one one two' }]);
   });
 
-  it('may be empty', () => {
-    const bytes = Buffer.concat([compressed(Buffer.from([0])), compressed(deflated('')), compressed(deflated('x'))]);
-    for (const options of ALL) expect(told(bytes, options)).toEqual([{ text: '' }, { text: '' }, { text: 'x' }]);
-  });
-
-  it('may have no bytes at all, but context takeover ends with it', () => {
-    const bytes = Buffer.concat([compressed(''), compressed(deflated('x'))]);
-    expect(told(bytes, NO_TAKEOVER)).toEqual([{ text: '' }, { text: 'x' }]);
-    expect(told(bytes, TAKEOVER)).toEqual([{ text: '' }, { unread: 'malformed' }]);
-  });
-
-  it('may have empty stored blocks anywhere', () => {
-    const payload = Buffer.concat([EMPTY_STORED_BLOCK, EMPTY_STORED_BLOCK, deflated('Hello')]);
-    const trailing = Buffer.concat([
-      deflateRawSync('Hello', { finishFlush: constants.Z_SYNC_FLUSH }),
-      Buffer.from([0]),
-    ]);
-    for (const options of ALL) {
-      expect(told(compressed(payload), options)).toEqual([{ text: 'Hello' }]);
-      expect(told(compressed(trailing), options)).toEqual([{ text: 'Hello' }]);
-    }
-  });
-
-  it('may consist of several streams, each ended by BFINAL, with or without an empty block after it', () => {
-    const streams = [deflatedFinal('one '), deflatedFinal('two '), deflatedFinal('three')];
-    for (const end of ['', '00']) {
-      const payload = Buffer.concat([...streams, hex(end)]);
-      const bytes = Buffer.concat([compressed(payload), compressed(deflated('after'))]);
-      for (const options of ALL) expect(told(bytes, options)).toEqual([{ text: 'one two three' }, { text: 'after' }]);
-    }
+  it('may be empty; of no bytes at all, it ends context takeover', () => {
+    const bytes = join(compressed(hex('00')), compressed(deflated('')), AFTER);
+    for (const options of ALL) expect(told(bytes, options)).toEqual([{ text: '' }, { text: '' }, { text: 'after' }]);
+    expect(told(join(compressed(''), AFTER), NO_TAKEOVER)).toEqual([{ text: '' }, { text: 'after' }]);
+    expect(told(join(compressed(''), AFTER), TAKEOVER)).toEqual([{ text: '' }, MALFORMED]);
   });
 
   it('of more streams than anyone sends is not inflated: each costs time, however short', () => {
-    const bytes = compressed(Buffer.alloc(20_000, deflatedFinal('')));
-    expect(told(bytes, NO_TAKEOVER)).toEqual([{ unread: 'malformed' }]);
+    expect(told(compressed(Buffer.alloc(20_000, deflatedFinal(''))), NO_TAKEOVER)).toEqual([MALFORMED]);
   });
 
   it('cannot refer to what was before BFINAL', async () => {
-    const [first, second] = (await deflatedTogether(['said before', 'said before'])) as [Buffer, Buffer];
-    const bytes = [compressed(first), compressed(deflatedFinal('x')), compressed(second)];
-    expect(told(Buffer.concat(bytes), TAKEOVER)).toEqual([
-      { text: 'said before' },
-      { text: 'x' },
-      { unread: 'malformed' },
-    ]);
+    const [first, second] = await deflatedTogether(['said before', 'said before']);
+    const bytes = join(compressed(first), compressed(deflatedFinal('x')), compressed(second));
+    expect(told(bytes, TAKEOVER)).toEqual([{ text: 'said before' }, { text: 'x' }, MALFORMED]);
   });
 
   it('may be fragmented anywhere, between control frames, and pushed in any pieces', async () => {
     const contents = ['first message', 'second message, first message', 'third'];
     const payloads = await deflatedTogether(contents);
     for (let size = 1; size < 40; size += 1) {
-      const frames: Buffer[] = [];
-      for (const payload of payloads) {
-        frames.push(text(payload.subarray(0, size), { rsv: 4, fin: false }), frame({ opcode: 0x9, payload: 'ping' }));
-        frames.push(frame({ opcode: 0, payload: payload.subarray(size) }));
-      }
-      const listener = new Listener(TAKEOVER).pushPieces(Buffer.concat(frames), () => size);
-      expect(listener.texts).toEqual(contents);
+      const frames = payloads.flatMap((payload) => [
+        text(payload.subarray(0, size), { rsv: 4, fin: false }),
+        frame({ opcode: 0x9, payload: 'ping' }),
+        frame({ opcode: 0, payload: payload.subarray(size) }),
+      ]);
+      expect(new Listener(TAKEOVER).pushPieces(join(...frames), () => size).texts).toEqual(contents);
     }
   });
 });
 
-describe('a message that does not inflate', () => {
-  const wrong: Readonly<Record<string, Buffer>> = {
-    'a block of the reserved type': Buffer.from([0x07, 0x00]),
-    'a block that is cut off': deflated('Hello, Hello, Hello').subarray(0, 6),
-    'a stored block that is cut off': hex('00 05 00 fa ff 48 65'),
-    'a stored block that goes on into what follows': hex('00 07 00 f8 ff 48 65'),
-    'a stored block that ends within what follows': hex('00 0e 00 f1 ff 48 65'),
-    'a stored block that ends with what follows': hex('00 0f 00 f0 ff 48 65'),
-    'a stored block that was cut off by much': hex('00 ff 00 00 ff 48 65'),
-    'a reference to before the beginning': hex('f2 00 11 00 00'),
-    'a stream that ends outside of the payload': deflatedFinal('Hello, Hello').subarray(0, -1),
-    'an end that was not taken off': deflateRawSync('Hello', { finishFlush: constants.Z_SYNC_FLUSH }),
-  };
-
-  for (const [name, payload] of Object.entries(wrong)) {
-    it(`${name}: is lost alone without context takeover, and with it ends the reading`, () => {
-      const bytes = Buffer.concat([compressed(payload), compressed(deflated('after'))]);
-      expect(told(bytes, NO_TAKEOVER)).toEqual([{ unread: 'malformed' }, { text: 'after' }]);
-      expect(told(bytes, TAKEOVER)).toEqual([{ unread: 'malformed' }]);
-    });
-  }
-
-  it('is lost for its size in the same way', () => {
-    const bytes = Buffer.concat([compressed(deflated('x'.repeat(1_001))), compressed(deflated('x'.repeat(1_000)))]);
-    const limits = { maxInflatedBytes: 1_000 };
-    expect(told(bytes, { ...NO_TAKEOVER, ...limits })).toEqual([
-      { unread: 'inflated-too-large' },
-      { text: 'x'.repeat(1_000) },
-    ]);
-    expect(told(bytes, { ...TAKEOVER, ...limits })).toEqual([{ unread: 'inflated-too-large' }]);
-  });
-
-  it('has one limit for all streams of a message together', () => {
-    const payload = Buffer.concat([deflatedFinal('x'.repeat(600)), deflatedFinal('y'.repeat(600))]);
-    const options = { ...NO_TAKEOVER, maxInflatedBytes: 1_000 };
-    expect(told(compressed(payload), options)).toEqual([{ unread: 'inflated-too-large' }]);
-    expect(told(compressed(payload), { ...options, maxInflatedBytes: 1_200 })).toHaveLength(1);
-    expect(told(compressed(deflatedFinal('x'.repeat(1_002))), options)).toEqual([{ unread: 'inflated-too-large' }]);
-  });
-
-  it('may be too large on the wire: with context takeover that ends the reading at once', () => {
-    const bytes = Buffer.concat([compressed('x'.repeat(101)), compressed(deflated('after'))]);
-    const limits = { maxMessageBytes: 100 };
-    expect(told(bytes, { ...NO_TAKEOVER, ...limits })).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
-    expect(told(bytes, { ...TAKEOVER, ...limits })).toEqual([{ unread: 'too-large' }]);
-  });
-
-  it('may inflate to no UTF-8: later messages are read all the same', () => {
-    const bytes = Buffer.concat([compressed(deflated(Buffer.from([0xff]))), compressed(deflated('after'))]);
-    for (const options of ALL) expect(told(bytes, options)).toEqual([{ unread: 'text' }, { text: 'after' }]);
-  });
+it.each([
+  ['a block of the reserved type', hex('07 00')],
+  ['a block that is cut off', deflated('Hello, Hello, Hello').subarray(0, 6)],
+  ['a stored block that is cut off', hex('00 05 00 fa ff 48 65')],
+  ['a stored block that goes on into what follows', hex('00 07 00 f8 ff 48 65')],
+  ['a stored block that ends within what follows', hex('00 0e 00 f1 ff 48 65')],
+  ['a stored block that ends with what follows', hex('00 0f 00 f0 ff 48 65')],
+  ['a stored block that was cut off by much', hex('00 ff 00 00 ff 48 65')],
+  ['a reference to before the beginning', hex('f2 00 11 00 00')],
+  ['a stream that ends outside of the payload', deflatedFinal('Hello, Hello').subarray(0, -1)],
+  ['an end that was not taken off', flushed('Hello')],
+])('a message is lost alone without context takeover, and ends the reading with it: %s', (_, payload) => {
+  const bytes = join(compressed(payload), AFTER);
+  expect(told(bytes, NO_TAKEOVER)).toEqual([MALFORMED, { text: 'after' }]);
+  expect(told(bytes, TAKEOVER)).toEqual([MALFORMED]);
 });
 
-describe('the window', () => {
-  it('is held only with context takeover, and is no larger than the messages', () => {
-    const without = new Listener(NO_TAKEOVER).push(compressed(deflated('x'.repeat(60_000))));
-    expect(without.reader.heldBytes).toBe(0);
-    const withIt = new Listener(TAKEOVER).push(compressed(deflated('Hello')));
-    expect(withIt.reader.heldBytes).toBe(1_024);
-    withIt.push(compressed(deflated('x'.repeat(60_000))));
-    expect(withIt.reader.heldBytes).toBe(36_864);
-    expect(withIt.budget.usedBytes).toBe(36_864);
-    withIt.reader.close();
-    expect([withIt.reader.heldBytes, withIt.budget.usedBytes]).toEqual([0, 0]);
-  });
+it('a message is lost alone without context takeover, and ends the reading with it: more than the limit when inflated', () => {
+  const [text, more] = ['x'.repeat(1_000), 'x'.repeat(1_001)];
+  const bytes = join(compressed(deflated(more)), compressed(deflated(text)));
+  expect(told(bytes, { ...NO_TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE, { text }]);
+  expect(told(bytes, { ...TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE]);
+});
 
-  it('without memory ends the reading after the current message', () => {
-    const budget = new MemoryBudget(2_048);
-    const first = new Listener({ ...TAKEOVER, budget }).push(compressed(deflated('Hello')));
-    const second = new Listener({ ...TAKEOVER, budget }).push(compressed(deflated('Hello')), compressed(deflated('x')));
-    expect(second.told).toEqual([{ text: 'Hello' }, { unread: 'budget' }]);
-    first.push(compressed(deflated('again')));
-    expect(first.texts).toEqual(['Hello', 'again']);
-    expect([budget.usedBytes, budget.refusals.windows]).toEqual([1_024, 1]);
-  });
+it('a message is lost alone without context takeover, and ends the reading with it: more than the limit on the wire', () => {
+  const bytes = join(compressed('x'.repeat(101)), AFTER);
+  expect(told(bytes, { ...NO_TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
+  expect(told(bytes, { ...TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }]);
+});
 
-  it('is given back when the reading ends', () => {
-    const listener = new Listener(TAKEOVER).push(compressed(deflated('Hello')), text('', { rsv: 2 }));
-    expect([listener.told.at(-1), listener.budget.usedBytes]).toEqual([{ unread: 'malformed' }, 0]);
-  });
+it('all streams of a message together have one limit', () => {
+  const payload = join(deflatedFinal('x'.repeat(600)), deflatedFinal('y'.repeat(600)));
+  const options = { ...NO_TAKEOVER, maxInflatedBytes: 1_000 };
+  expect(told(compressed(payload), options)).toEqual([TOO_LARGE]);
+  expect(told(compressed(payload), { ...options, maxInflatedBytes: 1_200 })).toEqual([
+    { text: 'x'.repeat(600) + 'y'.repeat(600) },
+  ]);
+  expect(told(compressed(deflatedFinal('x'.repeat(1_002))), options)).toEqual([TOO_LARGE]);
+});
+
+it('later messages are read after one that inflates to no UTF-8', () => {
+  const bytes = join(compressed(deflated(hex('ff'))), AFTER);
+  for (const options of ALL) expect(told(bytes, options)).toEqual([{ unread: 'text' }, { text: 'after' }]);
+});
+
+const HELLO = compressed(deflated('Hello'));
+const LONG = compressed(deflated('x'.repeat(60_000)));
+
+it('the window is held only with context takeover, and is no larger than the messages', () => {
+  expect(new Listener(NO_TAKEOVER).push(LONG).reader.heldBytes).toBe(0);
+  const listener = new Listener(TAKEOVER).push(HELLO);
+  const { reader, budget } = listener;
+  expect(reader.heldBytes).toBe(1_024);
+  listener.push(LONG);
+  expect([reader.heldBytes, budget.usedBytes]).toEqual([36_864, 36_864]);
+  reader.close();
+  expect([reader.heldBytes, budget.usedBytes]).toEqual([0, 0]);
+});
+
+it('the window without memory ends the reading after the current message', () => {
+  const budget = new MemoryBudget(2_048);
+  const first = new Listener({ ...TAKEOVER, budget }).push(HELLO);
+  const second = new Listener({ ...TAKEOVER, budget }).push(HELLO, AFTER);
+  expect(second.told).toEqual([{ text: 'Hello' }, { unread: 'budget' }]);
+  first.push(compressed(deflated('again')));
+  expect(first.texts).toEqual(['Hello', 'again']);
+  expect([budget.usedBytes, budget.refusals.windows]).toEqual([1_024, 1]);
+});
+
+it('the window is given back when the reading ends', () => {
+  const listener = new Listener(TAKEOVER).push(HELLO, text('', { rsv: 2 }));
+  expect([listener.told.at(-1), listener.budget.usedBytes]).toEqual([MALFORMED, 0]);
 });

@@ -102,64 +102,55 @@ describe('messages', () => {
   });
 });
 
-describe('a message that is too large', () => {
-  const options = { maxMessageBytes: 10 };
+const options = { maxMessageBytes: 10 };
 
-  it('is reported as soon as its frame begins, and lost alone', () => {
-    const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
-    expect(listener.told).toEqual([{ unread: 'too-large' }]);
-    listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
-    expect(listener.told).toEqual([{ unread: 'too-large' }, { text: '0123456789' }]);
-  });
+it('a message that is too large is reported as soon as its frame begins, and lost alone', () => {
+  const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
+  expect(listener.told).toEqual([{ unread: 'too-large' }]);
+  listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
+  expect(listener.told).toEqual([{ unread: 'too-large' }, { text: '0123456789' }]);
+});
 
-  it('counts all its fragments together', () => {
-    const bytes = [
-      text('x'.repeat(6), { fin: false }),
-      frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }),
-      frame({ opcode: 0, payload: 'z'.repeat(6) }),
-      text('after'),
-    ];
-    expect(told(Buffer.concat(bytes), options)).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
-  });
+it('a message that is too large counts all its fragments together', () => {
+  const bytes = [
+    text('x'.repeat(6), { fin: false }),
+    frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }),
+    frame({ opcode: 0, payload: 'z'.repeat(6) }),
+    text('after'),
+  ];
+  expect(told(Buffer.concat(bytes), options)).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
+});
 
-  it('holds nothing', () => {
-    const listener = new Listener(options).push(text('xxx', { fin: false }));
-    expect(listener.reader.heldBytes).toBeGreaterThan(0);
-    listener.push(frame({ opcode: 0, payload: 'y'.repeat(100_000) }).subarray(0, 50_000));
-    expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
-  });
+it('a message that is too large holds nothing', () => {
+  const listener = new Listener(options).push(text('xxx', { fin: false }));
+  expect(listener.reader.heldBytes).toBeGreaterThan(0);
+  listener.push(frame({ opcode: 0, payload: 'y'.repeat(100_000) }).subarray(0, 50_000));
+  expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
 });
 
 describe('a direction is unread for good after', () => {
-  const broken: Readonly<Record<string, Buffer>> = {
-    RSV1: text('x', { rsv: 4 }),
-    RSV2: text('x', { rsv: 2 }),
-    RSV3: frame({ opcode: 0x9, rsv: 1 }),
-    'a reserved opcode': frame({ opcode: 0x3 }),
-    'a reserved control opcode': frame({ opcode: 0xb }),
-    'a continuation of nothing': frame({ opcode: 0 }),
-    'a message within a fragmented one': Buffer.concat([text('', { fin: false }), text('x')]),
-    'a continuation past the last fragment': Buffer.concat([
-      text('', { fin: false }),
-      frame({ opcode: 0, fin: false }),
-      PING,
-      text('x'),
-    ]),
-    'a masked frame of the upstream': clientText('x'),
-    'a fragmented control frame': frame({ opcode: 0x9, fin: false }),
-    'a long control frame': frame({ opcode: 0x9, payload: 'x'.repeat(126) }),
-    'a close frame of one byte': frame({ opcode: OPCODE.close, payload: 'x' }),
-    'a length of 2^53': text('x', { announced: 2n ** 53n }),
-    'a length of 2^64 - 1': text('x', { announced: 2n ** 64n - 1n }),
-  };
-
-  for (const [name, bytes] of Object.entries(broken)) {
-    it(name, () => {
-      const listener = new Listener().push(bytes, text('after'));
-      expect(listener.told).toEqual(MALFORMED);
-      expect(listener.reader.isUnread).toBe(true);
-    });
-  }
+  it.each([
+    ['RSV1', text('x', { rsv: 4 })],
+    ['RSV2', text('x', { rsv: 2 })],
+    ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
+    ['a reserved opcode', frame({ opcode: 0x3 })],
+    ['a reserved control opcode', frame({ opcode: 0xb })],
+    ['a continuation of nothing', frame({ opcode: 0 })],
+    ['a message within a fragmented one', Buffer.concat([text('', { fin: false }), text('x')])],
+    [
+      'a continuation past the last fragment',
+      Buffer.concat([text('', { fin: false }), frame({ opcode: 0, fin: false }), PING, text('x')]),
+    ],
+    ['a masked frame of the upstream', clientText('x')],
+    ['a fragmented control frame', frame({ opcode: 0x9, fin: false })],
+    ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
+    ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
+    ['a length of 2^53', text('x', { announced: 2n ** 53n })],
+    ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
+  ])('%s', (_, bytes) => {
+    const listener = new Listener().push(bytes, text('after'));
+    expect([listener.told, listener.reader.isUnread]).toEqual([MALFORMED, true]);
+  });
 
   it('an unmasked frame of the client', () => {
     expect(told(text('x'), { from: 'client' })).toEqual(MALFORMED);
@@ -226,48 +217,37 @@ describe('memory', () => {
   });
 });
 
-describe('close', () => {
-  it('from a handler ends the reading within the bytes being pushed', () => {
-    const budget = new MemoryBudget();
-    const texts: string[] = [];
-    const options = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000, budget } as const;
-    const reader = new WebSocketMessageReader(
-      { ...options, deflate: { contextTakeover: true, windowBits: 15 } },
-      {
-        onText: (content) => {
-          texts.push(content);
-          reader.close();
-        },
-        onUnread: (reason) => texts.push(reason),
-      },
-    );
-    reader.push(Buffer.concat([compressed(deflated('one')), text('two')]));
-    reader.push(text('three'));
-    expect([texts, budget.usedBytes, reader.isUnread]).toEqual([['one'], 0, false]);
-  });
+/** A reader with its budget, whose handler of texts is `onText`. */
+function readerWith(onText: (content: string) => undefined) {
+  const budget = new MemoryBudget();
+  const limits = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000 } as const;
+  const reader = new WebSocketMessageReader(
+    { ...limits, budget, deflate: { contextTakeover: true, windowBits: 15 } },
+    { onText, onUnread: (reason) => expect.fail(reason) },
+  );
+  return { reader, budget };
+}
 
-  it('gives the memory back also after a handler threw', () => {
-    const budget = new MemoryBudget();
-    const reader = new WebSocketMessageReader(
-      {
-        from: 'upstream',
-        maxMessageBytes: 1_000,
-        maxInflatedBytes: 1_000,
-        budget,
-        deflate: undefined,
-      },
-      {
-        onText: () => {
-          throw new Error('cannot');
-        },
-        onUnread: () => undefined,
-      },
-    );
-    const bytes = text('x'.repeat(100));
-    reader.push(bytes.subarray(0, 50));
-    expect(budget.usedBytes).toBe(100);
-    expect(() => reader.push(bytes.subarray(50))).toThrow('cannot');
+it('a close from a handler ends the reading within the bytes being pushed', () => {
+  const texts: string[] = [];
+  const { reader, budget } = readerWith((content) => {
+    texts.push(content);
     reader.close();
-    expect(budget.usedBytes).toBe(0);
+    return undefined;
   });
+  reader.push(Buffer.concat([compressed(deflated('one')), text('two')]));
+  reader.push(text('three'));
+  expect([texts, budget.usedBytes, reader.isUnread]).toEqual([['one'], 0, false]);
+});
+
+it('a close gives the memory back also after a handler threw', () => {
+  const { reader, budget } = readerWith(() => {
+    throw new Error('cannot');
+  });
+  const bytes = text('x'.repeat(100));
+  reader.push(bytes.subarray(0, 50));
+  expect(budget.usedBytes).toBe(100);
+  expect(() => reader.push(bytes.subarray(50))).toThrow('cannot');
+  reader.close();
+  expect(budget.usedBytes).toBe(0);
 });
