@@ -1,21 +1,25 @@
-/** The keys below `diagnosis`: what the sidecar looks into by itself when a call hangs. */
+/** The keys below `diagnosis`: what the sidecar does when a call hangs. */
 import type { z } from 'zod';
 import { type Conflict, duration, NOT_EMPTY, optionalText, section, wholeNumber } from './schema-keys.ts';
 
-export const diagnosis = section('restart', 'What is looked into when a call hangs.', {
+export const diagnosis = section('restart', 'Diagnosis of hung calls.', {
   threads: section(
     'restart',
-    "Thread dumps of the application server's JVM, taken by themselves: see [troubleshooting.md](troubleshooting.md#thread-dumps).",
+    "Automatic thread dumps of the application server's JVM: see [troubleshooting.md](troubleshooting.md#thread-dumps).",
     {
-      whenCallRuns: duration(0, 'A dump is taken when a call has run for this long. 0: never.', { zero: 'never' }),
+      whenCallRuns: duration(0, 'Takes a dump when a call has run for this long. 0: never.', { zero: 'never' }),
       folder: optionalText(
         'the path of a folder',
         NOT_EMPTY,
         '/var/lib/d2-sidecar/threads',
-        'Folder for the dumps, which only the user of the sidecar can read.',
+        'Folder for the dumps. Only the user of the sidecar can read them.',
       ),
-      keep: wholeNumber({ min: 1, max: 1_000 }, 20, 'Most dumps kept, of at most 4 MiB each; the oldest goes first.'),
-      atMostEvery: duration('10m', 'Time between two dumps at least.', { minMs: 1_000 }),
+      keep: wholeNumber(
+        { min: 1, max: 1_000 },
+        20,
+        'Most dumps kept, of at most 4 MiB each. The oldest is deleted first.',
+      ),
+      atMostEvery: duration('10m', 'Shortest time between two dumps.', { minMs: 1_000 }),
     },
   ),
 });

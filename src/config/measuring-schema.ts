@@ -45,16 +45,16 @@ export const metrics = section('live', 'What is counted, and for how long.', {
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Most names in the statistics of one session.'),
 });
 
-export const calls = section('live', 'Single calls: those that run, and the slowest.', {
+export const calls = section('live', 'Lists of single calls: running and slowest.', {
   slowest: wholeNumber(
     { min: 0, max: 1_000 },
     100,
-    'Most calls of the last hour in `d2/calls/slowest`, for each application. 0: none.',
+    'Most calls of the last hour that `d2/calls/slowest` lists for each application. 0: none.',
   ),
   // The default of the server's own clients.
   clientTimeout: duration(
     '10s',
-    'How long clients wait. An answer that took longer came too late for its user, and counts in `d2_calls_late_total`. 0: they wait for ever.',
+    'How long clients wait for an answer. A later answer counts in `d2_calls_late_total`. 0: for ever.',
     { zero: 'for ever' },
   ),
 });
@@ -92,7 +92,7 @@ export const sessions = section('live', 'Who is connected.', {
     'the name of a field such as X-Remote-User',
     /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/,
     'X-Remote-User',
-    'Field of the responses in which the application server tells the user, for single sign-on: see [statistics.md](statistics.md#single-sign-on). Absent: none.',
+    'Response field in which the application server states the user, for single sign-on: see [statistics.md](statistics.md#single-sign-on). Absent: none.',
   ),
   // The names of the servlet specification (Jakarta Servlet 6, section 13.6.3).
   formLogin: section('live', 'The form by which users of Comet log in.', {

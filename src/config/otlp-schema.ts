@@ -48,13 +48,13 @@ export const otlp = section(
       histograms: oneOf(
         ['explicit', 'exponential'],
         'explicit',
-        'Buckets of the durations of calls and of beginning sessions: `explicit` as in `/metrics`, or `exponential`, whose percentiles are at most 2.2 % off, also of several sidecars together.',
+        'Buckets for the durations of calls and of session starts: `explicit` as in `/metrics`, or `exponential`. With `exponential`, percentiles are at most 2.2 % off, even across several sidecars.',
       ),
     }),
     traces: section('restart', 'Spans that are pushed, one for each sampled call.', {
       // Spans take space at the receiver for each call.
       enabled: yesOrNo(false, 'Whether spans of calls are pushed.'),
-      // The sampling decision of a caller is followed; sampling of its own has to be configured.
+      // By default the sidecar follows the caller's sampling decision and samples nothing else.
       sampleRatio: share(
         0,
         'Share (0 to 1) of calls without a `traceparent` that get a span. With one, its sampled flag decides.',

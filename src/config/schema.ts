@@ -64,7 +64,7 @@ const forwarded = z
   )
   .prefault({})
   .meta({
-    description: 'What the application server is told of clients. A single value is `addresses`.',
+    description: 'What the application server learns about clients. A single value is `addresses`.',
     reload: 'live',
   });
 
@@ -79,14 +79,14 @@ export const configSchema = z
           .prefault([])
           .meta({
             description:
-              'Addresses and CIDRs of proxies before the sidecar: see [front-proxies.md](front-proxies.md). Only they are believed about who their clients are.',
+              'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md). The sidecar believes only them about client addresses.',
             examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
             reload: 'live',
           }),
         clientAddress: oneOf(
           ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
           'x-forwarded-for',
-          'How trusted proxies tell the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2, before TLS).',
+          'How trusted proxies state the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2, before TLS).',
         ).meta({ reload: 'live' }),
         tls: listenerTls('listen'),
       }),
@@ -115,7 +115,7 @@ export const configSchema = z
         .prefault([])
         .meta({
           description:
-            'Context paths of further applications whose requests are classified; `/` is the root context, and the only one without any here and in `upstream.url`.',
+            'Context paths of further applications whose requests are classified; `/` is the root context. It is the only one if neither this key nor `upstream.url` names any.',
           examples: [['smartWeb', 'smartWebTest']],
           reload: 'restart',
         }),
@@ -183,7 +183,7 @@ export const configSchema = z
         // Less than the 30 s that Kubernetes grants after SIGTERM.
         deadline: duration(
           '25s',
-          'From SIGTERM to the end; what still runs then is cut. 0: cut them at once. At least `stop.delay` plus `stop.window` where these are set, and below `terminationGracePeriodSeconds`.',
+          'From SIGTERM to the end; requests that still run are then cut. 0: cut them at once. At least `stop.delay` plus `stop.window` where these are set, and below `terminationGracePeriodSeconds`.',
           { zero: 'cut them at once' },
         ),
       }),
@@ -211,33 +211,29 @@ export const configSchema = z
           'Least level: `debug`, `info`, `warn`, `error` or `silent`.',
         ),
       }),
-      accessLog: section(
-        'live',
-        'A line of JSON for each call, in a file of its own: see [access-log.md](access-log.md).',
-        {
-          file: optionalText(
-            'the path of a file, a FIFO or a device such as /var/log/d2-sidecar/access.log; not standard output, which has the program’s own log',
-            /^(?!-$|\/dev\/stdout$).*[^/]$/,
-            '/var/log/d2-sidecar/access.log',
-            'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
-          ),
-          sample: share(1, 'Random share of the calls that get a line, 0 to 1.'),
-          slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
-          errorsAlways: yesOrNo(
-            true,
-            'Whether failed calls (status 500 and above, or no answer) get a line in any case.',
-          ),
-          others: yesOrNo(false, 'Whether other requests get a line, too, without their path.'),
-          users: yesOrNo(true, 'Whether lines hold users and addresses.'),
-          // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
-          maxBytes: wholeNumber(
-            { min: 0, max: 1_099_511_627_776 },
-            104_857_600,
-            'Size in bytes from which the file is renamed to `file.1`, and so on. 0: never (logrotate).',
-          ),
-          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept.'),
-        },
-      ),
+      accessLog: section('live', 'One line of JSON per call, in a separate file: see [access-log.md](access-log.md).', {
+        file: optionalText(
+          'the path of a file, a FIFO or a device such as /var/log/d2-sidecar/access.log; not standard output, which has the program’s own log',
+          /^(?!-$|\/dev\/stdout$).*[^/]$/,
+          '/var/log/d2-sidecar/access.log',
+          'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
+        ),
+        sample: share(1, 'Random share of the calls that get a line, 0 to 1.'),
+        slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
+        errorsAlways: yesOrNo(
+          true,
+          'Whether failed calls (status 500 and above, or no answer) get a line in any case.',
+        ),
+        others: yesOrNo(false, 'Whether other requests get a line, too, without their path.'),
+        users: yesOrNo(true, 'Whether lines hold users and addresses.'),
+        // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
+        maxBytes: wholeNumber(
+          { min: 0, max: 1_099_511_627_776 },
+          104_857_600,
+          'Size in bytes from which the file is renamed to `file.1`, and so on. 0: never (logrotate).',
+        ),
+        keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept.'),
+      }),
     },
     { error: 'a group of keys' },
   )

@@ -6,7 +6,7 @@ function keyStore(folder: string) {
   return {
     pfxFile: pemFile(
       `${folder}/tls.pfx`,
-      'PKCS #12 file (`.pfx`, `.p12`) with certificate, private key and intermediate certificates, in place of `certFile` and `keyFile`.',
+      'PKCS #12 file (`.pfx`, `.p12`) with certificate, private key and intermediate certificates, instead of `certFile` and `keyFile`.',
     ),
     passphraseFile: pemFile(
       `${folder}/passphrase`,
@@ -70,7 +70,7 @@ interface OwnFiles {
   readonly passphraseFile?: string | undefined;
 }
 
-/** Whether there is a certificate of our own. */
+/** Whether a certificate of the sidecar is configured. */
 export function hasOwnCertificate({ certFile, pfxFile }: OwnFiles): boolean {
   return (certFile ?? pfxFile) !== undefined;
 }
