@@ -331,7 +331,7 @@ describe('files that no JVM writes', () => {
   it('does not read a directory of that name', async () => {
     rmSync(path);
     mkdirSync(path);
-    expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('no regular file') });
+    expect(await failure({ pid: 812 })).toMatchObject({ message: expect.stringContaining('not a regular file') });
   });
 
   it('reports what is wrong with a file that HotSpot did not write', async () => {
