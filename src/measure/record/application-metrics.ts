@@ -48,7 +48,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   counter(
     'd2_calls_late_total',
-    'Answered RPC calls that took longer than calls.clientTimeout: too late for their users.',
+    'Answered RPC calls that took longer than calls.clientTimeout, so that their users had given up.',
     ofCalls(({ countsByName }) => readEach(countsByName, ({ late }) => late)),
     'application',
     'kind',
@@ -56,13 +56,13 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   gauge(
     'd2_calls_running',
-    'Calls that run now.',
+    'Running calls.',
     ofEach(({ running }) => running.size),
     'application',
   ),
   gauge(
     'd2_calls_hung',
-    'Running calls of the name whose calls hang: for ten times its p99 and 5 s at least. Absent if nothing hangs.',
+    'Running calls of the name whose calls hang: they have run for ten times its p99 and at least 5 s. Absent if nothing hangs.',
     ofEach((application) => {
       const hung = findHung(application);
       return hung === null ? undefined : { [hung.kind]: { [toConfirmedName(hung)]: hung.count } };

@@ -74,8 +74,8 @@ class CallNote implements RunningCall {
   readonly session: Session | undefined;
   readonly remoteAddress: string;
   readonly beganNs: number;
-  /** The user that the server has told in its response. */
-  told: Identity | undefined = undefined;
+  /** The user that the server stated in its response. */
+  statedUser: Identity | undefined = undefined;
 
   constructor(call: Call, application: RecordedApplication, exchange: Exchange, token?: string, session?: Session) {
     this.call = call;
@@ -87,7 +87,7 @@ class CallNote implements RunningCall {
   }
 }
 
-/** What the recorder keeps about a running exchange. None remains when `onBegin` has failed: nothing is recorded then. */
+/** What the recorder keeps about a running exchange. Absent after `onBegin` has failed: nothing is recorded then. */
 type Note = CallNote | { readonly kind: 'comet'; readonly reading: ExchangeReading } | { readonly kind: 'other' };
 
 const OTHER_NOTE: Note = { kind: 'other' };
@@ -147,7 +147,7 @@ export class Recorder implements ExchangeObserver<Note> {
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
-      // A request with the Comet endpoint is no call itself, e.g. a held `/meta/connect`. Its messages may be calls.
+      // A request to the Comet endpoint is not a call itself, e.g. a held `/meta/connect`. Its messages may be calls.
       const reading = this.#comet?.begin(exchange);
       exchange.note = reading === undefined ? OTHER_NOTE : { kind: 'comet', reading };
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
@@ -171,7 +171,7 @@ export class Recorder implements ExchangeObserver<Note> {
 
   onResponse(exchange: Exchange<Note>, response: ResponseHeadView): void {
     const { note } = exchange;
-    if (note?.kind === 'call' && isAccepted(response.status)) note.told = this.#credentials.toldBy(response);
+    if (note?.kind === 'call' && isAccepted(response.status)) note.statedUser = this.#credentials.userIn(response);
     if (note?.kind !== 'comet') return;
     note.reading.onResponse(exchange, response);
     if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
@@ -200,7 +200,8 @@ export class Recorder implements ExchangeObserver<Note> {
     session?.callEnded(exchange.endedNs);
     if (isCounted(note.call, ending)) {
       count(note.application.statistics, note.call, exchange, ending);
-      if (exchange.traceparent !== undefined) exemplify(note.application.statistics, note.call, exchange, this.#clock);
+      if (exchange.traceparent !== undefined)
+        addExemplar(note.application.statistics, note.call, exchange, this.#clock);
       if (session !== undefined) count(session.statistics, note.call, exchange, ending);
     }
     const outcome = toSlowOutcome(ending, exchange.status);
@@ -247,10 +248,10 @@ export class Recorder implements ExchangeObserver<Note> {
     for (const { statistics } of this.applications.values()) statistics.destroy();
   }
 
-  /** The session of the call, with `callBegan` done; the first accepted call begins one. */
+  /** The session of the call; the first accepted call begins one. `callBegan` has been called on it. */
   #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session, told } = note;
-    if (told !== undefined && ending.kind === 'completed') return this.#toldSession(note, told, exchange);
+    const { application, token, session, statedUser } = note;
+    if (statedUser !== undefined && ending.kind === 'completed') return this.#statedSession(note, statedUser, exchange);
     // Even if it has ended since: a call that was running during the logout must not begin a new session.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
@@ -262,26 +263,26 @@ export class Recorder implements ExchangeObserver<Note> {
     return found;
   }
 
-  /** The session of the user whom the server has told with an accepted call, with `callBegan` done. */
-  #toldSession(note: CallNote, told: Identity, exchange: Exchange): Session | undefined {
+  /** The session of the user that the server stated for an accepted call. `callBegan` has been called on it. */
+  #statedSession(note: CallNote, statedUser: Identity, exchange: Exchange): Session | undefined {
     const { sessions } = note.application;
     const { beganNs, endedNs, request, client } = exchange;
     if (note.session !== undefined) {
-      sessions.name(note.session, told.userName, 'proven');
+      sessions.name(note.session, statedUser.userName, 'proven');
       return note.session;
     }
-    // A credential beside a login may be wrong: it must not lead to the user's session from now on.
+    // A credential beside a login may be wrong, so it must not identify the user's session later.
     const isAlone = note.token !== undefined && this.#credentials.claimOf(request) === undefined;
-    const token = isAlone ? note.token : told.key;
+    const token = isAlone ? note.token : statedUser.key;
     const origin: SessionOrigin = {
-      userName: told.userName,
+      userName: statedUser.userName,
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
       atNs: endedNs,
       creationNs: endedNs - beganNs,
     };
-    const present = sessions.join(told.key, token, endedNs);
-    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(told.key, token, origin));
+    const present = sessions.join(statedUser.key, token, endedNs);
+    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(statedUser.key, token, origin));
     session?.callBegan(beganNs);
     return session;
   }
@@ -332,15 +333,15 @@ function count(statistics: Statistics, call: CountedCall, exchange: Exchange, en
   else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
 }
 
-/** Shows the call's trace beside its histogram. */
-function exemplify(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
+/** Adds the call's trace to its histogram as an exemplar. */
+function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
   const { traceparent = '', beganNs, endedNs } = exchange;
   if (kind === 'object') return;
   const [, traceId = '', spanId = ''] = traceparent.split('-');
-  statistics[kind].exemplify(name, endedNs - beganNs, { traceId, spanId, atEpochMs: clock.epochMs() });
+  statistics[kind].addExemplar(name, endedNs - beganNs, { traceId, spanId, atEpochMs: clock.epochMs() });
 }
 
-/** Undefined for what the server was never asked. */
+/** Undefined for a request that never reached the server. */
 function toSlowOutcome({ kind }: Ending, status: number): SlowOutcome | undefined {
   if (kind === 'denied') return undefined;
   if (kind === 'failed') return 'unanswered';

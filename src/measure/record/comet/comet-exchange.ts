@@ -133,7 +133,7 @@ export class CometExchange implements ExchangeReading {
     const { status } = response;
     const from = {
       setCookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')),
-      told: credentials.statedBy(response),
+      statedName: credentials.statedBy(response),
     };
     let atNs = 0;
     let isEmpty = false;

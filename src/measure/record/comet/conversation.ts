@@ -154,17 +154,17 @@ export class Conversation {
   // ---- from the server
 
   /**
-   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `from` is what
-   * the response's head says of the login.
+   * A batch of messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last batch. `from`: the
+   * login that the response's head states.
    */
   onUpstreamMessages(
     messages: readonly BayeuxMessage[],
     atNs: number,
-    from: Partial<Pick<Registration, 'setCookieToken' | 'told'>> = {},
+    from: Partial<Pick<Registration, 'setCookieToken' | 'statedName'>> = {},
   ): void {
     this.#application.metrics.upstreamMessages += messages.length;
     this.#who.setCookieToken = from.setCookieToken;
-    this.#who.told = from.told;
+    this.#who.statedName = from.statedName;
     for (const message of messages) {
       if (message.channel === '/meta/connect') this.#connectReply = message;
       else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);

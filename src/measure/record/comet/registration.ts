@@ -30,8 +30,8 @@ export class Registration {
   readonly #connected = new Set<CometClient>();
   /** Token of the login cookie, if the response sets it. */
   setCookieToken: string | undefined;
-  /** The name that the server states in the response (`sessions.userField`). */
-  told: StatedName | undefined;
+  /** The name in the response (`sessions.userField`). */
+  statedName: StatedName | undefined;
   /** The client that messages without a `clientId` belong to. */
   current: CometClient | undefined;
 
@@ -140,7 +140,7 @@ export class Registration {
   }
 
   get #stated(): StatedName {
-    return this.told ?? this.#speaker.stated;
+    return this.statedName ?? this.#speaker.stated;
   }
 
   /** How far a name is proven that came with a handshake or, for an adopted client, with its first message. */
