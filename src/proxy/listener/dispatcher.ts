@@ -36,9 +36,9 @@ export interface DispatcherLimits {
   readonly maxConnections: number;
   /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
-  /** They may tell the addresses of their clients. */
+  /** Proxies that may state the addresses of their clients. */
   readonly trustedProxies: AddressRanges;
-  /** They do so in a PROXY header before the first request; otherwise in a field of each. */
+  /** They send a PROXY header before the first request; otherwise a field in each request. */
   readonly hasProxyHeaders: boolean;
 }
 
@@ -63,7 +63,7 @@ export class Dispatcher implements RelayContext {
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Set<RelayConnection>();
-  /** TCP connections under TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
+  /** TCP connections below TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
   /** All reasons exist from the start, so that a first hit is a step and not a new series. */
   readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
@@ -229,7 +229,7 @@ export class Dispatcher implements RelayContext {
         takeSecured(accepted, client);
         return;
       }
-      // Only now: what was read as a stream has no such reads.
+      // Only here: a connection that was read as a stream cannot have them.
       const reads = dataPath === 'auto' ? ClientReads.of(accepted, this.services.buffers) : undefined;
       this.#onConnection(accepted, client, reads);
     });
@@ -240,7 +240,7 @@ export class Dispatcher implements RelayContext {
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
       const client =
         source === undefined ? peer : { ...peer, remoteAddress: source.address, remotePort: source.port, isTold: true };
-      // A proxy that speaks for itself checks whether we are there.
+      // Without a source the proxy sends its own health check.
       if (source !== undefined && !this.#admits(socket, source.address)) return;
       if (takeSecured === undefined) this.#onConnection(socket, client);
       else takeSecured(socket, client);
@@ -320,7 +320,7 @@ function toClientConnection(socket: net.Socket): ClientConnection {
   return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
 }
 
-/** The two ends of a connection under TLS have the same. */
+/** A TLS socket and the TCP socket below it have the same key. */
 function peerOf({ remoteAddress, remotePort }: net.Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -18,7 +18,7 @@ export interface ClientListener {
   /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /** Measure the unsent bytes. */
+  /** Checks whether the unsent bytes still move; call it regularly. */
   checkStalled(): void;
   keepUpstreamAlive(): void;
   /** The client has reset the connection. `onClientClosed` follows. */

@@ -48,7 +48,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
   #head: Http1RequestHead | undefined;
-  /** The last request was of HTTP/1.0: without a word about it, its client waits for the upstream to close. */
+  /** The last request was HTTP/1.0: unless told otherwise, its client waits for the upstream to close. */
   #isTied = false;
   /** The buffer of the client read in progress, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
