@@ -3,7 +3,7 @@ import { type PerMessageDeflateOptions, WebSocket, WebSocketServer } from 'ws';
 import type { Random } from '../../../support/fuzz/random.ts';
 import { type Capture, Tap } from './tap.ts';
 
-/** What one side says: a text or binary message, cut into so many fragments, or a ping. */
+/** What one side sends: a text or binary message, cut into so many fragments, or a ping. */
 export interface Utterance {
   readonly kind: 'text' | 'binary' | 'ping';
   readonly content: Buffer;
@@ -16,11 +16,11 @@ const WORDS = ['channel', '/meta/connect', 'data', 'clientId', 'H.Object', 'valu
 function textOf(random: Random, length: number): string {
   // Noise cannot be compressed, one letter almost to nothing, and words refer to what was said before.
   const style = random.below(8);
-  // What is larger would hold more than a hundred times of what is sent, which is not read.
+  // A larger one would inflate to more than a hundred times its size, which is not read.
   if (style === 0 && length <= 60_000) return 'x'.repeat(length);
   let text = '';
   while (text.length < length) text += style === 1 ? random.next().toString(36).slice(2) : random.pick(WORDS);
-  // Cut within a surrogate pair, it becomes what UTF-8 has for that.
+  // A text cut within a surrogate pair gets the replacement character of UTF-8.
   return Buffer.from(text.slice(0, length)).toString();
 }
 
@@ -64,7 +64,7 @@ function say(socket: WebSocket, { kind, content, fragments, compress }: Utteranc
   }
 }
 
-/** Resolves once `socket` has heard so many messages. */
+/** Resolves once `socket` has received so many messages. */
 function heard(socket: WebSocket, count: number): Promise<void> {
   let left = count;
   return new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ function heard(socket: WebSocket, count: number): Promise<void> {
   });
 }
 
-/** The `ws` package talks to itself through a tap: both sides say all they have to, then close. */
+/** The `ws` package talks to itself through a tap: both sides send all their messages, then close. */
 export async function converse(
   deflate: { readonly client: PerMessageDeflateOptions | boolean; readonly server: PerMessageDeflateOptions | boolean },
   utterances: { readonly client: readonly Utterance[]; readonly upstream: readonly Utterance[] },

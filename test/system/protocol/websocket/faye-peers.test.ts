@@ -6,7 +6,7 @@ import { Listener } from '../../../support/protocol/websocket/frames.ts';
 import { Tap } from './tap.ts';
 
 const CHANNEL = '/d2/object/x';
-/** Frames of every length form, and of one that no read takes at once. */
+/** Frames of every length form, and one that needs several reads. */
 const VALUES = Array.from({ length: 200 }, (_, i) => ({ i, text: 'äöü €😀'.repeat(i % 50 === 49 ? 8_000 : i) }));
 
 interface Message {

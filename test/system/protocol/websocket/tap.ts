@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { type AgreedExtensions, parseExtensions } from '../../../../src/protocol/websocket/extensions.ts';
 
-/** What one tapped connection carried behind its upgrade. */
+/** The bytes of a tapped connection after its upgrade. */
 export interface Capture {
   readonly client: Buffer;
   readonly upstream: Buffer;
