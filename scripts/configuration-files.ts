@@ -95,13 +95,12 @@ function defaultOf(schema: z.core.$ZodType): unknown {
 /** One table for the keys outside sections, and one for each section. A key with `*` takes a restart. */
 function toTables(): string {
   const keys = listKeys();
-  const top = keys.filter(({ path }) => path.length === 1);
-  const sections = [...new Set(keys.map(({ path: [section = ''] }) => section))].filter(
-    (name) => !top.some(({ path }) => path[0] === name),
-  );
+  // `forwarded` is a key and a section.
+  const sections = [...new Set(keys.filter(({ path }) => path.length > 1).map(({ path: [section = ''] }) => section))];
+  const top = keys.filter(({ path: [name = ''] }) => !sections.includes(name));
   const tables = sections.map((name) => {
     const own = keys.filter(({ path }) => path[0] === name);
-    return `### \`${name}\`\n\n${toSectionTexts(own).join('\n\n')}\n\n${toTable(own)}`;
+    return [`### \`${name}\``, ...toSectionTexts(own), toTable(own)].join('\n\n');
   });
   return [toTable(top), ...tables].join('\n\n');
 }
@@ -126,7 +125,7 @@ function toTable(keys: readonly Key[]): string {
     const mark = reload === 'restart' ? '*' : '';
     return `| \`${path.join('.')}\`${mark} | ${shown} | ${toDocument(metaOf(schema).description ?? '')} |`;
   });
-  return ['| Key | Default | Meaning |', '| --- | --- | --- |', ...rows].join('\n');
+  return ['| Key | Default | Meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 /** Links in descriptions are relative to docs/; those to configuration.md become local. */

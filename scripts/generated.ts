@@ -64,6 +64,6 @@ function metricsTable(): Generated {
       const said = type === 'histogram' || type === 'summary' ? `*${type}* ${help}` : help;
       return `| \`${name}${names}\` | ${said} |`;
     });
-  const text = ['| Metric | Meaning |', '| --- | --- |', ...rows].join('\n');
+  const text = ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
   return { file: 'docs/prometheus.md', marker: 'metrics', text };
 }

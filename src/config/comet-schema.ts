@@ -19,8 +19,7 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
     .max(MAX_COMET_RULES, { error: RULES_FORM })
     .prefault([])
     .meta({
-      description:
-        'Your [rules](comet.md#rules) for channels, tried before the built-in ones. `d2-sidecar learn` prints some to fill in.',
+      description: 'Your rules for channels, tried before the built-in ones: see [comet.md](comet.md#rules).',
       examples: [[{ channel: '/service/plant/call', kind: 'rpc', name: '{/event}.{/method}' }]],
     }),
   defaultRules: yesOrNo(true, 'Whether the built-in rules follow yours.'),
@@ -34,11 +33,8 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
       '/ext/authentication/username',
       '/ext/authentication/login',
     ])
-    .describe("JSON Pointers to the user's name in a handshake. The first text counts."),
-  ackWait: duration(
-    '30s',
-    'Wait for an answer after a plain acknowledgement; then the acknowledgement was the answer.',
-  ),
+    .describe("JSON Pointers to the user's name in a handshake; the first text counts."),
+  ackWait: duration('30s', 'How long a plain acknowledgement waits for an answer; then it is the answer.'),
   callTimeout: duration('10m', 'A call without an answer for this long counts as failed.'),
   maxBodyBytes: wholeNumber(
     BYTES,

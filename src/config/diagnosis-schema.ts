@@ -2,22 +2,17 @@
 import type { z } from 'zod';
 import { type Conflict, duration, NOT_EMPTY, optionalText, section, wholeNumber } from './schema-keys.ts';
 
-export const diagnosis = section('restart', 'Diagnosis of hung calls.', {
+export const diagnosis = section('restart', 'What to do when a call hangs.', {
   threads: section(
     'restart',
     "Automatic thread dumps of the application server's JVM: see [troubleshooting.md](troubleshooting.md#thread-dumps).",
     {
-      whenCallRuns: duration(0, 'Takes a dump when a call has run for this long. 0: never.', { zero: 'never' }),
-      folder: optionalText(
-        'the path of a folder',
-        NOT_EMPTY,
-        '/var/lib/d2-sidecar/threads',
-        'Folder for the dumps. Only the user of the sidecar can read them.',
-      ),
+      whenCallRuns: duration(0, 'A dump is taken when a call has run this long. 0: never.', { zero: 'never' }),
+      folder: optionalText('the path of a folder', NOT_EMPTY, '/var/lib/d2-sidecar/threads', 'Folder for the dumps.'),
       keep: wholeNumber(
         { min: 1, max: 1_000 },
         20,
-        'Most dumps kept, of at most 4 MiB each. The oldest is deleted first.',
+        'Most dumps kept, of at most 4 MiB each; the oldest is deleted first.',
       ),
       atMostEvery: duration('10m', 'Shortest time between two dumps.', { minMs: 1_000 }),
     },

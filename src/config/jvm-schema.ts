@@ -43,7 +43,7 @@ const http = section('restart', 'A source over HTTP, instead of the counters fil
     'a host name',
     NOT_EMPTY,
     'plant.example',
-    'Name in the certificate there, if not that of the address.',
+    'Name in its certificate, if not that of the address.',
   ),
   caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
 }).meta({ hide: 'value' });
@@ -52,7 +52,7 @@ export const jvm = section('restart', 'Where the condition of the JVM is read: s
   source: oneOf(
     ['auto', 'hsperfdata', 'http', 'none'],
     'auto',
-    "`auto` reads `jvm.http` if set, else the JVM's counters file and attach socket (`hsperfdata`); or `hsperfdata`, `http`, `none`.",
+    '`auto` (`jvm.http` if set, else `hsperfdata`: counters file and attach socket), `hsperfdata`, `http` or `none`.',
   ),
   interval: duration('5s', 'Time between two readings.', { minMs: 1_000 }),
   timeout: duration('2s', 'Longest time that one reading may take.'),

@@ -54,7 +54,7 @@ export const calls = section('live', 'Lists of single calls: running and slowest
   // The default of the server's own clients.
   clientTimeout: duration(
     '10s',
-    'How long clients wait for an answer. A later answer counts in `d2_calls_late_total`. 0: for ever.',
+    'How long clients wait. Later answers count in `d2_calls_late_total`. 0: they wait for ever.',
     { zero: 'for ever' },
   ),
 });
@@ -80,29 +80,29 @@ export const sessions = section('live', 'Who is connected.', {
     .prefault([])
     .meta({
       description:
-        'Users known by the key that their programs send as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown. `D2_SIDECAR_SESSIONS_API_KEYS` keeps them out of the file.',
+        'Users of keys sent as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown; `D2_SIDECAR_SESSIONS_API_KEYS` keeps them out of the file.',
       examples: [[{ user: 'reports', key: '0123456789' }]],
       hide: 'all',
     }),
   // The cookie of Tomcat and WildFly.
   cookie: text('the name of a cookie such as JSESSIONID', /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/)
     .prefault('JSESSIONID')
-    .meta({ description: 'Name of the cookie that identifies a login.', reload: 'restart' }),
+    .meta({ description: 'Cookie that identifies a login.', reload: 'restart' }),
   userField: optionalText(
     'the name of a field such as X-Remote-User',
     /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/,
     'X-Remote-User',
-    'Response field in which the application server states the user, for single sign-on: see [statistics.md](statistics.md#single-sign-on). Absent: none.',
+    'Response field with the name of the user, for single sign-on: see [statistics.md](statistics.md#single-sign-on).',
   ),
   // The names of the servlet specification (Jakarta Servlet 6, section 13.6.3).
   formLogin: section('live', 'The form by which users of Comet log in.', {
     path: text('a path such as j_security_check', /^[^\s?#\\{}]*[^\s?#\\{}/][^\s?#\\{}]*$/)
       .overwrite(trimSlashes)
       .prefault('j_security_check')
-      .describe('End of the path, below the application, that a login form is posted to.'),
+      .describe('End of the path that a login form is posted to.'),
     userField: text('the name of a field', NOT_EMPTY)
       .prefault('j_username')
-      .describe("Field of the form with the user's name; nothing else is kept."),
+      .describe("Field of the form with the user's name."),
   }),
   cometGone: duration('5m', 'A Comet session without any connection for this long has ended.'),
 }).meta({ hide: 'names' });
@@ -116,7 +116,7 @@ export const rest = section('live', 'How requests of the REST interface are clas
     .array(restRuleSchema, { error: 'a list of rules' })
     .prefault([])
     .meta({
-      description: 'Your [rules](configuration.md#rules) that classify requests, tried before the built-in ones.',
+      description: 'Your rules for requests, tried before the built-in ones: see [Rules](configuration.md#rules).',
       examples: [[{ methods: ['POST'], path: 'd2/batch/{event}/{method}', kind: 'rpc', name: '{event}.{method}' }]],
     }),
   defaultRules: yesOrNo(true, 'Whether the built-in rules follow yours.'),
@@ -125,7 +125,7 @@ export const rest = section('live', 'How requests of the REST interface are clas
     .prefault([])
     .meta({
       description:
-        'Paths, and all below them, for clients on loopback only; others get 403: [what trusts loopback](tomcat.md#what-trusts-loopback).',
+        'Paths, and all below them, for clients on loopback only; others get 403: see [tomcat.md](tomcat.md#what-trusts-loopback).',
       examples: [['/manager', '/host-manager']],
     }),
 });

@@ -41,7 +41,7 @@ const accessFiles = z.strictObject(
       .optional()
       .meta({
         description:
-          'Clients known by certificate: a list of `name` (common name of its subject) and `role`. Needs `monitor.tls.clientAuth`.',
+          'Clients with certificates: a list of `name` (common name of the subject) and `role`. Needs `monitor.tls.clientAuth`.',
         examples: [[{ name: 'prometheus', role: 'metrics' }]],
       }),
   },
@@ -50,19 +50,19 @@ const accessFiles = z.strictObject(
 
 export const monitor = section('live', 'The read-only monitoring server.', {
   // Not `localhost`, which may mean `::1` first.
-  host: host('127.0.0.1', 'Address of the monitoring port. Other addresses than loopback require `monitor.auth`.').meta(
-    {
-      reload: 'restart',
-    },
-  ),
+  host: host(
+    '127.0.0.1',
+    'Address of the monitoring port. An address that is not loopback requires `monitor.auth`.',
+  ).meta({
+    reload: 'restart',
+  }),
   port: port(9280, 'The monitoring port; 0 takes a free one.').meta({ reload: 'restart' }),
   tls: listenerTls('monitor'),
   auth: z
     .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
     .optional()
     .meta({
-      description:
-        'Who may read: `none` is everybody; else a group of files and certificates. Required if `monitor.host` is not loopback.',
+      description: 'Who may read: `none` (everybody), or a group. Required if `monitor.host` is not loopback.',
       examples: ['none'],
       hide: 'all',
     }),
@@ -75,16 +75,13 @@ export const monitor = section('live', 'The read-only monitoring server.', {
       description: 'Host names that requests may ask for, besides addresses, `localhost` and `monitor.host`.',
       examples: [['d2-sidecar.plant.example']],
     }),
-  readyWithUpstream: yesOrNo(
-    false,
-    'Whether `/readyz` is 503 while the application server cannot be reached. With one replica, a slow start is an outage.',
-  ),
+  readyWithUpstream: yesOrNo(false, 'Whether `/readyz` is 503 while the application server is unreachable.'),
   maxConnections: wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Most connections at a time.'),
   // A browser opens six connections, Prometheus one or two; the rest is for a proxy, which has one address.
   maxConnectionsPerAddress: wholeNumber(
     { min: 0, max: CONNECTIONS },
     100,
-    'Most connections of one address (IPv6: /64) at a time; 0: no limit. Raise it [behind a proxy](limits.md#behind-a-proxy).',
+    'The same of one address (IPv6: /64). 0: no limit. Behind a proxy: [limits.md](limits.md#behind-a-proxy).',
   ),
   // A request there is one small head; a client that needs longer occupies a connection for nothing.
   headTimeout: duration('10s', 'Longest time for a request to arrive; then 408.'),

@@ -20,8 +20,7 @@ export const otlp = section(
       .transform((url) => url.replace(/\/+$/, ''))
       .optional()
       .meta({
-        description:
-          'The receiver, without `/v1/metrics` and `/v1/traces`, which are appended. Absent: nothing is sent.',
+        description: 'The receiver, without `/v1/metrics` and `/v1/traces`. Absent: nothing is sent.',
         examples: ['http://127.0.0.1:4318'],
       }),
     headersFile: optionalText(
@@ -29,7 +28,7 @@ export const otlp = section(
       // Refuses a header line in the place of the file's path, because messages would show it.
       /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
       '/etc/d2-sidecar/otlp-headers',
-      'File of fields to send, a line `Name: value` for each, such as `Authorization`.',
+      'File of fields to send, such as `Authorization`: a line `Name: value` for each.',
     ).meta({ hide: 'value' }),
     headersEnv: optionalText(
       'the name of an environment variable',
@@ -42,13 +41,13 @@ export const otlp = section(
       minMs: 100,
     }),
     metrics: section('restart', 'Metrics that are pushed.', {
-      enabled: yesOrNo(true, 'Whether metrics are pushed: all that `/metrics` shows.'),
+      enabled: yesOrNo(true, 'Whether the metrics of `/metrics` are pushed.'),
       // The default of OpenTelemetry's own readers.
       interval: duration('60s', 'Time between two pushes.', { minMs: 1_000 }),
       histograms: oneOf(
         ['explicit', 'exponential'],
         'explicit',
-        'Buckets for the durations of calls and of session starts: `explicit` as in `/metrics`, or `exponential`. With `exponential`, percentiles are at most 2.2 % off, even across several sidecars.',
+        'Buckets of durations: `explicit`, as in `/metrics`, or `exponential`, whose percentiles are at most 2.2 % off.',
       ),
     }),
     traces: section('restart', 'Spans that are pushed, one for each sampled call.', {

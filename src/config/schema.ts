@@ -48,12 +48,12 @@ const forwarded = z
         addresses: oneOf(
           FORWARDED,
           'append',
-          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly, since they can send any value.',
+          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly.',
         ),
         clientCertificate: oneOf(
           ['off', 'tomcat', 'rfc9440'],
           'off',
-          "How the application server learns of a client's verified certificate: [tls.md](tls.md#the-certificate-for-the-application-server). `tomcat` writes the fields of Tomcat's SSLValve, `rfc9440` `Client-Cert` and `Client-Cert-Chain`; a client's own fields of these names are removed.",
+          'Fields with the verified certificate of a client: `off`, `tomcat` (as SSLValve) or `rfc9440` (`Client-Cert`): see [tls.md](tls.md#the-certificate-for-the-application-server).',
         ).meta({ reload: 'restart' }),
       }),
     ],
@@ -64,7 +64,7 @@ const forwarded = z
   )
   .prefault({})
   .meta({
-    description: 'What the application server learns about clients. A single value is `addresses`.',
+    description: 'What the application server learns of clients. A single value is `addresses`.',
     reload: 'live',
   });
 
@@ -79,14 +79,14 @@ export const configSchema = z
           .prefault([])
           .meta({
             description:
-              'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md). The sidecar believes only them about client addresses.',
+              'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md).',
             examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
             reload: 'live',
           }),
         clientAddress: oneOf(
           ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
           'x-forwarded-for',
-          'How trusted proxies state the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2, before TLS).',
+          'How they state the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2).',
         ).meta({ reload: 'live' }),
         tls: listenerTls('listen'),
       }),
@@ -95,7 +95,7 @@ export const configSchema = z
           .optional()
           .meta({
             description:
-              '`http://host[:port][/application]` or `https://...`; default ports 80 and 443. Required, here or as `--upstream`. The path names the application whose calls are counted.',
+              '`http://host[:port][/application]` or `https://...`. Required, here or as `--upstream`. The path names the application whose calls are counted.',
             examples: ['http://127.0.0.1:8080/smartWeb'],
             reload: 'restart',
           }),
@@ -115,14 +115,14 @@ export const configSchema = z
         .prefault([])
         .meta({
           description:
-            'Context paths of further applications whose requests are classified; `/` is the root context. It is the only one if neither this key nor `upstream.url` names any.',
+            'Context paths of further applications; `/` is the root context, the default without any here and in `upstream.url`.',
           examples: [['smartWeb', 'smartWebTest']],
           reload: 'restart',
         }),
       dataPath: oneOf(
         ['auto', 'gateway'],
         'auto',
-        '`auto` relays what it can; `gateway` sends everything through the slower but complete gateway.',
+        '`auto` relays what it can; `gateway` sends everything through the slower gateway.',
       ),
       forwarded,
       monitor,
@@ -134,12 +134,12 @@ export const configSchema = z
       jvm,
       diagnosis,
       otlp,
-      limits: section('live', 'How much is taken: [limits.md](limits.md) says what happens at each limit.', {
+      limits: section('live', 'What happens at each limit: [limits.md](limits.md).', {
         // Single sign-on cookies exceed Node's own 16 KiB.
         headBytes: wholeNumber(
           { min: 1_024, max: 16 * 1_024 * 1_024 },
           65_536,
-          'Largest head of a request or response, and largest trailer section, in bytes.',
+          'Largest head or trailer section of a request or response, in bytes.',
         ),
         // The limit of newer nginx; application servers allow far fewer (Tomcat 100).
         fields: wholeNumber(COUNTS, 1_000, 'Most fields in the head of a request.'),
@@ -147,43 +147,37 @@ export const configSchema = z
         connectionsPerAddress: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most connections of one address (IPv6: /64) at a time. 0: no limit. It does not apply to `listen.trustedProxies`, except by `proxy-protocol`.',
+          'Most connections of one address (IPv6: /64) at a time. 0: no limit.',
         ),
         // Off: a held long poll is a request in flight, and only the operator knows how many there are.
         inFlight: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most requests with the application server at a time, held long polls included; further ones get 503. 0: no limit.',
+          'Most requests with the application server at a time, held long polls included. 0: no limit.',
         ),
         // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
         memoryBytes: wholeNumber(
           { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
           67_108_864,
-          '[Memory](limits.md#memory) for data that clients make the sidecar keep, in bytes.',
+          'Bytes of data that clients make the sidecar keep: see [limits.md](limits.md#memory).',
         ),
       }),
       timeouts: section('live', 'How long clients may take.', {
         head: duration('60s', 'Longest time for the head of a request, and for a TLS handshake.'),
         idle: duration('5m', "How long a client's connection may be silent between two exchanges."),
-        halfClosed: duration('5m', 'How long a client that has closed its sending side may wait for its answer.'),
+        halfClosed: duration('5m', 'How long a half-closed client may wait for its answer.'),
       }),
       stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {
         // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
-        delay: duration(
-          '2s',
-          'Time between readiness off and the first closed connection, for load balancers to notice. 0: none.',
-          { zero: 'none' },
-        ),
+        delay: duration('2s', 'Time between readiness off and the first closed connection. 0: none.', { zero: 'none' }),
         // Together with the delay, less than the 10 s that `docker stop` waits.
-        window: duration(
-          '5s',
-          'Time after the delay over which WebSockets are closed one by one and held polls may end. 0: all at once.',
-          { zero: 'all at once' },
-        ),
+        window: duration('5s', 'Time after the delay over which WebSockets are closed one by one. 0: all at once.', {
+          zero: 'all at once',
+        }),
         // Less than the 30 s that Kubernetes grants after SIGTERM.
         deadline: duration(
           '25s',
-          'From SIGTERM to the end; requests that still run are then cut. 0: cut them at once. At least `stop.delay` plus `stop.window` where these are set, and below `terminationGracePeriodSeconds`.',
+          'From SIGTERM to the end; running calls are cut then. 0: cut them at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
           { zero: 'cut them at once' },
         ),
       }),
@@ -192,7 +186,7 @@ export const configSchema = z
           'the path of a file such as /var/lib/d2-sidecar/state',
           /[^/]$/,
           '/var/lib/d2-sidecar/state',
-          'File that keeps counters and sessions over restarts, one for each sidecar. Absent: every start counts from zero.',
+          'File that keeps counters and sessions, one for each sidecar. Absent: every start counts from zero.',
         ),
         interval: duration('10s', 'How much a crash may lose.', { minMs: 100 }),
       }),
@@ -201,7 +195,7 @@ export const configSchema = z
           'a path',
           NOT_EMPTY,
           '/run/d2-sidecar/control.sock',
-          'Path of the [control socket](configuration.md#control-socket). Absent: one in a private folder of the temporary directory.',
+          'Its path: see [Control socket](configuration.md#control-socket). Absent: in a private folder of the temporary directory.',
         ),
       }),
       log: section('live', 'Logs are JSON lines on standard output.', {
@@ -218,19 +212,16 @@ export const configSchema = z
           '/var/log/d2-sidecar/access.log',
           'File, FIFO or device for the lines, but not standard output. Absent: no access log.',
         ),
-        sample: share(1, 'Random share of the calls that get a line, 0 to 1.'),
+        sample: share(1, 'Random share (0 to 1) of the calls that get a line.'),
         slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
-        errorsAlways: yesOrNo(
-          true,
-          'Whether failed calls (status 500 and above, or no answer) get a line in any case.',
-        ),
-        others: yesOrNo(false, 'Whether other requests get a line, too, without their path.'),
+        errorsAlways: yesOrNo(true, 'Whether failed calls always get a line.'),
+        others: yesOrNo(false, 'Whether other requests get a line, without their path.'),
         users: yesOrNo(true, 'Whether lines hold users and addresses.'),
         // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
         maxBytes: wholeNumber(
           { min: 0, max: 1_099_511_627_776 },
           104_857_600,
-          'Size in bytes from which the file is renamed to `file.1`, and so on. 0: never (logrotate).',
+          'Size in bytes at which the file is renamed to `file.1`. 0: never (logrotate).',
         ),
         keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept.'),
       }),

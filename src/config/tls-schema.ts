@@ -4,57 +4,44 @@ import { authoritiesFile, type Conflict, oneOf, optionalText, pemFile, section, 
 
 function keyStore(folder: string) {
   return {
-    pfxFile: pemFile(
-      `${folder}/tls.pfx`,
-      'PKCS #12 file (`.pfx`, `.p12`) with certificate, private key and intermediate certificates, instead of `certFile` and `keyFile`.',
-    ),
-    passphraseFile: pemFile(
-      `${folder}/passphrase`,
-      'File whose first line is the passphrase of `pfxFile` or `keyFile`.',
-    ),
+    pfxFile: pemFile(`${folder}/tls.pfx`, 'PKCS #12 file instead of `certFile` and `keyFile`.'),
+    passphraseFile: pemFile(`${folder}/passphrase`, 'File with the passphrase, in its first line.'),
   };
 }
 
 export function listenerTls(listener: 'listen' | 'monitor') {
   const folder = `/etc/d2-sidecar/${listener}`;
-  return section(
-    'live',
-    'TLS on this port: see [tls.md](tls.md). Without `certFile` it is plain HTTP. Changed files are used within seconds.',
-    {
-      certFile: pemFile(
-        `${folder}/tls.crt`,
-        'PEM file: the certificate, then intermediate ones. With it the port speaks TLS.',
-      ),
-      keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
-      ...keyStore(folder),
-      clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities for certificates of clients.'),
-      clientAuth: oneOf(
-        ['none', 'request', 'require'],
-        'none',
-        'Whether clients need a certificate: `none`, `request` or `require`.',
-      ).meta({ reload: 'restart' }),
-    },
-  ).meta({ hide: 'value' });
+  return section('live', 'TLS on this port: see [tls.md](tls.md). Without a certificate it is plain HTTP.', {
+    certFile: pemFile(`${folder}/tls.crt`, 'PEM file: the certificate, then intermediate ones.'),
+    keyFile: pemFile(`${folder}/tls.key`, 'PEM file of its private key.'),
+    ...keyStore(folder),
+    clientCaFile: pemFile(`${folder}/ca.crt`, 'PEM file of the authorities of clients.'),
+    clientAuth: oneOf(
+      ['none', 'request', 'require'],
+      'none',
+      'Whether clients need a certificate: `none`, `request` or `require`.',
+    ).meta({ reload: 'restart' }),
+  }).meta({ hide: 'value' });
 }
 
 export const upstreamTls = section(
   'live',
-  'TLS to the application server, where `upstream.url` is `https://`: see [tls.md](tls.md). Changed files are used within seconds.',
+  'TLS to the application server, if `upstream.url` is `https://`: see [tls.md](tls.md).',
   {
     caFile: authoritiesFile('/etc/d2-sidecar/upstream/ca.crt'),
     serverName: optionalText(
       'a host name',
       /^[A-Za-z0-9._-]+$/,
       'smartweb.plant.example',
-      'Name in the certificate there, if not that of `upstream.url`.',
+      'Name in its certificate, if not that of `upstream.url`.',
     ),
     verify: yesOrNo(
       true,
-      'Whether the certificate there is verified. Without, anybody on the network path can read and change everything.',
+      'Whether its certificate is verified. Without that, anybody on the network path can read and change everything.',
     ),
     certFile: pemFile(
       '/etc/d2-sidecar/upstream/tls.crt',
-      'PEM file with a certificate of the sidecar, if the application server asks for one.',
+      'PEM file with a certificate of the sidecar, if the server asks for one.',
     ),
     keyFile: pemFile('/etc/d2-sidecar/upstream/tls.key', 'PEM file of its private key.'),
     ...keyStore('/etc/d2-sidecar/upstream'),

@@ -97,7 +97,7 @@ export class MemoryBudget {
 export const MEMORY_METRICS: readonly MetricDescription<MemoryBudget>[] = [
   gauge(
     'd2_sidecar_kept_bytes',
-    'Bytes kept because of what clients send, by kind; bounded by limits.memoryBytes.',
+    'Bytes kept for clients, by kind; bounded by limits.memoryBytes.',
     ({ used }) => used,
     'kind',
   ),

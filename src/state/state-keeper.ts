@@ -181,7 +181,7 @@ export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
   ),
   gauge(
     'd2_sidecar_state_last_save_seconds',
-    'How long the last save took, to the renaming of its file.',
+    'How long the last save took.',
     ({ last }) => last && last.durationNs / NS_PER_S,
   ),
   gauge(

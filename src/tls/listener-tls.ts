@@ -135,7 +135,7 @@ export type TlsListeners = Readonly<Record<string, Pick<ListenerTls, 'numbers'> 
 export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
   counter(
     'd2_sidecar_tls_handshakes_failed_total',
-    'Failed TLS handshakes of clients: too long, no accepted certificate, or else.',
+    'Failed TLS handshakes of clients, by reason.',
     (listeners) =>
       Object.entries(listeners).map(([name, listener]) => [name, listener && toReasons(listener.numbers)] as const),
     'listener',
@@ -143,7 +143,7 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
   ),
   counter(
     'd2_sidecar_tls_unverified_clients_total',
-    'Clients let in as without a certificate, since theirs leads to no authority.',
+    'Clients whose certificate was not verified: let in as without one.',
     (listeners) => Object.entries(listeners).map(([name, listener]) => [name, listener?.numbers.unverified] as const),
     'listener',
   ),

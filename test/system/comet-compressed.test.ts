@@ -1,7 +1,6 @@
 /** The real `cometd` client with compression in both directions: the sidecar counts what the peers count. */
 import { expect } from 'vitest';
 import type { PerMessageDeflateOptions } from 'ws';
-import { CometdPeer } from '../support/comet/cometd-peer.ts';
 import { startCometdPlant } from '../support/comet/cometd-plant.ts';
 import { startWebSocketPlant } from '../support/comet/websocket-plant.ts';
 import { compare } from './comet/comparison.ts';
@@ -32,12 +31,9 @@ const nextDeflate = taking<PerMessageDeflateOptions | false>(
 
 compare('cometd over compressed WebSocket', {
   startPlant: () => startWebSocketPlant({ deflate: { threshold: 0 } }),
-  createPeer: (origin, browser) =>
-    new CometdPeer(origin, browser, { transport: 'websocket', webSocket: { perMessageDeflate: nextDeflate() } }),
+  nextClient: () => ({ transport: 'websocket', webSocket: { perMessageDeflate: nextDeflate() } }),
   objects: OBJECTS,
   connectionType: 'COMET_WEBSOCKET',
-  // WebSockets always take the gateway.
-  ways: ['auto'],
   onArrival: ({ extensions }) => {
     expect([...extensions].sort()).toEqual([
       '',
@@ -53,9 +49,7 @@ const nextCoding = taking('gzip', 'deflate', 'br');
 
 compare('cometd over compressed long-polling', {
   startPlant: () => startCometdPlant(compressing),
-  createPeer: (origin, browser) =>
-    new CometdPeer(origin, browser, { transport: 'long-polling', contentCoding: nextCoding() }),
+  nextClient: () => ({ transport: 'long-polling', contentCoding: nextCoding() }),
   objects: OBJECTS,
   connectionType: 'COMET_LONG_POLLING',
-  ways: ['auto'],
 });

@@ -2,7 +2,6 @@
  * Broken Comet traffic passes unchanged: randomly mutated WebSocket streams and bodies are the same bytes at both ends,
  * with reading enabled. Seeded; MUTATED_STREAMS sets how many.
  */
-import { once } from 'node:events';
 import type net from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -51,24 +50,13 @@ function mutated(random: Random, bytes: Buffer): Buffer {
 
 /** Writes in pieces of any size, and waits until the other side has all bytes. */
 async function pass(random: Random, from: net.Socket, to: net.Socket, bytes: Buffer): Promise<Buffer> {
-  const received: Buffer[] = [];
-  let length = 0;
-  const all = new Promise<void>((resolve, reject) => {
-    to.on('data', (chunk: Buffer) => {
-      received.push(chunk);
-      length += chunk.length;
-      if (length >= bytes.length) resolve();
-    });
-    to.once('close', () => reject(new Error(`closed after ${length} of ${bytes.length} bytes`)));
-  });
+  const received = collect(to, ({ length }) => length >= bytes.length);
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + 1 + random.below(200));
     from.write(bytes.subarray(at, end));
     at = end;
   }
-  await all;
-  to.removeAllListeners('data');
-  return Buffer.concat(received);
+  return await received;
 }
 
 describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s', (dataPath) => {
@@ -113,30 +101,25 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
     for (let i = 0; i < STREAMS; i += 1) {
       const { socket: client, ended } = await stand.connect();
       client.removeAllListeners('data');
-      const message = (coding: (bytes: Buffer) => Buffer) =>
+      const bodyBy = (coding: (bytes: Buffer) => Buffer) =>
         mutated(random, coding(Buffer.from(random.pick(MESSAGES).repeat(random.pick([1, 1, 3, 150])))));
       const [coding, encode] = random.pick(codings);
-      const [requestBody, responseBody] = [message(encode), message(encode)];
+      const [requestBody, responseBody] = [bodyBy(encode), bodyBy(encode)];
       const field = coding === '' ? '' : `Content-Encoding: ${coding}\r\n`;
-      const request = Buffer.concat([
-        Buffer.from(
-          `POST /smartWeb/api/cometd/connect HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json\r\n${field}` +
-            `Connection: close\r\nContent-Length: ${requestBody.length}\r\n\r\n`,
-        ),
-        requestBody,
-      ]);
-      const response = Buffer.concat([
-        Buffer.from(`HTTP/1.1 200 OK\r\n${field}Connection: close\r\nContent-Length: ${responseBody.length}\r\n\r\n`),
-        responseBody,
-      ]);
+      const message = (start: string, body: Buffer) =>
+        Buffer.concat([
+          Buffer.from(`${start}\r\n${field}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n`),
+          body,
+        ]);
       const coming = stand.nextUpstream();
-      client.write(request);
+      const head = 'POST /smartWeb/api/cometd/connect HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json';
+      client.write(message(head, requestBody));
       const upstream = await coming;
       const atUpstream = await collect(upstream, (bytes) => bodyOf(bytes).length >= requestBody.length);
       expect(bodyOf(atUpstream).equals(requestBody)).toBe(true);
       const atClient: Buffer[] = [];
       client.on('data', (chunk: Buffer) => atClient.push(chunk));
-      upstream.end(response);
+      upstream.end(message('HTTP/1.1 200 OK', responseBody));
       await ended;
       expect(bodyOf(Buffer.concat(atClient)).equals(responseBody)).toBe(true);
     }
@@ -158,14 +141,17 @@ async function openTunnel(stand: Stand, isCompressed: boolean) {
   return [client, upstream] as const;
 }
 
-async function collect(socket: net.Socket, isAll: (bytes: Buffer) => boolean): Promise<Buffer> {
+function collect(socket: net.Socket, isAll: (bytes: Buffer) => boolean): Promise<Buffer> {
   let bytes = Buffer.alloc(0);
-  while (!isAll(bytes)) {
-    const [chunk] = (await once(socket, 'data')) as [Buffer];
-    bytes = Buffer.concat([bytes, chunk]);
-  }
-  socket.removeAllListeners('data');
-  return bytes;
+  return new Promise((resolve, reject) => {
+    socket.once('close', () => reject(new Error(`closed after ${bytes.length} bytes`)));
+    socket.on('data', function take(chunk: Buffer) {
+      bytes = Buffer.concat([bytes, chunk]);
+      if (!isAll(bytes)) return;
+      socket.off('data', take);
+      resolve(bytes);
+    });
+  });
 }
 
 function bodyOf(message: Buffer): Buffer {

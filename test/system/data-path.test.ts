@@ -6,67 +6,28 @@ import { dataPathCases } from './data-path.cases.ts';
 import { type RefusedRequest, refusedRequests } from './wire/cases/refused-requests.ts';
 import { expectProblem, forwardedCase } from './wire/cases/sidecar-only.ts';
 import { splitCases, splitHandoverCases } from './wire/cases/splits.ts';
-import { request, requestWith, WEBSOCKET } from './wire/compose.ts';
+import { Comparison, EXACT_RELAY, expectFacts, GATEWAY, RELAY } from './wire/comparison.ts';
+import { answering, asking, request, requestWith, response, WEBSOCKET } from './wire/compose.ts';
 import type { DataPathCase } from './wire/data-path-case.ts';
-import { EVERY_SPLIT_LIMIT, playEverySplit } from './wire/every-split.ts';
-import { type Exactness, type Observation, toComparable } from './wire/observation.ts';
+import { EVERY_SPLIT_LIMIT } from './wire/every-split.ts';
 import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';
 
-interface DataPathUnderTest {
-  readonly name: string;
-  readonly kind: 'relay' | 'gateway';
-  readonly exactness: Exactness;
-  readonly start: (upstreamPort: number) => Promise<RunningSidecar>;
-}
+const underTest = [
+  { name: 'relay', path: RELAY, forwarded: 'append' },
+  { name: 'relay that adds no fields', path: EXACT_RELAY, forwarded: 'off' },
+  { name: 'gateway', path: GATEWAY, forwarded: 'append' },
+] as const;
 
-const dataPaths: readonly DataPathUnderTest[] = [
-  {
-    name: 'relay',
-    kind: 'relay',
-    exactness: 'fields',
-    start: (upstreamPort) => startSidecar({ dataPath: 'auto', upstreamPort }),
-  },
-  {
-    name: 'relay that adds no fields',
-    kind: 'relay',
-    exactness: 'bytes',
-    start: (upstreamPort) => startSidecar({ dataPath: 'auto', upstreamPort, forwarded: 'off' }),
-  },
-  {
-    name: 'gateway',
-    kind: 'gateway',
-    exactness: 'meaning',
-    start: (upstreamPort) => startSidecar({ dataPath: 'gateway', upstreamPort }),
-  },
-];
+const allSplitCases = [...splitCases, ...splitHandoverCases];
 
-let upstream: ScriptedUpstream;
-let runner: CaseRunner;
-const direct = new Map<DataPathCase, Promise<Observation>>();
-
-/** What both ends see without a sidecar; played once for each case. */
-function directly(subject: DataPathCase): Promise<Observation> {
-  const known = direct.get(subject) ?? runner.run(subject, upstream.port);
-  direct.set(subject, known);
-  return known;
-}
-
-function expectFacts(subject: DataPathCase, seen: Observation): void {
-  expect(seen.responses.map(({ startLine }) => Number(startLine.split(' ')[1]))).toEqual(subject.statuses);
-  subject.verify?.(seen);
-}
-
-function expectSame(seen: Observation, straight: Observation, exactness: Exactness): void {
-  expect(toComparable(seen, straight, exactness)).toEqual(toComparable(straight, straight, exactness));
-}
+let comparison: Comparison;
 
 beforeAll(async () => {
-  upstream = await ScriptedUpstream.listen();
-  runner = new CaseRunner(upstream);
+  comparison = await Comparison.start();
 });
 
-afterAll(() => upstream.close());
+afterAll(() => comparison.close());
 
 it('the cases have distinct names', () => {
   const names = dataPathCases.map(({ name }) => name);
@@ -75,57 +36,44 @@ it('the cases have distinct names', () => {
 
 describe('directly', () => {
   for (const subject of dataPathCases.filter(({ sidecarOnly }) => sidecarOnly === undefined)) {
-    it(subject.name, async () => expectFacts(subject, await directly(subject)));
+    it(subject.name, async () => expectFacts(subject, await comparison.directly(subject)));
   }
 
-  for (const subject of [...splitCases, ...splitHandoverCases]) {
-    it(`in two segments: ${subject.name}`, EVERY_SPLIT_LIMIT, async () => {
-      const straight = await directly(subject);
-      expectFacts(subject, straight);
-      await playEverySplit(subject, runner, upstream.port, straight, (seen) => expectSame(seen, straight, 'bytes'));
-    });
-  }
+  it.each(allSplitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (given) => {
+    const subject = { ...given, isIrregular: false };
+    expectFacts(subject, await comparison.directly(subject));
+    await comparison.playEverySplit(subject, comparison.upstream.port, EXACT_RELAY);
+  });
 });
 
-for (const path of dataPaths) {
-  describe(`through the ${path.name}`, () => {
+for (const { name, path, forwarded } of underTest) {
+  const start = (upstreamPort: number) => startSidecar({ dataPath: path.dataPath, upstreamPort, forwarded });
+
+  describe(`through the ${name}`, () => {
     let sidecar: RunningSidecar;
     beforeAll(async () => {
-      sidecar = await path.start(upstream.port);
+      sidecar = await start(comparison.upstream.port);
     });
     afterAll(() => sidecar.close());
 
-    const exactnessOf = (subject: DataPathCase) => (subject.isIrregular === true ? 'meaning' : path.exactness);
-
-    for (const subject of dataPathCases) {
-      const known = subject.knownDifference?.[path.kind];
-      it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, async () => {
-        const seen = await runner.run(subject, sidecar.port);
-        if (subject.sidecarOnly === undefined) expectSame(seen, await directly(subject), exactnessOf(subject));
-        expectFacts(subject, seen);
-      });
+    for (const subject of [...dataPathCases, ...(forwarded === 'append' ? [forwardedCase] : [])]) {
+      const known = subject.knownDifference?.[path.name];
+      it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, () =>
+        comparison.play(subject, sidecar.port, path),
+      );
     }
 
-    if (path.exactness !== 'bytes') {
-      it(forwardedCase.name, async () => expectFacts(forwardedCase, await runner.run(forwardedCase, sidecar.port)));
-    }
-
-    for (const subject of [...splitCases, ...splitHandoverCases]) {
-      it(`in two segments: ${subject.name}`, EVERY_SPLIT_LIMIT, async () => {
-        const straight = await directly(subject);
-        await playEverySplit(subject, runner, sidecar.port, straight, (seen) =>
-          expectSame(seen, straight, exactnessOf(subject)),
-        );
-      });
-    }
+    it.each(allSplitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
+      await comparison.playEverySplit(subject, sidecar.port, path);
+    });
   });
 
-  describe(`through the ${path.name}, a request that is refused`, () => {
+  describe(`through the ${name}, a request that is refused`, () => {
     let watched: ScriptedUpstream;
     let sidecar: RunningSidecar;
     beforeAll(async () => {
       watched = await ScriptedUpstream.listen();
-      sidecar = await path.start(watched.port);
+      sidecar = await start(watched.port);
     });
     afterAll(async () => {
       await sidecar.close();
@@ -133,17 +81,16 @@ for (const path of dataPaths) {
     });
 
     for (const refused of refusedRequests) {
-      it(`as the first message: ${refused.name}`, () => expectRefused(watched, sidecar.port, refused, ''));
+      it(`as the first message: ${refused.name}`, () => expectRefused(watched, sidecar.port, refused, []));
       it(`after another request: ${refused.name}`, () =>
-        expectRefused(watched, sidecar.port, refused, request('GET /before')));
+        expectRefused(watched, sidecar.port, refused, [request('GET /before')]));
     }
   });
 
-  it(`through the ${path.name}: a missing upstream gives 502`, async () => {
-    const sidecar = await path.start(await toUnusedPort());
+  it(`through the ${name}: a missing upstream gives 502`, async () => {
+    const sidecar = await start(await toUnusedPort());
     try {
-      const seen = await runner.run(notThere, sidecar.port);
-      expectFacts(notThere, seen);
+      await comparison.play(notThere, sidecar.port, path);
     } finally {
       await sidecar.close();
     }
@@ -153,15 +100,13 @@ for (const path of dataPaths) {
 const notThere: DataPathCase = {
   name: 'an upstream that is not there',
   statuses: [502, 502, 502],
-  upstream: async () => undefined,
-  client: async (client) => {
-    await client.send(request('GET /calls/1'));
-    await client.finals(1);
-    await client.send(requestWith('content', 'POST /calls/2'));
-    await client.finals(2);
-    await client.send(request('GET /live', ...WEBSOCKET));
-    await client.finals(3);
-  },
+  sidecarOnly: 'nobody answers without it',
+  upstream: [],
+  client: asking(
+    request('GET /calls/1'),
+    requestWith('content', 'POST /calls/2'),
+    request('GET /live', ...WEBSOCKET),
+  ).slice(0, -1),
   verify: ({ responses }) => {
     for (const answer of responses) expectProblem(answer, 502, 'connection_refused');
   },
@@ -171,32 +116,27 @@ const notThere: DataPathCase = {
 async function expectRefused(
   watched: ScriptedUpstream,
   port: number,
-  refused: RefusedRequest,
-  before: string,
+  { name, bytes, status = 400, isFaultInContent = false }: RefusedRequest,
+  before: readonly string[],
 ): Promise<void> {
   const subject: DataPathCase = {
-    name: refused.name,
-    statuses: before === '' ? [refused.status ?? 400] : [200, refused.status ?? 400],
-    upstream: async (connection) => {
-      while ((await connection.request()) !== undefined)
-        await connection.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-    },
-    client: async (client) => {
-      if (before !== '') {
-        await client.send(before);
-        await client.finals(1);
-      }
-      const bytesBefore = watched.bytesRead;
-      await client.send(refused.bytes);
-      await client.ended();
-      // Everything written by the sidecar has been read by then: both ends share one event loop.
-      await turns(3);
-      if (refused.isFaultInContent !== true) expect(watched.bytesRead).toBe(bytesBefore);
-    },
+    name,
+    statuses: [...before.map(() => 200), status],
+    upstream: answering(response('200 OK', 'Content-Length: 0')),
+    client: [
+      ...asking(...before),
+      async (client) => {
+        const bytesBefore = watched.bytesRead;
+        await client.send(bytes);
+        await client.ended();
+        // Everything written by the sidecar has been read by then: both ends share one event loop.
+        await turns(3);
+        if (!isFaultInContent) expect(watched.bytesRead).toBe(bytesBefore);
+      },
+    ],
   };
   const seen = await new CaseRunner(watched).run(subject, port);
-  const answered = before === '' ? 0 : 1;
-  expect(seen.requests.filter(({ isComplete }) => isComplete).length).toBe(answered);
-  if (refused.isFaultInContent === true && seen.responses.length === answered) return;
+  expect(seen.requests.filter(({ isComplete }) => isComplete).length).toBe(before.length);
+  if (isFaultInContent && seen.responses.length === before.length) return;
   expectFacts(subject, seen);
 }

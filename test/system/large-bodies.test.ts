@@ -3,6 +3,7 @@ import net from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { listening, portOf } from '../support/net.ts';
 import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import { untilStill } from '../support/wire/still.ts';
 import { residentBytes } from './process-figures.ts';
 
 const GIGABYTE = 1024 ** 3;
@@ -105,13 +106,10 @@ it('a client that does not read pauses the upstream, and gets everything once it
     for (; written < GIGABYTE / 4; written += PIECE.length) if (!upstream.write(PIECE)) await once(upstream, 'drain');
   })();
   // Transfer stops once the kernel's buffers are full.
-  let last = -1;
-  const stands = () => {
-    const isStalled = last === written;
-    last = written;
-    return isStalled;
-  };
-  const growth = await growthDuring(sidecar.pid, expect.poll(stands, { interval: 200, timeout: 20_000 }).toBe(true));
+  const growth = await growthDuring(
+    sidecar.pid,
+    untilStill(() => written, 200),
+  );
   expect(written).toBeLessThan(GIGABYTE / 8);
   expect(growth).toBeLessThan(MAX_GROWTH_BYTES);
   await Promise.all([poured, drink(client, GIGABYTE / 4)]);

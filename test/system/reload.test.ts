@@ -92,7 +92,7 @@ async function until<T>(find: () => T | undefined, what: string): Promise<Exclud
     found = find();
     return found !== undefined && found !== false;
   };
-  await untilSo(what, isFound, 15_000, () => `\n${JSON.stringify(sidecar?.logs.slice(-5))}`);
+  await untilSo(what, isFound, 15_000);
   return found as Exclude<T, false>;
 }
 

@@ -2,15 +2,13 @@
  * Puts a secret in every place where a client, a reader, an application server, a JVM or a configuration can have one, and searches
  * all output of the sidecar for them. Traffic that merely passes, from a client to the upstream and back, is not searched.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createPasswordHash, toPasswordHashText } from '../../src/monitor/access/password-hash.ts';
-import { createToken, toTokenHash, toTokenHashText } from '../../src/monitor/access/token-hash.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
-import { createBadConfigurations } from './secrets/bad-configurations.ts';
+import { basic, Folder, tokenLine, userLine } from '../support/monitor/access/access-files.ts';
+import { BAD_CONFIGURATIONS, NUMBER } from './secrets/bad-configurations.ts';
 import { attack, SHOWN } from './secrets/hostile-clients.ts';
 import { type HostileUpstream, startHostileUpstream } from './secrets/hostile-upstream.ts';
 import { Markers } from './secrets/markers.ts';
@@ -18,43 +16,31 @@ import { type Program, runProgram, startProgram } from './secrets/programs.ts';
 import { say } from './secrets/raw.ts';
 import { askControl, askOddly, readAll, readFiles } from './secrets/readers.ts';
 
-/** Few scrypt rounds, so that tests are fast; the search does not depend on it. */
-const SCRYPT = { N: 16_384, r: 8, p: 1 };
 /** Number of answers of a hostile server of the JVM's condition. */
 const JVM_ANSWERS = 5;
 
 const markers = new Markers();
-let folder: string;
+const folder = new Folder();
 let upstream: HostileUpstream;
 let receiver: OtlpReceiver;
 const programs: Program[] = [];
 
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2s-secrets-'));
   [upstream, receiver] = await Promise.all([startHostileUpstream(markers), OtlpReceiver.listen()]);
 });
 afterAll(async () => {
   for (const { child } of programs) child.kill('SIGKILL');
   await Promise.all(programs.map(({ exited }) => exited));
   await Promise.all([upstream.close(), receiver.close()]);
-  rmSync(folder, { recursive: true, force: true });
+  folder.remove();
 });
 
-function write(name: string, text: string, mode = 0o600): string {
-  const file = path.join(folder, name);
-  writeFileSync(file, text, { mode });
-  return file;
-}
-
-/** A folder for the files of a sidecar. */
-function tmpOf(name: string): string {
-  const tmp = path.join(folder, `${name}-tmp`);
-  mkdirSync(tmp);
-  return tmp;
+/** A file with a secret. */
+function fileOf(name: string, place: string, prefix = ''): string {
+  return folder.write(name, `${prefix}${markers.at(place)}\n`);
 }
 
 interface Started {
-  readonly name: string;
   readonly program: Program;
   readonly listen: string;
   readonly monitor: string;
@@ -67,18 +53,19 @@ interface Wanted {
   readonly command?: readonly string[];
 }
 
+/** With a folder for its own files. */
 async function start(name: string, { yaml = '{}', env = {}, command = [] }: Wanted = {}): Promise<Started> {
   const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
   const places = ['--upstream', url, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-  const args = [...command, ...places, '--config', write(`${name}.yaml`, yaml)];
-  const unknown = { D2_SIDECAR_PASSWORD: markers.at(`environment of ${name}: a variable that is no key`) };
-  const program = startProgram(args, {
-    env: { TMPDIR: tmpOf(name), D2_SIDECAR_LOG_LEVEL: 'debug', D2_SIDECAR_JVM_INTERVAL: '1s', ...unknown, ...env },
-  });
+  const args = [...command, ...places, '--config', folder.write(`${name}.yaml`, yaml)];
+  const TMPDIR = path.join(folder.path, `${name}-tmp`);
+  mkdirSync(TMPDIR);
+  const D2_SIDECAR_PASSWORD = markers.at(`environment of ${name}: a variable that is no key`);
+  const common = { TMPDIR, D2_SIDECAR_LOG_LEVEL: 'debug', D2_SIDECAR_JVM_INTERVAL: '1s', D2_SIDECAR_PASSWORD };
+  const program = startProgram(args, { env: { ...common, ...env } });
   programs.push(program);
   const [line] = await program.until(/^\{.*"msg":"listening".*$/m);
-  const { listen, monitor, control } = JSON.parse(line) as Record<'listen' | 'monitor' | 'control', string>;
-  return { name, program, listen, monitor, control };
+  return { program, ...(JSON.parse(line) as Record<'listen' | 'monitor' | 'control', string>) };
 }
 
 /** `jvm.http` of a kind. */
@@ -96,12 +83,7 @@ function otlpOf(headersFile: string): string {
 
 /** With a line for every proxied exchange. */
 function accessLogOf(name: string): string {
-  return `accessLog: { file: "${path.join(folder, name)}-access.log", others: true }\n`;
-}
-
-/** Its content at the end. */
-function readAccessLog(name: string): string[] {
-  return [readFileSync(path.join(folder, `${name}-access.log`), 'utf8')];
+  return `accessLog: { file: "${path.join(folder.path, name)}-access.log", others: true }\n`;
 }
 
 /** Without and with users; the latter may name them. */
@@ -131,65 +113,82 @@ async function untilJvmAnswered(kind: string): Promise<void> {
   await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 30_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
 }
 
+interface Reading {
+  readonly apiKey: string;
+  /** Of the JVM's source. */
+  readonly kind: string;
+  /** Credentials. */
+  readonly reader?: readonly string[];
+  readonly scraper?: readonly string[];
+}
+
+/** All that a sidecar says of hostile traffic; it has ended then. Names of calls prove that it is about this traffic. */
+async function gather(name: string, sidecar: Started, { apiKey, kind, reader = [], scraper = [] }: Reading) {
+  const { listen, monitor, control } = sidecar;
+  const said = {
+    refusals: await attack(markers, name, { listen, apiKey, calls: upstream.calls }),
+    monitoring: await readAll(monitor, reader),
+    metrics: await readAll(monitor, scraper),
+    refused: await askOddly(markers, name, monitor, reader),
+    control: await askControl(markers, name, control),
+  };
+  await untilJvmAnswered(kind);
+  const outputs = {
+    ...said,
+    again: await readAll(monitor, reader),
+    reports: await readReports(sidecar),
+    files: readFiles(path.join(folder.path, `${name}-tmp`)),
+    logs: [await finish(sidecar)],
+    accessLog: [readFileSync(path.join(folder.path, `${name}-access.log`), 'utf8')],
+  };
+  expect(leaksOf(outputs)).toEqual([]);
+  expect(outputs.refusals.length).toBeGreaterThanOrEqual(20);
+  for (const shown of [...Object.values(SHOWN), 'key-user']) {
+    expect(outputs.monitoring.join('\n')).toContain(shown);
+    expect(outputs.accessLog.join()).toContain(shown);
+  }
+  return outputs;
+}
+
 /** For busy machines. */
 const LONG = { concurrent: true, timeout: 180_000 };
 
 describe('no secret leaks', LONG, () => {
   it('from a sidecar that relays, with readers who log in', async ({ expect }) => {
-    const [password, apiKey, receiverToken, token] = [
-      markers.at('configuration: password of a reader'),
-      markers.at('configuration: key of a user'),
-      markers.at('configuration: content of otlp.headersFile'),
-      createToken(),
-    ];
-    const hashText = toPasswordHashText(await createPasswordHash(password, SCRYPT));
-    const tokenHashText = toTokenHashText(toTokenHash(token));
+    const password = markers.at('configuration: password of a reader');
+    const apiKey = markers.at('configuration: key of a user');
+    const user = await userLine('reader', 'sessions', password);
+    const { line, token } = tokenLine('scraper', 'metrics');
     markers.know('configuration: token of a reader', token);
-    for (const part of hashText.split('$').slice(4)) markers.know('users file: salt or hash', part);
-    markers.know('tokens file: hash', tokenHashText.slice('sha256$'.length));
-    const usersFile = write('users', `reader:sessions:${hashText}\n`);
-    const tokensFile = write('tokens', `scraper:metrics:${tokenHashText}\n`);
-    const jvmPassword = write('jvm-password', markers.at('configuration: content of jvm.http.passwordFile'));
+    for (const part of user.split('$').slice(4)) markers.know('users file: salt or hash', part);
+    markers.know('tokens file: hash', line.split('sha256$')[1] ?? '');
+    const usersFile = folder.write('users', `${user}\n`);
+    const tokensFile = folder.write('tokens', `${line}\n`);
+    const jvmPassword = fileOf('jvm-password', 'configuration: content of jvm.http.passwordFile');
+    const receiverPlace = 'configuration: content of otlp.headersFile';
     const yaml =
       `sessions: { apiKeys: ${keysOf(apiKey)} }\n` +
       `monitor: { auth: { usersFile: "${usersFile}", tokensFile: "${tokensFile}" } }\n` +
       jvmOf('tomcat-jmxproxy', `passwordFile: "${jvmPassword}"`) +
       accessLogOf('relay') +
-      otlpOf(write('otlp-headers', `x-receiver-token: ${receiverToken}\n`));
+      otlpOf(fileOf('otlp-headers', receiverPlace, 'x-receiver-token: '));
     const sidecar = await start('relay', { yaml });
-    const refusals = await attack(markers, 'relay', { listen: sidecar.listen, apiKey, calls: upstream.calls });
-    const reader = [`Authorization: Basic ${Buffer.from(`reader:${password}`).toString('base64')}`];
+    const reader = [`Authorization: ${basic('reader', password)}`];
     const scraper = [`Authorization: Bearer ${token}`];
-    const outputs: Record<string, readonly string[]> = {
-      refusals,
-      check: [
-        (await runProgram(['check', '--config', path.join(folder, 'relay.yaml'), '--upstream', 'http://h/a'])).output,
-      ],
-      monitoring: await readAll(sidecar.monitor, reader),
-      metrics: await readAll(sidecar.monitor, scraper),
-      refused: await askOddly(markers, 'relay', sidecar.monitor, reader),
-      control: await askControl(markers, 'relay', sidecar.control),
-    };
-    await untilJvmAnswered('tomcat-jmxproxy');
-    outputs.again = await readAll(sidecar.monitor, reader);
-    outputs.reports = await readReports(sidecar);
-    outputs.files = readFiles(path.join(folder, 'relay-tmp'));
-    outputs.logs = [await finish(sidecar)];
-    outputs.accessLog = readAccessLog('relay');
+    const outputs = await gather('relay', sidecar, { apiKey, kind: 'tomcat-jmxproxy', reader, scraper });
+    const config = path.join(folder.path, 'relay.yaml');
+    const check = await runProgram(['check', '--config', config, '--upstream', 'http://h/a']);
     // Strings are in it unescaped.
-    outputs.pushed = receiver.received.map(({ body }) => body.toString('latin1'));
-    expect(leaksOf(outputs)).toEqual([]);
-    // Proves that the traffic was read: names of calls are in the output.
-    const monitoring = outputs.monitoring?.join('\n') ?? '';
-    for (const name of [...Object.values(SHOWN), 'key-user', 'COMET_WEBSOCKET']) expect(monitoring).toContain(name);
-    expect(refusals.length).toBeGreaterThanOrEqual(20);
-    expect(outputs.check?.join('')).toMatch(/key: "?\[hidden\]/);
-    expect(outputs.metrics?.join('')).toContain('403 Forbidden');
-    const refused = new Set(outputs.refused?.map((answer) => answer.slice(9, 12)));
+    const pushed = receiver.received.map(({ body }) => body.toString('latin1')).join('\n');
+    expect(leaksOf({ check: [check.output], pushed: [pushed] })).toEqual([]);
+    expect(outputs.monitoring.join()).toContain('COMET_WEBSOCKET');
+    expect(check.output).toMatch(/key: "?\[hidden\]/);
+    expect(outputs.metrics.join('')).toContain('403 Forbidden');
+    const refused = new Set(outputs.refused.map((answer) => answer.slice(9, 12)));
     expect([...refused].sort()).toEqual(expect.arrayContaining(['400', '401', '404', '405', '413', '421', '431']));
-    expect(outputs.control?.join('')).toMatch(/"kind":"ok"[\s\S]*"kind":"refused"/);
-    expect(outputs.logs?.join('')).toContain('the JVM cannot be read');
-    const [report = '', reportWithUsers = ''] = outputs.reports ?? [];
+    expect(outputs.control.join('')).toMatch(/"kind":"ok"[\s\S]*"kind":"refused"/);
+    expect(outputs.logs.join('')).toContain('the JVM cannot be read');
+    const [report = '', reportWithUsers = ''] = outputs.reports;
     for (const name of [SHOWN.object, SHOWN.rpc, SHOWN.cometRpc, 'the JVM cannot be read', '[hidden]']) {
       expect(report).toContain(name);
     }
@@ -197,18 +196,15 @@ describe('no secret leaks', LONG, () => {
       expect([report, reportWithUsers].map((text) => text.includes(name))).toEqual([false, true]);
     }
     // The credential of the receiver reaches it, but no user name does.
-    expect(receiver.received.map(({ headers }) => headers['x-receiver-token'])).toContain(receiverToken);
+    expect(receiver.received.map(({ headers }) => headers['x-receiver-token'])).toContain(markers.at(receiverPlace));
     expect(receiver.spans.map(({ name }) => name)).toEqual(
       expect.arrayContaining([`rpc ${SHOWN.rpc}`, `rpc ${SHOWN.cometRpc}`]),
     );
-    for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) expect(outputs.pushed?.join('')).not.toContain(name);
-    const accessLog = outputs.accessLog?.join('') ?? '';
-    for (const name of [...Object.values(SHOWN), 'key-user', '"kind":"other"', '"kind":"comet"']) {
-      expect(accessLog).toContain(name);
-    }
+    for (const name of [SHOWN.user, 'key-user', 'jvm-reader']) expect(pushed).not.toContain(name);
+    for (const shown of ['"kind":"other"', '"kind":"comet"']) expect(outputs.accessLog.join()).toContain(shown);
   });
 
-  it('from the gateway', async ({ expect }) => {
+  it('from the gateway', async () => {
     const apiKey = markers.at('environment: key of a user');
     const env = {
       D2_SIDECAR_DATA_PATH: 'gateway',
@@ -217,23 +213,11 @@ describe('no secret leaks', LONG, () => {
     };
     const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
     const sidecar = await start('gateway', { yaml, env });
-    const refusals = await attack(markers, 'gateway', { listen: sidecar.listen, apiKey, calls: upstream.calls });
-    const monitoring = await readAll(sidecar.monitor, []);
-    const refused = await askOddly(markers, 'gateway', sidecar.monitor, []);
-    await untilJvmAnswered('jolokia');
-    const again = await readAll(sidecar.monitor, []);
-    const reports = await readReports(sidecar);
-    const files = readFiles(path.join(folder, 'gateway-tmp'));
-    const logs = [await finish(sidecar)];
-    const accessLog = readAccessLog('gateway');
-    expect(leaksOf({ refusals, monitoring, refused, again, reports, files, logs, accessLog })).toEqual([]);
-    for (const name of Object.values(SHOWN)) expect(accessLog.join('')).toContain(name);
-    for (const name of [...Object.values(SHOWN), 'key-user']) expect(monitoring.join('\n')).toContain(name);
-    expect(refusals.length).toBeGreaterThanOrEqual(20);
+    await gather('gateway', sidecar, { apiKey, kind: 'jolokia' });
   });
 
   it('from learn', async ({ expect }) => {
-    const password = `passwordFile: "${write('learn-password', markers.at('learn: content of jvm.http.passwordFile'))}"`;
+    const password = `passwordFile: "${fileOf('learn-password', 'learn: content of jvm.http.passwordFile')}"`;
     const apiKey = markers.at('learn: key of a user');
     const yaml = `sessions: { apiKeys: ${keysOf(apiKey)} }\n${jvmOf('prometheus', password)}`;
     const sidecar = await start('learn', { yaml, command: ['learn'] });
@@ -246,7 +230,7 @@ describe('no secret leaks', LONG, () => {
   });
 
   it.each(['tomcat-status', 'wildfly'])('from readings over HTTP: %s', async (kind) => {
-    const file = write(`${kind}-password`, markers.at(`${kind}: content of jvm.http.passwordFile`));
+    const file = fileOf(`${kind}-password`, `${kind}: content of jvm.http.passwordFile`);
     const sidecar = await start(kind, { yaml: jvmOf(kind, `passwordFile: "${file}"`) });
     await untilJvmAnswered(kind);
     const monitoring = await readAll(sidecar.monitor, []);
@@ -255,10 +239,13 @@ describe('no secret leaks', LONG, () => {
   });
 
   it('from refused configurations', async ({ expect }) => {
-    for (const [index, { yaml, env = {}, args = [], named }] of createBadConfigurations(markers).entries()) {
-      const file = yaml === undefined ? [] : ['--config', write(`bad-${index}.yaml`, yaml)];
+    const fill = markers.filling('configuration: ');
+    markers.know('configuration: number in place of jvm.http.passwordFile', NUMBER);
+    for (const [index, { yaml, env = {}, args = [], named }] of BAD_CONFIGURATIONS.entries()) {
+      const file = yaml === undefined ? [] : ['--config', folder.write(`bad-${index}.yaml`, fill(yaml))];
+      const filled = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]));
       for (const command of index === 0 ? [['check'], []] : [['check']]) {
-        const { code, output } = await runProgram([...command, ...file, ...args], { env });
+        const { code, output } = await runProgram([...command, ...file, ...args.map(fill)], { env: filled });
         expect(leaksOf({ [`${named}, ${command[0] ?? 'start'}`]: [output] })).toEqual([]);
         expect(output).toContain(named);
         expect(code).toBe(64);
@@ -267,14 +254,17 @@ describe('no secret leaks', LONG, () => {
   });
 
   it('from unusable files of users and tokens', async ({ expect }) => {
-    const bad = (place: string) => markers.at(`users or tokens file: ${place}`);
+    const fill = markers.filling('users or tokens file: ');
     const files = {
-      usersFile: `reader:sessions:${bad('password in place of its hash')}\n${bad('malformed line')}\na:metrics:scrypt$16384$8$1$${bad('salt')}$${bad('hash')}\n`,
-      tokensFile: `${bad('token in place of its line')}\nscraper:${bad('token in place of a role')}:x\n`,
+      usersFile: `reader:sessions:«password in place of its hash»
+«malformed line»
+a:metrics:scrypt$16384$8$1$«salt»$«hash»
+`,
+      tokensFile: '«token in place of its line»\nscraper:«token in place of a role»:x\n',
     };
     for (const [key, text] of Object.entries(files)) {
-      const yaml = `monitor: { auth: { ${key}: "${write(`bad-${key}`, text)}" } }`;
-      const file = write(`${key}.yaml`, `upstream: { url: "http://127.0.0.1:1" }\n${yaml}`);
+      const yaml = `monitor: { auth: { ${key}: "${folder.write(`bad-${key}`, fill(text))}" } }`;
+      const file = folder.write(`${key}.yaml`, `upstream: { url: "http://127.0.0.1:1" }\n${yaml}`);
       const { code, output } = await runProgram(['check', '--config', file]);
       const started = await start(`bad-${key}`, { yaml });
       const answer = await fetch(`http://${started.monitor}/metrics`);
@@ -289,11 +279,11 @@ describe('no secret leaks', LONG, () => {
   it('from unusable certificates and keys', async ({ expect }) => {
     const pem = (name: string, kind: string) => {
       const text = Buffer.from(markers.at(`${name}: content`)).toString('base64');
-      return write(name, `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----\n`);
+      return folder.write(name, `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----\n`);
     };
     const [certFile, keyFile] = [pem('tls.crt', 'CERTIFICATE'), pem('tls.key', 'PRIVATE KEY')];
     const yaml = `upstream: { url: "http://127.0.0.1:1" }\nlisten: { tls: { certFile: "${certFile}", keyFile: "${keyFile}" } }`;
-    const { code, output } = await runProgram(['check', '--config', write('tls.yaml', yaml)]);
+    const { code, output } = await runProgram(['check', '--config', folder.write('tls.yaml', yaml)]);
     expect(leaksOf({ check: [output] })).toEqual([]);
     expect(output).toContain('listen.tls');
     expect(code).toBe(64);
@@ -301,7 +291,7 @@ describe('no secret leaks', LONG, () => {
 
   it('from passwd', async ({ expect }) => {
     const password = markers.at('standard input of passwd: the password');
-    const file = path.join(folder, 'passwd');
+    const file = path.join(folder.path, 'passwd');
     const outputs = [
       await runProgram(['passwd', 'reader', '--file', file], { input: `${password}\n` }),
       await runProgram(['passwd', 'reader'], { input: `${password}\n` }),
@@ -325,7 +315,7 @@ describe('no secret leaks when a program ends with an unexpected error', LONG, (
   };
 
   function preload(name: string, text: string): Readonly<Record<string, string>> {
-    const file = write(`${name.replaceAll(/\W/g, '-')}.mjs`, text);
+    const file = folder.write(`${name.replaceAll(/\W/g, '-')}.mjs`, text);
     return { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --import ${pathToFileURL(file)}` };
   }
 

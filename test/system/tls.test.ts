@@ -1,20 +1,19 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import https from 'node:https';
 import type net from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listening, portOf } from '../support/net.ts';
-import { MAIN_PATH, startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
+import { startSidecarProcess } from '../support/sidecar-process.ts';
+import { CertificateFolder, type Pair, pemOf, textOf } from '../support/tls/certificates.ts';
 import { get } from '../support/tls/secure-stand.ts';
+import { runProgram } from './secrets/programs.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
 const own = folder.signed(authority, { name: 'plant' });
 const other = folder.signed(authority, { name: 'other' });
 const expired = folder.signed(authority, { name: 'plant', days: -1 });
-const upstream = https.createServer({ cert: textOf(own.certFile), key: textOf(own.keyFile) }, (request, response) => {
+const upstream = https.createServer(pemOf(own), (request, response) => {
   response.end(`${request.headers['x-forwarded-proto']} ${request.url}`);
 });
 let upstreamPort: number;
@@ -29,30 +28,23 @@ afterAll(() => {
   folder.remove();
 });
 
-const tlsOf = ({ certFile, keyFile }: { certFile: string; keyFile: string }) =>
-  `{ certFile: ${certFile}, keyFile: ${keyFile} }`;
+const tlsOf = ({ certFile, keyFile }: Pair) => `{ certFile: ${certFile}, keyFile: ${keyFile} }`;
 
-function configOf(listen: { certFile: string; keyFile: string }): string {
-  return `
+/** The path of a configuration. */
+function configOf(listen: Pair): string {
+  return folder.file(
+    'sidecar.yaml',
+    `
 upstream: { url: 'https://127.0.0.1:${upstreamPort}/smartWeb', tls: { caFile: ${authority.certFile} } }
 listen: { host: 127.0.0.1, port: 0, tls: ${tlsOf(listen)} }
 monitor: { port: 0, tls: ${tlsOf(own)} }
-`;
-}
-
-function run(command: readonly string[], config: string): Promise<{ code: number; stdout: string; stderr: string }> {
-  const file = folder.file('sidecar.yaml', config);
-  return new Promise((resolve) => {
-    execFile(process.execPath, [MAIN_PATH, ...command, '--config', file], (error, stdout, stderr) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr });
-    });
-  });
+`,
+  );
 }
 
 describe('d2-sidecar with TLS everywhere', () => {
   it('serves clients and the monitoring port, and reaches the upstream', async () => {
-    const file = folder.file('sidecar.yaml', configOf(own));
-    const sidecar = await startSidecarProcess(['--config', file]);
+    const sidecar = await startSidecarProcess(['--config', configOf(own)]);
     try {
       expect((await get(portOf(sidecar.listen), '/smartWeb/a', { ca: authority })).body).toBe('https /smartWeb/a');
       for (const health of ['/livez', '/readyz', '/startupz']) {
@@ -64,24 +56,23 @@ describe('d2-sidecar with TLS everywhere', () => {
   });
 
   it.each([[[]], [['check']]])('exits with 64 when a key does not match its certificate: %j', async (command) => {
-    const { code, stderr } = await run(command, configOf({ certFile: own.certFile, keyFile: other.keyFile }));
+    const { code, stderr } = await runProgram([...command, '--config', configOf({ ...own, keyFile: other.keyFile })]);
     expect(code).toBe(64);
     expect(stderr).toContain(
       `d2-sidecar: listen.tls.keyFile: ${other.keyFile} does not belong to the certificate in ${own.certFile}`,
     );
-    for (const line of readFileSync(other.keyFile, 'latin1').split('\n').slice(1, 3))
-      expect(stderr).not.toContain(line);
+    for (const line of textOf(other.keyFile).split('\n').slice(1, 3)) expect(stderr).not.toContain(line);
   });
 
   it.each([[[]], [['check']]])('exits with 1 when a file is missing: %j', async (command) => {
     const none = path.join(folder.folder, 'none.pem');
-    const { code, stderr } = await run(command, configOf({ certFile: none, keyFile: own.keyFile }));
+    const { code, stderr } = await runProgram([...command, '--config', configOf({ ...own, certFile: none })]);
     expect(code).toBe(1);
     expect(stderr).toContain(`d2-sidecar: D2S_ERR_TLS_FILE: listen.tls.certFile: ${none} cannot be read: ENOENT`);
   });
 
   it('checks an expired certificate with a warning, and prints no key', async () => {
-    const { code, stdout, stderr } = await run(['check'], configOf(expired));
+    const { code, stdout, stderr } = await runProgram(['check', '--config', configOf(expired)]);
     expect(code).toBe(0);
     expect(stderr).toContain(`d2-sidecar: warning: listen.tls.certFile: ${expired.certFile} has expired`);
     expect(stdout).toContain(`certFile: ${expired.certFile}`);

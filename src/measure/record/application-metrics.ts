@@ -29,7 +29,7 @@ export interface CountedApplication {
 export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApplication[]>[] = [
   histogram(
     'd2_call_duration_seconds',
-    'Durations of answered RPC calls, from the head of the request to the last byte of the response.',
+    'Durations of answered RPC calls.',
     ofCalls(({ countsByName }) => readEach(countsByName, ({ durations }) => durations)),
     'application',
     'kind',
@@ -48,7 +48,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   counter(
     'd2_calls_late_total',
-    'Answered RPC calls that took longer than calls.clientTimeout, so that their users had given up.',
+    'Answered RPC calls that took longer than calls.clientTimeout.',
     ofCalls(({ countsByName }) => readEach(countsByName, ({ late }) => late)),
     'application',
     'kind',
@@ -62,7 +62,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   gauge(
     'd2_calls_hung',
-    'Running calls of the name whose calls hang: they have run for ten times its p99 and at least 5 s. Absent if nothing hangs.',
+    'Running calls of a name whose calls all hang. Absent if none does.',
     ofEach((application) => {
       const hung = findHung(application);
       return hung === null ? undefined : { [hung.kind]: { [toConfirmedName(hung)]: hung.count } };

@@ -97,7 +97,7 @@ export class OwnMetrics {
 export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   counter(
     'd2_calls_aborted_total',
-    'REST calls whose client left early; neither a duration nor an error.',
+    'REST calls whose client left early: no duration, no error.',
     ({ aborted }) => aborted,
     'kind',
   ),
@@ -139,7 +139,7 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   ),
   counter(
     'd2_sidecar_unverified_sessions_refused_total',
-    'Accepted calls with an unproven credential beside a login that got no session: the cookie has 8, or the address 32 within a minute.',
+    'Accepted calls with an unproven credential that got no session: 8 of the cookie, or 32 new ones of the address in a minute.',
     ({ claimsRefused }) => claimsRefused,
     'limit',
   ),

@@ -200,7 +200,7 @@ export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [
   ),
   counter(
     'd2_sidecar_monitor_unverified_passwords_total',
-    'Requests on the monitoring port whose password was not verified: the queue was full.',
+    'Requests on the monitoring port whose password found the queue full.',
     ({ unchecked }) => unchecked,
   ),
   counter(

@@ -54,10 +54,15 @@ export function forwardedFields(mode: ForwardedMode, client: ForwardedClient, ow
  * The fields of mode `append` as text to insert before a head's empty line, for the relay, which does not split heads
  * into fields. For `replace`: with both booleans false, after `withoutFields`.
  */
-export function forwardedLines(client: ForwardedClient, host: string, hasProto: boolean, hasHost: boolean): string {
+export function forwardedLines(
+  client: ForwardedClient,
+  host: string | undefined,
+  hasProto: boolean,
+  hasHost: boolean,
+): string {
   const proto = hasProto ? '' : `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
   const lines = `X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n${proto}`;
-  return hasHost ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
+  return hasHost || host === undefined ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
 }
 
 /** `names` in lower case. */

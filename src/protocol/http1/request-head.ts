@@ -25,7 +25,7 @@ export const IRREGULARITIES = [
   'start-line',
   /** A line that is not a well-formed field. */
   'fields',
-  /** No Host, or several. */
+  /** No Host in HTTP/1.1, or several. */
   'host',
   /**
    * No clear Content-Length, one beside a Transfer-Encoding, or a transfer coding that is not just chunked, or any in
@@ -77,8 +77,10 @@ export class Http1RequestHead {
     return this.#fields.hasForwardedHost;
   }
 
-  get host(): string {
-    return this.text.slice(this.#fields.hostStart, this.#fields.hostEnd);
+  /** Value of Host; undefined without one (HTTP/1.0). */
+  get host(): string | undefined {
+    const { hostCount, hostStart, hostEnd } = this.#fields;
+    return hostCount === 0 ? undefined : this.text.slice(hostStart, hostEnd);
   }
 
   field(name: string): string | undefined {
@@ -113,7 +115,8 @@ export function parseRequestHead(
 
   const fields = readFields(bytes, at + VERSION.length, text.length);
   if (fields.end === UNCLEAR) return 'fields';
-  if (fields.hostCount !== 1) return 'host';
+  // Only HTTP/1.0 does without (RFC 9112 §3.2).
+  if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
   if (fields.hasUpgrade) return 'upgrade';
   const framing = toRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).

@@ -357,7 +357,7 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   ),
   counter(
     'd2_sidecar_connections_handed_over_total',
-    'Client connections handed over from the relay to the gateway, by reason.',
+    'Client connections handed over to the gateway, by reason.',
     ({ handedOver }) => handedOver,
     'reason',
   ),
@@ -368,7 +368,7 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
   ),
   counter(
     'd2_sidecar_descriptor_shortages_total',
-    'Checks, one each second, that found no free file descriptor; clients are turned away.',
+    'Checks, one a second, that found no free file descriptor.',
     ({ descriptorShortages }) => descriptorShortages,
   ),
 ];

@@ -12,6 +12,7 @@ export interface Load {
   readonly each?: number;
   readonly thinkMs?: number;
   readonly close?: 1;
+  readonly isSecure?: boolean;
 }
 
 export interface WrkFigures {
@@ -43,9 +44,11 @@ export function parseFigures(output: string): WrkFigures {
 
 /** Loads `port` of this machine for `seconds` with one thread. */
 export async function runWrk(processes: Processes, port: number, load: Load, seconds: number): Promise<WrkFigures> {
-  const { connections, ...settings } = load;
+  const { connections, isSecure = false, ...settings } = load;
   const script = path.join(SOURCE_FOLDER, 'wrk.lua');
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
   const pairs = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
-  return parseFigures(await processes.run('wrk', [...args, `http://127.0.0.1:${port}`, '--', ...pairs]));
+  return parseFigures(
+    await processes.run('wrk', [...args, `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`, '--', ...pairs]),
+  );
 }

@@ -3,13 +3,16 @@ import { CometD, type Message, type SubscriptionHandle } from 'cometd';
 import type { ClientOptions, WebSocket } from 'ws';
 import { type AbortableRequest, openWindow, sendingFrom, type TabConnections } from './cometd-window.ts';
 import { COMET_PATH } from './login-desk.ts';
-import { type Browser, fieldsOf, keepCookies, type MonitorManner, type Peer } from './peer.ts';
+import { type Browser, fieldsOf, keepCookies } from './peer.ts';
 import { DELIVERY_CHANNEL, OBJECT_PREFIX, objectOf, SUBSCRIBE_CHANNEL, UNSUBSCRIBE_CHANNEL } from './plant.ts';
 import { channelOf, dataOf, isFailure, metricNameOf, type PlantCall } from './plant-call.ts';
 import { Tally } from './tally.ts';
 import { until } from './until.ts';
 
 openWindow();
+
+/** How an object is monitored: by a subscription to its channel, or by a message to the service. */
+type MonitorManner = 'channel' | 'service';
 
 export interface CometdPeerOptions {
   readonly transport: 'long-polling' | 'websocket';
@@ -33,7 +36,7 @@ interface Packet {
   readonly onError: (reason: string) => void;
 }
 
-export class CometdPeer implements Peer {
+export class CometdPeer {
   readonly browser: Browser;
   readonly tally = new Tally();
   readonly #cometd = new CometD();
@@ -80,10 +83,12 @@ export class CometdPeer implements Peer {
     return this.#cometd.getClientId() ?? undefined;
   }
 
+  /** Number of handshakes. */
   get handshakes(): number {
     return this.#handshakes;
   }
 
+  /** Answered connects since the last handshake. */
   get connects(): number {
     return this.#connects;
   }
@@ -96,6 +101,7 @@ export class CometdPeer implements Peer {
     await until('the first connect is answered', () => this.#connects > 0);
   }
 
+  /** False when the server refuses. */
   async monitor(object: string, manner: MonitorManner): Promise<boolean> {
     const reply = await this.#monitor(object, manner);
     if (reply.successful === true) {
@@ -117,6 +123,7 @@ export class CometdPeer implements Peer {
     this.tally.monitored.delete(object);
   }
 
+  /** Calls in one batch. */
   async call(...calls: readonly PlantCall[]): Promise<void> {
     const answers: Promise<void>[] = [];
     this.#cometd.batch(() => {
@@ -125,6 +132,7 @@ export class CometdPeer implements Peer {
     await Promise.all(answers);
   }
 
+  /** Cuts the client's connection; resolves when it is back with the same `clientId`. */
   async breakConnection(): Promise<void> {
     const [id, connects] = [this.clientId, this.#connects];
     for (const request of this.#tab.requests) if (request.isConnect) request.abort();
@@ -133,6 +141,7 @@ export class CometdPeer implements Peer {
     if (this.clientId !== id) throw new Error('the client reconnected with another clientId');
   }
 
+  /** Resolves after a new handshake, once its subscriptions are back. */
   async recovered(handshakesBefore: number): Promise<void> {
     await until('the client has shaken hands anew', () => this.#handshakes > handshakesBefore);
     await until('the client is connected anew', () => this.#connects > 0);
@@ -150,6 +159,7 @@ export class CometdPeer implements Peer {
     for (const socket of this.#tab.sockets) socket.close();
   }
 
+  /** Vanishes without a disconnect. */
   kill(): void {
     // The poll may be between two requests, with the next one on a timer.
     this.#isKilled = true;

@@ -5,7 +5,6 @@ declare module 'faye' {
 
   export interface Message {
     channel: string;
-    id?: string;
     clientId?: string;
     connectionType?: string;
     data?: unknown;
@@ -16,16 +15,16 @@ declare module 'faye' {
     advice?: { timeout?: number };
   }
 
-  type Callback = (message: Message | null) => void;
+  type Callback = (message: Message) => void;
 
   export interface ServerExtension {
-    incoming?(message: Message, request: IncomingMessage | null, callback: Callback): void;
-    outgoing?(message: Message, request: IncomingMessage | null, callback: Callback): void;
+    incoming(message: Message, request: IncomingMessage | null, callback: Callback): void;
+    outgoing(message: Message, request: IncomingMessage | null, callback: Callback): void;
   }
 
   export interface ClientExtension {
-    incoming?(message: Message, callback: Callback): void;
-    outgoing?(message: Message, callback: Callback): void;
+    incoming(message: Message, callback: Callback): void;
+    outgoing(message: Message, callback: Callback): void;
   }
 
   export class NodeAdapter {
@@ -34,18 +33,7 @@ declare module 'faye' {
     attach(server: Server): void;
     close(): void;
     getClient(): Client;
-    on(event: 'disconnect', listener: (clientId: string) => void): void;
-    on(event: 'subscribe' | 'unsubscribe', listener: (clientId: string, channel: string) => void): void;
-    readonly _server: {
-      readonly _engine: {
-        destroyClient(clientId: string): void;
-        readonly _engine: {
-          /** Messages that wait for each client's next connection. */
-          readonly _messages: Map<string, Message[]>;
-          emptyQueue(clientId: string): void;
-        };
-      };
-    };
+    readonly _server: { readonly _engine: { destroyClient(clientId: string): void } };
   }
 
   export class Client {
@@ -54,12 +42,11 @@ declare module 'faye' {
     connect(callback: () => void): void;
     disconnect(): PromiseLike<void>;
     publish(channel: string, data: unknown): PromiseLike<void>;
-    setHeader(name: string, value: string): void;
     subscribe(channel: string, callback: (data: unknown) => void): PromiseLike<void>;
     unsubscribe(channel: string): void;
     readonly _dispatcher: {
       readonly clientId?: string;
-      _transport?: { readonly _socket?: { readonly _stream: Socket } };
+      readonly _transport?: { readonly _socket?: { readonly _stream: Socket } };
     };
   }
 

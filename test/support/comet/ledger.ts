@@ -61,15 +61,6 @@ export class Ledger {
     return client.tally;
   }
 
-  has(clientId: string): boolean {
-    return this.#clients.has(clientId);
-  }
-
-  /** To all clients, past ones included. */
-  get sentValues(): number {
-    return [...this.#clients.values()].reduce((sum, { tally }) => sum + tally.valueCount, 0);
-  }
-
   isThere(clientId: string | undefined): boolean {
     return clientId !== undefined && this.#clients.get(clientId)?.isThere === true;
   }

@@ -4,32 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { AsnConvert, OctetString } from '@peculiar/asn1-schema';
-import {
-  AlgorithmIdentifier,
-  AttributeTypeAndValue,
-  AttributeValue,
-  BasicConstraints,
-  Certificate,
-  ExtendedKeyUsage,
-  Extension,
-  Extensions,
-  GeneralName,
-  id_ce_basicConstraints,
-  id_ce_extKeyUsage,
-  id_ce_keyUsage,
-  id_ce_subjectAltName,
-  id_kp_clientAuth,
-  id_kp_serverAuth,
-  KeyUsage,
-  KeyUsageFlags,
-  Name,
-  RelativeDistinguishedName,
-  SubjectAlternativeName,
-  SubjectPublicKeyInfo,
-  TBSCertificate,
-  Validity,
-  Version,
-} from '@peculiar/asn1-x509';
+import * as asn from '@peculiar/asn1-x509';
 
 export interface Pair {
   readonly certFile: string;
@@ -55,14 +30,14 @@ const VALID_DAYS = 30;
 const SIGNATURES: Readonly<Record<string, string>> = { ec: '1.2.840.10045.4.3.2', rsa: '1.2.840.113549.1.1.11' };
 /** Object identifiers of X.520. */
 const ATTRIBUTES: Readonly<Record<string, string>> = { CN: '2.5.4.3', O: '2.5.4.10', OU: '2.5.4.11' };
-const USAGES = { serverAuth: id_kp_serverAuth, clientAuth: id_kp_clientAuth };
+const USAGES = { serverAuth: asn.id_kp_serverAuth, clientAuth: asn.id_kp_clientAuth };
 
 interface Content {
-  readonly subject: Name;
-  readonly issuer: Name;
-  readonly days: number;
+  readonly subject: asn.Name;
+  readonly issuer: asn.Name;
+  readonly days?: number | undefined;
   readonly publicKey: KeyObject;
-  readonly extensions: readonly Extension[];
+  readonly extensions: asn.Extension[];
 }
 
 export class CertificateFolder {
@@ -78,31 +53,37 @@ export class CertificateFolder {
     const { publicKey, privateKey } = generateKey('ec');
     const subject = toName(`/CN=${name}`);
     const extensions = [
-      toExtension(id_ce_basicConstraints, new BasicConstraints({ cA: true }), true),
-      toExtension(id_ce_keyUsage, new KeyUsage(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign), true),
+      toExtension(asn.id_ce_basicConstraints, new asn.BasicConstraints({ cA: true }), true),
+      toExtension(
+        asn.id_ce_keyUsage,
+        new asn.KeyUsage(asn.KeyUsageFlags.keyCertSign | asn.KeyUsageFlags.cRLSign),
+        true,
+      ),
     ];
-    const certificate = this.#sign({ subject, issuer: subject, days: VALID_DAYS, publicKey, extensions }, privateKey);
-    return this.#write('ca', certificate, privateKey);
+    return this.#write('ca', this.#sign({ subject, issuer: subject, publicKey, extensions }, privateKey), privateKey);
   }
 
   /** A certificate that `authority` has signed. */
   signed(authority: Pair, wanted: Wanted): Pair {
-    const { name, subject = '', alternatives = 'DNS:localhost,IP:127.0.0.1', usage = 'serverAuth' } = wanted;
+    const { name, subject = '', alternatives = 'DNS:localhost,IP:127.0.0.1', usage = 'serverAuth', days } = wanted;
     const { publicKey, privateKey } = generateKey(wanted.key ?? 'ec');
+    const issuer = new X509Certificate(readFileSync(authority.certFile));
     const content: Content = {
       subject: toName(`/CN=${name}${subject}`),
-      issuer: subjectOf(authority),
-      days: wanted.days ?? VALID_DAYS,
+      issuer: AsnConvert.parse(issuer.raw, asn.Certificate).tbsCertificate.subject,
+      days,
       publicKey,
       extensions: [
-        toExtension(id_ce_extKeyUsage, new ExtendedKeyUsage([USAGES[usage]])),
-        toExtension(id_ce_subjectAltName, new SubjectAlternativeName(alternatives.split(',').map(toGeneralName))),
+        toExtension(asn.id_ce_extKeyUsage, new asn.ExtendedKeyUsage([USAGES[usage]])),
+        toExtension(
+          asn.id_ce_subjectAltName,
+          new asn.SubjectAlternativeName(alternatives.split(',').map(toGeneralName)),
+        ),
       ],
     };
     return this.#write(usage, this.#sign(content, createPrivateKey(readFileSync(authority.keyFile))), privateKey);
   }
 
-  /** A file of that text. */
   file(name: string, text: string): string {
     const file = path.join(this.folder, name);
     writeFileSync(file, text, { mode: 0o600 });
@@ -113,26 +94,28 @@ export class CertificateFolder {
     rmSync(this.folder, { recursive: true });
   }
 
-  #sign({ subject, issuer, days, publicKey, extensions }: Content, key: KeyObject): Buffer {
+  #sign({ subject, issuer, days = VALID_DAYS, publicKey, extensions }: Content, key: KeyObject): Buffer {
     this.#count += 1;
     const endMs = Date.now() + days * DAY_MS;
-    const algorithm = new AlgorithmIdentifier({ algorithm: SIGNATURES[key.asymmetricKeyType ?? ''] ?? '' });
-    const content = new TBSCertificate({
-      version: Version.v3,
+    const notBefore = new Date(Math.min(Date.now(), endMs) - DAY_MS);
+    const signature = new asn.AlgorithmIdentifier({ algorithm: SIGNATURES[key.asymmetricKeyType ?? ''] ?? '' });
+    const spki = publicKey.export({ type: 'spki', format: 'der' });
+    const tbsCertificate = new asn.TBSCertificate({
+      version: asn.Version.v3,
       serialNumber: new Uint8Array([4, this.#count >> 8, this.#count & 0xff]).buffer,
-      signature: algorithm,
+      signature,
       issuer,
       subject,
-      validity: new Validity({ notBefore: new Date(Math.min(Date.now(), endMs) - DAY_MS), notAfter: new Date(endMs) }),
-      subjectPublicKeyInfo: AsnConvert.parse(
-        publicKey.export({ type: 'spki', format: 'der' }) as Buffer,
-        SubjectPublicKeyInfo,
-      ),
-      extensions: new Extensions([...extensions]),
+      validity: new asn.Validity({ notBefore, notAfter: new Date(endMs) }),
+      subjectPublicKeyInfo: AsnConvert.parse(spki, asn.SubjectPublicKeyInfo),
+      extensions: new asn.Extensions(extensions),
     });
-    const signature = sign('sha256', Buffer.from(AsnConvert.serialize(content)), key);
-    const signatureValue = new Uint8Array(signature).buffer;
-    const certificate = new Certificate({ tbsCertificate: content, signatureAlgorithm: algorithm, signatureValue });
+    const signatureValue = sign('sha256', Buffer.from(AsnConvert.serialize(tbsCertificate)), key);
+    const certificate = new asn.Certificate({
+      tbsCertificate,
+      signatureAlgorithm: signature,
+      signatureValue: new Uint8Array(signatureValue).buffer,
+    });
     return Buffer.from(AsnConvert.serialize(certificate));
   }
 
@@ -149,35 +132,32 @@ export function textOf(file: string): string {
   return readFileSync(file, 'latin1');
 }
 
+/** The contents of both files, as the options of `node:tls` name them. */
+export function pemOf({ certFile, keyFile }: Pair): { cert: string; key: string } {
+  return { cert: textOf(certFile), key: textOf(keyFile) };
+}
+
 function generateKey(kind: 'ec' | 'rsa') {
   return kind === 'ec'
     ? generateKeyPairSync('ec', { namedCurve: 'prime256v1' })
     : generateKeyPairSync('rsa', { modulusLength: 2_048 });
 }
 
-function subjectOf({ certFile }: Pair): Name {
-  const { raw } = new X509Certificate(readFileSync(certFile));
-  return AsnConvert.parse(raw, Certificate).tbsCertificate.subject;
-}
-
 /** A name from e.g. `/CN=plant/O=company`. */
-function toName(text: string): Name {
-  const parts = text.split('/').slice(1);
-  return new Name(
-    parts.map((part) => {
-      const [kind = '', ...rest] = part.split('=');
-      const value = new AttributeValue({ utf8String: rest.join('=') });
-      return new RelativeDistinguishedName([new AttributeTypeAndValue({ type: ATTRIBUTES[kind] ?? kind, value })]);
-    }),
-  );
+function toName(text: string): asn.Name {
+  const attributes = [...text.matchAll(/\/([^=]+)=([^/]*)/g)].map(([, kind = '', utf8String = '']) => {
+    const value = new asn.AttributeValue({ utf8String });
+    return new asn.AttributeTypeAndValue({ type: ATTRIBUTES[kind] ?? kind, value });
+  });
+  return new asn.Name(attributes.map((attribute) => new asn.RelativeDistinguishedName([attribute])));
 }
 
 /** A name from e.g. `DNS:localhost` or `IP:127.0.0.1`. */
-function toGeneralName(text: string): GeneralName {
-  const [, kind = '', value = ''] = /^(\w+):(.*)$/.exec(text.trim()) ?? [];
-  return new GeneralName(kind === 'IP' ? { iPAddress: value } : { dNSName: value });
+function toGeneralName(text: string): asn.GeneralName {
+  const [kind, value = ''] = text.split(':');
+  return new asn.GeneralName(kind === 'IP' ? { iPAddress: value } : { dNSName: value });
 }
 
-function toExtension(extnID: string, value: object, critical = false): Extension {
-  return new Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
+function toExtension(extnID: string, value: object, critical = false): asn.Extension {
+  return new asn.Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
 }

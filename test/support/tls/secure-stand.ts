@@ -3,13 +3,14 @@
  */
 import http from 'node:http';
 import https from 'node:https';
+import { text } from 'node:stream/consumers';
 import tls from 'node:tls';
 import type { Logger } from '../../../src/base/logger.ts';
 import type { Config, ListenerTls } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { portOf } from '../net.ts';
 import { testConfig } from '../wire/test-config.ts';
-import { type Pair, textOf } from './certificates.ts';
+import { type Pair, pemOf, textOf } from './certificates.ts';
 
 export interface LoggedLine {
   readonly level: string;
@@ -29,27 +30,18 @@ export function listenerTls(own: Pair, clients: Partial<ListenerTls> = {}): List
   return { ...own, clientCaFile: undefined, clientAuth: 'none', ...clients };
 }
 
-export async function startSecureStand(config: (base: Config) => Partial<Config>): Promise<SecureStand> {
+export function recordingLogger(): { logger: Logger; logged: LoggedLine[] } {
   const logged: LoggedLine[] = [];
   const log = (level: string) => (details: unknown, message?: string) => void logged.push({ level, details, message });
-  const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
-  const base = testConfig();
-  const sidecar = await Sidecar.create({ ...base, ...config(base) }, logger);
-  const bound = await sidecar.start();
-  return {
-    sidecar,
-    port: portOf(bound.listen),
-    monitorPort: portOf(bound.monitor),
-    logged,
-    close: () => sidecar.stop(),
-  };
+  return { logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }, logged };
 }
 
-/** Answers with the received forwarding fields, as JSON. */
-export function mirror(): http.Server {
-  return http.createServer((request, response) => {
-    response.end(JSON.stringify({ proto: request.headers['x-forwarded-proto'], host: request.headers.host }));
-  });
+export async function startSecureStand(config: (base: Config) => Partial<Config>): Promise<SecureStand> {
+  const { logger, logged } = recordingLogger();
+  const base = testConfig();
+  const sidecar = await Sidecar.create({ ...base, ...config(base) }, logger);
+  const { listen, monitor } = await sidecar.start();
+  return { sidecar, port: portOf(listen), monitorPort: portOf(monitor), logged, close: () => sidecar.stop() };
 }
 
 export interface Answer {
@@ -62,21 +54,18 @@ export interface Answer {
 export async function get(
   port: number,
   path: string,
-  client: { readonly ca?: Pair; readonly own?: Pair; readonly headers?: Record<string, string> } = {},
+  client: { readonly ca?: Pair; readonly own?: Pair | undefined; readonly headers?: Record<string, string> } = {},
 ): Promise<Answer> {
   const { ca, own, headers = {} } = client;
   const options = {
     ...{ host: '127.0.0.1', port, path, headers, agent: false as const },
-    ...(ca === undefined ? {} : { ca: textOf(ca.certFile) }),
-    ...(own === undefined ? {} : { cert: textOf(own.certFile), key: textOf(own.keyFile) }),
+    ...(ca && { ca: textOf(ca.certFile) }),
+    ...(own && pemOf(own)),
   };
   return await new Promise((resolve, reject) => {
     const onResponse = (response: http.IncomingMessage) => {
-      let body = '';
-      response.setEncoding('utf8').on('data', (text: string) => {
-        body += text;
-      });
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body, headers: response.headers }));
+      const { statusCode: status = 0, headers } = response;
+      text(response).then((body) => resolve({ status, body, headers }), reject);
     };
     (ca === undefined ? http : https).get(options, onResponse).on('error', reject);
   });

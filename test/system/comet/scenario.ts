@@ -4,7 +4,8 @@
  */
 import { createRandom, type Random } from '../../../src/demo/random.ts';
 import { type BrowserPlan, logIn, logOut, planBrowsers } from '../../support/comet/browsers.ts';
-import type { Browser, Peer } from '../../support/comet/peer.ts';
+import type { CometdPeer } from '../../support/comet/cometd-peer.ts';
+import type { Browser } from '../../support/comet/peer.ts';
 import { FORBIDDEN_OBJECT, type Plant } from '../../support/comet/plant.ts';
 import type { AnswerManner, PlantCall } from '../../support/comet/plant-call.ts';
 import { type Counts, sumOf } from '../../support/comet/tally.ts';
@@ -15,7 +16,7 @@ export interface ScenarioParts {
   readonly plant: Plant;
   /** Where clients connect, e.g. `http://127.0.0.1:8081`. */
   readonly origin: string;
-  readonly createPeer: (browser: Browser) => Peer;
+  readonly createPeer: (browser: Browser) => CometdPeer;
   /** Objects that are monitored by their channel, and through the service. */
   readonly objects: { readonly channel: readonly string[]; readonly service: readonly string[] };
 }
@@ -39,11 +40,11 @@ const METHODS: readonly Omit<PlantCall, 'manner' | 'workMs'>[] = [
 /** A browser with its open tabs. */
 interface Place {
   readonly plan: BrowserPlan;
-  tabs: readonly Peer[];
+  tabs: readonly CometdPeer[];
 }
 
 export class Scenario {
-  readonly peers: Peer[] = [];
+  readonly peers: CometdPeer[] = [];
   readonly #parts: ScenarioParts;
   readonly #random: Random;
   readonly #places: Place[];
@@ -98,7 +99,7 @@ export class Scenario {
    */
   async leave(): Promise<void> {
     const { origin } = this.#parts;
-    const stay = this.#places.map(async ({ plan, tabs }, index): Promise<readonly Peer[]> => {
+    const stay = this.#places.map(async ({ plan, tabs }, index): Promise<readonly CometdPeer[]> => {
       const [first, ...others] = tabs;
       if (first === undefined) return [];
       if (index % 6 === 0) for (const tab of tabs) tab.kill();
@@ -143,12 +144,12 @@ export class Scenario {
     for (const tab of tabs) await tab.connect();
   }
 
-  async #logOut(browser: Browser, tabs: readonly Peer[]): Promise<void> {
+  async #logOut(browser: Browser, tabs: readonly CometdPeer[]): Promise<void> {
     await logOut(this.#parts.origin, browser);
     for (const tab of tabs) tab.kill();
   }
 
-  async #monitorSome(peer: Peer): Promise<void> {
+  async #monitorSome(peer: CometdPeer): Promise<void> {
     const { channel, service } = this.#parts.objects;
     const wanted = new Set<string>();
     while (wanted.size < OBJECTS_OF_A_CLIENT) wanted.add(this.#pick(this.#allObjects));
@@ -162,7 +163,7 @@ export class Scenario {
   }
 
   /** Calls for some of the clients: one, or a batch of up to three. */
-  #planCalls(): [Peer, PlantCall[]][] {
+  #planCalls(): [CometdPeer, PlantCall[]][] {
     return Array.from({ length: CALLS_OF_A_ROUND }, () => {
       const count = 1 + Math.floor(this.#random() * 3);
       return [this.#pick(this.peers), Array.from({ length: count }, () => this.#planCall())];
@@ -194,28 +195,7 @@ export class Scenario {
 
   async #settle(): Promise<void> {
     const received = () => this.peers.reduce((sum, { tally }) => sum + tally.valueCount, 0);
-    const what = `${this.#expectedValues} values have come`;
-    await until(
-      what,
-      () => received() >= this.#expectedValues,
-      undefined,
-      () => `, but ${received()}${this.#lacking()}`,
-    );
-  }
-
-  /** Differences between the two sides of a client, for the message of a failing test. */
-  #lacking(): string {
-    const { ledger } = this.#parts.plant;
-    const sides = this.peers.map(({ clientId, tally, handshakes }) => {
-      const sent = clientId !== undefined && ledger.has(clientId) ? ledger.tallyOf(clientId) : undefined;
-      const names = (monitored: Iterable<string> = []) => [...monitored].sort().join(' ');
-      return {
-        text: `${clientId} (${handshakes} handshakes): ${sent?.valueCount} sent, ${tally.valueCount} received; monitored there ${names(sent?.monitored)}; here ${names(tally.monitored)}`,
-        isEven: sent?.valueCount === tally.valueCount && names(sent.monitored) === names(tally.monitored),
-      };
-    });
-    const lines = sides.filter(({ isEven }) => !isEven).map(({ text }) => text);
-    return `; the server has sent ${ledger.sentValues} to ${ledger.clientsThere} clients\n${lines.join('\n')}`;
+    await until(`${this.#expectedValues} values have come`, () => received() >= this.#expectedValues);
   }
 
   #pick<T>(list: readonly T[]): T {

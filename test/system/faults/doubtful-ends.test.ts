@@ -1,7 +1,8 @@
 /** Ambiguous ends: an answer without length or chunks is complete or not depending on how the upstream's connection ends. */
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { atHeads, type FaultClient, FaultHarness, OK } from './fault-stand.ts';
+import type { Peer } from '../../support/wire/peer.ts';
+import { atHeads, FaultHarness, OK } from './fault-stand.ts';
 
 const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
 const PART_OF_A_POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 1000\r\n\r\npart';
@@ -21,7 +22,7 @@ async function answered(
   dataPath: 'auto' | 'gateway',
   request: string,
   leave: (upstream: net.Socket) => void,
-): Promise<FaultClient> {
+): Promise<Peer> {
   const script = (upstream: net.Socket) =>
     atHeads(upstream, () => {
       upstream.write(`${HEAD}begin `);

@@ -6,12 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { Recorder } from '../../../src/measure/record/recorder.ts';
 import { dataPathCases } from '../data-path.cases.ts';
+import { Comparison, EXACT_RELAY, GATEWAY, RELAY } from '../wire/comparison.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
 import type { DataPathCase } from '../wire/data-path-case.ts';
-import { type Exactness, type Observation, toComparable } from '../wire/observation.ts';
-import { expectFacts } from '../wire/observed-cases.ts';
-import { CaseRunner } from '../wire/run-case.ts';
-import { ScriptedUpstream } from '../wire/scripted-upstream.ts';
+import { acceptUpgrade, heads, send, takeRequest, tunnelCame, untilEnded } from '../wire/steps.ts';
 import { FaultHarness } from './fault-stand.ts';
 
 const AT_ONCE = 8;
@@ -65,20 +63,15 @@ const cometCases: readonly DataPathCase[] = [
   {
     name: 'a Comet conversation over WebSocket',
     statuses: [101],
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.tunnelCame(fromClient(CONNECT).length);
-      await connection.write(fromServer('not Bayeux') + PUSHED);
-      await connection.ended();
-    },
-    client: async (client) => {
-      await client.send(request('GET /live', ...WEBSOCKET));
-      await client.heads(1);
-      await client.send(fromClient(CONNECT));
-      await client.tunnelCame(PUSHED.length + fromServer('not Bayeux').length);
-    },
+    isIrregular: true,
+    upstream: [
+      ...[takeRequest, acceptUpgrade, send(SWITCHING), tunnelCame(fromClient(CONNECT).length)],
+      ...[send(fromServer('not Bayeux') + PUSHED), untilEnded],
+    ],
+    client: [
+      ...[send(request('GET /live', ...WEBSOCKET)), heads(1), send(fromClient(CONNECT))],
+      tunnelCame(PUSHED.length + fromServer('not Bayeux').length),
+    ],
   },
 ];
 
@@ -129,58 +122,23 @@ function breakAll(recorder: Recorder): void {
   });
 }
 
-let upstream: ScriptedUpstream;
-let runner: CaseRunner;
-const direct = new Map<DataPathCase, Promise<Observation>>();
-
-function directly(subject: DataPathCase): Promise<Observation> {
-  const known = direct.get(subject) ?? runner.run(subject, upstream.port);
-  direct.set(subject, known);
-  return known;
-}
+let comparison: Comparison;
 
 beforeAll(async () => {
-  upstream = await ScriptedUpstream.listen();
-  runner = new CaseRunner(upstream);
+  comparison = await Comparison.start();
 });
 
-afterAll(() => upstream.close());
+afterAll(() => comparison.close());
 
-const paths: readonly { dataPath: Config['dataPath']; kind: 'relay' | 'gateway'; exactness: Exactness }[] = [
-  { dataPath: 'auto', kind: 'relay', exactness: 'bytes' },
-  { dataPath: 'gateway', kind: 'gateway', exactness: 'meaning' },
-];
-
-for (const { dataPath, kind, exactness } of paths) {
-  async function play(subject: DataPathCase, port: number): Promise<void> {
-    if (subject.knownDifference?.[kind] !== undefined) return;
-    const seen = await runner.run(subject, port);
-    try {
-      expectFacts(subject, seen);
-      if (subject.sidecarOnly !== undefined) return;
-      const straight = await directly(subject);
-      const how = subject.isIrregular === true || subject.statuses.includes(101) ? 'meaning' : exactness;
-      expect(toComparable(seen, straight, how)).toEqual(toComparable(straight, straight, how));
-    } catch (cause) {
-      throw new Error(`${subject.name}: ${String(cause)}`, { cause });
-    }
-  }
-
-  async function playAll(port: number): Promise<void> {
-    const next = quick.values();
-    const worker = async () => {
-      for (const subject of next) await play(subject, port);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  }
-
+for (const path of [EXACT_RELAY, GATEWAY]) {
+  const { dataPath } = path;
   describe(`dataPath ${dataPath}`, () => {
     let harness: FaultHarness;
 
     beforeAll(async () => {
       harness = await FaultHarness.start({
         dataPath,
-        config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: upstream.port } }),
+        config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: comparison.upstream.port } }),
       });
     });
 
@@ -190,7 +148,7 @@ for (const { dataPath, kind, exactness } of paths) {
       'passes everything on unchanged when every table is full and the JVM cannot be read',
       async () => {
         await fill(harness.port);
-        await playAll(harness.port);
+        await comparison.playAll(quick, harness.port, path, AT_ONCE);
         const samples = await harness.samples();
         for (const kind of ['rpc', 'object']) {
           expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
@@ -211,7 +169,7 @@ for (const { dataPath, kind, exactness } of paths) {
       'passes everything on unchanged when all measuring throws, and logs that once',
       async () => {
         breakAll(harness.sidecar.recorder);
-        await playAll(harness.port);
+        await comparison.playAll(quick, harness.port, path, AT_ONCE);
         const { reporter } = harness.sidecar;
         const before = reporter.observerErrors;
         expect(before).toBeGreaterThan(quick.length);
@@ -233,10 +191,11 @@ async function fill(port: number): Promise<void> {
   const subject = (user: string, target: string): DataPathCase => ({
     name: user,
     statuses: [200],
+    sidecarOnly: 'only the sidecar has tables',
     upstream: answeringWith(() => responseWith('fine', '200 OK')),
     client: asking(request(`GET ${target}`, `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`)),
   });
   for (const user of ['one', 'two']) {
-    for (const target of [`/calls/${user}`, `/a/${user}`]) await runner.run(subject(user, target), port);
+    for (const target of [`/calls/${user}`, `/a/${user}`]) await comparison.play(subject(user, target), port, RELAY);
   }
 }

@@ -9,6 +9,7 @@ import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 import { listening, portOf } from '../../support/net.ts';
 import { type Pair, textOf } from '../../support/tls/certificates.ts';
+import { Peer } from '../../support/wire/peer.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
 
 /** Scripts the `nth` connection of the upstream, counted from 1. */
@@ -37,61 +38,13 @@ interface Dropwizard {
   readonly meters: Readonly<Record<string, { readonly count: number }>>;
 }
 
-export class FaultClient {
-  readonly socket: net.Socket;
-  received = '';
-  hasEnded = false;
-  wasReset = false;
-  readonly #waiting = new Set<() => void>();
-
-  constructor(port: number) {
-    this.socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
-    this.socket.on('data', (bytes: Buffer) => {
-      this.received += bytes.toString('latin1');
-      this.#wake();
-    });
-    this.socket.on('error', () => {
-      this.wasReset = true;
-    });
-    for (const event of ['end', 'close']) this.socket.on(event, () => this.#onEnded());
-  }
-
-  send(text: string): void {
-    this.socket.write(text, 'latin1');
-  }
-
-  /** Resolves when `text` has arrived; rejects when the connection ends first. */
-  async until(text: string): Promise<void> {
-    await this.#until(() => this.received.includes(text) || this.hasEnded);
-    if (!this.received.includes(text)) throw new Error(`ended before ${text}: ${JSON.stringify(this.received)}`);
-  }
-
-  async ended(): Promise<void> {
-    await this.#until(() => this.hasEnded);
-  }
-
-  async #until(isTrue: () => boolean): Promise<void> {
-    while (!isTrue()) await new Promise<void>((resolve) => this.#waiting.add(resolve));
-  }
-
-  #onEnded(): void {
-    this.hasEnded = true;
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const resolve of this.#waiting) resolve();
-    this.#waiting.clear();
-  }
-}
-
 export class FaultHarness {
   readonly sidecar: Sidecar;
   readonly logged: readonly LoggedLine[];
   readonly port: number;
   readonly monitorPort: number;
   readonly upstream: FaultyUpstream;
-  readonly #clients: FaultClient[] = [];
+  readonly #clients: Peer[] = [];
 
   private constructor(
     sidecar: Sidecar,
@@ -129,8 +82,8 @@ export class FaultHarness {
     return new FaultHarness(sidecar, await sidecar.start(), logged, upstream);
   }
 
-  client(text = ''): FaultClient {
-    const client = new FaultClient(this.port);
+  client(text = ''): Peer {
+    const client = new Peer(net.connect({ port: this.port, host: '127.0.0.1', allowHalfOpen: true }));
     this.#clients.push(client);
     if (text !== '') client.send(text);
     return client;
@@ -149,7 +102,7 @@ export class FaultHarness {
 
   async close(): Promise<void> {
     for (const { socket } of this.#clients) socket.destroy();
-    await this.upstream.close();
+    await this.upstream.goDown();
     await this.sidecar.stop();
   }
 }
@@ -194,10 +147,6 @@ export class FaultyUpstream {
     await once(server, 'listening');
     this.#server = server;
     this.#serve(server, script);
-  }
-
-  async close(): Promise<void> {
-    await this.goDown();
   }
 
   #serve(server: net.Server, script: FaultScript): void {

@@ -5,7 +5,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 import { listening, portOf } from '../../support/net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
-import { FaultClient, OK } from './fault-stand.ts';
+import { Peer } from '../../support/wire/peer.ts';
+import { OK } from './fault-stand.ts';
 
 const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
 const LIMIT_MS = 400;
@@ -23,7 +24,7 @@ afterEach(async () => {
 });
 
 interface Ends {
-  readonly client: FaultClient;
+  readonly client: Peer;
   readonly toUpstream: net.Socket;
 }
 
@@ -36,7 +37,7 @@ async function start(dataPath: string, env: Readonly<Record<string, string>>): P
     ...{ D2_SIDECAR_DATA_PATH: dataPath, D2_SIDECAR_JVM_SOURCE: 'none' },
     ...env,
   });
-  const client = new FaultClient(portOf(sidecar.listen));
+  const client = new Peer(net.connect(portOf(sidecar.listen), '127.0.0.1'));
   const connected = once(upstream, 'connection');
   client.send(GET);
   sockets.push(client.socket);

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
+import { untilStill } from '../../support/wire/still.ts';
 import { FaultHarness, sound } from './fault-stand.ts';
 
 /** More than all buffers between the two ends hold. */
@@ -27,14 +28,7 @@ async function fill(socket: Socket): Promise<number> {
   };
   socket.on('drain', send);
   send();
-  let before = -1;
-  const isStalled = () => {
-    const isSame = before === sent;
-    before = sent;
-    return isSame;
-  };
-  await expect.poll(isStalled, { interval: IDLE_MS, timeout: 10_000 }).toBe(true);
-  return sent;
+  return await untilStill(() => sent, IDLE_MS);
 }
 
 /** An upload to an upstream that does not read, up to full buffers. */

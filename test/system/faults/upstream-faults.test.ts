@@ -5,7 +5,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
-import { answering, atHeads, type FaultClient, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
+import type { Peer } from '../../support/wire/peer.ts';
+import { answering, atHeads, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
 
 const RPC =
   'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n';
@@ -85,6 +86,20 @@ const faults: readonly Fault[] = [
     sees: problem(504, 'http_response_timeout'),
   },
   { name: 'answers rubbish', script: answering('SSH-2.0-OpenSSH_9.6\r\n\r\n'), ...PROTOCOL },
+  { name: 'greets in another protocol', script: answering('SSH-2.0-OpenSSH_9.2\r\n'), ...PROTOCOL },
+  { name: 'answers with a TLS alert', script: answering('\x15\x03\x01\x00\x02\x02\x46'), ...PROTOCOL },
+  { name: 'ends its lines with LF alone', script: answering('HTTP/1.1 200 OK\nContent-Length: 0\n\n'), ...PROTOCOL },
+  {
+    name: 'answers with two lengths that differ',
+    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'),
+    ...PROTOCOL,
+  },
+  {
+    name: 'answers with a status that is none',
+    script: answering('HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'),
+    ...PROTOCOL,
+  },
+  { name: 'switches to nothing', script: answering('HTTP/1.1 101 X\r\n\r\n'), ...PROTOCOL },
   {
     name: 'sends something other than HTTP before the request',
     script: (upstream) => void upstream.resume().write('220 plant ready\r\n'),
@@ -106,6 +121,12 @@ const faults: readonly Fault[] = [
   {
     name: 'answers with too large a head',
     script: answering(`HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(70_000)}\r\n\r\n`),
+    code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
+    sees: problem(502, 'http_response_header_section_size'),
+  },
+  {
+    name: 'answers with a head without end',
+    script: answering(`HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}`),
     code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
     sees: problem(502, 'http_response_header_section_size'),
   },
@@ -191,7 +212,7 @@ const faults: readonly Fault[] = [
 
 const WITH_ITS_BODY = /^HTTP\/1\.1 (\d+) [^\r]*\r\n([\s\S]*?)\r\n\r\n([\s\S]*)$/;
 
-async function expectProblem(client: FaultClient, fault: Fault, sees: Sees & { kind: 'problem' }): Promise<void> {
+async function expectProblem(client: Peer, fault: Fault, sees: Sees & { kind: 'problem' }): Promise<void> {
   await client.until('"code"');
   const [, status, fields = '', body = ''] = WITH_ITS_BODY.exec(client.received) ?? [];
   expect(Number(status)).toBe(sees.status);
@@ -202,7 +223,7 @@ async function expectProblem(client: FaultClient, fault: Fault, sees: Sees & { k
   expect(client.received).not.toMatch(/plant\.example|127\.0\.0\.1|E\.Demo/);
 }
 
-async function expectCut(client: FaultClient, beginning: string, leave: () => void): Promise<void> {
+async function expectCut(client: Peer, beginning: string, leave: () => void): Promise<void> {
   await client.until(beginning);
   leave();
   await client.ended();

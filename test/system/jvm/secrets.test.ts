@@ -3,11 +3,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { AttachOverlay } from '../../../src/jvm/attach/attach-overlay.ts';
 import { findJvm } from '../../../src/jvm/hsperfdata/find-jvm.ts';
 import { SearchBounds } from '../../../src/jvm/hsperfdata/search-bounds.ts';
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
-import { entryOf, sampleBytes, withEntry } from '../../support/jvm/hsperfdata/samples.ts';
 import { Markers } from '../secrets/markers.ts';
-import { FakeJvm } from './attach/fake-jvm.ts';
-import { FakeMachine } from './hsperfdata/fake-proc.ts';
+import { FakeJvm, NO_READING } from './fake-jvm.ts';
+import { FakeMachine, withTexts } from './fake-machine.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -22,37 +20,18 @@ afterEach(async () => {
   await jvm.remove();
 });
 
-/** A counters file with its texts changed; none can be longer than the file. */
-function fileOf(texts: Readonly<Record<string, string>>): Buffer {
-  let bytes = sampleBytes('jdk17-g1');
-  for (const [name, text] of Object.entries(texts)) {
-    const { dataOffset } = entryOf(bytes, name);
-    bytes.write('X', dataOffset - 2, 'latin1');
-    bytes = withEntry(bytes, name, text);
-  }
-  return bytes;
-}
-
 it('the counters of several candidates', async () => {
   const markers = new Markers();
   for (const pid of [812, 813]) {
     const command = `org.apache.catalina.startup.Bootstrap -Dpassword=${markers.at(`${pid}: javaCommand`)} start`;
     const flags = `-Djavax.net.ssl.keyStorePassword=${markers.at(`${pid}: jvmArgs`)}`;
-    machine.addFile('tomcat', pid, fileOf({ 'sun.rt.javaCommand': command, 'java.rt.vmArgs': flags }));
+    machine.addFile('tomcat', pid, withTexts({ 'sun.rt.javaCommand': command, 'java.rt.vmArgs': flags }));
     machine.addProcess({ pid });
   }
   const { procPath, tmpPath } = machine;
-  const told = await findJvm(
-    {
-      procPath,
-      tmpPath,
-      upstreamHost: 'app.example.com',
-      upstreamPort: 1,
-      nowNs: () => performance.now() * 1e6,
-      bounds: new SearchBounds(),
-    },
-    NEVER,
-  ).then(
+  const upstream = { upstreamHost: 'app.example.com', upstreamPort: 1 };
+  const nowNs = () => performance.now() * 1e6;
+  const told = await findJvm({ procPath, tmpPath, ...upstream, nowNs, bounds: new SearchBounds() }, NEVER).then(
     () => expect.fail('one of them was taken'),
     (cause: Error) => `${cause.stack} ${JSON.stringify(cause)}`,
   );
@@ -72,15 +51,7 @@ it.each<[string, (secret: string) => string]>([
   jvm.answer = () => answer(secret);
   await jvm.listen();
   const overlay = new AttachOverlay({ mayOpen: false, system: jvm.system() });
-  const base: JvmReading = {
-    classes: {},
-    heap: {},
-    nonHeap: {},
-    pools: new Map(),
-    collectors: new Map(),
-    memory: 'after-gc',
-  };
-  const laid = await overlay.apply(base, jvm.target, NEVER);
+  const laid = await overlay.apply(NO_READING, jvm.target, NEVER);
   await overlay.close();
   const told = `${overlay.reason} ${JSON.stringify({ ...laid, pools: [...laid.pools] })}`;
   expect(overlay.reason).toMatch(/\w/);

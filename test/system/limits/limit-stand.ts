@@ -4,8 +4,10 @@ import net from 'node:net';
 import tls from 'node:tls';
 import type { Config } from '../../../src/config/config.ts';
 import { playsAll } from '../../support/effort.ts';
+import { samplesOf as toSamples } from '../../support/monitor/prometheus/samples.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/secure-stand.ts';
+import { Peer, type Response } from '../../support/wire/peer.ts';
 import { type Stand, startStand } from '../wire/stand.ts';
 
 export interface Mode {
@@ -23,85 +25,8 @@ const ALL_MODES: readonly Mode[] = [
 /** All, or both data paths without TLS. */
 export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
 
-/** What a client has received, and how to wait for more. */
-export class RawPeer {
-  readonly socket: net.Socket;
-  #received = '';
-  #hasEnded = false;
-  #wake: (() => void) | undefined;
-
-  constructor(socket: net.Socket) {
-    this.socket = socket;
-    socket.on('data', (bytes: Buffer) => {
-      this.#received += bytes.toString('latin1');
-      this.#wake?.();
-    });
-    const end = () => {
-      this.#hasEnded = true;
-      this.#wake?.();
-    };
-    socket.on('error', () => undefined);
-    socket.on('end', end).on('close', end);
-  }
-
-  get received(): string {
-    return this.#received;
-  }
-
-  get hasEnded(): boolean {
-    return this.#hasEnded;
-  }
-
-  send(text: string): void {
-    this.socket.write(text, 'latin1');
-  }
-
-  /** Sends, and reads exactly one response with a Content-Length. Throws when the connection ends before. */
-  async ask(text: string): Promise<Response> {
-    this.send(text);
-    return await this.response();
-  }
-
-  async response(isHead = false): Promise<Response> {
-    for (;;) {
-      const response = takeResponse(this.#received, isHead);
-      if (response !== undefined) {
-        this.#received = this.#received.slice(response.bytes);
-        return response;
-      }
-      if (this.#hasEnded) throw new Error(`the connection ended behind ${JSON.stringify(this.#received)}`);
-      await this.#more();
-    }
-  }
-
-  /** Until the other side has ended the connection. */
-  async ended(): Promise<void> {
-    while (!this.#hasEnded) await this.#more();
-  }
-
-  #more(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-}
-
-export interface Response {
-  readonly status: number;
-  readonly head: string;
-  readonly body: string;
-  readonly bytes: number;
-}
-
-function takeResponse(text: string, isHead: boolean): Response | undefined {
-  const headEnd = text.indexOf('\r\n\r\n') + 4;
-  if (headEnd < 4) return undefined;
-  const head = text.slice(0, headEnd);
-  const length = isHead ? 0 : Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
-  if (text.length < headEnd + length) return undefined;
-  const body = text.slice(headEnd, headEnd + length);
-  return { status: Number(head.split(' ')[1]), head, body, bytes: headEnd + length };
-}
+export type { Response };
+export { Peer as RawPeer };
 
 /** What an upstream has been sent on one connection. `hold` keeps answers back until `release`. */
 export class Upstream {
@@ -149,11 +74,6 @@ export class Upstream {
     this.#held.shift()?.();
   }
 
-  /** Forgets what is held. */
-  forget(): void {
-    this.#held = [];
-  }
-
   #answer(socket: net.Socket, head: string): void {
     if (/^upgrade:/im.test(head)) {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
@@ -179,10 +99,12 @@ export interface LimitStand {
    * From `localAddress`, default 127.0.0.1. Resolves when the TCP connection stands, with TLS when its handshake is over or has failed.
    * `first` is sent before TLS.
    */
-  connect(localAddress?: string, first?: Buffer): Promise<RawPeer>;
+  connect(localAddress?: string, first?: Buffer): Promise<Peer>;
   /** `d2_sidecar_limit_hits_total` by key, as /metrics has it. */
   hits(key: string): Promise<number>;
-  /** Any sample without labels. */
+  /** Bytes that are kept of requests, or for writes that are stalled. */
+  kept(kind: 'requests' | 'ahead' | 'stalled'): Promise<number>;
+  /** Any sample, by its name and labels as written. */
   sample(name: string): Promise<number | undefined>;
   close(): Promise<void>;
 }
@@ -208,18 +130,19 @@ export class LimitStands {
         return { listen, dataPath, ...config({ ...base, listen }) };
       },
     });
-    const peers: RawPeer[] = [];
+    const peers: Peer[] = [];
+    const sample = async (name: string) => (await samplesOf(stand.monitorPort)).get(name);
     const limitStand: LimitStand = {
       stand,
       upstream,
       connect: async (localAddress = '127.0.0.1', first = Buffer.alloc(0)) => {
-        const peer = new RawPeer(await connectFrom(localAddress, stand.port, first, authority));
+        const peer = new Peer(await connectFrom(localAddress, stand.port, first, authority));
         peers.push(peer);
         return peer;
       },
-      hits: async (key) =>
-        (await samplesOf(stand.monitorPort)).get(`d2_sidecar_limit_hits_total{limit="${key}"}`) ?? -1,
-      sample: async (name) => (await samplesOf(stand.monitorPort)).get(name),
+      hits: async (key) => (await sample(`d2_sidecar_limit_hits_total{limit="${key}"}`)) ?? -1,
+      kept: async (kind) => (await sample(`d2_sidecar_kept_bytes{kind="${kind}"}`)) ?? -1,
+      sample,
       close: async () => {
         for (const { socket } of peers) socket.destroy();
         await stand.close();
@@ -265,12 +188,9 @@ async function connectFrom(localAddress: string, port: number, first: Buffer, au
   return socket;
 }
 
+/** All of /metrics, by name and labels as written. */
 export async function samplesOf(port: number): Promise<ReadonlyMap<string, number>> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
-  );
+  return toSamples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
 }
 
 export function get(path: string, ...fields: readonly string[]): string {

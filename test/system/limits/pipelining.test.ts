@@ -2,7 +2,8 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { type LimitStand, LimitStands, MODES, type RawPeer, samplesOf } from './limit-stand.ts';
+import { untilStill } from '../../support/wire/still.ts';
+import { type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
 afterEach(() => stands.closeAll());
@@ -32,18 +33,8 @@ async function holding(stand: LimitStand, request: string): Promise<RawPeer> {
 }
 
 /** Until nothing moves between a client and the sidecar any more: what has not been taken by then waits in the system. */
-async function standsStill(peer: RawPeer): Promise<void> {
-  let before = -1;
-  const left = () => {
-    const stands = before === peer.socket.writableLength;
-    before = peer.socket.writableLength;
-    return stands;
-  };
-  await expect.poll(left, { interval: 100 }).toBe(true);
-}
-
-async function usedFor(stand: LimitStand, kind: 'requests' | 'ahead'): Promise<number> {
-  return (await samplesOf(stand.stand.monitorPort)).get(`d2_sidecar_kept_bytes{kind="${kind}"}`) ?? -1;
+async function standsStill({ socket }: RawPeer): Promise<void> {
+  await untilStill(() => socket.writableLength, 100);
 }
 
 describe.each(MODES)('requests sent ahead, $name', (mode) => {
@@ -57,11 +48,11 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(MEBIBYTE);
     expect(stand.stand.sidecar.openExchanges).toBeLessThan(8);
-    expect(await usedFor(stand, 'requests')).toBeGreaterThan(60_000);
-    expect(await usedFor(stand, 'requests')).toBeLessThan(5 * 65_536);
+    expect(await stand.kept('requests')).toBeGreaterThan(60_000);
+    expect(await stand.kept('requests')).toBeLessThan(5 * 65_536);
     stand.upstream.release();
     for (let i = 0; i < 1 + count; i += 1) expect((await peer.response()).status).toBe(200);
-    expect(await usedFor(stand, 'requests')).toBe(0);
+    expect(await stand.kept('requests')).toBe(0);
     expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(0);
   });
 
@@ -85,11 +76,11 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     );
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(0);
-    expect(await usedFor(stand, 'requests')).toBeGreaterThan(0);
-    expect(await usedFor(stand, 'requests')).toBeLessThan(4 * 65_536);
+    expect(await stand.kept('requests')).toBeGreaterThan(0);
+    expect(await stand.kept('requests')).toBeLessThan(4 * 65_536);
     stand.upstream.release();
     for (let i = 0; i < 3; i += 1) expect((await peer.response()).status).toBe(200);
-    expect(await usedFor(stand, 'requests')).toBe(0);
+    expect(await stand.kept('requests')).toBe(0);
   });
 
   it('are answered when the client has closed its side after them', async () => {
@@ -105,9 +96,9 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     const stand = await stands.start(mode, ({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 50 } }));
     const peer = await holding(stand, GATEWAY_HOLD);
     peer.send(sized('/a', 30_000));
-    await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThan(30_000);
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
     peer.socket.destroy();
-    await expect.poll(() => usedFor(stand, 'requests')).toBe(0);
+    await expect.poll(() => stand.kept('requests')).toBe(0);
   });
 
   it.each([
@@ -120,10 +111,10 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     for (const [i, peer] of peers.entries()) {
       peer.send(sized('/a', 50_000));
       // Two fit, with their objects.
-      if (i < 2) await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThanOrEqual((i + 1) * 50_000);
+      if (i < 2) await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual((i + 1) * 50_000);
       else await expect.poll(() => stand.hits(KEY)).toBe(i - 1);
     }
-    expect(await usedFor(stand, 'requests')).toBeLessThanOrEqual(131_072);
+    expect(await stand.kept('requests')).toBeLessThanOrEqual(131_072);
     expect((await (await stand.connect()).ask(sized('/b', 300))).status).toBe(200);
     for (const _ of peers) stand.upstream.release();
     const statuses: number[] = [];
@@ -132,7 +123,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
       statuses.push((await peer.response()).status);
     }
     expect(statuses).toEqual([200, 200, 503, 503, 503, 503]);
-    expect(await usedFor(stand, 'requests')).toBe(0);
+    expect(await stand.kept('requests')).toBe(0);
   });
 });
 
@@ -147,7 +138,7 @@ describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that a
       const attacker = await stand.connect();
       attackers.push(attacker);
       attacker.send(half);
-      await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThanOrEqual((i + 1) * 30_000);
+      await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual((i + 1) * 30_000);
     }
     expect(await stand.hits(KEY)).toBe(0);
     return { stand, attackers };
@@ -174,7 +165,7 @@ describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that a
     const honest = await Promise.all(Array.from({ length: 30 }, () => stand.connect()));
     const head = sized('/honest', 4_000);
     for (const peer of honest) peer.send(head.slice(0, 2_000));
-    await expect.poll(() => usedFor(stand, 'requests')).toBeGreaterThanOrEqual(3 * 30_000 + 30 * 2_000);
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual(3 * 30_000 + 30 * 2_000);
     for (const peer of honest) peer.send(head.slice(2_000));
     for (const peer of honest) expect((await peer.response()).status).toBe(200);
     expect(await stand.hits(KEY)).toBe(0);
@@ -187,7 +178,7 @@ describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that a
     second.send(sized('/half', 45_000).slice(30_000));
     expect((await second.response()).status).toBe(200);
     third.socket.end();
-    await expect.poll(() => usedFor(stand, 'requests')).toBe(0);
+    await expect.poll(() => stand.kept('requests')).toBe(0);
   });
 });
 

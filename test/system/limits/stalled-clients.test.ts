@@ -2,7 +2,7 @@
 import type net from 'node:net';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { type LimitStand, LimitStands, MODES, type RawPeer, samplesOf } from './limit-stand.ts';
+import { type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
 afterEach(() => stands.closeAll());
@@ -37,10 +37,6 @@ function onConnection(socket: net.Socket): void {
       socket.pause();
     }
   });
-}
-
-async function stalledBytes({ stand }: LimitStand): Promise<number> {
-  return (await samplesOf(stand.monitorPort)).get('d2_sidecar_kept_bytes{kind="stalled"}') ?? -1;
 }
 
 /** Connections that send `text` and read nothing. */
@@ -79,11 +75,11 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     const peers = await unread(stand, 40, GET);
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(10);
     // While the system’s buffers grow, nothing is stalled for a moment.
-    await expect.poll(() => stalledBytes(stand), WAIT).toBeGreaterThan(MEBIBYTE / 4);
-    expect(await stalledBytes(stand)).toBeLessThan(2.2 * MEBIBYTE);
+    await expect.poll(() => stand.kept('stalled'), WAIT).toBeGreaterThan(MEBIBYTE / 4);
+    expect(await stand.kept('stalled')).toBeLessThan(2.2 * MEBIBYTE);
     expect(stand.stand.sidecar.openExchanges).toBeLessThan(30);
     for (const { socket } of peers) socket.destroy();
-    await expect.poll(() => stalledBytes(stand), WAIT).toBe(0);
+    await expect.poll(() => stand.kept('stalled'), WAIT).toBe(0);
     expect(stand.stand.sidecar.openExchanges).toBe(0);
   });
 
@@ -93,7 +89,7 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     slow.send(GET);
     const read = readSlowly(slow);
     // Above the share, but well below four times of it, where the age does not count any more.
-    for (let i = 0; i < 60 && (await stalledBytes(stand)) < 1.5 * SHARE_BYTES; i += 1) await unread(stand, 1, GET);
+    for (let i = 0; i < 60 && (await stand.kept('stalled')) < 1.5 * SHARE_BYTES; i += 1) await unread(stand, 1, GET);
     expect(await read).toBe(ANSWER_BYTES);
     // The relay looks every five seconds where nothing moves.
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
@@ -104,10 +100,10 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     const post = `POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${ANSWER_BYTES}\r\n\r\n${'b'.repeat(ANSWER_BYTES)}`;
     const peers = await unread(stand, 25, post);
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
-    expect(await stalledBytes(stand)).toBeLessThan(2.2 * MEBIBYTE);
+    expect(await stand.kept('stalled')).toBeLessThan(2.2 * MEBIBYTE);
     // A client that is not read is not seen leaving.
     for (const socket of [...upstreams, ...peers.map((peer) => peer.socket)]) socket.destroy();
-    await expect.poll(() => stalledBytes(stand), WAIT).toBe(0);
+    await expect.poll(() => stand.kept('stalled'), WAIT).toBe(0);
   });
 
   it('are bounded for WebSockets whose client reads nothing', async () => {
@@ -115,8 +111,8 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     const upgrade = 'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
     const peers = await unread(stand, 40, upgrade);
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(0);
-    expect(await stalledBytes(stand)).toBeLessThan(2.2 * MEBIBYTE);
+    expect(await stand.kept('stalled')).toBeLessThan(2.2 * MEBIBYTE);
     for (const { socket } of peers) socket.destroy();
-    await expect.poll(() => stalledBytes(stand), WAIT).toBe(0);
+    await expect.poll(() => stand.kept('stalled'), WAIT).toBe(0);
   });
 });

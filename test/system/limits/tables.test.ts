@@ -2,7 +2,7 @@
 import type net from 'node:net';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { LimitStands, MODES, type RawPeer, samplesOf } from './limit-stand.ts';
+import { LimitStands, MODES, type RawPeer } from './limit-stand.ts';
 
 const WAIT = { timeout: 10_000 };
 const stands = new LimitStands();
@@ -46,9 +46,8 @@ for (const mode of MODES.filter(({ isSecure }) => !isSecure)) {
   describe(`tables (${mode.name})`, () => {
     const start = async (config: (base: Config) => Partial<Config>) => {
       const stand = await stands.start(mode, config, cometServer);
-      const sample = async (name: string) => (await samplesOf(stand.stand.monitorPort)).get(name);
       const peer = await stand.connect();
-      return { stand, peer, sample };
+      return { stand, peer, sample: stand.sample };
     };
     const all = async (peer: RawPeer, ...requests: readonly string[]) => {
       for (const request of requests) expect((await peer.ask(request)).status).toBe(200);

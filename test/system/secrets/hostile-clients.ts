@@ -1,11 +1,12 @@
 /** Clients that put a secret into every place of a request, including places where none belongs. */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import type { Markers } from './markers.ts';
+import type { Fill, Markers } from './markers.ts';
 import { breakOff, say } from './raw.ts';
 
 const REST = '/smartWeb/api/rest/v0/d2';
 const COMET = '/smartWeb/api/cometd';
+const CALL = `POST ${REST}/rpc/E.Demo/Plain`;
 
 /** Names that must appear in the output, which proves that it is about this traffic. */
 export const SHOWN = { user: 'shown-user', object: 'H.Boiler', rpc: 'E.Demo.Plain', cometRpc: 'E.Comet.Call' } as const;
@@ -20,213 +21,188 @@ export interface SidecarAddresses {
 
 /** Sends everything; resolves to the sidecar's own answers. `name` is the sidecar's, for the names of places. */
 export async function attack(markers: Markers, name: string, sidecar: SidecarAddresses): Promise<string[]> {
-  const at = (place: string) => markers.at(`client of ${name}: ${place}`);
-  const requests = [...readable(at, sidecar), ...odd(at), ...broken(at)];
+  const fill = markers.filling(`client of ${name}: `);
+  const { listen, apiKey, calls } = sidecar;
+  const requests = [
+    ...[...READABLE, ...calls.map(toCall), ...ODD].map((row) => toRequest(fill, row)),
+    ...[`X-API-Key: ${apiKey}`, ...FIELDS].map((field) => toRequest(fill, [CALL, [field]])),
+    ...RAW.map(fill),
+  ];
   const answers = await Promise.all([
-    ...requests.map((text) => say(sidecar.listen, text)),
-    ...brokenOff(at).map((text) => breakOff(sidecar.listen, text)),
+    ...requests.map((text) => say(listen, text)),
+    ...ENDLESS.map((text) => breakOff(listen, fill(`${CALL} HTTP/1.1\nHost: plant\n${text}`))),
   ]);
-  answers.push(...(await comet(at, sidecar.listen)));
-  await chat(at, sidecar.listen);
+  answers.push(...(await poll(fill, listen)));
+  await chat(fill, listen);
   return answers.filter((answer) => /^HTTP\/1\.1 [45]/.test(answer) && answer.includes('d2-sidecar'));
 }
 
-type At = (place: string) => string;
+type Row = readonly [line: string, fields?: readonly string[], body?: string];
 
-function request(line: string, fields: readonly string[] = [], body = ''): string {
-  const length = body === '' ? [] : [`Content-Length: ${Buffer.byteLength(body)}`];
-  return [`${line} HTTP/1.1`, 'Host: plant', 'Connection: close', ...length, ...fields, '', body].join('\n');
+function toRequest(fill: Fill, [line, fields = [], body = '']: Row): string {
+  const content = fill(body);
+  const length = content === '' ? [] : [`Content-Length: ${Buffer.byteLength(content)}`];
+  const head = [`${line} HTTP/1.1`, 'Host: plant', 'Connection: close', ...length, ...fields, '', ''];
+  return fill(head.join('\n')) + content;
 }
 
-function basic(user: string, password: string): string {
-  return `Authorization: Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
+const LOGIN = `Authorization: Basic base64(${SHOWN.user}:«password of HTTP Basic»)`;
+const COOKIE = 'Cookie: a=«cookie»; JSESSIONID=«cookie JSESSIONID»; b';
+const CHUNKED = 'Transfer-Encoding: chunked';
+const FORM = 'Content-Type: application/x-www-form-urlencoded';
+
+function toCall(call: string): Row {
+  return [`POST ${REST}/rpc/E.Demo/${call}?q=«query, ${call}»`, [LOGIN], `["«body, ${call}»"]`];
 }
 
-function readable(at: At, { apiKey, calls }: SidecarAddresses): string[] {
-  const login = basic(SHOWN.user, at('password of HTTP Basic'));
-  const cookie = `Cookie: a=${at('cookie')}; JSESSIONID=${at('cookie JSESSIONID')}; b`;
-  const form = `j_username=form-user&j_password=${at('password of the login form')}&x=${at('field of the login form')}`;
-  return [
-    request(`GET ${REST}/auth/login`, [login, cookie]),
-    ...calls.map((call) =>
-      request(`POST ${REST}/rpc/E.Demo/${call}?q=${at(`query, ${call}`)}`, [login], `["${at(`body, ${call}`)}"]`),
-    ),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [basic(SHOWN.user, at('wrong password'))]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`X-API-Key: ${apiKey}`]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`X-API-Key: ${at('unknown X-API-Key')}`]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`Authorization: Bearer ${at('bearer token')}`]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`Authorization: Digest username="u", response="${at('Digest')}"`]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`Authorization: ${at('Authorization without a scheme')}`]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`Authorization: Basic ${at('Basic that is not base64')}`]),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [`Proxy-Authorization: Basic ${at('Proxy-Authorization')}`]),
-    request(`POST ${REST}/rpc/E.Demo;jsessionid=${at('path parameter')}/Plain;jsessionid=${at('last path parameter')}`),
-    request(
-      `GET ${REST}/object/${SHOWN.object};jsessionid=${at('path parameter of an object')}?t=${at('query of an object')}`,
-    ),
-    request(`GET /page;jsessionid=${at('path parameter of a page')}?token=${at('query of a page')}`, [cookie]),
-    request(`GET /smartWeb/${at('path of a page')}`),
-    request(`GET http://u:${at('password in an absolute target')}@plant${REST}/rpc/E.Demo/Plain?${at('its query')}`),
-    request(`POST ${REST}/rpc/E.Demo/Plain`, [
-      `Referer: http://h/?q=${at('Referer')}`,
-      `User-Agent: ${at('User-Agent')}`,
-      `traceparent: 00-${at('traceparent')}-b7ad6b7169203331-01`,
-      `tracestate: a=${at('tracestate')}`,
-      `X-Forwarded-For: ${at('X-Forwarded-For')}`,
-      `X-Forwarded-Host: ${at('X-Forwarded-Host')}`,
-      `X-Forwarded-Proto: ${at('X-Forwarded-Proto')}`,
-      `Forwarded: for=${at('Forwarded')}`,
-      `Content-Type: multipart/form-data; boundary=${at('Content-Type')}`,
-      `Accept-Language: ${at('Accept-Language')}`,
-      `X-${at('name of a field')}: 1`,
-    ]),
-    request(`POST /smartWeb/j_security_check`, [cookie, 'Content-Type: application/x-www-form-urlencoded'], form),
-    request(`GET ${REST}/auth/logout?t=${at('query of a logout')}`, [login]),
-  ];
-}
+const READABLE: readonly Row[] = [
+  [`GET ${REST}/auth/login`, [LOGIN, COOKIE]],
+  [`POST ${REST}/rpc/E.Demo;jsessionid=«path parameter»/Plain;jsessionid=«last path parameter»`],
+  [`GET ${REST}/object/${SHOWN.object};jsessionid=«path parameter of an object»?t=«query of an object»`],
+  ['GET /page;jsessionid=«path parameter of a page»?token=«query of a page»', [COOKIE]],
+  ['GET /smartWeb/«path of a page»'],
+  [`GET http://u:«password in an absolute target»@plant${REST}/rpc/E.Demo/Plain?«its query»`],
+  [
+    CALL,
+    [
+      'Referer: http://h/?q=«Referer»',
+      'User-Agent: «User-Agent»',
+      'traceparent: 00-«traceparent»-b7ad6b7169203331-01',
+      'tracestate: a=«tracestate»',
+      'X-Forwarded-For: «X-Forwarded-For»',
+      'X-Forwarded-Host: «X-Forwarded-Host»',
+      'X-Forwarded-Proto: «X-Forwarded-Proto»',
+      'Forwarded: for=«Forwarded»',
+      'Content-Type: multipart/form-data; boundary=«Content-Type»',
+      'Accept-Language: «Accept-Language»',
+      'X-«name of a field»: 1',
+    ],
+  ],
+  [
+    'POST /smartWeb/j_security_check',
+    [COOKIE, FORM],
+    'j_username=form-user&j_password=«password of the login form»&x=«field of the login form»',
+  ],
+  [`GET ${REST}/auth/logout?t=«query of a logout»`, [LOGIN]],
+];
+
+/** Each in a call of its own. The second half has to be refused. */
+const FIELDS = [
+  `Authorization: Basic base64(${SHOWN.user}:«wrong password»)`,
+  'X-API-Key: «unknown X-API-Key»',
+  'Authorization: Bearer «bearer token»',
+  'Authorization: Digest username="u", response="«Digest»"',
+  'Authorization: «Authorization without a scheme»',
+  'Authorization: Basic «Basic that is not base64»',
+  'Proxy-Authorization: Basic «Proxy-Authorization»',
+  'Expect: «Expect»',
+  'Upgrade: «Upgrade»\nConnection: upgrade',
+  'Connection: «Connection»',
+  `${CHUNKED}\n\n1;x=«chunk extension»\na\n0\nX-Trailer: «trailer»`,
+  'Bad «name with a blank»: 1',
+  '«line without a colon»',
+  'X-Bad: «value with a control»\x01',
+  ' «folded line»',
+  'Content-Length: «place of a length»',
+  'Content-Length: 1\nContent-Length: 1«second length»',
+  'Transfer-Encoding: «place of a coding»',
+  `${CHUNKED}\nContent-Length: 3\nX-Secret: «field beside two framings»`,
+  `${CHUNKED}\n\n«place of a chunk size»`,
+  `${CHUNKED}\n\n0\n«broken trailer»`,
+  'Host: «second Host»',
+  `X-Secret: ${'«head that is too large»'.repeat(4_000)}`,
+];
 
 /** Valid or not, but not for the fast path. */
-function odd(at: At): string[] {
-  const call = `POST ${REST}/rpc/E.Demo/Plain`;
-  return [
-    `GET ${REST}/rpc/E.Demo/Plain?q=${at('query of HTTP/1.0')} HTTP/1.0\nCookie: JSESSIONID=${at('cookie of HTTP/1.0')}\n\n`,
-    request(call, [`Expect: ${at('Expect')}`]),
-    request(call, [`Upgrade: ${at('Upgrade')}`, 'Connection: upgrade']),
-    request(call, [`Connection: ${at('Connection')}`]),
-    request(call, ['Transfer-Encoding: chunked'], '').concat(
-      `1;x=${at('chunk extension')}\na\n0\nX-Trailer: ${at('trailer')}\n\n`,
-    ),
-    request(`CONNECT ${at('target of CONNECT')}:443`),
-    request(`OPTIONS *`, [`X-Secret: ${at('field of OPTIONS')}`]),
-    request(`TRACE /smartWeb?${at('query of TRACE')}`, [`Cookie: ${at('cookie of TRACE')}`]),
-    request(`${at('method')} /smartWeb`),
-    request(
-      `GET http://u:${at('password before a bad port')}@plant:99999999/smartWeb?${at('query behind a bad port')}`,
-    ),
-    request(`GET http://[${at('bad address in a target')}/smartWeb`),
-    request(`GET /smartWeb#${at('fragment')}`),
-    request(`GET /smartWeb/%zz${at('path behind a bad escape')}`),
-    request(`GET /smartWeb/../../${at('path above the root')}`),
-  ];
-}
+const ODD: readonly Row[] = [
+  ['CONNECT «target of CONNECT»:443'],
+  ['OPTIONS *', ['X-Secret: «field of OPTIONS»']],
+  ['TRACE /smartWeb?«query of TRACE»', ['Cookie: «cookie of TRACE»']],
+  ['«method» /smartWeb'],
+  ['GET http://u:«password before a bad port»@plant:99999999/smartWeb?«query behind a bad port»'],
+  ['GET http://[«bad address in a target»/smartWeb'],
+  ['GET /smartWeb#«fragment»'],
+  ['GET /smartWeb/%zz«path behind a bad escape»'],
+  ['GET /smartWeb/../../«path above the root»'],
+];
 
-/** Requests that have to be refused. */
-function broken(at: At): string[] {
-  const call = `POST ${REST}/rpc/E.Demo/Plain`;
-  const fill = at('head that is too large');
-  return [
-    request(call, [`Bad ${at('name with a blank')}: 1`]),
-    request(call, [`${at('line without a colon')}`]),
-    request(call, [`X-Bad: ${at('value with a control')}\x01`]),
-    request(call, [` ${at('folded line')}`]),
-    request(call, [`Content-Length: ${at('place of a length')}`]),
-    request(call, ['Content-Length: 1', `Content-Length: 1${at('second length')}`]),
-    request(call, [`Transfer-Encoding: ${at('place of a coding')}`]),
-    request(
-      call,
-      ['Transfer-Encoding: chunked', 'Content-Length: 3', `X-Secret: ${at('field beside two framings')}`],
-      '',
-    ),
-    request(call, ['Transfer-Encoding: chunked']).concat(`${at('place of a chunk size')}\n`),
-    request(call, ['Transfer-Encoding: chunked']).concat(`0\n${at('broken trailer')}\n\n`),
-    request(call, [`Host: ${at('second Host')}`]),
-    `${call} HTTP/1.1\nHost: ${at('password in Host')}@plant\nConnection: close\n\n`,
-    `${call} HTTP/1.1\nX-Secret: ${at('field without Host')}\nConnection: close\n\n`,
-    `GET /smartWeb?${at('query of another version')} HTTP/9.9\nHost: plant\n\n`,
-    `GET /smartWeb ${at('target with a blank')} HTTP/1.1\nHost: plant\n\n`,
-    `${at('line that is no request')}\n\n`,
-    `PRI * HTTP/2.0\n\nSM\n\n${at('frames of HTTP/2')}`,
-    `\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03${at('hello of TLS')}\n\n`,
-    request(call, [`X-Secret: ${fill.repeat(4_000)}`]),
-  ];
-}
+const RAW = [
+  `GET ${REST}/rpc/E.Demo/Plain?q=«query of HTTP/1.0» HTTP/1.0\nCookie: JSESSIONID=«cookie of HTTP/1.0»\n\n`,
+  `${CALL} HTTP/1.1\nHost: «password in Host»@plant\nConnection: close\n\n`,
+  `${CALL} HTTP/1.1\nX-Secret: «field without Host»\nConnection: close\n\n`,
+  'GET /smartWeb?«query of another version» HTTP/9.9\nHost: plant\n\n',
+  'GET /smartWeb «target with a blank» HTTP/1.1\nHost: plant\n\n',
+  '«line that is no request»\n\n',
+  'PRI * HTTP/2.0\n\nSM\n\n«frames of HTTP/2»',
+  '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03«hello of TLS»\n\n',
+];
 
-/** Requests that never end. */
-function brokenOff(at: At): string[] {
-  const call = `POST ${REST}/rpc/E.Demo/Plain HTTP/1.1\nHost: plant`;
-  return [
-    `${call}\nContent-Length: 1000\n\n${at('body that breaks off')}`,
-    `${call}\nX-Secret: ${at('head that breaks off')}`,
-  ];
-}
+/** What follows the Host of requests that never end. */
+const ENDLESS = ['Content-Length: 1000\n\n«body that breaks off»', 'X-Secret: «head that breaks off»'];
 
 /** Long-polling, also by forms and callbacks. */
-async function comet(at: At, listen: string): Promise<string[]> {
-  const fields = ['Content-Type: application/json', `Cookie: JSESSIONID=${at('cookie of long-polling')}`];
-  const bodies = toBodies(at);
+async function poll(fill: Fill, listen: string): Promise<string[]> {
+  const fields = ['Content-Type: application/json', 'Cookie: JSESSIONID=«cookie of long-polling»'];
+  const call = '[{"channel":"/service/d2/rpc","id":"q","data":{"eventName":"E","x":"«message in a query»"}}]';
+  const message = encodeURIComponent(fill(call));
+  const rows: readonly Row[] = [
+    ...BODIES.map((body): Row => [`POST ${COMET}`, fields, body]),
+    [`GET ${COMET}?jsonp=«name of a callback»&message=${message}`],
+    [`POST ${COMET}`, [FORM], `message=${message}&token=«field of a Comet form»`],
+  ];
   const answers: string[] = [];
-  for (const body of bodies) answers.push(await say(listen, request(`POST ${COMET}`, fields, body)));
-  const message = encodeURIComponent(
-    `[{"channel":"/service/d2/rpc","id":"q","data":{"eventName":"E","x":"${at('message in a query')}"}}]`,
-  );
-  answers.push(await say(listen, request(`GET ${COMET}?jsonp=${at('name of a callback')}&message=${message}`)));
-  const form = ['Content-Type: application/x-www-form-urlencoded'];
-  answers.push(
-    await say(listen, request(`POST ${COMET}`, form, `message=${message}&token=${at('field of a Comet form')}`)),
-  );
+  for (const row of rows) answers.push(await say(listen, toRequest(fill, row)));
   return answers;
 }
 
 /** WebSocket: a real conversation, and two failing upgrades. */
-async function chat(at: At, listen: string): Promise<void> {
-  const socket = new WebSocket(
-    `ws://${listen}${COMET}?token=${at('query of a WebSocket')}`,
-    [at('protocol of a WebSocket')],
-    {
-      headers: {
-        Cookie: `JSESSIONID=${at('cookie of a WebSocket')}`,
-        Authorization: `Bearer ${at('token of a WebSocket')}`,
-      },
-    },
-  );
+async function chat(fill: Fill, listen: string): Promise<void> {
+  const headers = {
+    Cookie: fill('JSESSIONID=«cookie of a WebSocket»'),
+    Authorization: fill('Bearer «token of a WebSocket»'),
+  };
+  const url = fill(`ws://${listen}${COMET}?token=«query of a WebSocket»`);
+  const socket = new WebSocket(url, [fill('«protocol of a WebSocket»')], { headers });
   const closed = once(socket, 'close');
   await once(socket, 'open');
-  socket.send(Buffer.from(at('binary message')));
-  for (const body of toBodies((place) => at(`${place}, WebSocket`))) socket.send(body);
-  socket.send(JSON.stringify([{ channel: '/meta/disconnect', id: at('id of a last message') }]));
+  socket.send(Buffer.from(fill('«binary message»')));
+  for (const body of BODIES) socket.send(fill(body.replaceAll('»', ', WebSocket»')));
+  socket.send(fill('[{"channel":"/meta/disconnect","id":"«id of a last message»"}]'));
   await closed;
-  const key = Buffer.from(at('Sec-WebSocket-Key').slice(0, 16)).toString('base64');
-  const upgrade = ['Upgrade: websocket', 'Sec-WebSocket-Version: 13', `Sec-WebSocket-Key: ${key}`];
-  const head = (path: string) => `GET ${path} HTTP/1.1\nHost: plant\nConnection: Upgrade\n${upgrade.join('\n')}\n\n`;
-  await breakOff(listen, head(`/smartWeb/ws?q=${at('query of a refused upgrade')}`));
+  const key = Buffer.from(fill('«Sec-WebSocket-Key»').slice(0, 16)).toString('base64');
+  const fields = `Upgrade: websocket\nSec-WebSocket-Version: 13\nSec-WebSocket-Key: ${key}`;
+  const head = (path: string) => `GET ${path} HTTP/1.1\nHost: plant\nConnection: Upgrade\n${fields}\n\n`;
+  await breakOff(listen, fill(head('/smartWeb/ws?q=«query of a refused upgrade»')));
   // Malformed frames.
-  await breakOff(listen, `${head(COMET)}${at('bytes in place of a frame')}`);
+  await breakOff(listen, fill(`${head(COMET)}«bytes in place of a frame»`));
 }
 
 /** The messages of a Comet client, in order. */
-function toBodies(at: At): string[] {
-  const clientId = at('clientId');
-  const send = (message: object) => JSON.stringify([{ clientId, ...message }]);
-  const ext = {
-    authentication: { user: SHOWN.user, password: at('password of a handshake'), token: at('token of a handshake') },
-  };
-  return [
-    send({
+const BODIES = [
+  ...[
+    {
       channel: '/meta/handshake',
-      id: at('message id'),
-      version: '1.0',
-      supportedConnectionTypes: ['websocket'],
-      ext,
-    }),
-    send({
+      ...{ id: '«message id»', version: '1.0', supportedConnectionTypes: ['websocket'] },
+      ext: {
+        authentication: { user: SHOWN.user, password: '«password of a handshake»', token: '«token of a handshake»' },
+      },
+    },
+    {
       channel: '/meta/subscribe',
-      id: '2',
-      subscription: `/d2/object/${SHOWN.object}`,
-      ext: { key: at('ext of a message') },
-    }),
-    send({ channel: '/meta/subscribe', id: '3', subscription: '/d2/object/H.Denied' }),
-    send({
+      ...{ id: '2', subscription: `/d2/object/${SHOWN.object}`, ext: { key: '«ext of a message»' } },
+    },
+    { channel: '/meta/subscribe', id: '3', subscription: '/d2/object/H.Denied' },
+    {
       channel: '/service/d2/rpc',
       id: '4',
       data: {
-        eventName: 'E.Comet',
-        rpcName: 'Call',
-        parameters: [at('parameter of a call')],
-        password: at('member of a call'),
+        ...{ eventName: 'E.Comet', rpcName: 'Call' },
+        ...{ parameters: ['«parameter of a call»'], password: '«member of a call»' },
       },
-    }),
-    send({ channel: '/service/d2/other', data: { deep: { secret: at('data on another channel') } } }),
-    send({ channel: '/meta/connect', id: '5', connectionType: 'long-polling' }),
-    at('body that is no JSON'),
-    JSON.stringify({ secret: at('JSON that is no Bayeux') }),
-  ];
-}
+    },
+    { channel: '/service/d2/other', data: { deep: { secret: '«data on another channel»' } } },
+    { channel: '/meta/connect', id: '5', connectionType: 'long-polling' },
+  ].map((message) => JSON.stringify([{ clientId: '«clientId»', ...message }])),
+  '«body that is no JSON»',
+  '{"secret":"«JSON that is no Bayeux»"}',
+];

@@ -1,11 +1,11 @@
 /** An application server that puts a secret into every place of an answer, including places where none belongs. */
 import { once } from 'node:events';
 import http from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { listening } from '../../support/net.ts';
-import type { Markers } from './markers.ts';
+import type { Fill, Markers } from './markers.ts';
 
 export interface HostileUpstream {
   readonly port: number;
@@ -18,19 +18,14 @@ export interface HostileUpstream {
   close(): Promise<void>;
 }
 
-type Answer = (response: http.ServerResponse, socket: Duplex) => void;
-
-const CRLF = '\r\n';
-
 export async function startHostileUpstream(markers: Markers): Promise<HostileUpstream> {
-  const calls = createCalls((place) => markers.at(`upstream: ${place}`));
-  const login = createLogin((place) => markers.at(`upstream: ${place}`));
-  const comet = new Comet((place) => markers.at(`upstream: ${place}`));
-  const jvm = new JvmPlaces((place) => markers.at(`JVM: ${place}`));
+  const fill = markers.filling('upstream: ');
   const received: string[] = [];
+  const comet = new Comet(fill, received);
+  const jvm = new Map<string, number>();
   const server = http.createServer({ maxHeaderSize: 1024 * 1024 }, (request, response) => {
     const target = request.url ?? '';
-    received.push(request.url ?? '', ...request.rawHeaders);
+    received.push(target, ...request.rawHeaders);
     response.sendDate = false;
     let body = '';
     request.setEncoding('latin1').on('data', (chunk: string) => {
@@ -40,11 +35,15 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
     request.on('error', () => undefined);
     request.on('end', () => {
       received.push(body);
-      const call = calls[/\/rpc\/E\.Demo[^/]*\/(\w+)/.exec(target)?.[1] ?? ''];
-      if (target.startsWith('/jvm-')) jvm.answer(/^[\w-]+/.exec(target.slice(5))?.[0] ?? '', response);
-      else if (target.includes('/api/cometd')) comet.answer(body, response);
-      else if (call !== undefined) call(response, request.socket);
-      else login(response, request.socket);
+      const kind = /^\/jvm-([\w-]+)/.exec(target)?.[1];
+      const answer = ANSWERS[/\/rpc\/E\.Demo[^/]*\/(\w+)/.exec(target)?.[1] ?? ''] ?? LOGGED_IN;
+      if (kind !== undefined) {
+        jvm.set(kind, (jvm.get(kind) ?? 0) + 1);
+        answerReading(markers.filling(`JVM: ${kind}: `), kind, jvm.get(kind) ?? 0, response);
+      } else if (target.includes('/api/cometd')) comet.answer(body, response);
+      else if (typeof answer !== 'string') write(fill, answer, response);
+      else if (answer !== CUT) request.socket.end(fill(answer).replaceAll('\n', '\r\n'), 'latin1');
+      else response.writeHead(200, { 'Content-Length': 1_000 }).write(fill(CUT), () => request.socket.destroy());
     });
   });
   // Passed on although unreadable here: the upstream has to refuse it.
@@ -58,12 +57,11 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
     sockets.add(socket);
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   });
-  await listening(server);
   return {
-    port: (server.address() as AddressInfo).port,
-    received: () => [...received, ...comet.received].join('\n'),
-    jvmAnswers: (kind) => jvm.count(kind),
-    calls: Object.keys(calls),
+    port: await listening(server),
+    received: () => received.join('\n'),
+    jvmAnswers: (kind) => jvm.get(kind) ?? 0,
+    calls: Object.keys(ANSWERS),
     close: async () => {
       for (const socket of sockets) socket.destroy();
       server.close();
@@ -72,62 +70,75 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
   };
 }
 
-function createCalls(at: (place: string) => string): Readonly<Record<string, Answer>> {
-  const raw =
-    (text: string): Answer =>
-    (_response, socket) =>
-      void socket.end(text.replaceAll('\n', CRLF), 'latin1');
-  const plain =
-    (status: number, place: string, fields: http.OutgoingHttpHeaders = {}, reason = 'OK'): Answer =>
-    (response) =>
-      void response.writeHead(status, reason, fields).end(`{"value":"${places[place]}"}`);
-  const places: Record<string, string> = {};
-  const body = (place: string): string => {
-    places[place] = at(place);
-    return place;
-  };
-  const bigHead = at('name and value of a field in a head that is too large');
-  return {
-    Plain: plain(200, body('body'), { 'X-Secret': at('value of a field'), [`X-${at('name of a field')}`]: '1' }),
-    ReasonPhrase: plain(500, body('body of an error'), {}, `Broken ${at('reason phrase')}`),
-    Refused: plain(401, body('body of a 401'), {
-      'WWW-Authenticate': `Digest realm="r", nonce="${at('nonce of a challenge')}"`,
-      'Set-Cookie': `JSESSIONID=${at('cookie beside a 401')}`,
-    }),
-    Redirect: plain(302, body('body of a redirect'), {
-      Location: `http://u:${at('password in Location')}@h/?q=${at('query in Location')}#${at('fragment in Location')}`,
-    }),
-    Coded: plain(200, body('body that is not its coding'), { 'Content-Encoding': 'gzip' }),
-    Interim: raw(
-      `HTTP/1.1 103 Early Hints\nLink: <${at('interim response')}>\n\nHTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n` +
-        `3;x=${at('chunk extension')}\nabc\n0\nX-Trailer: ${at('trailer')}\n\n`,
-    ),
-    StatusLine: raw(`HTTP/1.1 ${at('place of the status')}\n\n`),
-    NotHttp: raw(`SSH-2.0-${at('banner of another protocol')}\n`),
-    NoColon: raw(`HTTP/1.1 200 OK\n${at('line without a colon')}\n\n`),
-    OddName: raw(`HTTP/1.1 200 OK\nX ${at('odd name of a field')}: 1\nContent-Length: 0\n\n`),
-    Length: raw(`HTTP/1.1 200 OK\nContent-Length: ${at('place of a length')}\n\n`),
-    Lengths: raw(`HTTP/1.1 200 OK\nContent-Length: 1\nContent-Length: 1${at('second length')}\n\na`),
-    Coding: raw(`HTTP/1.1 200 OK\nTransfer-Encoding: ${at('place of a coding')}\n\n`),
-    Chunk: raw(`HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n${at('place of a chunk size')}\n`),
-    Trailer: raw(`HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\n${at('broken trailer')}\n\n`),
-    Switched: raw(`HTTP/1.1 101 Switching Protocols\nUpgrade: ${at('unrequested protocol')}\n\n`),
-    Head: raw(`HTTP/1.1 200 OK\nX-${bigHead}: ${bigHead.repeat(4_000)}\n\n`),
-    Cut: (response, socket) => {
-      const part = at('part of a body');
-      response.writeHead(200, { 'Content-Length': 1_000 }).write(part, () => socket.destroy());
-    },
-    CutHead: raw(`HTTP/1.1 200 OK\nX-Secret: ${at('head that breaks off')}`),
-    Nothing: (_response, socket) => void socket.destroy(),
-  };
+/** A well-formed answer. */
+interface Answer {
+  readonly status?: number;
+  readonly reason?: string;
+  readonly fields?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string;
 }
 
-/** Answers every other path, logins among them. */
-function createLogin(at: (place: string) => string): Answer {
-  const cookies = [`JSESSIONID=${at('cookie JSESSIONID')}; Path=/; HttpOnly`, `other=${at('another cookie')}`];
-  const body = `{"token":"${at('body of a login')}"}`;
-  return (response) => void response.writeHead(200, { 'Set-Cookie': cookies }).end(body);
+function write(fill: Fill, { status = 200, reason = 'OK', fields = {}, body = '' }: Answer, to: http.ServerResponse) {
+  to.writeHead(status, fill(reason), JSON.parse(fill(JSON.stringify(fields)))).end(fill(body));
 }
+
+/** Of a body after which the connection breaks. */
+const CUT = '«part of a body»';
+
+/** By the name of a procedure: a well-formed answer, or one byte by byte. */
+const ANSWERS: Readonly<Record<string, Answer | string>> = {
+  Plain: {
+    fields: { 'X-Secret': '«value of a field»', 'X-«name of a field»': '1' },
+    body: '{"value":"«body»"}',
+  },
+  ReasonPhrase: { status: 500, reason: 'Broken «reason phrase»', body: '{"value":"«body of an error»"}' },
+  Refused: {
+    status: 401,
+    fields: {
+      'WWW-Authenticate': 'Digest realm="r", nonce="«nonce of a challenge»"',
+      'Set-Cookie': 'JSESSIONID=«cookie beside a 401»',
+    },
+    body: '{"value":"«body of a 401»"}',
+  },
+  Redirect: {
+    status: 302,
+    fields: { Location: 'http://u:«password in Location»@h/?q=«query in Location»#«fragment in Location»' },
+    body: '{"value":"«body of a redirect»"}',
+  },
+  Coded: { fields: { 'Content-Encoding': 'gzip' }, body: '{"value":"«body that is not its coding»"}' },
+  Interim: `HTTP/1.1 103 Early Hints
+Link: <«interim response»>
+
+HTTP/1.1 200 OK
+Transfer-Encoding: chunked
+
+3;x=«chunk extension»
+abc
+0
+X-Trailer: «trailer»
+
+`,
+  StatusLine: 'HTTP/1.1 «place of the status»\n\n',
+  NotHttp: 'SSH-2.0-«banner of another protocol»\n',
+  NoColon: 'HTTP/1.1 200 OK\n«line without a colon»\n\n',
+  OddName: 'HTTP/1.1 200 OK\nX «odd name of a field»: 1\nContent-Length: 0\n\n',
+  Length: 'HTTP/1.1 200 OK\nContent-Length: «place of a length»\n\n',
+  Lengths: 'HTTP/1.1 200 OK\nContent-Length: 1\nContent-Length: 1«second length»\n\na',
+  Coding: 'HTTP/1.1 200 OK\nTransfer-Encoding: «place of a coding»\n\n',
+  Chunk: 'HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n«place of a chunk size»\n',
+  Trailer: 'HTTP/1.1 200 OK\nTransfer-Encoding: chunked\n\n0\n«broken trailer»\n\n',
+  Switched: 'HTTP/1.1 101 Switching Protocols\nUpgrade: «unrequested protocol»\n\n',
+  Head: `HTTP/1.1 200 OK\nX-«name of a field in a head that is too large»: ${'«head that is too large»'.repeat(4_000)}\n\n`,
+  Cut: CUT,
+  CutHead: 'HTTP/1.1 200 OK\nX-Secret: «head that breaks off»',
+  Nothing: '',
+};
+
+/** Of every other path, logins among them. */
+const LOGGED_IN: Answer = {
+  fields: { 'Set-Cookie': ['JSESSIONID=«cookie JSESSIONID»; Path=/; HttpOnly', 'other=«another cookie»'] },
+  body: '{"token":"«body of a login»"}',
+};
 
 interface Message {
   readonly channel?: string;
@@ -137,37 +148,26 @@ interface Message {
 
 /** Bayeux, over long-polling and WebSocket. */
 class Comet {
-  readonly received: string[] = [];
-  readonly #at: (place: string) => string;
+  readonly #fill: Fill;
+  readonly #received: string[];
   readonly #server = new WebSocketServer({ noServer: true });
-  readonly #secrets: Readonly<Record<'clientId' | 'ext' | 'advice' | 'error' | 'value' | 'reply' | 'text', string>>;
 
-  constructor(at: (place: string) => string) {
-    this.#at = at;
-    const field = at('field of an upgrade');
-    this.#server.on('headers', (lines) => lines.push(`Set-Cookie: JSESSIONID=${field}`));
-    this.#secrets = {
-      clientId: at('Comet: clientId'),
-      ext: at('Comet: ext'),
-      advice: at('Comet: advice'),
-      error: at('Comet: error of a reply'),
-      value: at('Comet: value of an object'),
-      reply: at('Comet: answer of a call'),
-      text: at('a text that is no Bayeux'),
-    };
+  constructor(fill: Fill, received: string[]) {
+    this.#fill = fill;
+    this.#received = received;
+    this.#server.on('headers', (lines) => lines.push(fill('Set-Cookie: JSESSIONID=«field of an upgrade»')));
   }
 
   answer(body: string, response: http.ServerResponse): void {
     const text = body.startsWith('message=') ? (new URLSearchParams(body).get('message') ?? '') : body;
-    const cookie = `BAYEUX_BROWSER=${this.#secrets.ext}`;
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Set-Cookie': cookie });
-    response.end(this.#reply(text));
+    const fields = { 'Content-Type': 'application/json', 'Set-Cookie': 'BAYEUX_BROWSER=«Comet: ext»' };
+    write(this.#fill, { fields, body: this.#reply(text) }, response);
   }
 
   upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
     socket.on('error', () => undefined);
     if (!(request.url ?? '').includes('/api/cometd')) {
-      const reason = this.#at('reason of a refused upgrade');
+      const reason = this.#fill('«reason of a refused upgrade»');
       socket.end(`HTTP/1.1 403 ${reason}\r\nX-Secret: ${reason}\r\nContent-Length: 24\r\n\r\n${reason}`);
       return;
     }
@@ -175,100 +175,71 @@ class Comet {
   }
 
   #converse(client: WebSocket): void {
+    const noBayeux = this.#fill('«a text that is no Bayeux»');
     client.on('error', () => undefined);
     client.on('message', (data) => {
       const text = String(data);
-      this.received.push(text);
-      client.send(this.#reply(text));
+      this.#received.push(text);
+      client.send(this.#fill(this.#reply(text)));
       if (!text.includes('/meta/disconnect')) return;
-      client.send(Buffer.from(this.#secrets.text));
-      client.close(4_000, this.#secrets.text);
+      client.send(Buffer.from(noBayeux));
+      client.close(4_000, noBayeux);
     });
   }
 
   #reply(text: string): string {
-    let messages: Message[];
     try {
-      messages = [JSON.parse(text) as Message | Message[]].flat();
+      return JSON.stringify([JSON.parse(text) as Message | Message[]].flat().flatMap(replyTo));
     } catch {
-      return `<html>${this.#secrets.text}`;
+      return '<html>«a text that is no Bayeux»';
     }
-    return JSON.stringify(messages.flatMap((message) => this.#replyTo(message)));
-  }
-
-  #replyTo({ channel = '', id, subscription }: Message): object[] {
-    const { clientId, ext, advice, error, value, reply } = this.#secrets;
-    const common = { channel, id, clientId, ext: { token: ext }, advice: { reconnect: 'retry', hosts: [advice] } };
-    if (channel === '/service/d2/rpc') {
-      return [
-        { ...common, successful: true },
-        { channel, id, data: { result: reply, password: reply } },
-      ];
-    }
-    if (channel === '/meta/connect') {
-      return [
-        { channel: '/d2/object/H.Boiler', data: { value } },
-        { ...common, successful: true },
-      ];
-    }
-    if (subscription?.includes('Denied') === true) {
-      return [{ ...common, subscription, successful: false, error: `403:${error}:${error} denied` }];
-    }
-    return [{ ...common, subscription, successful: true }];
   }
 }
 
-type JvmAnswer = (response: http.ServerResponse) => void;
-
-/** The server of the JVM's condition: a different hostile answer to each reading, and a refused login at the end. */
-class JvmPlaces {
-  readonly #at: (place: string) => string;
-  readonly #scripts = new Map<string, readonly JvmAnswer[]>();
-  readonly #counts = new Map<string, number>();
-
-  constructor(at: (place: string) => string) {
-    this.#at = at;
-  }
-
-  count(kind: string): number {
-    return this.#counts.get(kind) ?? 0;
-  }
-
-  answer(kind: string, response: http.ServerResponse): void {
-    const script = this.#scripts.get(kind) ?? this.#createScript(kind);
-    this.#scripts.set(kind, script);
-    const index = this.count(kind);
-    this.#counts.set(kind, index + 1);
-    script[Math.min(index, script.length - 1)]?.(response);
-  }
-
-  #createScript(kind: string): readonly JvmAnswer[] {
-    const at = (place: string) => this.#at(`${kind}: ${place}`);
-    const body =
-      (text: string, status = 200, fields: http.OutgoingHttpHeaders = {}, reason = 'OK'): JvmAnswer =>
-      (response) =>
-        void response.writeHead(status, reason, fields).end(text);
+function replyTo({ channel = '', id, subscription }: Message): object[] {
+  const advice = { reconnect: 'retry', hosts: ['«Comet: advice»'] };
+  const common = { channel, id, clientId: '«Comet: clientId»', ext: { token: '«Comet: ext»' }, advice };
+  if (channel === '/service/d2/rpc') {
+    const data = { result: '«Comet: answer of a call»', password: '«Comet: answer of a call»' };
     return [
-      body(toErrorText(kind, at('error in a 200'))),
-      body(at('body that cannot be read')),
-      body(at('body of a 500'), 500, {}, at('reason of a 500')),
-      body('', 302, { Location: `http://u:${at('password in Location')}@h/` }),
-      body(at('body of a 401'), 401, { 'WWW-Authenticate': `Basic realm="${at('realm of a challenge')}"` }),
+      { ...common, successful: true },
+      { channel, id, data },
     ];
   }
+  if (channel === '/meta/connect') {
+    const value = { channel: '/d2/object/H.Boiler', data: { value: '«Comet: value of an object»' } };
+    return [value, { ...common, successful: true }];
+  }
+  if (subscription?.includes('Denied') !== true) return [{ ...common, subscription, successful: true }];
+  const error = '403:«Comet: error of a reply»:«Comet: error of a reply» denied';
+  return [{ ...common, subscription, successful: false, error }];
 }
 
-/** The error format of each kind. */
-function toErrorText(kind: string, secret: string): string {
-  const texts: Readonly<Record<string, string>> = {
-    'tomcat-jmxproxy': `Error - ${secret}: password=${secret}`,
-    'tomcat-status': `<?xml version="1.0"?><status><jvm><memory free='${secret}'`,
-    // One element for each question of its reader.
-    jolokia: JSON.stringify(
-      Array.from({ length: 4 }, () => ({ status: 500, error: secret, stacktrace: secret, request: { mbean: secret } })),
-    ),
-    prometheus: `jvm_memory_bytes_used{password="${secret}"} ${secret}\n`,
-    wildfly: JSON.stringify({ outcome: 'failed', 'failure-description': secret }),
-  };
-  return texts[kind] ?? secret;
+/** The server of the JVM's condition: a different hostile answer to each reading, and a refused login at the end. */
+function answerReading(fill: Fill, kind: string, reading: number, response: http.ServerResponse): void {
+  const error = JVM_ERRORS[kind] ?? '';
+  const answers: readonly Answer[] = [
+    { body: error },
+    { body: '«body that cannot be read»' },
+    { status: 500, reason: '«reason of a 500»', body: '«body of a 500»' },
+    { status: 302, fields: { Location: 'http://u:«password in Location»@h/' } },
+    {
+      status: 401,
+      fields: { 'WWW-Authenticate': 'Basic realm="«realm of a challenge»"' },
+      body: '«body of a 401»',
+    },
+  ];
+  write(fill, answers[Math.min(reading, answers.length) - 1] ?? {}, response);
 }
+
+const ERROR = '«error in a 200»';
+
+/** The error format of each kind. */
+const JVM_ERRORS: Readonly<Record<string, string>> = {
+  'tomcat-jmxproxy': `Error - ${ERROR}: password=${ERROR}`,
+  'tomcat-status': `<?xml version="1.0"?><status><jvm><memory free='${ERROR}'`,
+  // One element for each question of its reader.
+  jolokia: JSON.stringify(Array(4).fill({ status: 500, error: ERROR, stacktrace: ERROR, request: { mbean: ERROR } })),
+  prometheus: `jvm_memory_bytes_used{password="${ERROR}"} ${ERROR}\n`,
+  wildfly: JSON.stringify({ outcome: 'failed', 'failure-description': ERROR }),
+};

@@ -26,8 +26,12 @@ interface Marker {
   readonly bytes: Buffer;
 }
 
+/** Puts secrets into a text, e.g. `Cookie: «cookie»; x=base64(user:«password»)`. */
+export type Fill = (text: string) => string;
+
 export class Markers {
   readonly #markers: Marker[] = [];
+  readonly #secrets = new Map<string, string>();
   /** Secrets not generated here, by place. */
   readonly #known: Marker[] = [];
   readonly #base64 = new Map<string, string>();
@@ -37,8 +41,10 @@ export class Markers {
     return [...this.#markers, ...this.#known].map(({ place }) => place);
   }
 
-  /** A secret of 24 letters and digits for the place. */
+  /** A secret of 24 letters and digits for the place, the same at each call. */
   at(place: string): string {
+    const known = this.#secrets.get(place);
+    if (known !== undefined) return known;
     if (this.#markers.length === MAX_PLACES) throw new RangeError('too many places');
     const unit = `${PREFIX}${(36 + this.#markers.length).toString(36)}`;
     this.#markers.push({ place, bytes: Buffer.from(unit, 'latin1') });
@@ -47,7 +53,16 @@ export class Markers {
       const turned = unit.slice(offset) + unit.slice(0, offset);
       this.#base64.set(Buffer.from(turned, 'latin1').toString('base64'), place);
     }
+    this.#secrets.set(place, unit.repeat(REPEATS));
     return unit.repeat(REPEATS);
+  }
+
+  /** Whose places begin with `prefix`. */
+  filling(prefix: string): Fill {
+    return (text) =>
+      text
+        .replaceAll(/«([^»]*)»/g, (_, place: string) => this.at(`${prefix}${place}`))
+        .replaceAll(/base64\(([^)]*)\)/g, (_, content: string) => Buffer.from(content).toString('base64'));
   }
 
   /** Registers a given secret, e.g. a hash. */

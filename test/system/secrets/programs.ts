@@ -5,8 +5,10 @@ import { exitOf, MAIN_PATH } from '../../support/sidecar-process.ts';
 
 export interface Program {
   readonly child: ChildProcess;
-  /** All output on standard output and standard error so far. */
+  /** All output so far, of both streams and of each. */
   output(): string;
+  stdout(): string;
+  stderr(): string;
   /** Resolves when the output matches; rejects when the program ends first. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
   /** Exit code, or 128 when a signal ended it. */
@@ -23,9 +25,11 @@ export function startProgram(args: readonly string[], { env = {}, input = '' }: 
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
   const child = spawn(process.execPath, [MAIN_PATH, ...args], { env: { ...Object.fromEntries(others), ...env } });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text: string) => {
+  const of = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
       output += text;
+      of[name] += text;
     });
   }
   // A program that does not read its input leaves the pipe full.
@@ -40,12 +44,12 @@ export function startProgram(args: readonly string[], { env = {}, input = '' }: 
       await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data'), exited]);
     }
   };
-  return { child, output: () => output, until, exited };
+  return { child, output: () => output, stdout: () => of.stdout, stderr: () => of.stderr, until, exited };
 }
 
 /** Runs it to its end. */
 export async function runProgram(args: readonly string[], options: ProgramOptions = {}) {
   const program = startProgram(args, options);
   const code = await program.exited;
-  return { code, output: program.output() };
+  return { code, output: program.output(), stdout: program.stdout(), stderr: program.stderr() };
 }

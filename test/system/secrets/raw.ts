@@ -31,17 +31,12 @@ function toLines(text: string): string {
 function converse(socket: net.Socket, send: (socket: net.Socket) => void): Promise<string> {
   let came = '';
   return new Promise((resolve, reject) => {
-    socket
-      .setEncoding('latin1')
-      .setTimeout(LIMIT_MS, () => socket.destroy(new Error(`silent after ${came.slice(0, 200)}`)));
-    socket.on('data', (chunk: string) => {
+    socket.setEncoding('latin1').on('data', (chunk: string) => {
       came += chunk;
     });
-    socket.on('error', (error) => {
-      // A refusal in the middle is an answer, too.
-      if ('code' in error) socket.destroy();
-      else reject(error);
-    });
+    socket.setTimeout(LIMIT_MS, () => socket.destroy(new Error(`silent after ${came.slice(0, 200)}`)));
+    // A refusal in the middle, which has a code, is an answer, too.
+    socket.on('error', (error) => ('code' in error ? socket.destroy() : reject(error)));
     socket.on('close', () => resolve(came));
     send(socket);
   });

@@ -5,6 +5,7 @@ import type { Markers } from './markers.ts';
 import { say, sayLocally } from './raw.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
+const METRICS = `${BASE}/metrics/d2`;
 
 /** As monitor/routes.ts lists them, without the names below `rpc`, `sba` and `object`. */
 const PATHS = [
@@ -15,11 +16,12 @@ const PATHS = [
 
 /** Outside of an application's monitoring interface. */
 const OTHERS = [
-  ...['/livez', '/readyz', '/startupz', '/openapi.json', '/', '/live'],
+  ...['/livez', '/readyz', '/startupz', '/openapi.json', '/', '/live', '/metrics'],
   ...['rpc', 'sba', 'objects', 'sessions', 'running', 'slowest', 'unclassified'].map(
     (table) => `/live/smartWeb/${table}`,
   ),
 ];
+const MAX_NAMES = 40;
 
 /** All answers of the monitoring port to an authenticated reader; `fields` authenticate. */
 export async function readAll(monitor: string, fields: readonly string[]): Promise<string[]> {
@@ -29,18 +31,29 @@ export async function readAll(monitor: string, fields: readonly string[]): Promi
   const texts = await Promise.all([
     ...PATHS.flatMap((target) => [get(target), get(`${target}?pretty=true`)]),
     ...OTHERS.map((target) => get(target)),
-    get('/metrics'),
     get('/metrics', ['Accept: application/openmetrics-text; version=1.0.0']),
-    ...sessions.map((id) => get(`${BASE}/metrics/d2?session=${id}`)),
+    ...sessions.map((id) => get(`${METRICS}?session=${id}`)),
   ]);
   const names = texts.flatMap((text) => [...text.matchAll(/"(rpc|sba|object)\.([^"]+)":/g)]);
-  const targets = new Set(
-    names.map(([, kind, name]) => `${BASE}/metrics/d2/${kind}/${encodeURIComponent(name ?? '')}`),
-  );
+  const targets = new Set(names.map(([, kind, name]) => `${METRICS}/${kind}/${encodeURIComponent(name ?? '')}`));
   return [...texts, ...(await Promise.all([...targets].slice(0, MAX_NAMES).map((target) => get(target))))];
 }
 
-const MAX_NAMES = 40;
+/** Asked with a cookie and by an authenticated reader. */
+const LINES = [
+  `GET ${METRICS}?session=«unknown session»`,
+  `GET ${METRICS}?session=a&session=«second session»`,
+  `GET ${METRICS}?pretty=«pretty»&q=«query»`,
+  `GET ${METRICS}/rpc;jsessionid=«path parameter»`,
+  `GET ${METRICS}/rpc/E.Nothing;jsessionid=«path parameter of a name»`,
+  'GET /«application»/api/rest/v0/admin/d2/sessions',
+  'GET /nothing/«unknown path»?q=«query of an unknown path»',
+  'GET /%zz«path behind a bad escape»',
+  `GET http://u:«password in an absolute target»@127.0.0.1${METRICS}`,
+  `POST ${METRICS}?q=«query of a POST»`,
+  `«method» ${METRICS}`,
+  'CONNECT «target of CONNECT»:1',
+];
 
 /** Requests with secrets where none belongs, and their answers. `fields` authenticate; some requests use others. */
 export function askOddly(
@@ -49,48 +62,32 @@ export function askOddly(
   monitor: string,
   fields: readonly string[],
 ): Promise<string[]> {
-  const at = (place: string) => markers.at(`reader of ${name}: ${place}`);
-  const metrics = `${BASE}/metrics/d2`;
-  const basic = (password: string) => `Authorization: Basic ${Buffer.from(`reader:${password}`).toString('base64')}`;
-  const fill = at('head that is too large');
+  const get = (more: readonly string[], target = METRICS) => toRequest(`GET ${target}`, more);
+  const tooLarge = '«body that is too large»'.repeat(100);
   const requests = [
-    toRequest(`GET ${metrics}`, [basic(at('wrong password'))]),
-    toRequest(`GET ${metrics}`, [`Authorization: Bearer ${at('wrong token')}`]),
-    toRequest(`GET ${metrics}`, [`Authorization: ${at('Authorization without a scheme')}`]),
-    toRequest(`GET ${metrics}?access_token=${at('token in a query')}`),
-    ...[
-      `GET ${metrics}?session=${at('unknown session')}`,
-      `GET ${metrics}?session=a&session=${at('second session')}`,
-      `GET ${metrics}?pretty=${at('pretty')}&q=${at('query')}`,
-      `GET ${metrics}/rpc;jsessionid=${at('path parameter')}`,
-      `GET ${metrics}/rpc/E.Nothing;jsessionid=${at('path parameter of a name')}`,
-      `GET /${at('application')}/api/rest/v0/admin/d2/sessions`,
-      `GET /nothing/${at('unknown path')}?q=${at('query of an unknown path')}`,
-      `GET /%zz${at('path behind a bad escape')}`,
-      `GET http://u:${at('password in an absolute target')}@127.0.0.1${metrics}`,
-      `POST ${metrics}?q=${at('query of a POST')}`,
-      `${at('method')} ${metrics}`,
-      `CONNECT ${at('target of CONNECT')}:1`,
-    ].map((line) => toRequest(line, [...fields, `Cookie: JSESSIONID=${at(`cookie, ${line.slice(0, 20)}`)}`])),
-    toRequest(`GET ${metrics}`, [...fields, `Content-Length: 24`]).concat(at('body')),
-    toRequest(`GET ${metrics}`, [...fields, 'Content-Length: 2400']).concat(at('body that is too large').repeat(100)),
-    toRequest(`GET /metrics`, [...fields, `Accept: ${at('Accept')}`, `X-API-Key: ${at('X-API-Key')}`]),
-    toRequest(`GET ${metrics}`, [...fields, `Expect: ${at('Expect')}`, `Upgrade: ${at('Upgrade')}`]),
-    `GET ${metrics} HTTP/1.1\nHost: ${at('Host')}\nConnection: close\n\n`,
-    `GET ${metrics} HTTP/1.1\nHost: u:${at('password in Host')}@127.0.0.1\nConnection: close\n\n`,
-    `GET ${metrics} HTTP/1.1\n${at('line without a colon')}\n\n`,
-    `${at('line that is no request')}\n\n`,
-    toRequest(`GET ${metrics}`, [`X-Secret: ${fill.repeat(2_000)}`]),
+    get(['Authorization: Basic base64(reader:«wrong password»)']),
+    get(['Authorization: Bearer «wrong token»']),
+    get(['Authorization: «Authorization without a scheme»']),
+    get([], `${METRICS}?access_token=«token in a query»`),
+    ...LINES.map((line, index) => toRequest(line, [...fields, `Cookie: JSESSIONID=«cookie ${index}»`])),
+    `${get([...fields, 'Content-Length: 24'])}«body»`,
+    `${get([...fields, 'Content-Length: 2400'])}${tooLarge}`,
+    get([...fields, 'Accept: «Accept»', 'X-API-Key: «X-API-Key»'], '/metrics'),
+    get([...fields, 'Expect: «Expect»', 'Upgrade: «Upgrade»']),
+    `GET ${METRICS} HTTP/1.1\nHost: «Host»\nConnection: close\n\n`,
+    `GET ${METRICS} HTTP/1.1\nHost: u:«password in Host»@127.0.0.1\nConnection: close\n\n`,
+    `GET ${METRICS} HTTP/1.1\n«line without a colon»\n\n`,
+    '«line that is no request»\n\n',
+    get([`X-Secret: ${'«head that is too large»'.repeat(2_000)}`]),
   ];
-  return Promise.all(requests.map((text) => say(monitor, text)));
+  return Promise.all(requests.map(markers.filling(`reader of ${name}: `)).map((text) => say(monitor, text)));
 }
 
 /** The answers of the control socket to valid and invalid commands. */
 export async function askControl(markers: Markers, name: string, socket: string): Promise<string[]> {
   const word = markers.at(`control socket of ${name}: a word that is no command`);
-  return await Promise.all(
-    [`status\n`, `${word}\n`, `status ${word}\n`, word.repeat(20)].map((text) => sayLocally(socket, text)),
-  );
+  const commands = ['status\n', `${word}\n`, `status ${word}\n`, word.repeat(20)];
+  return await Promise.all(commands.map((text) => sayLocally(socket, text)));
 }
 
 /** Contents and names of all files below `folder`; sockets have no content. */

@@ -2,15 +2,15 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { resetConnection } from '../../../src/tls/connection-end.ts';
+import { listening } from '../../support/net.ts';
 
 let server: net.Server;
 let peer: net.Socket;
 let socket: net.Socket;
 
 beforeEach(async () => {
-  server = net.createServer({ allowHalfOpen: true, pauseOnConnect: true }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo;
+  server = net.createServer({ allowHalfOpen: true, pauseOnConnect: true });
+  const port = await listening(server);
   const accepted = once(server, 'connection');
   socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => undefined);
@@ -32,8 +32,7 @@ describe('reset of a connection', () => {
   });
 
   it('does not wait for unread data', async () => {
-    socket.write(Buffer.alloc(16 * 1024 * 1024));
-    socket.end();
+    socket.end(Buffer.alloc(16 * 1024 * 1024));
     const closed = once(socket, 'close');
     resetConnection(socket);
     await closed;
@@ -42,12 +41,11 @@ describe('reset of a connection', () => {
 
   it.each([
     ['at once', (reset: () => void) => reset()],
-    ['a tick later', (reset: () => void) => process.nextTick(reset)],
-    ['a turn later', (reset: () => void) => setImmediate(reset)],
+    ['a tick later', process.nextTick],
+    ['a turn later', setImmediate],
   ])('closes one whose end is just being sent: %s', async (_, when) => {
     const closed = once(socket, 'close');
-    socket.write('the last');
-    socket.end();
+    socket.end('the last');
     when(() => resetConnection(socket));
     await closed;
     expect(socket.destroyed).toBe(true);

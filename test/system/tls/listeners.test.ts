@@ -1,20 +1,14 @@
 import { writeFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
+import type { Config, ListenerTls } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import {
-  connected,
-  get,
-  listenerTls,
-  mirror,
-  type SecureStand,
-  startSecureStand,
-} from '../../support/tls/secure-stand.ts';
+import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
+import { connected, get, listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -23,8 +17,15 @@ const own = folder.signed(authority, { name: 'plant' });
 const client = (name: string, subject = '', more = {}) =>
   folder.signed(clientAuthority, { name, subject, usage: 'clientAuth', ...more });
 const ann = client('ann');
-const strangers = folder.signed(folder.authority('another'), { name: 'ann', usage: 'clientAuth' });
-const upstream = mirror();
+const stranger = folder.signed(folder.authority('another'), { name: 'ann', usage: 'clientAuth' });
+const UNVERIFIED: readonly [string, () => Pair | undefined, string][] = [
+  ['of another authority', () => stranger, 'its authority is unknown'],
+  ['that has expired', () => client('ann', '', { days: -1 }), 'it has expired'],
+  ['that is for servers', () => client('ann', '', { usage: 'serverAuth' }), 'it is not for clients'],
+];
+const upstream = http.createServer(({ headers }, response) => {
+  response.end(JSON.stringify({ proto: headers['x-forwarded-proto'] }));
+});
 let upstreamPort: number;
 let stand: SecureStand;
 
@@ -39,32 +40,42 @@ afterAll(() => {
   folder.remove();
 });
 
-async function start(config: (base: Config) => Partial<Config>): Promise<SecureStand> {
-  stand = await startSecureStand((base) => ({
-    upstream: { ...base.upstream, port: upstreamPort },
-    ...config(base),
-  }));
-  return stand;
+type Setup = (base: Config) => Partial<Config>;
+
+async function start(...setups: readonly Setup[]): Promise<void> {
+  stand = await startSecureStand((base) =>
+    Object.assign({ upstream: { ...base.upstream, port: upstreamPort } }, ...setups.map((setup) => setup(base))),
+  );
 }
 
-const listenWith =
-  (clients: Partial<ReturnType<typeof listenerTls>> = {}) =>
-  (base: Config) => ({
-    listen: { ...base.listen, tls: listenerTls(own, clients) },
-  });
-
+const listen =
+  (clients: Partial<ListenerTls> = {}, pair = own): Setup =>
+  (base) => ({ listen: { ...base.listen, tls: listenerTls(pair, clients) } });
+const monitor =
+  (pair = own): Setup =>
+  (base) => ({ monitor: { ...base.monitor, tls: listenerTls(pair) } });
 const asks = (clientAuth: 'request' | 'require') => ({ clientCaFile: clientAuthority.certFile, clientAuth });
+const handshakeWithin =
+  (headMs: number): Setup =>
+  (base) => ({ timeouts: { ...base.timeouts, headMs } });
 
-/** An idle keep-alive connection on which requests can be sent. */
-async function requestOn(socket: TLSSocket, path: string): Promise<string> {
+const handshakes = () => stand.sidecar.tls.listen?.numbers;
+const callAs = (pair?: Pair, headers = {}) => get(stand.port, CALL, { ca: authority, own: pair, headers });
+const openPlainly = (port = stand.port) => net.connect({ host: '127.0.0.1', port }).on('error', () => undefined);
+const closeOf = (socket: net.Socket) => new Promise((resolve) => socket.on('close', resolve));
+const sessionOf = (socket: TLSSocket) => new Promise<Buffer>((resolve) => socket.once('session', resolve));
+
+const CALL = '/smartWeb/api/rest/v0/d2/sba/E.Demo/Test';
+
+/** Sends a request on a connection that stands, and resolves with the answer. */
+async function requestOn(socket: TLSSocket, path = CALL): Promise<string> {
   let text = '';
   const answered = new Promise<string>((resolve, reject) => {
     const look = (bytes: Buffer) => {
       text += bytes.toString('latin1');
-      if (/\r\n\r\n.*\}/s.test(text)) {
-        socket.off('data', look);
-        resolve(text);
-      }
+      if (!/\r\n\r\n.*\}/s.test(text)) return;
+      socket.off('data', look);
+      resolve(text);
     };
     socket.on('data', look);
     socket.once('close', () => reject(new Error(`closed after ${text}`)));
@@ -75,19 +86,13 @@ async function requestOn(socket: TLSSocket, path: string): Promise<string> {
 
 describe('the port for clients', () => {
   it('reports the client’s TLS to the upstream, on both data paths', async () => {
-    await start(listenWith());
-    const relayed = await get(stand.port, '/a', { ca: authority });
-    expect(JSON.parse(relayed.body)).toMatchObject({ proto: 'https' });
-    const other = await connected(stand.port, authority);
-    const byGateway = new Promise<string>((resolve) => {
-      let text = '';
-      other.on('data', (bytes) => {
-        text += String(bytes);
-      });
-      other.on('end', () => resolve(text));
-    });
-    other.write('GET /a HTTP/1.0\r\n\r\n');
-    expect(await byGateway).toContain('"proto":"https"');
+    await start(listen());
+    expect(JSON.parse((await get(stand.port, '/a', { ca: authority })).body)).toEqual({ proto: 'https' });
+    const old = await connected(stand.port, authority);
+    old.write('GET /a HTTP/1.0\r\n\r\n');
+    let byGateway = '';
+    for await (const bytes of old) byGateway += String(bytes);
+    expect(byGateway).toContain('"proto":"https"');
     expect(stand.sidecar.recorder.own.read().exchanges).toMatchObject({
       relay: { completed: 1 },
       gateway: { completed: 1 },
@@ -100,10 +105,7 @@ describe('the port for clients', () => {
       keyFile: folder.file('live.key', textOf(own.keyFile)),
     };
     const next = folder.signed(authority, { name: 'next' });
-    await start((base) => ({
-      listen: { ...base.listen, tls: listenerTls(live) },
-      monitor: { ...base.monitor, tls: listenerTls(live) },
-    }));
+    await start(listen({}, live), monitor(live));
     const long = await connected(stand.port, authority);
     await requestOn(long, '/before');
     expect(long.getPeerCertificate().subject.CN).toBe('plant');
@@ -122,27 +124,22 @@ describe('the port for clients', () => {
     expect(await requestOn(long, '/after')).toContain('"proto":"https"');
     expect(long.destroyed).toBe(false);
     long.destroy();
-    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ replaced: 1, unusable: 0, failed: 0 });
+    expect(handshakes()).toMatchObject({ replaced: 1, unusable: 0, failed: 0 });
   });
 
   it('ends a slow handshake, counts it, and logs it at debug only', async () => {
-    await start((base) => ({ ...listenWith()(base), timeouts: { ...base.timeouts, headMs: 60 } }));
-    const silent = net.connect({ host: '127.0.0.1', port: stand.port });
-    await new Promise((resolve) => silent.on('close', resolve));
-    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ failed: 1, timedOut: 1, refused: 0 });
-    expect(stand.logged.filter(({ message }) => message === 'a TLS handshake failed')).toEqual([
-      {
-        level: 'debug',
-        details: { section: 'listen.tls', reason: 'ERR_TLS_HANDSHAKE_TIMEOUT' },
-        message: 'a TLS handshake failed',
-      },
+    await start(listen(), handshakeWithin(60));
+    await closeOf(openPlainly());
+    expect(handshakes()).toMatchObject({ failed: 1, timedOut: 1, refused: 0 });
+    const message = 'a TLS handshake failed';
+    expect(stand.logged.filter((line) => line.message === message)).toEqual([
+      { level: 'debug', details: { section: 'listen.tls', reason: 'ERR_TLS_HANDSHAKE_TIMEOUT' }, message },
     ]);
   });
 
   it('gives no more time to a handshake that arrives byte by byte', async () => {
-    await start((base) => ({ ...listenWith()(base), timeouts: { ...base.timeouts, headMs: 300 } }));
-    const slow = net.connect({ host: '127.0.0.1', port: stand.port, noDelay: true });
-    slow.on('error', () => undefined);
+    await start(listen(), handshakeWithin(300));
+    const slow = openPlainly().setNoDelay();
     // The beginning of a ClientHello of 512 bytes.
     slow.write(Buffer.from('160301020001000200fc0303', 'hex'));
     let sent = 0;
@@ -150,47 +147,39 @@ describe('the port for clients', () => {
       sent += 1;
       slow.write('\0');
     }, 20);
-    await new Promise((resolve) => slow.on('close', resolve));
+    await closeOf(slow);
     clearInterval(timer);
     expect(sent).toBeGreaterThan(1);
     // At 20 ms each, the whole of it would take ten seconds.
     expect(sent).toBeLessThan(250);
-    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ failed: 1, timedOut: 1 });
+    expect(handshakes()).toMatchObject({ failed: 1, timedOut: 1 });
   });
 
   it('counts connections from before their handshake in limits.connections', async () => {
-    await start((base) => ({ ...listenWith()(base), limits: { ...base.limits, connections: 2 } }));
-    const silent = [1, 2].map(() => net.connect({ host: '127.0.0.1', port: stand.port }));
+    await start(listen(), (base) => ({ limits: { ...base.limits, connections: 2 } }));
+    const silent = [openPlainly(), openPlainly()];
     await expect.poll(() => stand.sidecar.dispatcher.acceptedConnections).toBe(2);
-    await expect(get(stand.port, '/a', { ca: authority })).rejects.toThrow();
+    await expect(callAs()).rejects.toThrow();
     expect(stand.sidecar.dispatcher.refusedConnections).toBe(1);
     for (const socket of silent) socket.destroy();
-    await expect
-      .poll(() =>
-        get(stand.port, '/a', { ca: authority }).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      )
-      .toBe(200);
+    await expect.poll(() => callAs().then(({ status }) => status, String)).toBe(200);
   });
 
   it('closes a plain HTTP connection and keeps serving', async () => {
-    await start((base) => ({ ...listenWith()(base), monitor: { ...base.monitor, tls: listenerTls(own) } }));
-    await expect(get(stand.port, '/a')).rejects.toThrow();
-    await expect(get(stand.monitorPort, '/livez')).rejects.toThrow();
-    expect((await get(stand.port, '/a', { ca: authority })).status).toBe(200);
-    expect((await get(stand.monitorPort, '/livez', { ca: authority })).status).toBe(200);
-    for (const part of [stand.sidecar.tls.listen, stand.sidecar.tls.monitor]) {
+    await start(listen(), monitor());
+    for (const [port, path, part] of [
+      [stand.port, '/a', stand.sidecar.tls.listen],
+      [stand.monitorPort, '/livez', stand.sidecar.tls.monitor],
+    ] as const) {
+      await expect(get(port, path)).rejects.toThrow();
+      expect((await get(port, path, { ca: authority })).status).toBe(200);
       expect(part?.numbers).toMatchObject({ failed: 1, timedOut: 0 });
     }
   });
 
   it('does not delay a stop by a pending handshake', async () => {
-    await start(listenWith());
-    const silent = net.connect({ host: '127.0.0.1', port: stand.port });
-    const closed = new Promise((resolve) => silent.on('close', resolve));
-    silent.on('error', () => undefined);
+    await start(listen());
+    const closed = closeOf(openPlainly());
     await expect.poll(() => stand.sidecar.dispatcher.acceptedConnections).toBe(1);
     await stand.close();
     await closed;
@@ -198,109 +187,91 @@ describe('the port for clients', () => {
 });
 
 describe('certificates of clients, on the port for clients', () => {
-  const CALL = '/smartWeb/api/rest/v0/d2/sba/E.Demo/Test';
-  const sessions = () =>
-    Array.from(
-      stand.sidecar.recorder.applications.get('smartWeb')?.sessions.entries() ?? [],
-      ({ userName, connectionType, requests }) => ({ userName, connectionType, requests }),
-    );
+  const sessions = () => {
+    const found = stand.sidecar.recorder.applications.get('smartWeb')?.sessions.entries() ?? [];
+    return Array.from(found, ({ userName, connectionType, requests }) => [userName, connectionType, requests]);
+  };
+  const requests = () => sessions().map(([, , count]) => count);
 
   it('that are verified name the user of one REST session for all connections', async () => {
-    await start(listenWith(asks('request')));
-    await get(stand.port, CALL, { ca: authority, own: ann });
-    await get(stand.port, CALL, { ca: authority, own: ann });
-    await get(stand.port, CALL, { ca: authority, own: client('ann') });
-    expect(sessions()).toEqual([{ userName: 'ann', connectionType: 'REST', requests: 3 }]);
+    await start(listen(asks('request')));
+    for (const pair of [ann, ann, client('ann')]) await callAs(pair);
+    expect(sessions()).toEqual([['ann', 'REST', 3]]);
   });
 
   it('with another subject belong to another user, even with the same common name', async () => {
-    await start(listenWith(asks('request')));
-    await get(stand.port, CALL, { ca: authority, own: ann });
-    await get(stand.port, CALL, { ca: authority, own: client('ann', '/O=other') });
-    expect(sessions()?.map(({ requests }) => requests)).toEqual([1, 1]);
+    await start(listen(asks('request')));
+    for (const pair of [ann, client('ann', '/O=other')]) await callAs(pair);
+    expect(requests()).toEqual([1, 1]);
   });
 
   it('count less than a request’s own credentials', async () => {
-    await start(listenWith(asks('request')));
-    await get(stand.port, CALL, { ca: authority, own: ann, headers: { authorization: basic('bob', 'x') } });
-    await get(stand.port, CALL, { ca: authority, own: ann, headers: { cookie: 'JSESSIONID=abc' } });
-    await get(stand.port, CALL, { ca: authority, own: ann });
+    await start(listen(asks('request')));
+    for (const headers of [{ authorization: basic('bob', 'x') }, { cookie: 'JSESSIONID=abc' }, {}]) {
+      await callAs(ann, headers);
+    }
     expect(sessions()).toEqual([
-      { userName: 'bob', connectionType: 'REST', requests: 1 },
-      { userName: 'ann', connectionType: 'REST', requests: 2 },
+      ['bob', 'REST', 1],
+      ['ann', 'REST', 2],
     ]);
   });
 
   it.each([
-    ['of another authority', () => strangers],
-    ['without a common name that is one', () => client('ann', '/CN=bob')],
-    ['with a common name that is empty', () => client('', '/O=x')],
-  ])('%s name no user', async (_what, make) => {
-    await start(listenWith(asks('request')));
-    expect((await get(stand.port, CALL, { ca: authority, own: make() })).status).toBe(200);
+    ['two common names', () => client('ann', '/CN=bob')],
+    ['an empty common name', () => client('', '/O=x')],
+  ])('with %s name no user', async (_, make) => {
+    await start(listen(asks('request')));
+    expect((await callAs(make())).status).toBe(200);
     expect(sessions()).toEqual([]);
   });
 
-  it.each([
-    ['of another authority', () => strangers, 'its authority is unknown'],
-    ['that have expired', () => client('ann', '', { days: -1 }), 'it has expired'],
-    ['that are for servers', () => client('ann', '', { usage: 'serverAuth' }), 'it is not for clients'],
-  ])('%s are admitted without a name and counted if only requested', async (_what, make, why) => {
-    await start(listenWith(asks('request')));
-    expect((await get(stand.port, CALL, { ca: authority, own: make() })).status).toBe(200);
+  it.each(UNVERIFIED)('are only requested: one %s is admitted, names no user, and is counted', async (_, make, why) => {
+    await start(listen(asks('request')));
+    expect((await callAs(make())).status).toBe(200);
     expect(sessions()).toEqual([]);
-    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ unverified: 1, failed: 0 });
+    expect(handshakes()).toMatchObject({ unverified: 1, failed: 0 });
     expect(stand.logged.map(({ message }) => message)).toContain(`a client certificate was not verified: ${why}`);
   });
 
+  it.each([['that is missing', () => undefined, ''] as const, ...UNVERIFIED])(
+    'are required: one %s is refused and counted, and no request gets through',
+    async (_, make) => {
+      await start(listen(asks('require')));
+      await expect(callAs(make())).rejects.toThrow();
+      await expect.poll(handshakes).toMatchObject({ refused: 1, failed: 1 });
+      expect(stand.sidecar.openExchanges + stand.sidecar.recorder.own.read().exchanges.relay.completed).toBe(0);
+      expect((await callAs(ann)).status).toBe(200);
+    },
+  );
+
   it.each([
-    ['no certificate', () => undefined],
-    ['one of another authority', () => strangers],
-    ['one that has expired', () => client('ann', '', { days: -1 })],
-    ['one that is for servers', () => client('ann', '', { usage: 'serverAuth' })],
-  ])('are required: %s is refused and counted, and no request gets through', async (_what, make) => {
-    await start(listenWith(asks('require')));
-    const pair = make();
-    await expect(get(stand.port, CALL, { ca: authority, ...(pair && { own: pair }) })).rejects.toThrow();
-    await expect.poll(() => stand.sidecar.tls.listen?.numbers).toMatchObject({ refused: 1, failed: 1 });
-    expect(stand.sidecar.openExchanges + stand.sidecar.recorder.own.read().exchanges.relay.completed).toBe(0);
-    expect((await get(stand.port, CALL, { ca: authority, own: ann })).status).toBe(200);
+    ['by its first certificate', pemOf(ann), [1]],
+    ['not at all without one', {}, []],
+  ])('name the user of a resumed session %s', async (_, credentials, expected) => {
+    await start(listen(asks('request')));
+    const first = await connected(stand.port, authority, credentials);
+    const session = await sessionOf(first);
+    first.destroy();
+    const again = await connected(stand.port, authority, { session });
+    expect(again.isSessionReused()).toBe(true);
+    await requestOn(again);
+    expect(requests()).toEqual(expected);
+    again.destroy();
   });
 
-  it('name a resumed session by its first certificate, and no user without one', async () => {
-    await start(listenWith(asks('request')));
-    for (const [own, expected] of [
-      [{ cert: textOf(ann.certFile), key: textOf(ann.keyFile) }, 1],
-      [{}, 0],
-    ] as const) {
-      const first = await connected(stand.port, authority, own);
-      const session = await new Promise<Buffer>((resolve) => first.once('session', resolve));
-      first.destroy();
-      const again = await connected(stand.port, authority, { session });
-      expect(again.isSessionReused()).toBe(true);
-      const before = sessions()?.[0]?.requests ?? 0;
-      await requestOn(again, CALL);
-      expect((sessions()?.[0]?.requests ?? 0) - before).toBe(expected);
-      again.destroy();
-    }
-  });
-});
-
-describe('a client authority that is removed from the file', () => {
-  it('is no longer trusted, not even for an earlier session', async () => {
-    const caFile = folder.file('clients-ca.pem', textOf(clientAuthority.certFile));
-    await start(listenWith({ clientCaFile: caFile, clientAuth: 'request' }));
-    const own = { cert: textOf(ann.certFile), key: textOf(ann.keyFile) };
-    const first = await connected(stand.port, authority, own);
-    const session = await new Promise<Buffer>((resolve) => first.once('session', resolve));
+  it('are no longer trusted once their authority is removed from the file, not even for an earlier session', async () => {
+    const clientCaFile = folder.file('clients-ca.pem', textOf(clientAuthority.certFile));
+    await start(listen({ clientCaFile, clientAuth: 'request' }));
+    const first = await connected(stand.port, authority, pemOf(ann));
+    const session = await sessionOf(first);
     first.end();
-    writeFileSync(caFile, textOf(authority.certFile));
+    writeFileSync(clientCaFile, textOf(authority.certFile));
     await stand.sidecar.tls.listen?.files.poll();
-    const again = await connected(stand.port, authority, { session, ...own });
+    const again = await connected(stand.port, authority, { session, ...pemOf(ann) });
     expect(again.isSessionReused()).toBe(false);
-    await requestOn(again, '/smartWeb/api/rest/v0/d2/sba/E.Demo/Test');
+    await requestOn(again);
     expect(stand.sidecar.recorder.applications.get('smartWeb')?.sessions.size).toBe(0);
-    expect(stand.sidecar.tls.listen?.numbers).toMatchObject({ unverified: 1, replaced: 1 });
+    expect(handshakes()).toMatchObject({ unverified: 1, replaced: 1 });
     again.destroy();
   });
 });
@@ -309,61 +280,62 @@ describe('certificates of clients, on the monitoring port', () => {
   const METRICS = '/smartWeb/api/rest/v0/admin/metrics/d2';
   const SESSIONS = '/smartWeb/api/rest/v0/admin/d2/sessions';
   const prometheus = client('prometheus');
-  const certificates = [
-    { name: 'prometheus', role: 'metrics' },
-    { name: 'ann', role: 'sessions' },
-  ] as const;
   const files = new Folder();
   const token = tokenLine('grafana', 'metrics');
-  const tokensFile = files.write('tokens', token.line);
+  const auth = {
+    usersFile: undefined,
+    tokensFile: files.write('tokens', token.line),
+    certificates: [
+      { name: 'prometheus', role: 'metrics' },
+      { name: 'ann', role: 'sessions' },
+    ],
+  } as const;
   afterAll(() => files.remove());
 
-  const monitorWith =
-    (auth: Config['monitor']['auth'], clientAuth: 'request' | 'require' = 'request') =>
-    (base: Config) => ({
-      monitor: { ...base.monitor, tls: listenerTls(own, asks(clientAuth)), auth },
-    });
-  const statusOf = async (path: string, pair?: Pair, headers?: Record<string, string>) =>
-    (await get(stand.monitorPort, path, { ca: authority, ...(pair && { own: pair }), ...(headers && { headers }) }))
-      .status;
+  const readers =
+    (access: Config['monitor']['auth'], clientAuth: 'request' | 'require' = 'request'): Setup =>
+    (base) => ({ monitor: { ...base.monitor, tls: listenerTls(own, asks(clientAuth)), auth: access } });
+  const ask = (path: string, pair?: Pair, headers = {}) =>
+    get(stand.monitorPort, path, { ca: authority, own: pair, headers });
+  const statusOf = async (...request: Parameters<typeof ask>) => (await ask(...request)).status;
 
   it('are readers with their role', async () => {
-    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
+    await start(readers(auth));
     expect([await statusOf(METRICS, prometheus), await statusOf(SESSIONS, prometheus)]).toEqual([200, 403]);
     expect([await statusOf(METRICS, ann), await statusOf(SESSIONS, ann)]).toEqual([200, 200]);
   });
 
   it('admit only listed and verified ones, except to the health paths', async () => {
-    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
-    for (const pair of [undefined, client('bob'), strangers]) {
+    await start(readers(auth));
+    for (const pair of [undefined, client('bob'), stranger]) {
       expect([await statusOf(METRICS, pair), await statusOf(SESSIONS, pair)]).toEqual([401, 401]);
       for (const path of ['/livez', '/readyz', '/startupz']) expect(await statusOf(path, pair)).toBe(200);
     }
   });
 
   it('count less than a request’s own credentials, right or wrong', async () => {
-    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }));
+    await start(readers(auth));
     expect(await statusOf(SESSIONS, ann, { authorization: `Bearer ${token.token}` })).toBe(403);
     expect(await statusOf(SESSIONS, ann, { authorization: 'Bearer d2s_wrong' })).toBe(401);
     expect(await statusOf(SESSIONS, ann, { authorization: 'Negotiate abc' })).toBe(200);
   });
 
   it('may be the only credentials: a request without one is refused without a challenge', async () => {
-    await start(monitorWith({ usersFile: undefined, tokensFile: undefined, certificates }));
-    const { status, headers } = await get(stand.monitorPort, METRICS, { ca: authority });
+    await start(readers({ ...auth, tokensFile: undefined }));
+    const { status, headers } = await ask(METRICS);
     expect([status, headers['www-authenticate']]).toEqual([403, undefined]);
     expect(await statusOf(METRICS, prometheus)).toBe(200);
   });
 
   it('are required: no path is reachable without one', async () => {
-    await start(monitorWith({ usersFile: undefined, tokensFile, certificates }, 'require'));
+    await start(readers(auth, 'require'));
     await expect(statusOf('/livez')).rejects.toThrow();
     expect(await statusOf('/livez', ann)).toBe(200);
   });
 
-  it('is the last word of a port that has been slow to be greeted', async () => {
-    await start(monitorWith('none'));
-    const silent = net.connect({ host: '127.0.0.1', port: stand.monitorPort });
+  it('count a client that leaves in its handshake, and the port goes on', async () => {
+    await start(readers('none'));
+    const silent = openPlainly(stand.monitorPort);
     await delay(1);
     silent.destroy();
     await expect.poll(() => stand.sidecar.tls.monitor?.numbers.failed).toBe(1);

@@ -1,11 +1,11 @@
 import { createPrivateKey } from 'node:crypto';
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { SidecarError } from '../../../src/base/errors.ts';
 import { readTlsFiles, type TlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
-import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
+import { CertificateFolder, pemOf, textOf } from '../../support/tls/certificates.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -14,12 +14,8 @@ const other = folder.signed(authority, { name: 'other' });
 
 afterAll(() => folder.remove());
 
-function filesOf(files: Partial<TlsFiles>): TlsFiles {
-  return { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
-}
-
 async function load(files: Partial<TlsFiles>) {
-  const wanted = filesOf(files);
+  const wanted: TlsFiles = { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
   return toTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
 }
 
@@ -32,20 +28,15 @@ async function errorOf(files: Partial<TlsFiles>): Promise<SidecarError> {
 describe('files that can be used', () => {
   it('become a server’s options without a warning', async () => {
     const material = await load({ caFile: authority.certFile });
-    expect(material.options).toMatchObject({
-      cert: textOf(own.certFile),
-      key: textOf(own.keyFile),
-      ca: textOf(authority.certFile),
-      minVersion: 'TLSv1.2',
-    });
+    expect(material.options).toMatchObject({ ...pemOf(own), ca: textOf(authority.certFile), minVersion: 'TLSv1.2' });
     expect(material.warnings).toEqual([]);
     expect((material.notAfterEpochMs ?? 0) / 86_400_000).toBeCloseTo(Date.now() / 86_400_000 + 30, 0);
   });
 
   it('may contain a chain and several authorities', async () => {
-    const chain = folder.file('chain.pem', textOf(own.certFile) + textOf(authority.certFile));
-    const authorities = folder.file('cas.pem', `# ours\n${textOf(authority.certFile)}${textOf(other.certFile)}`);
-    await expect(load({ certFile: chain, caFile: authorities })).resolves.toBeDefined();
+    const certFile = folder.file('chain.pem', textOf(own.certFile) + textOf(authority.certFile));
+    const caFile = folder.file('cas.pem', `# ours\n${textOf(authority.certFile)}${textOf(other.certFile)}`);
+    await expect(load({ certFile, caFile })).resolves.toBeDefined();
   });
 
   it('cause a warning when the certificate has expired, but are used', async () => {
@@ -67,41 +58,32 @@ describe('files that can be used', () => {
 describe('files that cannot be read', () => {
   it.each([
     ['one that is not there', () => path.join(folder.folder, 'none'), 'ENOENT'],
-    ['a folder', () => path.join(folder.folder, 'sub'), 'it is a folder, expected a regular file'],
+    ['a folder', () => folder.folder, 'it is a folder, expected a regular file'],
     ['one that is too large', () => folder.file('large', 'x'.repeat(1_048_577)), 'it is larger than 1048576 bytes'],
   ])('name key, file and reason: %s', async (_what, make, reason) => {
-    mkdirSync(path.join(folder.folder, 'sub'), { recursive: true });
     const file = make();
     for (const [key, files] of [
       ['certFile', { certFile: file }],
       ['keyFile', { keyFile: file }],
       ['clientCaFile', { caFile: file }],
     ] as const) {
-      const error = await errorOf(files);
-      expect(error.code).toBe('D2S_ERR_TLS_FILE');
-      expect(error.message).toBe(`listen.tls.${key}: ${file} cannot be read: ${reason}`);
+      const { code, message } = await errorOf(files);
+      expect([code, message]).toEqual(['D2S_ERR_TLS_FILE', `listen.tls.${key}: ${file} cannot be read: ${reason}`]);
     }
   });
 });
 
 describe('files that are wrong', () => {
   const pem = textOf(own.certFile);
-  const broken = `${pem.slice(0, 100)}s3cr3t${pem.slice(106)}`;
-  const encrypted = folder.file(
-    'encrypted.key',
-    createPrivateKey(textOf(own.keyFile)).export({
-      ...{ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 's3cr3t' },
-    }) as string,
-  );
-  const swapped = folder.file('swapped.pem', textOf(authority.certFile) + textOf(own.certFile));
+  const text = folder.file('text', 's3cr3t');
+  const broken = folder.file('broken', `${pem.slice(0, 100)}s3cr3t${pem.slice(106)}`);
+  const encryption = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 's3cr3t' } as const;
+  const encrypted = folder.file('encrypted', createPrivateKey(textOf(own.keyFile)).export(encryption) as string);
+  const swapped = folder.file('swapped', textOf(authority.certFile) + pem);
 
-  it.each([
-    [
-      'a text without a certificate',
-      { certFile: folder.file('text', 's3cr3t') },
-      'holds no certificate, expected PEM (BEGIN CERTIFICATE)',
-    ],
-    ['a broken certificate', { certFile: folder.file('broken', broken) }, 'certificate 1 cannot be read: ERR_OSSL_'],
+  it.each<[string, Partial<TlsFiles>, string]>([
+    ['a text without a certificate', { certFile: text }, 'holds no certificate, expected PEM (BEGIN CERTIFICATE)'],
+    ['a broken certificate', { certFile: broken }, 'certificate 1 cannot be read: ERR_OSSL_'],
     ['a key in place of the certificate', { certFile: own.keyFile }, 'holds no certificate'],
     [
       'a certificate in place of the key',
@@ -119,7 +101,7 @@ describe('files that are wrong', () => {
       { certFile: swapped },
       `belongs to certificate 2 of ${swapped}, expected that one to be the first`,
     ],
-    ['authorities without one', { caFile: folder.file('no-ca', 's3cr3t') }, 'holds no certificate'],
+    ['authorities without one', { caFile: text }, 'holds no certificate'],
   ])('are reported with key, file and reason: %s', async (_what, files, expected) => {
     const { code, message } = await errorOf(files);
     expect(code).toBe('D2S_ERR_CONFIG');

@@ -4,7 +4,7 @@ import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config, UpstreamTls } from '../../../src/config/config.ts';
 import { listening } from '../../support/net.ts';
-import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { CertificateFolder, pemOf, textOf, type Wanted } from '../../support/tls/certificates.ts';
 import { get, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
 
@@ -14,26 +14,26 @@ const another = folder.authority('another');
 const own = folder.signed(authority, { name: 'plant' });
 const sidecarOwn = folder.signed(authority, { name: 'd2-sidecar', usage: 'clientAuth' });
 
-const PLAIN: UpstreamTls = {
-  caFile: undefined,
+const VERIFIED: UpstreamTls = {
+  caFile: authority.certFile,
   serverName: undefined,
   verify: true,
   certFile: undefined,
   keyFile: undefined,
 };
+const ASKING: tls.TlsOptions = { requestCert: true, rejectUnauthorized: true, ca: textOf(authority.certFile) };
 
-let stand: SecureStand | undefined;
-let server: net.Server | undefined;
-/** What came to the upstream, behind TLS. */
+let stand: SecureStand;
+let server: net.Server;
+/** Requests that came to the upstream through TLS. */
 let received = '';
 let names: (string | false | null)[] = [];
 const sockets = new Set<net.Socket>();
 
 afterEach(async () => {
-  await stand?.close();
+  await stand.close();
   for (const socket of sockets) socket.destroy();
   server?.close();
-  stand = undefined;
   received = '';
   names = [];
 });
@@ -41,8 +41,8 @@ afterEach(async () => {
 afterAll(() => folder.remove());
 
 /** An upstream that answers each read, behind TLS, with `ok`. */
-async function secureUpstream(pair: Pair, more: tls.TlsOptions = {}): Promise<number> {
-  const secure = tls.createServer({ cert: textOf(pair.certFile), key: textOf(pair.keyFile), ...more });
+async function secureUpstream(pair = own, more: tls.TlsOptions = {}): Promise<number> {
+  const secure = tls.createServer({ ...pemOf(pair), ...more });
   secure.on('connection', (socket) => sockets.add(socket));
   secure.on('tlsClientError', (_error, socket) => socket.destroy());
   secure.on('secureConnection', (socket) => {
@@ -57,249 +57,172 @@ async function secureUpstream(pair: Pair, more: tls.TlsOptions = {}): Promise<nu
   return await listening(secure);
 }
 
-async function plainUpstream(onConnection: (socket: net.Socket) => void): Promise<number> {
+/** An upstream with another certificate. */
+function signed(wanted: Partial<Wanted>): Promise<number> {
+  return secureUpstream(folder.signed(authority, { name: 'plant', ...wanted }));
+}
+
+/** An upstream without TLS, which does this with the first bytes of a handshake. */
+async function plainUpstream(onHello: (socket: net.Socket) => void): Promise<number> {
   server = net.createServer((socket) => {
     sockets.add(socket);
-    socket.on('error', () => undefined);
-    onConnection(socket);
+    socket.on('error', () => undefined).once('data', () => onHello(socket));
   });
   return await listening(server);
 }
 
-async function start(
-  port: number,
-  upstreamTls: Partial<UpstreamTls>,
-  config: Partial<Config> & { host?: string; connectTimeoutMs?: number } = {},
-): Promise<SecureStand> {
-  const { host = '127.0.0.1', connectTimeoutMs = 5_000, ...rest } = config;
-  stand = await startSecureStand((base) => ({
-    upstream: {
-      ...base.upstream,
-      host,
-      port,
-      connectTimeoutMs,
-      tls: { ...PLAIN, caFile: authority.certFile, ...upstreamTls },
-    },
-    ...rest,
-  }));
-  return stand;
+interface More extends Partial<Config> {
+  readonly host?: string;
+  readonly connectTimeoutMs?: number;
 }
 
-const warnings = () => stand?.logged.filter(({ level }) => level === 'warn') ?? [];
+async function start(port: number, upstreamTls: Partial<UpstreamTls> = {}, more: More = {}): Promise<void> {
+  const { host = '127.0.0.1', connectTimeoutMs = 5_000, ...rest } = more;
+  const tls = { ...VERIFIED, ...upstreamTls };
+  stand = await startSecureStand((base) => ({
+    upstream: { ...base.upstream, host, port, connectTimeoutMs, tls },
+    ...rest,
+  }));
+}
 
-for (const dataPath of ['auto', 'gateway'] as const) {
-  const name = dataPath === 'auto' ? 'the relay' : 'the gateway';
+const ask = () => get(stand.port, '/secret-path');
+const codeOf = async () => JSON.parse((await ask()).body).code;
+const warnings = () => stand.logged.filter(({ level }) => level === 'warn').map(({ details }) => details);
 
-  describe(`through ${name}, an upstream`, () => {
-    it.each<[what: string, make: () => Pair, wanted: Partial<UpstreamTls>, reason: string, error: string]>([
-      [
-        'of another authority',
-        () => own,
-        { caFile: another.certFile },
-        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-        'tls_certificate_error',
-      ],
-      [
-        'of an authority that is not public',
-        () => own,
-        { caFile: undefined },
-        'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-        'tls_certificate_error',
-      ],
-      [
-        'of another name',
-        () => own,
-        { serverName: 'smartweb.plant' },
-        'ERR_TLS_CERT_ALTNAME_INVALID',
-        'tls_certificate_error',
-      ],
-      [
-        'of another address',
-        () => folder.signed(authority, { name: '127.0.0.1', alternatives: 'DNS:plant' }),
-        {},
-        'ERR_TLS_CERT_ALTNAME_INVALID',
-        'tls_certificate_error',
-      ],
-      [
-        'whose certificate has expired',
-        () => folder.signed(authority, { name: 'plant', days: -1 }),
-        {},
-        'CERT_HAS_EXPIRED',
-        'tls_certificate_error',
-      ],
-      [
-        'whose certificate is for clients',
-        () => folder.signed(authority, { name: 'plant', usage: 'clientAuth' }),
-        {},
-        'INVALID_PURPOSE',
-        'tls_certificate_error',
-      ],
-    ])('%s gets nothing, its client a 502, and the log the reason', async (_what, make, wanted, reason, error) => {
-      const port = await secureUpstream(make());
-      await start(port, wanted, { dataPath });
-      const { status, body, headers } = await get(stand!.port, '/secret-path');
+/** `tls`: a part of upstream.tls; `reason`: in the log; `error`: of RFC 9209. */
+interface Refusal {
+  readonly listen: () => Promise<number>;
+  readonly tls?: Partial<UpstreamTls>;
+  readonly reason: RegExp;
+  readonly error: `tls_${'certificate_error' | 'protocol_error' | 'alert_received'}`;
+}
+
+const UNKNOWN = { reason: /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/, error: 'tls_certificate_error' } as const;
+const OTHER_NAME = { reason: /^ERR_TLS_CERT_ALTNAME_INVALID$/, error: 'tls_certificate_error' } as const;
+const CUT_OFF = { reason: /^ECONNRESET$/, error: 'tls_protocol_error' } as const;
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  'of another authority': { listen: secureUpstream, tls: { caFile: another.certFile }, ...UNKNOWN },
+  'of an authority that is not public': { listen: secureUpstream, tls: { caFile: undefined }, ...UNKNOWN },
+  'of another name': { listen: secureUpstream, tls: { serverName: 'smartweb.plant' }, ...OTHER_NAME },
+  'of another address': { listen: () => signed({ name: '127.0.0.1', alternatives: 'DNS:plant' }), ...OTHER_NAME },
+  'whose certificate has expired': {
+    listen: () => signed({ days: -1 }),
+    ...{ reason: /^CERT_HAS_EXPIRED$/, error: 'tls_certificate_error' },
+  },
+  'whose certificate is for clients': {
+    listen: () => signed({ usage: 'clientAuth' }),
+    ...{ reason: /^INVALID_PURPOSE$/, error: 'tls_certificate_error' },
+  },
+  'that speaks plain HTTP': {
+    listen: () => plainUpstream((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
+    reason: /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/,
+    error: 'tls_protocol_error',
+  },
+  'that closes in the handshake': { listen: () => plainUpstream((socket) => socket.end()), ...CUT_OFF },
+  'that resets in the handshake': { listen: () => plainUpstream((socket) => socket.resetAndDestroy()), ...CUT_OFF },
+  'that only speaks TLS 1.1': {
+    listen: () => secureUpstream(own, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }),
+    ...{ reason: /^ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION$/, error: 'tls_alert_received' },
+  },
+  'that has weak ciphers only': {
+    listen: () => secureUpstream(own, { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-SHA256' }),
+    ...{ reason: /HANDSHAKE_FAILURE$/, error: 'tls_alert_received' },
+  },
+  'that asks for a certificate that we have not, in TLS 1.3': {
+    listen: () => secureUpstream(own, ASKING),
+    ...{ reason: /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/, error: 'tls_alert_received' },
+  },
+  'that asks for a certificate that we have not, in TLS 1.2': {
+    listen: () => secureUpstream(own, { ...ASKING, maxVersion: 'TLSv1.2' }),
+    ...{ reason: /^ERR_SSL_.*HANDSHAKE_FAILURE$/, error: 'tls_alert_received' },
+  },
+};
+
+describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (dataPath) => {
+  it.each(Object.entries(REFUSALS))(
+    '%s gets nothing, its client a 502, and the log the reason once',
+    async (_, row) => {
+      await start(await row.listen(), row.tls, { dataPath });
+      const { status, body, headers } = await ask();
       expect(status).toBe(502);
-      expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error, status: 502 });
-      expect(headers['proxy-status']).toBe(`d2-sidecar; error=${error}`);
+      expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error: row.error, status: 502 });
+      expect(headers['proxy-status']).toBe(`d2-sidecar; error=${row.error}`);
       expect(headers['content-type']).toBe('application/problem+json');
       expect(body).not.toContain('127.0.0.1');
       expect(received).toBe('');
-      expect(warnings().map(({ details }) => details)).toEqual([
-        expect.objectContaining({ code: 'D2S_ERR_UPSTREAM_TLS', reason }),
-      ]);
-      expect(stand?.sidecar.tls.upstream?.numbers.failed).toBe(1);
-      // Nothing of it is worth a line each time.
-      await get(stand!.port, '/again');
-      expect(warnings().length).toBe(1);
-    });
+      expect(stand.sidecar.tls.upstream?.numbers.failed).toBe(1);
+      await ask();
+      const warning = { code: 'D2S_ERR_UPSTREAM_TLS', reason: expect.stringMatching(row.reason) };
+      expect(warnings()).toEqual([expect.objectContaining(warning)]);
+    },
+  );
 
-    it.each<[what: string, start: () => Promise<number>, reason: RegExp, error: string]>([
-      [
-        'that speaks plain HTTP',
-        () => plainUpstream((socket) => socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))),
-        /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/,
-        'tls_protocol_error',
-      ],
-      [
-        'that closes in the handshake',
-        () => plainUpstream((socket) => socket.once('data', () => socket.end())),
-        /^ECONNRESET$/,
-        'tls_protocol_error',
-      ],
-      [
-        'that resets in the handshake',
-        () => plainUpstream((socket) => socket.once('data', () => socket.resetAndDestroy())),
-        /^ECONNRESET$/,
-        'tls_protocol_error',
-      ],
-      [
-        'that only speaks TLS 1.1',
-        () => secureUpstream(own, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }),
-        /^ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION$/,
-        'tls_alert_received',
-      ],
-      [
-        'that has weak ciphers only',
-        () => secureUpstream(own, { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES128-SHA256' }),
-        /HANDSHAKE_FAILURE$/,
-        'tls_alert_received',
-      ],
-      [
-        'that asks for a certificate that we have not, in TLS 1.3',
-        () => secureUpstream(own, { requestCert: true, rejectUnauthorized: true, ca: textOf(authority.certFile) }),
-        /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/,
-        'tls_alert_received',
-      ],
-      [
-        'that asks for a certificate that we have not, in TLS 1.2',
-        () =>
-          secureUpstream(own, {
-            requestCert: true,
-            rejectUnauthorized: true,
-            ca: textOf(authority.certFile),
-            maxVersion: 'TLSv1.2',
-          }),
-        /^ERR_SSL_.*HANDSHAKE_FAILURE$/,
-        'tls_alert_received',
-      ],
-    ])('%s gives its client a 502, and the log the reason', async (_what, listen, reason, error) => {
-      await start(await listen(), {}, { dataPath });
-      const { status, body } = await get(stand!.port, '/a');
-      expect(status).toBe(502);
-      expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error });
-      expect(warnings().map(({ details }) => details)).toEqual([
-        expect.objectContaining({ code: 'D2S_ERR_UPSTREAM_TLS', reason: expect.stringMatching(reason) }),
-      ]);
-    });
-
-    it('that does not answer the handshake is a 504 after upstream.connectTimeout', async () => {
-      const port = await plainUpstream(() => undefined);
-      await start(port, {}, { dataPath, connectTimeoutMs: 80 });
-      const { status, body } = await get(stand!.port, '/a');
-      expect(status).toBe(504);
-      expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' });
-    });
-
-    it('that is absent is reported as refused, as without TLS', async () => {
-      await start(1, {}, { dataPath });
-      expect(JSON.parse((await get(stand!.port, '/a')).body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_REFUSED' });
-    });
-
-    it('is asked by serverName, and verified by it', async () => {
-      const port = await secureUpstream(folder.signed(authority, { name: 'x', alternatives: 'DNS:smartweb.plant' }));
-      await start(port, { serverName: 'smartweb.plant' }, { dataPath });
-      expect((await get(stand!.port, '/a')).body).toBe('ok');
-      expect(names).toEqual(['smartweb.plant']);
-    });
-
-    it('is asked by the host of upstream.url', async () => {
-      const port = await secureUpstream(own);
-      await start(port, {}, { dataPath, host: 'localhost' });
-      expect((await get(stand!.port, '/a')).body).toBe('ok');
-      expect(names).toEqual(['localhost']);
-    });
-
-    it('is not verified if verification is off, with a warning', async () => {
-      const port = await secureUpstream(own);
-      await start(port, { caFile: another.certFile, serverName: 'other', verify: false }, { dataPath });
-      expect((await get(stand!.port, '/a')).body).toBe('ok');
-      expect(warnings().map(({ details }) => details)).toEqual([
-        expect.stringContaining('upstream.tls.verify is false'),
-      ]);
-    });
-
-    it('that asks for a certificate gets ours', async () => {
-      const port = await secureUpstream(own, {
-        requestCert: true,
-        rejectUnauthorized: true,
-        ca: textOf(authority.certFile),
-      });
-      await start(port, sidecarOwn, { dataPath });
-      expect((await get(stand!.port, '/a')).body).toBe('ok');
-    });
-
-    it('is verified by replaced authorities from then on', async () => {
-      const caFile = folder.file('upstream-ca.pem', textOf(another.certFile));
-      const port = await secureUpstream(own);
-      await start(port, { caFile }, { dataPath });
-      expect((await get(stand!.port, '/a')).status).toBe(502);
-      writeFileSync(caFile, textOf(authority.certFile));
-      await stand?.sidecar.tls.upstream?.files.poll();
-      expect((await get(stand!.port, '/a')).status).toBe(200);
-    });
-
-    it('is verified by a changed configuration from then on', async () => {
-      const port = await secureUpstream(folder.signed(authority, { name: 'x', alternatives: 'DNS:smartweb.plant' }));
-      await start(port, { serverName: 'smartweb.plant' }, { dataPath });
-      const tls = { caFile: authority.certFile, certFile: undefined, keyFile: undefined };
-      const become = async (serverName: string | undefined, verify: boolean) => {
-        (await stand?.sidecar.tls.upstream?.prepare({ ...tls, serverName, verify }))?.();
-        return (await get(stand!.port, '/a')).status;
-      };
-      const statuses = [
-        await become('other.plant', true),
-        await become(undefined, true),
-        await become(undefined, false),
-      ];
-      expect([...statuses, await become('smartweb.plant', true)]).toEqual([502, 502, 200, 200]);
-      expect(warnings().filter(({ details }) => String(details).includes('upstream.tls.verify is false'))).toHaveLength(
-        1,
-      );
-    });
+  it('that does not answer the handshake is a 504 after upstream.connectTimeout', async () => {
+    await start(await plainUpstream(() => undefined), {}, { dataPath, connectTimeoutMs: 80 });
+    const { status, body } = await ask();
+    expect([status, JSON.parse(body).code]).toEqual([504, 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT']);
   });
-}
 
-describe('whether the upstream is ready', () => {
-  const ready = async () => (await get(stand!.monitorPort, '/readyz')).status;
+  it('that is absent is reported as refused, as without TLS', async () => {
+    await start(1, {}, { dataPath });
+    expect(await codeOf()).toBe('D2S_ERR_UPSTREAM_REFUSED');
+  });
+
+  it('is asked by serverName, and verified by it', async () => {
+    await start(await signed({ alternatives: 'DNS:smartweb.plant' }), { serverName: 'smartweb.plant' }, { dataPath });
+    expect((await ask()).body).toBe('ok');
+    expect(names).toEqual(['smartweb.plant']);
+  });
+
+  it('is asked by the host of upstream.url', async () => {
+    await start(await secureUpstream(), {}, { dataPath, host: 'localhost' });
+    expect((await ask()).body).toBe('ok');
+    expect(names).toEqual(['localhost']);
+  });
+
+  it('is not verified if verification is off, with a warning', async () => {
+    const unverified = { caFile: another.certFile, serverName: 'other', verify: false };
+    await start(await secureUpstream(), unverified, { dataPath });
+    expect((await ask()).body).toBe('ok');
+    expect(warnings()).toEqual([expect.stringContaining('upstream.tls.verify is false')]);
+  });
+
+  it('that asks for a certificate gets ours', async () => {
+    await start(await secureUpstream(own, ASKING), sidecarOwn, { dataPath });
+    expect((await ask()).body).toBe('ok');
+  });
+
+  it('is verified by replaced authorities from then on', async () => {
+    const caFile = folder.file('upstream-ca.pem', textOf(another.certFile));
+    await start(await secureUpstream(), { caFile }, { dataPath });
+    expect((await ask()).status).toBe(502);
+    writeFileSync(caFile, textOf(authority.certFile));
+    await stand.sidecar.tls.upstream?.files.poll();
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('is verified by a changed configuration from then on', async () => {
+    await start(await signed({ alternatives: 'DNS:smartweb.plant' }), { serverName: 'smartweb.plant' }, { dataPath });
+    const statuses: number[] = [];
+    for (const [serverName, verify] of [
+      ['other.plant', true],
+      [undefined, true],
+      [undefined, false],
+      ['smartweb.plant', true],
+    ] as const) {
+      (await stand.sidecar.tls.upstream?.prepare({ ...VERIFIED, serverName, verify }))?.();
+      statuses.push((await ask()).status);
+    }
+    expect(statuses).toEqual([502, 502, 200, 200]);
+    expect(warnings().filter((details) => String(details).includes('upstream.tls.verify is false'))).toHaveLength(1);
+  });
+});
+
+it.each([
+  ['by TLS', {}, 200],
+  ['and its certificate is refused', { caFile: another.certFile }, 503],
+])('whether the upstream is ready is asked %s', async (_, upstreamTls, status) => {
   const monitor = { ...testConfig().monitor, readyWithUpstream: true };
-
-  it('is asked by TLS', async () => {
-    await start(await secureUpstream(own), {}, { monitor });
-    expect(await ready()).toBe(200);
-  });
-
-  it('is false if its certificate is refused', async () => {
-    await start(await secureUpstream(own), { caFile: another.certFile }, { monitor });
-    expect(await ready()).toBe(503);
-  });
+  await start(await secureUpstream(), upstreamTls, { monitor });
+  expect((await get(stand.monitorPort, '/readyz')).status).toBe(status);
 });

@@ -6,6 +6,19 @@ import { expectOrder } from './observed-cases.ts';
 import { type ExchangeSeen, RecordingObserver } from './recording-observer.ts';
 import { CaseRunner } from './run-case.ts';
 import { ScriptedUpstream, type UpstreamScript } from './scripted-upstream.ts';
+import {
+  bodyCame,
+  contentCame,
+  finals,
+  finish,
+  note,
+  requestsCame,
+  reset,
+  send,
+  takeHead,
+  takeRequest,
+  untilEnded,
+} from './steps.ts';
 
 let upstream: ScriptedUpstream;
 let plane: ObservedPlane;
@@ -29,24 +42,12 @@ async function play(client: ClientScript, script: UpstreamScript): Promise<reado
   return seen;
 }
 
-const reading: UpstreamScript = async (connection) => {
-  await connection.head();
-  await connection.ended();
-};
+const reading: UpstreamScript = [takeHead, untilEnded];
 
 /** An upstream that sends `answer`, and then breaks off. */
-const breaking =
-  (answer: string): UpstreamScript =>
-  async (connection) => {
-    await connection.request();
-    await connection.write(answer);
-    connection.end();
-  };
+const breaking = (answer: string): UpstreamScript => [takeRequest, send(answer), finish];
 
-const asking: ClientScript = async (client) => {
-  await client.send(request('GET /calls/1'));
-  await client.ended();
-};
+const asking: ClientScript = [send(request('GET /calls/1')), untilEnded];
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   describe(`with dataPath ${dataPath}`, () => {
@@ -59,23 +60,20 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       ['a broken chunk', 'zz\r\n'],
       ['a trailer that frames', '0\r\nContent-Length: 1\r\n\r\n'],
     ])('a request’s body that breaks at %s has had no end', async (_what, broken) => {
-      const [one] = await play(async (client, run) => {
-        await client.send(requestInChunks('3\r\nabc\r\n', 'POST /calls'));
-        await run.bodyCame(3);
-        await client.send(broken);
-        await client.ended();
-      }, reading);
+      const [one] = await play(
+        [send(requestInChunks('3\r\nabc\r\n', 'POST /calls')), contentCame(3), send(broken), untilEnded],
+        reading,
+      );
       expect(one?.request.describe()).toBe('abc');
       expect(one?.ending?.kind).toBe('cancelled');
       expect(one?.order).toBe('bqe');
     });
 
     it('a request’s body whose client leaves in the middle has had no end', async () => {
-      const [one] = await play(async (client, run) => {
-        await client.send(`${request('POST /calls', 'Content-Length: 10')}half`);
-        await run.bodyCame(4);
-        client.reset();
-      }, reading);
+      const [one] = await play(
+        [send(`${request('POST /calls', 'Content-Length: 10')}half`), contentCame(4), reset],
+        reading,
+      );
       expect(one?.request.describe()).toBe('half');
       expect(one?.order).toBe('bqe');
     });
@@ -94,15 +92,10 @@ for (const dataPath of ['auto', 'gateway'] as const) {
 
     it('a response until close that is reset has had no end', async () => {
       const [one] = await play(
-        async (client, run) => {
-          await client.send(request('GET /calls/1'));
-          await client.bodyCame(4);
-          run.note('client: has a half');
-          await client.ended();
-        },
+        [send(request('GET /calls/1')), bodyCame(4), note('client: has a half'), untilEnded],
         async (connection) => {
           await connection.request();
-          await connection.write(`${response('200 OK')}half`);
+          await connection.send(`${response('200 OK')}half`);
           await connection.run.noted(1);
           connection.reset();
         },
@@ -114,17 +107,12 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     it('a response whose chunks are malformed has had no end', async () => {
       const good = `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\ngood\r\n`;
       const [one] = await play(
-        async (client, run) => {
-          await client.send(request('GET /calls/1'));
-          await client.bodyCame(4);
-          run.note('client: has the good part');
-          await client.ended();
-        },
+        [send(request('GET /calls/1')), bodyCame(4), note('client: has the good part'), untilEnded],
         async (connection) => {
           await connection.request();
-          await connection.write(good);
+          await connection.send(good);
           await connection.run.noted(1);
-          await connection.write('zz\r\nbad');
+          await connection.send('zz\r\nbad');
           await connection.ended();
         },
       );
@@ -134,24 +122,21 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     });
 
     it('the sidecar’s own answer is not reported as a response', async () => {
-      const [one] = await play(async (client) => {
-        await client.send(request('GET /calls/1'));
-        await client.finals(1);
-      }, breaking('HTTP/1.1 200'));
+      const [one] = await play([send(request('GET /calls/1')), finals(1)], breaking('HTTP/1.1 200'));
       expect(one?.head).toBeUndefined();
       expect(one?.order).toBe('bQe');
     });
 
     it('nothing is observed of a request after its early response', async () => {
       const seen = await play(
-        async (client, run) => {
-          await client.send(`${request('POST /calls/1', 'Content-Length: 6')}abc`);
-          await client.finals(1);
-          await client.send('def');
-          await run.requestsCame(1);
-          await client.send(request('GET /calls/2'));
-          await client.finals(2);
-        },
+        [
+          send(`${request('POST /calls/1', 'Content-Length: 6')}abc`),
+          finals(1),
+          send('def'),
+          requestsCame(1),
+          send(request('GET /calls/2')),
+          finals(2),
+        ],
         answeringPostsEarly(OK, 3),
       );
       expect(seen.map(({ order }) => order)).toEqual(['bqhrRe', 'bQhrRe']);
@@ -160,38 +145,21 @@ for (const dataPath of ['auto', 'gateway'] as const) {
 
     it('a request is observed to its end while its early response goes on', async () => {
       const [one] = await play(
-        async (client) => {
-          await client.send(`${request('POST /calls/1', 'Content-Length: 6')}abc`);
-          await client.bodyCame(2);
-          await client.send('def');
-          await client.finals(1);
-        },
-        async (connection) => {
-          const head = await connection.head();
-          await connection.write(`${response('200 OK', 'Content-Length: 4')}fi`);
-          await connection.run.changed.until(() => head!.isComplete);
-          await connection.write('ne');
-          await connection.ended();
-        },
+        [send(`${request('POST /calls/1', 'Content-Length: 6')}abc`), bodyCame(2), send('def'), finals(1)],
+        [takeHead, send(`${response('200 OK', 'Content-Length: 4')}fi`), requestsCame(1), send('ne'), untilEnded],
       );
       expect(one?.order).toBe('bqhrqQrRe');
       expect([one?.request.describe(), one?.response.describe()]).toEqual(['abcdef', 'fine']);
     });
 
     it('a head has its fields as they came, and interim heads are not reported', async () => {
-      const [one] = await play(
-        async (client) => {
-          await client.send(request('GET /a'));
-          await client.finals(1);
-        },
-        async (connection) => {
-          await connection.request();
-          const hints = response('103 Early Hints', 'Set-Cookie: interim=1', 'Link: </a>');
-          const fields = ['Set-Cookie: a=1; Path=/', 'X-None:', 'set-cookie: \t b=\xe9 \t', 'Content-Length: 0'];
-          await connection.write(hints + response('201 Created', ...fields));
-          await connection.ended();
-        },
-      );
+      const [one] = await play([send(request('GET /a')), finals(1)], async (connection) => {
+        await connection.request();
+        const hints = response('103 Early Hints', 'Set-Cookie: interim=1', 'Link: </a>');
+        const fields = ['Set-Cookie: a=1; Path=/', 'X-None:', 'set-cookie: \t b=\xe9 \t', 'Content-Length: 0'];
+        await connection.send(hints + response('201 Created', ...fields));
+        await connection.ended();
+      });
       const { head } = one!;
       expect([head?.status, head?.field('set-cookie'), head?.fields('set-cookie')]).toEqual([
         201,

@@ -1,8 +1,10 @@
 /** Messages and scripts of which cases are made. Text is latin1; `{case-token}` becomes the token of the run. */
 import { randomBytes } from 'node:crypto';
-import type { ClientScript, DataPathCase } from './data-path-case.ts';
-import { type Message, methodOf } from './message-reader.ts';
-import type { UpstreamScript } from './scripted-upstream.ts';
+import type { DataPathCase } from './data-path-case.ts';
+import { fieldOf, type Message, methodOf } from './message-reader.ts';
+import type { RawClient } from './raw-client.ts';
+import type { UpstreamConnection, UpstreamScript } from './scripted-upstream.ts';
+import { acceptUpgrade, finals, playSteps, requestsCame, type Step, send, untilEnded } from './steps.ts';
 
 /** `request('GET /a', 'Accept: x')`: a request head of HTTP/1.1, with the fields that every request of the suite needs. */
 export function request(methodAndTarget: string, ...fields: readonly string[]): string {
@@ -62,16 +64,16 @@ export function inChunksOfOne(text: string): string {
 }
 
 /** An upstream that reads each request to its end, then answers it. `index` counts the requests of the run from 0. */
-export function answeringWith(answer: (request: Message, index: number) => string): UpstreamScript {
+export function answeringWith(answer: (request: Message, index: number) => string): Step<UpstreamConnection> {
   return async (connection) => {
     for (let request = await connection.request(); request !== undefined; request = await connection.request()) {
-      await connection.write(answer(request, connection.run.requests.indexOf(request)));
+      await connection.send(answer(request, connection.run.requests.indexOf(request)));
     }
   };
 }
 
 /** An upstream that answers in turn, and from the last answer on always with that; a HEAD, unless told, with `OK_TO_HEAD`. */
-export function answering(...answers: readonly string[]): UpstreamScript {
+export function answering(...answers: readonly string[]): Step<UpstreamConnection> {
   return answeringWith((request, index) => {
     if (answers.length === 0) return methodOf(request) === 'HEAD' ? OK_TO_HEAD : OK;
     return answers[Math.min(index, answers.length - 1)]!;
@@ -87,36 +89,36 @@ export function answeringPostsEarly(answer: string, bodyBytes = 0): UpstreamScri
     for (let next = await connection.head(); next !== undefined; next = await connection.head()) {
       const isEarly = methodOf(next) === 'POST';
       if (isEarly && bodyBytes > 0) await connection.run.bodyCame(bodyBytes);
-      await connection.write(isEarly ? answer : OK);
+      await connection.send(isEarly ? answer : OK);
     }
   };
 }
 
 /** A client that sends each request when the one before has been answered. */
-export function asking(...requests: readonly (string | Buffer)[]): ClientScript {
-  return async (client, run) => {
-    for (const [index, text] of requests.entries()) {
-      await client.send(text);
-      await client.finals(index + 1);
-    }
-    await run.requestsCame(requests.length);
-  };
+export function asking(...requests: readonly string[]): Step<RawClient>[] {
+  return [...requests.flatMap((text, index) => [send(text), finals(index + 1)]), requestsCame(requests.length)];
 }
 
 /** A client that sends all requests at once and waits for as many answers. */
-export function pipelining(...requests: readonly string[]): ClientScript {
-  return async (client, run) => {
-    await client.send(requests.join(''));
-    await client.finals(requests.length);
-    await run.requestsCame(requests.length);
-  };
+export function pipelining(...requests: readonly string[]): Step<RawClient>[] {
+  return [send(requests.join('')), finals(requests.length), requestsCame(requests.length)];
 }
 
 /** A client that sends one request and waits for the answer and the end of the connection. */
-export function askingUntilEnd(text: string): ClientScript {
-  return async (client) => {
-    await client.send(text);
-    await client.ended();
+export function askingUntilEnd(text: string): Step<RawClient>[] {
+  return [send(text), untilEnded];
+}
+
+/**
+ * An upstream that does `steps` at an upgrade, and answers all else with `OK`: the upgrade may come on another connection than the
+ * request before it.
+ */
+export function upgrading(...steps: readonly Step<UpstreamConnection>[]): Step<UpstreamConnection> {
+  return async (connection) => {
+    for (let head = await connection.request(); head !== undefined; head = await connection.request()) {
+      if (fieldOf(head, 'upgrade') === undefined) await connection.send(OK);
+      else await playSteps([acceptUpgrade, ...steps], connection);
+    }
   };
 }
 

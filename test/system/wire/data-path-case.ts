@@ -1,10 +1,10 @@
-import type { CaseRun } from './case-run.ts';
 import type { Observation } from './observation.ts';
 import type { RawClient } from './raw-client.ts';
 import type { UpstreamScript } from './scripted-upstream.ts';
+import type { Script } from './steps.ts';
 
 /** What the client does, from connecting to the moment at which both ends are looked at. */
-export type ClientScript = (client: RawClient, run: CaseRun) => Promise<void>;
+export type ClientScript = Script<RawClient>;
 
 /** One case of HTTP over one client connection: both ends are scripted, so what lies between them can be exchanged. */
 export interface DataPathCase {

@@ -1,6 +1,5 @@
 /** What observers must have been told, given what both ends of a case saw. */
 import { expect } from 'vitest';
-import type { DataPathCase } from './data-path-case.ts';
 import type { MessageSeen, Observation } from './observation.ts';
 import type { ExchangeSeen } from './recording-observer.ts';
 
@@ -90,10 +89,4 @@ function checksumOf(text: string): string {
   const checksum = /sha256 (\w+)$/.exec(text)?.[1];
   if (checksum === undefined) throw new Error('neither short nor a checksum');
   return checksum;
-}
-
-/** As the case stands for itself: statuses and facts. */
-export function expectFacts(subject: DataPathCase, seen: Observation): void {
-  expect(seen.responses.map(({ startLine }) => Number(startLine.split(' ')[1]))).toEqual(subject.statuses);
-  subject.verify?.(seen);
 }

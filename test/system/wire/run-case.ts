@@ -3,6 +3,7 @@ import { type DataPathCase, DEADLINE_MS } from './data-path-case.ts';
 import { type Observation, observe } from './observation.ts';
 import { RawClient } from './raw-client.ts';
 import type { ScriptedUpstream } from './scripted-upstream.ts';
+import { playSteps } from './steps.ts';
 
 export interface Split {
   /** Offset in all that the client sends, at which it makes two segments. */
@@ -33,7 +34,7 @@ export class CaseRunner {
     try {
       await withinDeadline(
         subject.deadlineMs ?? DEADLINE_MS,
-        Promise.race([subject.client(client, run), failureOf(run)]),
+        Promise.race([playSteps(subject.client, client), failureOf(run)]),
         () => describeState(client, run),
       );
       return observe(client, run);

@@ -164,7 +164,7 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_unknown_clients_total',
-    'Answers 402: the server does not know the client, which has to shake hands again.',
+    'Answers 402: the client has to shake hands again.',
     ({ unknownClients }) => unknownClients,
   ),
   counter(
@@ -179,7 +179,7 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_adopted_clients_total',
-    'Clients from before the start; shown as sessions, not counted as created.',
+    'Clients from before the start: sessions, but not counted as created.',
     ({ adopted }) => adopted,
   ),
   counter(

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { ANSWER_1M, ANSWER_64K, SMALL_ANSWER } from '../answers.ts';
 import { SOURCE_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
+import { makeCertificate } from './certificate.ts';
 import { findFile, type Peer, type Spot } from './peer.ts';
 
 const MODULES = '/usr/lib/nginx/modules';
@@ -28,6 +29,17 @@ export const NGINX: Peer = {
   packages: ['nginx'],
   needs: ['nginx'],
   command: (spot) => createCommand(spot.folder, '', createProxy(spot, '')),
+};
+
+export const NGINX_TLS: Peer = {
+  ...NGINX,
+  packages: ['nginx', 'openssl'],
+  needs: ['nginx', 'openssl'],
+  command: (spot) => {
+    const { certFile, keyFile } = makeCertificate(spot.folder);
+    const tls = `ssl_certificate ${certFile}; ssl_certificate_key ${keyFile}; ssl_protocols TLSv1.3;`;
+    return createCommand(spot.folder, '', createProxy(spot, '', tls));
+  },
 };
 
 export const NGINX_LUA: Peer = {
@@ -79,7 +91,8 @@ export function nginxFront({ port, upstreamPort, folder }: Spot): Command {
   return createCommand(folder, '', server);
 }
 
-function createProxy({ port, upstreamPort }: Spot, location: string): string {
+/** `tls`: the directives of a server with TLS. */
+function createProxy({ port, upstreamPort }: Spot, location: string, tls = ''): string {
   return `
   upstream upstream_server {
     server 127.0.0.1:${upstreamPort};
@@ -87,7 +100,8 @@ function createProxy({ port, upstreamPort }: Spot, location: string): string {
     keepalive_requests 1000000000;
   }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} backlog=4096${tls === '' ? '' : ' ssl'};
+    ${tls}
     client_max_body_size 0;
     location / { ${location} ${PROXY} }
   }`;

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { ADMIN_PATH } from '../answers.ts';
 import { ROOT_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
+import { makeCertificate } from './certificate.ts';
 import type { Peer, Spot } from './peer.ts';
 
 const PROGRAMS_FOLDER = path.resolve(import.meta.dirname, '../programs');
@@ -88,6 +89,19 @@ export const OLD_NAME = 'old';
 export function createOldSidecar(main: string): Peer {
   return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', isMeasuring: true, main });
 }
+
+/** With TLS 1.3 to clients; its certificate is made when it starts. */
+export const TLS_SIDECAR: Peer = {
+  ...SIDECAR,
+  packages: ['openssl'],
+  needs: [...SIDECAR.needs, 'openssl'],
+  command: (spot) => {
+    const { certFile, keyFile } = makeCertificate(spot.folder);
+    const command = SIDECAR.command(spot);
+    const env = { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
+    return { ...command, env: { ...command.env, ...env } };
+  },
+};
 
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',

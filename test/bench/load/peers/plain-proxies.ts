@@ -1,18 +1,31 @@
 /** haproxy and caddy. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { findFile, type Peer } from './peer.ts';
+import type { Command } from '../processes.ts';
+import { makeCertificate } from './certificate.ts';
+import { findFile, type Peer, type Spot } from './peer.ts';
 
 export const HAPROXY: Peer = {
   name: 'haproxy',
   title: 'haproxy',
   packages: ['haproxy'],
   needs: ['haproxy'],
-  command: ({ port, upstreamPort, folder }) => {
-    const file = path.join(folder, 'haproxy.cfg');
-    writeFileSync(
-      file,
-      `
+  command: (spot) => haproxyCommand(spot, ''),
+};
+
+export const HAPROXY_TLS: Peer = {
+  ...HAPROXY,
+  packages: ['haproxy', 'openssl'],
+  needs: ['haproxy', 'openssl'],
+  command: (spot) => haproxyCommand(spot, `ssl crt ${makeCertificate(spot.folder).bothFile} ssl-min-ver TLSv1.3`),
+};
+
+/** `tls`: options of `bind` for TLS. */
+function haproxyCommand({ port, upstreamPort, folder }: Spot, tls: string): Command {
+  const file = path.join(folder, 'haproxy.cfg');
+  writeFileSync(
+    file,
+    `
 global
   nbthread 1
   maxconn 8000
@@ -24,17 +37,16 @@ defaults
   http-reuse always
   option forwardfor
 frontend clients
-  bind 127.0.0.1:${port} backlog 4096
-  http-request set-header X-Forwarded-Proto http
+  bind 127.0.0.1:${port} backlog 4096 ${tls}
+  http-request set-header X-Forwarded-Proto ${tls === '' ? 'http' : 'https'}
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
   default_backend servers
 backend servers
   server upstream 127.0.0.1:${upstreamPort}
 `,
-    );
-    return { file: findFile('haproxy') ?? 'haproxy', args: ['-db', '-f', file] };
-  },
-};
+  );
+  return { file: findFile('haproxy') ?? 'haproxy', args: ['-db', '-f', file] };
+}
 
 export const CADDY: Peer = {
   name: 'caddy',

@@ -1,5 +1,5 @@
 /** Workloads of wrk alone. */
-import { ALL_PEERS } from '../peers/all-peers.ts';
+import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio, type Sample } from '../results.ts';
 import type { Running, UpstreamKind } from '../rig.ts';
@@ -174,6 +174,29 @@ function frontOf({ rig, running: { pid, spot } }: Turn): Promise<Running> {
   return front;
 }
 
+const TLS_LOAD: Load = { ...RPC_LOAD, isSecure: true };
+
+const TLS: Workload = {
+  ...createLoad({
+    name: 'tls',
+    title: 'Small RPC with TLS',
+    how: 'The small RPC with TLS 1.3 to the client, over 64 connections that are kept; plain HTTP to the upstream.',
+    load: TLS_LOAD,
+    targets: [cpuTarget('nginx', 'nginx', 1.5, 'small RPC with TLS')],
+  }),
+  contestants: toContestants(TLS_PEERS),
+};
+
+const TLS_CLOSE: Workload = {
+  ...createLoad({
+    name: 'tls-close',
+    title: 'A TLS connection for each request',
+    how: 'The same with `Connection: close`: a full handshake with an RSA key of 2048 bits for each request.',
+    load: { ...TLS_LOAD, close: 1 },
+  }),
+  contestants: toContestants(TLS_PEERS),
+};
+
 const FRONT: Workload = {
   name: 'front',
   title: 'Behind a default nginx',
@@ -228,4 +251,6 @@ export const LOADS: readonly Workload[] = [
     targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'a connection for each request')],
   }),
   FRONT,
+  TLS,
+  TLS_CLOSE,
 ];

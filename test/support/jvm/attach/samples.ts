@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
+import type { BeanUsage } from '../truth/beans.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/jvm');
 
@@ -30,13 +31,6 @@ export function rawAnswerOf(name: string, question: Question): string {
 /** As `askJvm` returns it. */
 export function answerOf(name: string, question: Question): string {
   return rawAnswerOf(name, question).replace(/^0\n/, '');
-}
-
-export interface BeanUsage {
-  readonly init: number;
-  readonly used: number;
-  readonly committed: number;
-  readonly max: number;
 }
 
 export interface SampleBeans {

@@ -55,3 +55,27 @@ export async function startScripted(script: Script, tls?: ServerOptions): Promis
     },
   };
 }
+
+/** 100 MB of `chunk` again and again, as fast as it is taken, until the peer is gone. */
+export class Flood {
+  /** What was written so far. */
+  bytes = 0;
+  readonly #chunk: Buffer;
+
+  constructor(chunk: string | Buffer) {
+    // No copy: sockets keep it.
+    this.#chunk = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+  }
+
+  readonly script: Script = (_, response) => {
+    const pump = () => {
+      while (!response.destroyed && this.bytes < 100_000_000) {
+        const piece = this.#chunk.subarray(0, 100_000_000 - this.bytes);
+        this.bytes += piece.length;
+        if (!response.write(piece)) return void response.once('drain', pump);
+      }
+      response.end();
+    };
+    pump();
+  };
+}

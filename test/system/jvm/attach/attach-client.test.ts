@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -15,38 +15,41 @@ import {
 } from '../../../../src/jvm/attach/attach-client.ts';
 
 const NEVER = new AbortController().signal;
-const closers: (() => Promise<void>)[] = [];
+let folder: string;
+let server: Server | undefined;
+const sockets = new Set<Socket>();
 
 afterEach(async () => {
-  for (const close of closers.splice(0)) await close();
+  for (const socket of sockets) socket.destroy();
+  if (server === undefined) return;
+  server.close();
+  await once(server, 'close');
+  rmSync(folder, { recursive: true });
+  server = undefined;
 });
 
-/** A socket whose server does as told with each connection and its request. */
+/** A socket whose server does this with each connection and its request. */
 async function serve(
   onRequest: (socket: Socket, request: string) => void,
   when: 'asked' | 'at once' = 'asked',
 ): Promise<string> {
-  const directory = mkdtempSync(join(tmpdir(), 'd2s-attach-'));
-  const path = join(directory, 'socket');
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  folder = mkdtempSync(join(tmpdir(), 'd2s-attach-'));
+  const path = join(folder, 'socket');
+  server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined);
     if (when === 'at once') onRequest(socket, '');
     else socket.once('data', (request) => onRequest(socket, request.toString('latin1')));
   }).listen(path);
   await once(server, 'listening');
-  closers.push(async () => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, 'close');
-    rmSync(directory, { recursive: true });
-  });
   return path;
 }
 
-function closeOf(socket: Socket): Promise<void> {
-  return new Promise((resolve) => socket.once('close', () => resolve()));
+function failureOf(path: string, command: AttachCommand = 'VM.flags', signal = NEVER): Promise<unknown> {
+  return askJvm(path, command, signal).then(
+    () => expect.fail('it answered'),
+    (cause: unknown) => cause,
+  );
 }
 
 describe('the list of commands', () => {
@@ -63,7 +66,7 @@ describe('the list of commands', () => {
     const requests: string[] = [];
     const path = await serve((_, request) => requests.push(request));
     expect(() => toRequest(command as AttachCommand)).toThrow('not on the list');
-    await expect(askJvm(path, command as AttachCommand, NEVER)).rejects.toThrow('not on the list');
+    expect(String(await failureOf(path, command as AttachCommand))).toContain('not on the list');
     expect(requests).toEqual([]);
   });
 });
@@ -89,10 +92,8 @@ describe('askJvm', () => {
     ['the beginning of an answer', '0\n-XX:MaxHeapSize=4294967', 'cut short'],
     ['no result', 'HTTP/1.1 400 Bad Request\r\n', 'no result code'],
   ])('rejects %s without repeating it', async (_, answer, told) => {
-    const path = await serve((socket) => socket.end(answer));
-    const error = await askJvm(path, 'VM.flags', NEVER).catch((cause: unknown) => cause);
-    expect(error).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
-    expect(String(error)).toContain(told);
+    const error = await failureOf(await serve((socket) => socket.end(answer)));
+    expect(error).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT', message: expect.stringContaining(told) });
     expect(String(error)).not.toMatch(/password|HTTP/);
   });
 
@@ -100,52 +101,51 @@ describe('askJvm', () => {
     const longest = 'x'.repeat(MAX_ANSWER_BYTES - 3);
     const path = await serve((socket, request) => socket.end(`0\n${longest}${request.includes('flags') ? '' : 'x'}\n`));
     expect(await askJvm(path, 'VM.flags', NEVER)).toHaveLength(longest.length + 1);
-    await expect(askJvm(path, 'GC.heap_info', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
+    expect(await failureOf(path, 'GC.heap_info')).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
   });
 
-  it('closes the connection to a server that never stops answering', async () => {
-    let isClosed: Promise<void> | undefined;
-    const path = await serve((socket) => {
-      isClosed = closeOf(socket);
-      const more = () => void (socket.destroyed || socket.write('x'.repeat(10_000), more));
-      more();
-    });
-    await expect(askJvm(path, 'VM.flags', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_FORMAT' });
-    await isClosed;
-  });
-
-  it('ends at its deadline and closes the connection', async () => {
+  it.each<[string, string, (socket: Socket, deadline: AbortController) => void]>([
+    [
+      'a server that never stops answering',
+      'D2S_ERR_JVM_FORMAT',
+      (socket) => {
+        const more = () => void (socket.destroyed || socket.write('x'.repeat(10_000), more));
+        more();
+      },
+    ],
+    [
+      'a server that has not answered by the deadline',
+      'D2S_ERR_JVM_TIMEOUT',
+      (socket, deadline) => {
+        socket.write('0\nhalf of it');
+        deadline.abort();
+      },
+    ],
+  ])('closes the connection to %s', async (_, code, answer) => {
     const deadline = new AbortController();
-    let isClosed: Promise<void> | undefined;
+    let closed: Promise<unknown> | undefined;
     const path = await serve((socket) => {
-      isClosed = closeOf(socket);
-      socket.write('0\nhalf of it');
-      deadline.abort();
+      closed = new Promise((resolve) => socket.once('close', resolve));
+      answer(socket, deadline);
     });
-    await expect(askJvm(path, 'VM.flags', deadline.signal)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_TIMEOUT' });
-    await isClosed;
+    expect(await failureOf(path, 'VM.flags', deadline.signal)).toMatchObject({ code });
+    await closed;
   });
 
-  it('does not start after its deadline', async () => {
-    await expect(askJvm('/nowhere', 'VM.flags', AbortSignal.abort())).rejects.toMatchObject({
-      code: 'D2S_ERR_JVM_TIMEOUT',
-    });
+  it('does not start after its deadline, and says that there is nothing to connect to', async () => {
+    const late = await failureOf('/nowhere', 'VM.flags', AbortSignal.abort());
+    expect(late).toMatchObject({ code: 'D2S_ERR_JVM_TIMEOUT' });
+    expect(await failureOf('/nowhere')).toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
   });
 
   it.each([
     ['with the request unread', (socket: Socket) => void socket.destroy()],
     ['without a word', (socket: Socket) => void socket.end()],
   ])('names user and group where the JVM closes %s', async (_, close) => {
-    const path = await serve(close, 'at once');
-    const error = await askJvm(path, 'VM.flags', NEVER).catch((cause: unknown) => cause);
-    expect(error).toMatchObject({
+    expect(await failureOf(await serve(close, 'at once'))).toMatchObject({
       code: 'D2S_ERR_JVM_ACCESS',
       message: expect.stringContaining('same user and the same group'),
     });
-  });
-
-  it('says that there is nothing to connect to', async () => {
-    await expect(askJvm('/nowhere', 'VM.flags', NEVER)).rejects.toMatchObject({ code: 'D2S_ERR_JVM_UNREACHABLE' });
   });
 });
 

@@ -15,17 +15,16 @@ import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/at
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { MIB } from '../../../support/jvm/attach/samples.ts';
-import { FakeJvm } from './fake-jvm.ts';
+import { FakeJvm, NO_READING } from '../fake-jvm.ts';
 
 const NEVER = new AbortController().signal;
 const BASE: JvmReading = {
+  ...NO_READING,
   classes: { loaded: 5 },
   heap: { used: 1, committed: 2, max: 194_641_920 },
-  nonHeap: {},
   pools: new Map([['Eden Space', { max: 53_739_520 }]]),
-  collectors: new Map(),
-  memory: 'after-gc',
 };
+const isRoot = process.geteuid?.() === 0;
 
 let jvm: FakeJvm;
 let overlay: AttachOverlay;
@@ -43,8 +42,12 @@ function overlayOf(options: Partial<AttachOverlayOptions> = {}): AttachOverlay {
   return new AttachOverlay({ mayOpen: false, system: jvm.system(), openTimeoutMs: 30, ...options });
 }
 
-async function expectUntouched(reason: RegExp): Promise<void> {
-  expect(await overlay.apply(BASE, jvm.target, NEVER)).toBe(BASE);
+function apply(target: Partial<VisibleJvm> = {}, base = BASE, signal = NEVER): Promise<JvmReading> {
+  return overlay.apply(base, { ...jvm.target, ...target }, signal);
+}
+
+async function expectUntouched(reason: RegExp, target: Partial<VisibleJvm> = {}): Promise<void> {
+  expect(await apply(target)).toBe(BASE);
   expect(overlay.isApplied).toBe(false);
   expect(overlay.reason).toMatch(reason);
 }
@@ -52,7 +55,7 @@ async function expectUntouched(reason: RegExp): Promise<void> {
 describe('AttachOverlay', () => {
   it('lays what the JVM answers over the reading', async () => {
     await jvm.listen();
-    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'Serial' }, NEVER);
+    const laid = await apply({ collector: 'Serial' });
     expect(laid.heap).toEqual({ init: 48 * MIB, used: 0x2d_83a0 + 0xfd_eec0, committed: 48_758_784, max: 194_641_920 });
     expect(laid.nonHeap).toMatchObject({ init: 3 * 2_555_904, max: -1 });
     expect(laid.memory).toBe('live');
@@ -63,8 +66,8 @@ describe('AttachOverlay', () => {
 
   it('sends only the four commands, and asks for the flags once for each start of the JVM', async () => {
     await jvm.listen();
-    await overlay.apply(BASE, jvm.target, NEVER);
-    await overlay.apply(BASE, jvm.target, NEVER);
+    await apply();
+    await apply();
     const commands = jvm.requests.map((request) => request.split('\0')[2]);
     const often = ['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache'];
     expect(commands).toEqual(['VM.flags', ...often, ...often]);
@@ -72,15 +75,15 @@ describe('AttachOverlay', () => {
     await jvm.die();
     rmSync(jvm.socketPath);
     await jvm.listen();
-    await overlay.apply(BASE, jvm.target, NEVER);
+    await apply();
     expect(jvm.requests.filter((request) => request.includes('VM.flags'))).toHaveLength(2);
   });
 
   it('does not ask G1 for its heap when the counters have it', async () => {
     await jvm.listen();
-    await overlay.apply(BASE, { ...jvm.target, collector: 'G1' }, NEVER);
+    await apply({ collector: 'G1' });
     expect(jvm.requests.join()).not.toContain('GC.heap_info');
-    await overlay.apply({ ...BASE, heap: {} }, { ...jvm.target, collector: 'G1' }, NEVER);
+    await apply({ collector: 'G1' }, { ...BASE, heap: {} });
     expect(jvm.requests.join()).toContain('GC.heap_info');
   });
 
@@ -88,41 +91,33 @@ describe('AttachOverlay', () => {
     const { answer } = jvm;
     jvm.answer = (command) => (command === 'Compiler.codecache' ? '-1\nUnknown diagnostic command' : answer(command));
     await jvm.listen();
-    const laid = await overlay.apply(BASE, jvm.target, NEVER);
-    expect(laid.memory).toBe('live');
-    expect(laid.nonHeap).toEqual({});
+    expect(await apply()).toMatchObject({ memory: 'live', nonHeap: {} });
     expect(overlay.isApplied).toBe(true);
     expect(overlay.reason).toContain('Compiler.codecache cannot be read');
   });
 
   it('reports that socket and counters name different collectors', async () => {
     await jvm.listen();
-    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'ZGC' }, NEVER);
-    expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
+    expect((await apply({ collector: 'ZGC' })).heap).toMatchObject({ used: 1, committed: 2 });
     expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
   });
 
   it('does not ask for the heap of an unknown collector', async () => {
     await jvm.listen();
-    const laid = await overlay.apply(BASE, { ...jvm.target, collector: 'unknown' }, NEVER);
-    expect(laid.heap).toMatchObject({ used: 1, committed: 2 });
-    expect(laid.nonHeap.max).toBe(-1);
+    expect(await apply({ collector: 'unknown' })).toMatchObject({
+      heap: { used: 1, committed: 2 },
+      nonHeap: { max: -1 },
+    });
     expect(jvm.requests.join()).not.toContain('GC.heap_info');
     expect(overlay.reason).toBeUndefined();
   });
 
-  it('does not signal unless jvm.attach allows it', async () => {
-    await expectUntouched(/set jvm\.attach to true.*-XX:\+StartAttachListener/);
-    expect(jvm.signals).toEqual([]);
-  });
-
   it('opens the socket if allowed and uses it at once', async () => {
     overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
-    jvm.onSignal = () => void jvm.listen();
-    const laid = await overlay.apply(BASE, jvm.target, NEVER);
-    expect(laid.memory).toBe('live');
+    jvm.obey();
+    expect((await apply()).memory).toBe('live');
     expect(overlay.signals).toBe(1);
-    await overlay.apply(BASE, jvm.target, NEVER);
+    await apply();
     expect(overlay.signals).toBe(1);
   });
 
@@ -135,20 +130,19 @@ describe('AttachOverlay', () => {
     expect(performance.now() - before).toBeLessThan(5 * 250);
     expect(jvm.signals).toHaveLength(1);
     await jvm.listen();
-    expect((await overlay.apply(BASE, jvm.target, NEVER)).memory).toBe('live');
+    expect((await apply()).memory).toBe('live');
   });
 
   it('says that a socket was removed as soon as it was there', async () => {
     overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
-    jvm.onSignal = () => void jvm.listen();
+    jvm.obey();
     let isHere = true;
-    const { tmpPath } = jvm;
     const hiding: VisibleJvm = {
       ...jvm.target,
       // The first look is before the signal, the second waits for the socket, the third is after it.
       get tmpPath() {
         if (existsSync(jvm.socketPath)) isHere = false;
-        return isHere ? tmpPath : jvm.cwd;
+        return isHere ? jvm.tmpPath : jvm.cwd;
       },
     };
     expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
@@ -170,84 +164,44 @@ describe('AttachOverlay', () => {
 
   it('returns the reading unchanged when the reading’s own time is over', async () => {
     await jvm.listen();
-    expect(await overlay.apply(BASE, jvm.target, AbortSignal.abort())).toBe(BASE);
+    expect(await apply({}, BASE, AbortSignal.abort())).toBe(BASE);
     expect(overlay.reason).toContain('in time');
   });
 
-  it('returns the reading unchanged when the JVM is dead', async () => {
+  it.each<[string, () => unknown, RegExp, Partial<VisibleJvm>?]>([
+    ['a missing socket without jvm.attach', () => undefined, /set jvm\.attach to true.*-XX:\+StartAttachListener/],
+    ['a dead JVM', async () => [await jvm.listen(), await jvm.die()], /Nothing listens/],
+    ['a link, even one to the JVM’s own socket', listenBehindLink, /not a socket/],
+    ['a file', () => writeFileSync(jvm.socketPath, ''), /not a socket/],
+    ['a socket of another user', listenAsAnother, /belongs to user \d+, not to the JVM’s user 54321/, { uid: 54_321 }],
+    ['a socket that others may write to', () => jvm.listen(jvm.socketPath, 0o620), /open to other users/],
+    ['a socket with a second name, which may be a link to another program’s', listenWithTwoNames, /another name/],
+    ['a process that has been replaced', () => jvm.listen(), /no longer the JVM/, { startTicks: 499 }],
+    ['a link out of the JVM’s root', listenOutsideRoot, /./],
+  ])('neither signals nor asks %s', async (_, prepare, reason, target) => {
+    await prepare();
+    await expectUntouched(reason, target);
+    expect([jvm.signals, jvm.requests]).toEqual([[], []]);
+  });
+
+  it.runIf(isRoot)('does not even connect to root’s socket, unless the JVM is root’s', async () => {
     await jvm.listen();
-    await jvm.die();
-    await expectUntouched(/Nothing listens/);
-  });
-
-  it('does not connect to a link, even one to the JVM’s own socket', async () => {
-    await jvm.listen(`${jvm.socketPath}.real`);
-    symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
-    await expectUntouched(/not a socket/);
+    await expectUntouched(/belongs to user 0, not to/, { uid: 54_321 });
     expect(jvm.requests).toEqual([]);
   });
 
-  it('does not take a file for a socket', async () => {
-    writeFileSync(jvm.socketPath, '');
-    await expectUntouched(/not a socket/);
-  });
-
-  it('does not connect to a socket of another user', async () => {
+  it('uses a socket reached through the process that was found', async () => {
     await jvm.listen();
-    const target = { ...jvm.target, uid: 54_321 };
-    // As root, whose sockets are always trusted, give it away first.
-    if (process.geteuid?.() === 0) chownSync(jvm.socketPath, 54_322, 54_322);
-    expect(await overlay.apply(BASE, target, NEVER)).toBe(BASE);
-    expect(overlay.reason).toMatch(/belongs to user \d+, not to the JVM’s user 54321/);
-    expect(jvm.requests).toEqual([]);
-  });
-
-  it.runIf(process.geteuid?.() === 0)('does not even connect to root’s socket, unless the JVM is root’s', async () => {
-    await jvm.listen();
-    expect(await overlay.apply(BASE, { ...jvm.target, uid: 54_321 }, NEVER)).toBe(BASE);
-    expect(overlay.reason).toMatch(/belongs to user 0, not to/);
-    expect(jvm.requests).toEqual([]);
-  });
-
-  it('does not connect to a socket that others may write to', async () => {
-    await jvm.listen(jvm.socketPath, 0o620);
-    await expectUntouched(/open to other users/);
-    expect(jvm.requests).toEqual([]);
-  });
-
-  it('does not connect to a socket with a second name, which may be a link to another program’s', async () => {
-    await jvm.listen(`${jvm.socketPath}.another`);
-    linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
-    await expectUntouched(/another name/);
-    expect(jvm.requests).toEqual([]);
-    rmSync(`${jvm.socketPath}.another`);
-  });
-
-  it('does not use a socket reached through a process that has been replaced', async () => {
-    await jvm.listen();
-    expect(await overlay.apply(BASE, { ...jvm.target, startTicks: 499 }, NEVER)).toBe(BASE);
-    expect(overlay.reason).toContain('no longer the JVM');
-    expect(jvm.requests).toEqual([]);
-    expect((await overlay.apply(BASE, { ...jvm.target, startTicks: 500 }, NEVER)).memory).toBe('live');
+    expect((await apply({ startTicks: 500 })).memory).toBe('live');
   });
 
   it('does not mix two JVMs: a smaller heap than counted belongs to another JVM', async () => {
     await jvm.listen();
-    const counted = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB + 1 } };
-    expect(await overlay.apply(counted, jvm.target, NEVER)).toBe(counted);
+    const withMax = (max: number) => ({ ...BASE, heap: { ...BASE.heap, max } });
+    const counted = withMax(192 * MIB + 1);
+    expect(await apply({}, counted)).toBe(counted);
     expect(overlay.reason).toContain('belong to different JVMs');
-    const same = { ...BASE, heap: { ...BASE.heap, max: 192 * MIB } };
-    expect((await overlay.apply(same, jvm.target, NEVER)).memory).toBe('live');
-  });
-
-  it('does not follow a link out of the JVM’s root', async () => {
-    await jvm.listen();
-    renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
-    symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
-    expect(await overlay.apply(BASE, jvm.target, NEVER)).toBe(BASE);
-    expect(overlay.isApplied).toBe(false);
-    rmSync(jvm.tmpPath);
-    renameSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+    expect((await apply({}, withMax(192 * MIB))).memory).toBe('live');
   });
 
   it('finds the socket in a /tmp that has another path here', async () => {
@@ -255,10 +209,31 @@ describe('AttachOverlay', () => {
     const tmpPath = join(jvm.directory, 'shared');
     mkdirSync(tmpPath);
     renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
-    const laid = await overlay.apply(BASE, { ...jvm.target, pid: undefined, rootPath: '', tmpPath }, NEVER);
-    expect(laid.memory).toBe('live');
+    expect((await apply({ pid: undefined, rootPath: '', tmpPath })).memory).toBe('live');
   });
 });
+
+async function listenBehindLink(): Promise<void> {
+  await jvm.listen(`${jvm.socketPath}.real`);
+  symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
+}
+
+async function listenAsAnother(): Promise<void> {
+  await jvm.listen();
+  // As root, whose sockets are always trusted, give it away first.
+  if (isRoot) chownSync(jvm.socketPath, 54_322, 54_322);
+}
+
+async function listenWithTwoNames(): Promise<void> {
+  await jvm.listen(`${jvm.socketPath}.another`);
+  linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
+}
+
+async function listenOutsideRoot(): Promise<void> {
+  await jvm.listen();
+  renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
+  symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+}
 
 describe('AttachOverlay.isAlive', () => {
   it('distinguishes a listening JVM, a dead one, and a missing socket', async () => {

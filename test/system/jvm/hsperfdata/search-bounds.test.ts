@@ -13,13 +13,13 @@ import { JvmMonitor } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
 import { LocalSource } from '../../../../src/jvm/local-source.ts';
 import { PairedSource } from '../../../../src/jvm/paired-source.ts';
-import { entryOf, sampleBytes, withEntry } from '../../../support/jvm/hsperfdata/samples.ts';
-import { FakeMachine, OWN_UID } from './fake-proc.ts';
+import { sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
+import { FakeMachine, fileOf, LOOPBACK_8080, TOMCAT } from '../fake-machine.ts';
+import { OWN_UID } from '../fake-process.ts';
 
 /** By the files alone, as no port says anything about this machine. */
 const ELSEWHERE = { upstreamHost: 'app.example.com', upstreamPort: 8080 };
 const HERE = { upstreamHost: '127.0.0.1', upstreamPort: 8080 };
-const LOOPBACK_8080 = '0100007F:1F90';
 const JVM = 812;
 /** More than every bound but that of names. */
 const FLOOD = 5_000;
@@ -27,6 +27,7 @@ const FLOOD = 5_000;
 const LINKS_TO_A_FILE = 50_000;
 /** The byte of a counters file that is 0 until all counters are there. */
 const ACCESSIBLE_AT = 7;
+const NEVER = new AbortController().signal;
 
 let machine: FakeMachine;
 beforeEach(() => {
@@ -35,10 +36,8 @@ beforeEach(() => {
 afterEach(() => machine.remove());
 
 /** Of a JDK that has no ticks: nothing shows that it does not live. */
-function tomcat(): Buffer {
-  const bytes = sampleBytes('jdk25-g1');
-  bytes.write('X', entryOf(bytes, 'sun.rt.javaCommand').dataOffset - 2, 'latin1');
-  return withEntry(bytes, 'sun.rt.javaCommand', 'org.apache.catalina.startup.Bootstrap start');
+function addTomcat(user = 'tomcat', tmp = machine.tmpPath): string {
+  return machine.addFile(user, JVM, fileOf(TOMCAT, 'jdk25-g1'), tmp);
 }
 
 function sourceOf(where: object = ELSEWHERE): HsperfdataSource {
@@ -48,7 +47,7 @@ function sourceOf(where: object = ELSEWHERE): HsperfdataSource {
 /** Whether the JVM was found, and which bounds were hit. */
 async function search(where?: object): Promise<{ pid: number | undefined; hit: Partial<Record<SearchBound, number>> }> {
   const source = sourceOf(where);
-  await source.read(new AbortController().signal).catch(() => undefined);
+  await source.read(NEVER).catch(() => undefined);
   const hit = Object.fromEntries([...source.boundsHit].filter(([, times]) => times > 0));
   return { pid: source.found?.nspid, hit };
 }
@@ -86,7 +85,17 @@ function addPasswd(pid: number | 'self', ...lines: string[]): void {
 }
 
 function socketLine(address: string, inode: number): string {
-  return `   0: ${address} 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 ${inode} 1 0000000000000000 100 0 0 10 0\n`;
+  const numbers = '00000000:00000000 00:00000000 00000000 0 0';
+  return `   0: ${address} 00000000:0000 0A ${numbers} ${inode} 1 0000000000000000 100 0 0 10 0\n`;
+}
+
+async function reasonOf(where: object): Promise<string> {
+  return await sourceOf(where)
+    .read(NEVER)
+    .then(
+      () => expect.fail('found'),
+      ({ message }: Error) => message,
+    );
 }
 
 describe('a search for the JVM', () => {
@@ -95,8 +104,7 @@ describe('a search for the JVM', () => {
     const pid = 99_999;
     // No application server by its file: only its process tells that it is the one.
     machine.addFile('tomcat', pid, sampleBytes('jdk25-g1'));
-    machine.listen(LOOPBACK_8080, 4711);
-    machine.addProcess({ pid, sockets: [4711] });
+    machine.addServer({ pid });
     // Processes that have just ended: nothing is in them.
     addNames(machine.procPath, SEARCH_LIMITS.processes - 1);
     expect(await search(HERE)).toEqual({ pid, hit: {} });
@@ -105,7 +113,7 @@ describe('a search for the JVM', () => {
   });
 
   it('stops at its bound of directories in one /tmp', async () => {
-    machine.addFile('tomcat', JVM, tomcat());
+    addTomcat();
     addFolders(SEARCH_LIMITS.directories - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     mkdirSync(join(machine.tmpPath, 'hsperfdata_more'));
@@ -113,7 +121,7 @@ describe('a search for the JVM', () => {
   });
 
   it('stops at its bound of names in one /tmp', async () => {
-    machine.addFile(userInfo().username, JVM, tomcat());
+    addTomcat(userInfo().username);
     addNames(machine.tmpPath, SEARCH_LIMITS.entries - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     writeFileSync(join(machine.tmpPath, 'more'), '');
@@ -124,7 +132,7 @@ describe('a search for the JVM', () => {
     ['first', 'aaa', JVM],
     ['last', 'zzz', undefined],
   ])('stops at its bound of files in one /tmp: finds the %s', async (_, user, pid) => {
-    machine.addFile(user, JVM, tomcat());
+    addTomcat(user);
     addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     addLinks(machine.tmpPath, 'n', 1);
@@ -142,14 +150,15 @@ describe('a search for the JVM', () => {
     }
     addLinks(machine.tmpPath, 'm', inEach - 1);
     machine.addProcess({ pid: 9, nspid: JVM, mountNamespace: 'mnt:[109]' });
-    machine.addFile('tomcat', JVM, tomcat(), machine.tmpOf(9));
+    addTomcat('tomcat', machine.tmpOf(9));
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     addLinks(machine.tmpPath, 'n', 1);
     expect(await search()).toEqual({ pid: undefined, hit: { filesInAll: 1 } });
   });
 
   it('stops at its bound of bytes of a file', async () => {
-    const padded = (bytes: number) => Buffer.concat([tomcat(), Buffer.alloc(bytes)]).subarray(0, bytes);
+    const padded = (bytes: number) =>
+      Buffer.concat([fileOf(TOMCAT, 'jdk25-g1'), Buffer.alloc(bytes)]).subarray(0, bytes);
     machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes));
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes + 1));
@@ -158,9 +167,8 @@ describe('a search for the JVM', () => {
   });
 
   it('stops at its bound of a process’s memory map, and does not conclude from a file missing there', async () => {
-    machine.addFile('tomcat', JVM, tomcat());
-    machine.listen(LOOPBACK_8080, 4711);
-    machine.addProcess({ pid: JVM, sockets: [4711], mapped: '/usr/lib/other' });
+    addTomcat();
+    machine.addServer({ pid: JVM, mapped: '/usr/lib/other' });
     const maps = join(machine.procPath, String(JVM), 'maps');
     expect(await search(HERE)).toEqual({ pid: undefined, hit: {} });
     writeFileSync(maps, Buffer.alloc(SEARCH_LIMITS.mapsBytes, 'x'));
@@ -171,7 +179,7 @@ describe('a search for the JVM', () => {
   });
 
   it('stops at its bound of the list of locks', async () => {
-    machine.addFile('tomcat', JVM, tomcat());
+    addTomcat();
     machine.addProcess({ pid: JVM });
     const line = '1: POSIX  ADVISORY  WRITE 1 fe:00:99 0 EOF\n';
     const fill = (bytes: number) => line.repeat(Math.ceil(bytes / line.length)).slice(0, bytes - 1);
@@ -186,7 +194,7 @@ describe('a search for the JVM', () => {
     ['first', true],
     ['last', false],
   ])('stops at its bound of the table of sockets: finds the %s', async (_, isFirst) => {
-    machine.addFile('tomcat', JVM, tomcat());
+    addTomcat();
     machine.addProcess({ pid: JVM, sockets: [4711] });
     const wanted = socketLine(LOOPBACK_8080, 4711);
     const other = socketLine('0100007F:0050', 1);
@@ -211,32 +219,30 @@ describe('thousands of folders of another user in /tmp', () => {
   beforeEach(flood);
 
   it('do not hide the JVM of the user that the sidecar runs as', async () => {
-    machine.addFile(userInfo().username, JVM, tomcat());
+    addTomcat(userInfo().username);
     expect(await search()).toEqual({ pid: JVM, ...isHit });
   });
 
   it.each(['self', JVM] as const)(
     'do not hide the JVM of the user whose name is in the passwd file of the process %s',
     async (pid) => {
-      machine.addFile('tomcat', JVM, tomcat());
-      machine.listen(LOOPBACK_8080, 4711);
-      machine.addProcess({ pid: JVM, sockets: [4711] });
+      addTomcat();
+      machine.addServer({ pid: JVM });
       addPasswd(pid, 'other:x:4711:4711::/:', OWN_LINE);
       expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
     },
   );
 
   it('do not hide the JVM of the user that listens on the upstream’s port without visible processes', async () => {
-    const strange = OWN_UID + 1;
-    machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
-    machine.addFile('tomcat', JVM, tomcat());
+    machine.setOwnUid(OWN_UID + 1);
+    addTomcat();
     machine.listen(LOOPBACK_8080, 4711);
     addPasswd('self', OWN_LINE);
     expect(await search(HERE)).toEqual({ pid: JVM, ...isHit });
   });
 
   it('do not hide the JVM of jvm.user', async () => {
-    machine.addFile('tomcat', JVM, tomcat());
+    addTomcat();
     expect(await search({ ...ELSEWHERE, user: 'tomcat' })).toEqual({ pid: JVM, ...isHit });
     expect(await search({ ...ELSEWHERE, user: 'tomcat', pid: JVM })).toEqual({ pid: JVM, ...isHit });
   });
@@ -245,19 +251,18 @@ describe('thousands of folders of another user in /tmp', () => {
     const bound = '256 directories hsperfdata_* in one /tmp (bound "directories")';
     const expected = `The search for the JVM ended at ${bound}, and a JVM beyond that is not found. Remove what`;
     expect(await reasonOf(ELSEWHERE)).toContain(expected);
-    machine.listen(LOOPBACK_8080, 4711);
-    machine.addProcess({ pid: JVM, sockets: [4711] });
+    machine.addServer({ pid: JVM });
     expect(await reasonOf(HERE)).toContain(expected);
     expect(await reasonOf(HERE)).toContain('set jvm.user');
     expect(await reasonOf({ ...ELSEWHERE, pid: 4712 })).toContain(expected);
   });
 
   it('are named as the reason if the JVM has ended', async () => {
-    const path = machine.addFile(userInfo().username, JVM, tomcat());
+    const path = addTomcat(userInfo().username);
     const source = sourceOf();
-    await source.read(new AbortController().signal);
+    await source.read(NEVER);
     rmSync(path);
-    await expect(source.read(new AbortController().signal)).rejects.toMatchObject({
+    await expect(source.read(NEVER)).rejects.toMatchObject({
       code: 'D2S_ERR_JVM_GONE',
       message: expect.stringMatching(/bound "directories".*has ended: its counters file has been removed/),
     });
@@ -266,21 +271,19 @@ describe('thousands of folders of another user in /tmp', () => {
 
 describe('files of another user', () => {
   it('do not delay the search, even if they look like files of starting JVMs', async () => {
-    const strange = OWN_UID + 1;
-    machine.addProcess({ pid: 4, name: 'node', uid: strange, mountNamespace: 'mnt:[1]' }, 'self');
-    const starting = tomcat();
+    machine.setOwnUid(OWN_UID + 1);
+    const starting = fileOf(TOMCAT, 'jdk25-g1');
     starting[ACCESSIBLE_AT] = 0;
     for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
-    machine.addFile('tomcat', JVM, tomcat());
+    addTomcat();
     const source = sourceOf();
     await source.read(AbortSignal.timeout(5_000));
     expect(source.found?.nspid).toBe(JVM);
   });
 
   it('do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
-    machine.addFile('tomcat', JVM, tomcat());
-    machine.listen(LOOPBACK_8080, 4711);
-    machine.addProcess({ pid: JVM, sockets: [4711] });
+    addTomcat();
+    machine.addServer({ pid: JVM });
     const folder = join(machine.procPath, String(JVM), 'root/etc');
     mkdirSync(folder, { recursive: true });
     execFileSync('mkfifo', [join(folder, 'passwd')]);
@@ -288,16 +291,8 @@ describe('files of another user', () => {
   });
 });
 
-async function reasonOf(where: object): Promise<string> {
-  return await sourceOf(where)
-    .read(new AbortController().signal)
-    .then(
-      () => expect.fail('found'),
-      ({ message }: Error) => message,
-    );
-}
-
 describe('the bounds of a search', () => {
+  const logger = pino({ level: 'silent' });
   const nothing: JvmSource = {
     name: 'nothing',
     read: () => Promise.reject(new Error('nothing')),
@@ -305,32 +300,22 @@ describe('the bounds of a search', () => {
   };
 
   function monitorOf(source: JvmSource): JvmMonitor {
-    const logger = pino({ level: 'silent' });
-    return new JvmMonitor({
-      upstreamPort: 8080,
-      source,
-      clock: systemClock,
-      logger,
-      intervalMs: 1e6,
-      timeoutMs: 5_000,
-      staleAfterMs: 1e6,
-    });
+    const times = { intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 };
+    return new JvmMonitor({ upstreamPort: 8080, source, clock: systemClock, logger, ...times });
   }
 
-  it.each([
-    ['the counters file', (counters: HsperfdataSource) => counters],
+  it.each<[string, (counters: HsperfdataSource) => JvmSource]>([
+    ['the counters file', (counters) => counters],
     [
       'the attach socket over it',
-      (counters: HsperfdataSource) =>
-        new LocalSource(counters, new AttachOverlay({ mayOpen: false }), pino({ level: 'silent' })),
+      (counters) => new LocalSource(counters, new AttachOverlay({ mayOpen: false }), logger),
     ],
-    ['a second source', (counters: HsperfdataSource) => new PairedSource(nothing, counters)],
+    ['a second source', (counters) => new PairedSource(nothing, counters)],
   ])('are told by the monitor of %s, all of them from the start', async (_, toSource) => {
     const monitor = monitorOf(toSource(sourceOf()));
     const names = Object.keys(SEARCH_LIMITS);
     expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, 0]));
-    for (let index = 0; index <= SEARCH_LIMITS.directories; index += 1)
-      mkdirSync(join(machine.tmpPath, `hsperfdata_m${index}`));
+    addFolders(SEARCH_LIMITS.directories + 1);
     await monitor.refresh();
     await monitor.refresh();
     expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, name === 'directories' ? 2 : 0]));

@@ -1,12 +1,12 @@
 /** Digest: the examples of RFC 7616 §3.9.1, and a server that takes it by the letter. */
 
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerChallenge, selectChallenge } from '../../../../src/jvm/http/digest.ts';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
-import { type DigestServer, type DigestServerOptions, startDigestServer } from './digest-server.ts';
+import { type DigestServerOptions, startDigestServer } from './digest-server.ts';
 
 const EXAMPLE = [
   'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"',
@@ -85,24 +85,12 @@ describe('a source that logs in by Digest', () => {
   const ANSWER =
     '{"outcome":"success","result":{"step-1":{"outcome":"success","result":{"total-loaded-class-count":7}}}}';
   const user = { username: 'monitor', password: 'word of "monitor"' };
-  let server: DigestServer | undefined;
-
-  afterEach(async () => {
-    await server?.close();
-  });
-
   async function start(options: Partial<DigestServerOptions> = {}, password = user.password) {
-    server = await startDigestServer({ ...user, answer: ANSWER, ...options });
+    const server = await startDigestServer({ ...user, answer: ANSWER, ...options });
+    onTestFinished(() => server.close());
     const clock = new ManualClock();
-    const source = new HttpSource(
-      { ...WILDFLY, further: [] },
-      {
-        url: server.origin,
-        credentials: credentialsOf('monitor', password),
-        clock,
-      },
-    );
-    return { server, source, clock };
+    const login = { url: server.origin, credentials: credentialsOf('monitor', password), clock };
+    return { server, source: new HttpSource({ ...WILDFLY, further: [] }, login), clock };
   }
 
   it.each([

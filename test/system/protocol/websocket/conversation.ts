@@ -1,14 +1,25 @@
-import type { AddressInfo } from 'node:net';
+/** Two ends of the `ws` package in conversation, with a copy of every byte. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { type PerMessageDeflateOptions, WebSocket, WebSocketServer } from 'ws';
+import { type AgreedExtensions, parseExtensions } from '../../../../src/protocol/websocket/extensions.ts';
 import type { Random } from '../../../support/fuzz/random.ts';
-import { type Capture, Tap } from './tap.ts';
 
-/** What one side sends: a text or binary message, cut into so many fragments, or a ping. */
+export const SIDES = ['client', 'upstream'] as const;
+export type Side = (typeof SIDES)[number];
+
+/** A text or binary message, cut into so many fragments, or a ping. */
 export interface Utterance {
   readonly kind: 'text' | 'binary' | 'ping';
   readonly content: Buffer;
   readonly fragments: number;
   readonly compress: boolean;
+}
+
+/** What came from each side after the upgrade. */
+export interface Capture extends Readonly<Record<Side, Buffer>> {
+  readonly extensions: AgreedExtensions | 'unknown';
 }
 
 const WORDS = ['channel', '/meta/connect', 'data', 'clientId', 'H.Object', 'value', 'äöü', '€', '😀', '"},{"', '12.5'];
@@ -26,28 +37,21 @@ function textOf(random: Random, length: number): string {
 
 function sizeOf(random: Random, maxBytes: number): number {
   const most = random.pick([0, 5, 130, 300, 300, 300, 2_000, 2_000, 20_000]);
-  if (random.chance(0.01))
-    return random.pick([32_768, 33_000, 65_535, 65_536, 100_000, 300_000].filter((n) => n <= maxBytes));
-  return random.below(Math.min(most, maxBytes) + 1);
+  const large = [32_768, 33_000, 65_535, 65_536, 100_000, 300_000].filter((size) => size <= maxBytes);
+  return random.chance(0.01) && large.length > 0 ? random.pick(large) : random.below(Math.min(most, maxBytes) + 1);
 }
 
 export function createUtterances(random: Random, count: number, maxBytes = 300_000): Utterance[] {
   return Array.from({ length: count }, () => {
     const kind = random.chance(0.9) ? 'text' : random.pick(['binary', 'ping'] as const);
-    const size = kind === 'ping' ? random.below(20) : sizeOf(random, maxBytes);
     return {
       kind,
-      content: Buffer.from(kind === 'ping' ? 'p'.repeat(size) : textOf(random, size)),
+      content: Buffer.from(kind === 'ping' ? 'p'.repeat(random.below(20)) : textOf(random, sizeOf(random, maxBytes))),
       fragments: random.chance(0.15) ? 2 + random.below(5) : 1,
       compress: random.chance(0.9),
     };
   });
 }
-
-export const textsOf = (utterances: readonly Utterance[]): string[] =>
-  utterances.filter(({ kind }) => kind === 'text').map(({ content }) => content.toString('utf8'));
-export const binariesOf = (utterances: readonly Utterance[]): number =>
-  utterances.filter(({ kind }) => kind === 'binary').length;
 
 function say(socket: WebSocket, { kind, content, fragments, compress }: Utterance): void {
   if (kind === 'ping') {
@@ -64,9 +68,9 @@ function say(socket: WebSocket, { kind, content, fragments, compress }: Utteranc
   }
 }
 
-/** Resolves once `socket` has received so many messages. */
-function heard(socket: WebSocket, count: number): Promise<void> {
-  let left = count;
+/** Resolves once `socket` has received all messages of the other side. */
+function heard(socket: WebSocket, said: readonly Utterance[]): Promise<void> {
+  let left = said.filter(({ kind }) => kind !== 'ping').length;
   return new Promise((resolve, reject) => {
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('closed early')));
@@ -77,37 +81,46 @@ function heard(socket: WebSocket, count: number): Promise<void> {
   });
 }
 
-/** The `ws` package talks to itself through a tap: both sides send all their messages, then close. */
+/** Both sides send all their messages, then close. */
 export async function converse(
-  deflate: { readonly client: PerMessageDeflateOptions | boolean; readonly server: PerMessageDeflateOptions | boolean },
-  utterances: { readonly client: readonly Utterance[]; readonly upstream: readonly Utterance[] },
+  deflate: Readonly<Record<'client' | 'server', PerMessageDeflateOptions | boolean>>,
+  utterances: Readonly<Record<Side, readonly Utterance[]>>,
 ): Promise<Capture> {
+  // Peers that answer each ping of so many give up.
+  const options = { autoPong: false };
   const server = new WebSocketServer({
-    port: 0,
-    host: '127.0.0.1',
-    autoPong: false,
-    perMessageDeflate: deflate.server,
+    ...{ port: 0, host: '127.0.0.1', perMessageDeflate: deflate.server },
+    ...options,
   });
-  await new Promise((resolve) => server.once('listening', resolve));
-  const tap = new Tap((server.address() as AddressInfo).port);
-  const accepted = new Promise<WebSocket>((resolve) => server.once('connection', resolve));
-  const client = new WebSocket(`ws://127.0.0.1:${await tap.listen()}`, {
-    // Peers that answer each ping of so many give up.
-    autoPong: false,
-    perMessageDeflate: deflate.client,
-  });
-  const opened = new Promise((resolve) => client.once('open', resolve));
-  const peer = await accepted;
-  const messages = (said: readonly Utterance[]): number => said.filter(({ kind }) => kind !== 'ping').length;
-  const all = Promise.all([heard(peer, messages(utterances.client)), heard(client, messages(utterances.upstream))]);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate.client, ...options });
+  const opened = once(client, 'open');
+  const upgraded = once(client, 'upgrade') as Promise<[IncomingMessage]>;
+  const [peer, request] = (await once(server, 'connection')) as [WebSocket, IncomingMessage];
+  const fromClient = copyOf(request.socket);
+  const [{ socket, headers }] = await upgraded;
+  const fromUpstream = copyOf(socket);
   await opened;
+  const all = Promise.all([heard(peer, utterances.client), heard(client, utterances.upstream)]);
   for (const utterance of utterances.client) say(client, utterance);
   for (const utterance of utterances.upstream) say(peer, utterance);
   await all;
-  const closed = Promise.all([client, peer].map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  const closed = Promise.all([client, peer].map((one) => new Promise((resolve) => one.once('close', resolve))));
   client.close(1000, 'done');
   await closed;
   await new Promise((resolve) => server.close(resolve));
-  await tap.close();
-  return tap.captures()[0] as Capture;
+  const field = headers['sec-websocket-extensions'];
+  return {
+    client: Buffer.concat(fromClient),
+    upstream: Buffer.concat(fromUpstream),
+    extensions: parseExtensions(field === undefined ? [] : [field]),
+  };
+}
+
+function copyOf(socket: Socket): Buffer[] {
+  const copies: Buffer[] = [];
+  // First of all: the package unmasks the bytes in their place.
+  socket.prependListener('data', (chunk) => copies.push(Buffer.from(chunk)));
+  return copies;
 }

@@ -1,105 +1,83 @@
-import { describe, expect, it } from 'vitest';
-import { parseExtensions } from '../../../../src/protocol/websocket/extensions.ts';
+import { expect, it } from 'vitest';
+import type { PerMessageDeflateOptions } from 'ws';
 import { playsAll } from '../../../support/effort.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { Listener } from '../../../support/protocol/websocket/frames.ts';
-import { binariesOf, converse, createUtterances, textsOf, type Utterance } from './conversation.ts';
-import type { Capture } from './tap.ts';
+import { type Capture, converse, createUtterances, SIDES, type Side, type Utterance } from './conversation.ts';
 
 const MESSAGES = playsAll ? 1_500 : 400;
 
-function listen(capture: Capture, from: 'client' | 'upstream', sizeOfNext: () => number): Listener {
-  const { extensions } = capture;
-  if (extensions === 'unknown') throw new Error('unknown extension');
-  const listener = new Listener({ from, deflate: extensions.deflate?.[from] });
-  return listener.pushPieces(capture[from], sizeOfNext);
+interface Conversation {
+  readonly seed: number;
+  /** By default many, also large ones. */
+  readonly messages?: number;
+  readonly maxBytes?: number;
+  /** What both ends are willing to do; false: the client does not compress. */
+  readonly deflate: PerMessageDeflateOptions | false;
+  /** What is agreed, as the reader takes it from the answer. */
+  readonly agreed: object;
+  /** How many bytes each read has. */
+  readonly reads?: (random: Random) => readonly (() => number)[];
 }
 
-function expectHeard(listener: Listener, utterances: readonly Utterance[], about: string): void {
-  const texts = textsOf(utterances);
-  const read = listener.texts;
-  expect(read.length, about).toBe(texts.length);
-  for (const [i, text] of texts.entries()) if (text !== read[i]) expect.fail(`${about}: text ${i}`);
-  const events = listener.told.filter((told) => !('text' in told));
-  const binaries = Array.from({ length: binariesOf(utterances) }, () => ({ event: 'binary' }));
-  expect(events, about).toEqual([...binaries, { event: 'close' }]);
-  expect(listener.budget.usedBytes, about).toBe(0);
-}
+const ofAnySize = (random: Random) => () => 1 + random.below(random.pick([3, 30, 300, 30_000]));
+const readsOfAllKinds = (random: Random) => [() => Number.POSITIVE_INFINITY, () => 65_536, ofAnySize(random)];
+const readsOfOneByte = () => [() => 1];
+const readsOfOnePacket = () => [() => 1_460];
 
 const TAKEOVERS = [true, false].flatMap((client) => [true, false].map((upstream) => ({ client, upstream })));
 
-describe('traffic between two ends of the ws package', () => {
-  for (const { client, upstream } of TAKEOVERS) {
-    it(`is read whole, context takeover: client ${client}, upstream ${upstream}`, { timeout: 60_000 }, async () => {
-      const random = new Random(Number(client) * 2 + Number(upstream) + 1);
-      const utterances = { client: createUtterances(random, MESSAGES), upstream: createUtterances(random, MESSAGES) };
-      const options = { clientNoContextTakeover: !client, serverNoContextTakeover: !upstream, threshold: 0 };
-      const capture = await converse({ client: options, server: options }, utterances);
-      expect(capture.extensions).toMatchObject({
-        deflate: { client: { contextTakeover: client }, upstream: { contextTakeover: upstream } },
-      });
-      const pieces: Readonly<Record<string, () => number>> = {
-        'all at once': () => Number.POSITIVE_INFINITY,
-        'as sockets read': () => 65_536,
-        'of any size': () => 1 + random.below(random.pick([3, 30, 300, 30_000])),
-      };
-      for (const [name, sizeOfNext] of Object.entries(pieces)) {
-        for (const from of ['client', 'upstream'] as const) {
-          expectHeard(listen(capture, from, sizeOfNext), utterances[from], `${from} ${name}`);
-        }
-      }
-    });
-  }
-
-  it('is read byte by byte', async () => {
-    for (const { client, upstream } of TAKEOVERS) {
-      const random = new Random(9);
-      const utterances = {
-        client: createUtterances(random, 150, 2_000),
-        upstream: createUtterances(random, 150, 2_000),
-      };
-      const options = { clientNoContextTakeover: !client, serverNoContextTakeover: !upstream, threshold: 0 };
-      const capture = await converse({ client: options, server: options }, utterances);
-      for (const from of ['client', 'upstream'] as const) {
-        expectHeard(
-          listen(capture, from, () => 1),
-          utterances[from],
-          `${from} ${client} ${upstream}`,
-        );
-      }
-    }
+const CONVERSATIONS: Readonly<Record<string, Conversation>> = {
+  'without compression': { seed: 5, deflate: false, agreed: {} },
+};
+for (const { client, upstream } of TAKEOVERS) {
+  const name = `with context takeover of the client ${client}, of the upstream ${upstream}`;
+  const conversation: Conversation = {
+    seed: Number(client) * 2 + Number(upstream) + 1,
+    deflate: { clientNoContextTakeover: !client, serverNoContextTakeover: !upstream },
+    agreed: { deflate: { client: { contextTakeover: client }, upstream: { contextTakeover: upstream } } },
+  };
+  Object.assign(CONVERSATIONS, {
+    [name]: conversation,
+    [`${name}, byte by byte`]: { ...conversation, messages: 150, maxBytes: 2_000, reads: readsOfOneByte },
   });
-
-  it('is read with every size of window', { timeout: 60_000 }, async () => {
-    for (const bits of [8, 9, 10, 11, 12, 13, 14, 15]) {
-      const random = new Random(bits);
-      const utterances = { client: createUtterances(random, 150), upstream: createUtterances(random, 150) };
-      const options = { clientMaxWindowBits: bits, serverMaxWindowBits: bits, threshold: 0 };
-      const capture = await converse({ client: options, server: options }, utterances);
-      expect(capture.extensions).toMatchObject({
-        deflate: { client: { windowBits: bits }, upstream: { windowBits: bits } },
-      });
-      for (const from of ['client', 'upstream'] as const) {
-        expectHeard(
-          listen(capture, from, () => 1_460),
-          utterances[from],
-          `${from} ${bits}`,
-        );
-      }
-    }
+}
+for (const bits of [8, 9, 10, 11, 12, 13, 14, 15]) {
+  const deflate = { clientMaxWindowBits: bits, serverMaxWindowBits: bits };
+  const agreed = { deflate: { client: { windowBits: bits }, upstream: { windowBits: bits } } };
+  Object.assign(CONVERSATIONS, {
+    [`with windows of ${bits} bits`]: { seed: bits, messages: 150, deflate, agreed, reads: readsOfOnePacket },
   });
+}
 
-  it('is read without compression', async () => {
-    const random = new Random(5);
-    const utterances = { client: createUtterances(random, MESSAGES), upstream: createUtterances(random, MESSAGES) };
-    const capture = await converse({ client: false, server: true }, utterances);
-    expect(capture.extensions).toEqual(parseExtensions([]));
-    for (const from of ['client', 'upstream'] as const) {
-      expectHeard(
-        listen(capture, from, () => 1 + random.below(3_000)),
-        utterances[from],
-        from,
-      );
+it.each(Object.entries(CONVERSATIONS))(
+  'traffic between two ends of the ws package is read whole %s',
+  async (_, { seed, messages = MESSAGES, maxBytes, deflate, agreed, reads = readsOfAllKinds }) => {
+    const random = new Random(seed);
+    const [client, upstream] = SIDES.map(() => createUtterances(random, messages, maxBytes)) as [
+      Utterance[],
+      Utterance[],
+    ];
+    const options = deflate && { ...deflate, threshold: 0 };
+    const capture = await converse({ client: options, server: options || true }, { client, upstream });
+    expect(capture.extensions).toMatchObject(agreed);
+    for (const sizeOfNext of reads(random)) {
+      expectHeard(capture, 'client', client, sizeOfNext);
+      expectHeard(capture, 'upstream', upstream, sizeOfNext);
     }
-  });
-});
+  },
+  60_000,
+);
+
+function expectHeard(capture: Capture, from: Side, said: readonly Utterance[], sizeOfNext: () => number): void {
+  const { extensions } = capture;
+  if (extensions === 'unknown') throw new Error('unknown extension');
+  const listener = new Listener({ from, deflate: extensions.deflate?.[from] }).pushPieces(capture[from], sizeOfNext);
+  const texts = said.filter(({ kind }) => kind === 'text').map(({ content }) => content.toString('utf8'));
+  const read = listener.texts;
+  expect(read.length, from).toBe(texts.length);
+  for (const [i, text] of texts.entries()) if (text !== read[i]) expect.fail(`${from}: text ${i}`);
+  const binaries = said.filter(({ kind }) => kind === 'binary').map(() => ({ event: 'binary' }));
+  expect(listener.told.filter((told) => !('text' in told))).toEqual([...binaries, { event: 'close' }]);
+  expect(listener.budget.usedBytes).toBe(0);
+}

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Peer } from './peer.ts';
+import { finish, type Peer, playPeer, send, take } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 const ASK =
@@ -20,8 +20,8 @@ async function start(upstream: StandOptions['upstream']): Promise<void> {
   stand = await Stand.start({
     upstream: async (peer) => {
       await peer.head();
-      peer.write(SWITCH);
-      await upstream(peer);
+      peer.send(SWITCH);
+      await playPeer(upstream, peer);
     },
   });
 }
@@ -52,29 +52,26 @@ describe('a WebSocket that is let go', () => {
       const frame = await upstream.take(MASKED_CLOSE);
       const bytes = Buffer.from(frame, 'latin1');
       heard.push([6, 7].map((i) => (bytes[i] as number) ^ (bytes[i - 4] as number)).join());
-      upstream.write(`${text('last')}${GOING_AWAY}`);
+      upstream.send(`${text('last')}${GOING_AWAY}`);
       await upstream.ended();
     });
     const client = await connected();
     stand.gateway.letTunnelsGo(0);
     expect(await client.take(GOING_AWAY)).toBe(`${text('last')}${GOING_AWAY}`);
     expect(heard).toEqual(['3,233']);
-    client.write(MASKED_GOING_AWAY);
+    client.send(MASKED_GOING_AWAY);
     await client.ended();
     expect(client.received).toBe('');
     expect(await letGo()).toEqual({ closed: 1, cut: 0 });
   });
 
   it('gives the client 1001 whatever status the upstream answers with, and nothing after it', async () => {
-    await start(async (upstream) => {
-      await upstream.take(MASKED_CLOSE);
-      upstream.write(`${text('a')}\x88\x02\x03\xe8${text('too late')}`);
-    });
+    await start([take(MASKED_CLOSE), send(`${text('a')}\x88\x02\x03\xe8${text('too late')}`)]);
     const client = await connected();
     stand.gateway.letTunnelsGo(0);
     await client.take(`${text('a')}${GOING_AWAY}`);
-    client.write(maskedText('not for the upstream any more'));
-    client.write(MASKED_GOING_AWAY);
+    client.send(maskedText('not for the upstream any more'));
+    client.send(MASKED_GOING_AWAY);
     await client.ended();
     expect(client.received).toBe('');
     expect(stand.upstreams[0]?.received).toBe('');
@@ -84,18 +81,18 @@ describe('a WebSocket that is let go', () => {
     let passed = '';
     await start(async (upstream) => {
       passed = await upstream.take('whole');
-      upstream.write(text('go on'));
+      upstream.send(text('go on'));
       passed += await upstream.take(MASKED_CLOSE);
-      upstream.write(GOING_AWAY);
+      upstream.send(GOING_AWAY);
     });
     const client = await connected();
     const [first, rest] = [maskedText('whole message').slice(0, 11), maskedText('whole message').slice(11)];
-    client.write(first);
+    client.send(first);
     await client.take(text('go on'));
     stand.gateway.letTunnelsGo(0);
-    client.write(`${rest}${maskedText('one more')}`);
+    client.send(`${rest}${maskedText('one more')}`);
     await client.take(GOING_AWAY);
-    client.write(MASKED_GOING_AWAY);
+    client.send(MASKED_GOING_AWAY);
     await client.ended();
     expect(passed.slice(0, -8)).toBe(maskedText('whole message'));
     // Nor what came later, the client's own close frame included.
@@ -104,16 +101,16 @@ describe('a WebSocket that is let go', () => {
   });
 
   it('passes the rest of a frame that the upstream has begun before it tells the client', async () => {
-    await start(async (upstream) => {
-      upstream.write(text('in two pieces').slice(0, 6));
-      await upstream.take(MASKED_CLOSE);
-      upstream.write(`${text('in two pieces').slice(6)}${GOING_AWAY}`);
-    });
+    await start([
+      send(text('in two pieces').slice(0, 6)),
+      take(MASKED_CLOSE),
+      send(`${text('in two pieces').slice(6)}${GOING_AWAY}`),
+    ]);
     const client = await connected();
     await client.take(text('in two pieces').slice(0, 6));
     stand.gateway.letTunnelsGo(0);
     expect(await client.take(GOING_AWAY)).toBe(`${text('in two pieces').slice(6)}${GOING_AWAY}`);
-    client.write(MASKED_GOING_AWAY);
+    client.send(MASKED_GOING_AWAY);
     await client.ended();
   });
 
@@ -123,23 +120,20 @@ describe('a WebSocket that is let go', () => {
       count += 1;
       const endsAtOnce = count === 1;
       await upstream.take(MASKED_CLOSE);
-      if (endsAtOnce) upstream.end();
+      if (endsAtOnce) upstream.finish();
     });
     for (let i = 0; i < 2; i += 1) {
       const client = await connected();
       stand.gateway.letTunnelsGo(0);
       await client.take(GOING_AWAY);
-      client.write(MASKED_GOING_AWAY);
+      client.send(MASKED_GOING_AWAY);
       await client.ended();
     }
     expect(await letGo()).toEqual({ closed: 2, cut: 0 });
   });
 
   it('is cut when the upstream stops within a frame, since the close frame would become part of it', async () => {
-    await start(async (upstream) => {
-      upstream.write(text('never ends').slice(0, 5));
-      await upstream.take(MASKED_CLOSE);
-    });
+    await start([send(text('never ends').slice(0, 5)), take(MASKED_CLOSE)]);
     const client = await connected();
     await client.take(text('never ends').slice(0, 5));
     stand.gateway.letTunnelsGo(0);
@@ -149,10 +143,7 @@ describe('a WebSocket that is let go', () => {
   });
 
   it('is cut when the client does not answer', async () => {
-    await start(async (upstream) => {
-      await upstream.take(MASKED_CLOSE);
-      upstream.write(GOING_AWAY);
-    });
+    await start([take(MASKED_CLOSE), send(GOING_AWAY)]);
     const client = await connected();
     stand.gateway.letTunnelsGo(0);
     await client.take(GOING_AWAY);
@@ -161,9 +152,7 @@ describe('a WebSocket that is let go', () => {
   });
 
   it('is cut without a close frame when the bytes are no frames', async () => {
-    await start(async (upstream) => {
-      upstream.write('+OK ready\r\n');
-    });
+    await start([send('+OK ready\r\n')]);
     const client = await connected();
     await client.take('ready\r\n');
     stand.gateway.letTunnelsGo(0);
@@ -173,20 +162,14 @@ describe('a WebSocket that is let go', () => {
   });
 
   it('is left alone when its two ends are closing it', async () => {
-    await start(async (upstream) => {
-      await upstream.take(MASKED_CLOSE);
-      upstream.write(text('got it'));
-      await upstream.take('GO');
-      upstream.write('\x88\x02\x03\xe8');
-      upstream.end();
-    });
+    await start([take(MASKED_CLOSE), send(text('got it')), take('GO'), send('\x88\x02\x03\xe8'), finish()]);
     const client = await connected();
-    client.write('\x88\x82\0\0\0\0\x03\xe8');
+    client.send('\x88\x82\0\0\0\0\x03\xe8');
     await client.take(text('got it'));
     stand.gateway.letTunnelsGo(0);
     stand.upstreams[0]?.socket.emit('data', Buffer.from('GO'));
     expect(await client.take('\x03\xe8')).toBe('\x88\x02\x03\xe8');
-    client.end();
+    client.finish();
     expect(await letGo()).toMatchObject({ closed: 0 });
   });
 
@@ -196,7 +179,7 @@ describe('a WebSocket that is let go', () => {
     await start(async (upstream) => {
       upstream.socket.write(Buffer.concat([head, Buffer.alloc(size, 'x')]));
       await upstream.take(MASKED_CLOSE);
-      upstream.write(GOING_AWAY);
+      upstream.send(GOING_AWAY);
     });
     const client = await connected();
     client.socket.pause();
@@ -204,7 +187,7 @@ describe('a WebSocket that is let go', () => {
     stand.gateway.letTunnelsGo(0);
     client.socket.resume();
     const came = await client.take(GOING_AWAY);
-    client.write(MASKED_GOING_AWAY);
+    client.send(MASKED_GOING_AWAY);
     await client.ended();
     expect([came.length, /^x+$/.test(came.slice(head.length, -4))]).toEqual([head.length + size + 4, true]);
     expect(await letGo()).toEqual({ closed: 1, cut: 0 });
@@ -220,13 +203,13 @@ describe('many WebSockets that are let go over a time', () => {
       const id = opened;
       await upstream.take(MASKED_CLOSE);
       closed.push(id);
-      upstream.write(GOING_AWAY);
+      upstream.send(GOING_AWAY);
     });
     const count = 10;
     for (let i = 0; i < count; i += 1) {
       const client = await connected();
       client.take(GOING_AWAY).then(
-        () => client.write(MASKED_GOING_AWAY),
+        () => client.send(MASKED_GOING_AWAY),
         () => undefined,
       );
     }

@@ -1,16 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { answeringAll } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
 
 async function start(options: Partial<StandOptions> = {}): Promise<Stand> {
   stand = await Stand.start({
-    upstream: async (upstream) => {
-      for (;;) {
-        await upstream.head();
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-      }
-    },
+    upstream: answeringAll('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'),
     ...options,
   });
   return stand;
@@ -83,7 +79,7 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
     const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n${`X: ${'x'.repeat(1_000)}\r\n`.repeat(4_000)}`);
     expect(await client.head()).toMatch(/^HTTP\/1\.1 431 /);
     await client.ended();
-    client.end();
+    client.finish();
     await client.closed();
     expect(client.wasReset).toBe(false);
   });
@@ -118,7 +114,7 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
     await start({ upstream: () => undefined });
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     while (stand.upstreams[0]?.received.includes('abc') !== true) await new Promise((resolve) => setImmediate(resolve));
-    client.write('nonsense\r\n');
+    client.send('nonsense\r\n');
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 400 /);
     await stand.upstreams[0].ended();
@@ -127,10 +123,10 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
   });
 
   it('by its chunks in the middle of the answer ends the connection, with nothing added to the answer', async () => {
-    await start({ upstream: (upstream) => upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart') });
+    await start({ upstream: (upstream) => upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart') });
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n');
     await client.take('part');
-    client.write('nonsense\r\n');
+    client.send('nonsense\r\n');
     await client.ended();
     expect(client.received).toBe('');
   });
@@ -158,7 +154,7 @@ it.each(['Connection: keep-alive', 'Upgrade: websocket', 'connection: close'])(
     });
     const client = stand.client('POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n');
     await expect.poll(() => received).toContain('ok\r\n');
-    client.write(`0\r\n${trailer}\r\n\r\n`);
+    client.send(`0\r\n${trailer}\r\n\r\n`);
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 400 /);
     expect(received).toMatch(/\r\n\r\n2\r\nok\r\n$/);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Peer } from './peer.ts';
+import { answeringAll, send, take } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -16,12 +16,7 @@ afterEach(async () => {
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
 /** Answers each request without a body the same. */
-async function answerAll(upstream: Peer): Promise<void> {
-  for (;;) {
-    await upstream.head();
-    upstream.write(OK);
-  }
-}
+const answerAll = answeringAll(OK);
 
 /** The head that came to the upstream for what the client sent. */
 async function forwarded(text: string, options: Partial<StandOptions> = {}): Promise<string> {
@@ -30,7 +25,7 @@ async function forwarded(text: string, options: Partial<StandOptions> = {}): Pro
     ...options,
     upstream: async (upstream) => {
       heads.push(await upstream.head());
-      upstream.write(OK);
+      upstream.send(OK);
     },
   });
   const client = stand.client(text);
@@ -110,7 +105,7 @@ describe('a request’s head', () => {
       upstream: async (upstream) => {
         const head = await upstream.head();
         await upstream.take('x');
-        upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n${/Content-Disposition.*\r\n/.exec(head)?.[0]}\r\ny`);
+        upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n${/Content-Disposition.*\r\n/.exec(head)?.[0]}\r\ny`);
       },
     });
     const client = stand.client(
@@ -143,7 +138,7 @@ describe('a request’s body', () => {
     await start({
       upstream: async (upstream) => {
         seen.push(await upstream.head(), await upstream.take('\r\n0\r\n\r\n'));
-        upstream.write(OK);
+        upstream.send(OK);
       },
     });
     const smuggled = 'GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -158,115 +153,36 @@ describe('a request’s body', () => {
     expect(stand.ended).toHaveLength(1);
   });
 
-  it('keeps its trailers', async () => {
-    let body = '';
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        body = await upstream.take('\r\n\r\n');
-        upstream.write(OK);
-      },
-    });
-    const client = stand.client(
-      'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-T\r\n\r\n3\r\nabc\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n',
-    );
-    await client.take('ok');
-    expect(body).toBe('3\r\nabc\r\n0\r\nX-T: 1\r\nx-t: 2\r\n\r\n');
-  });
-
-  it('waits for the upstream’s 100', async () => {
-    await start({
-      upstream: async (upstream) => {
-        expect(await upstream.head()).toContain('Expect: 100-continue');
-        expect(upstream.received).toBe('');
-        upstream.write('HTTP/1.1 100 Continue\r\n\r\n');
-        await upstream.take('abc');
-        upstream.write(OK);
-        await answerAll(upstream);
-      },
-    });
-    const client = stand.client('PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n');
-    expect(await client.head()).toBe('HTTP/1.1 100 Continue\r\n\r\n');
-    client.write('abc');
-    expect(await client.take('ok')).toBe(OK);
-    client.write('GET /y HTTP/1.1\r\nHost: a\r\n\r\n');
-    expect(await client.take('ok')).toBe(OK);
-    expect(stand.upstreams).toHaveLength(1);
-  });
-
   // Guard: Connection said; Node would end the connection where the upstream goes on.
   it('may still come when the upstream has refused before its 100', async () => {
     await start({
       upstream: async (upstream) => {
         if (stand.upstreams.length > 1) return await answerAll(upstream);
         await upstream.head();
-        upstream.write('HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n');
+        upstream.send('HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n');
         await upstream.take('abc');
       },
     });
     const client = stand.client('PUT //x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n');
     expect(await client.head()).toBe('HTTP/1.1 417 No\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
-    client.write('abcGET / HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('abcGET / HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.take('ok')).toBe(OK);
   });
 
   // Guard: requestTimeout 0; Node's own is 5 minutes, for head and body together.
   it('may take longer than the limit for heads', async () => {
     await start({
-      upstream: async (upstream) => {
-        await upstream.take('ab');
-        upstream.write(OK);
-      },
+      upstream: [take('ab'), send(OK)],
       gateway: { headTimeoutMs: 40 },
     });
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na');
     await new Promise((resolve) => setTimeout(resolve, 150));
-    client.write('b');
+    client.send('b');
     expect(await client.take('ok')).toBe(OK);
-  });
-
-  it('of many megabytes passes with back pressure, both ways', async () => {
-    const size = 8 * 1024 * 1024;
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: ${size}\r\n\r\n`);
-        upstream.socket.pipe(upstream.socket);
-        upstream.write(upstream.received);
-      },
-    });
-    const client = stand.client(`POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: ${size}\r\n\r\n`);
-    client.socket.write(Buffer.alloc(size, 'z'));
-    await client.head();
-    let length = client.received.length;
-    client.socket.removeAllListeners('data');
-    await new Promise<void>((resolve) => {
-      client.socket.on('data', (bytes: Buffer) => {
-        length += bytes.length;
-        if (length >= size) resolve();
-      });
-    });
-    expect(length).toBe(size);
-    const [{ ending, exchange }] = (await stand.endings(1)) as [(typeof stand.ended)[0]];
-    expect([ending.kind, exchange.status]).toEqual(['completed', 200]);
   });
 });
 
 describe('requests on one connection', () => {
-  it('go over one connection to the upstream, which ends with the client’s', async () => {
-    await start({ upstream: answerAll });
-    const client = stand.client();
-    for (let i = 0; i < 5; i += 1) {
-      client.write(`GET /${i} HTTP/1.1\r\nHost: a\r\n\r\n`);
-      expect(await client.take('ok')).toBe(OK);
-    }
-    expect(stand.upstreams).toHaveLength(1);
-    expect(stand.upstreams[0]?.isClosed).toBe(false);
-    client.socket.destroy();
-    await stand.upstreams[0]?.ended();
-    await stand.allClosed();
-  });
-
   it('never share a connection to the upstream with another client’s', async () => {
     await start({ upstream: answerAll });
     for (let i = 0; i < 3; i += 1) {
@@ -283,7 +199,7 @@ describe('requests on one connection', () => {
           const name = /\/(\w+) /.exec(await upstream.head())?.[1] ?? '';
           if (name === 'b') await upstream.take('BODY');
           expect(upstream.received).toBe('');
-          upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${name}`);
+          upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n${name}`);
         }
       },
     });
@@ -312,30 +228,8 @@ describe('requests on one connection', () => {
     const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\n\r\nGET /b HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
     await client.take('ok');
-    client.write('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
+    client.send('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
     expect(await client.take('ok')).toBe(OK);
     expect(stand.upstreams).toHaveLength(1);
-  });
-
-  it('open a new connection to the upstream when it has closed the idle one', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.end(OK);
-      },
-    });
-    const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\n\r\n');
-    await client.take('ok');
-    await stand.upstreams[0]?.closed();
-    client.write('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
-    await client.take('ok');
-    expect(stand.upstreams).toHaveLength(2);
-  });
-
-  it('end with the client’s Connection: close', async () => {
-    await start({ upstream: answerAll });
-    const client = stand.client('GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await client.take('ok');
-    await client.ended();
   });
 });

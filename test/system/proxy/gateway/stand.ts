@@ -9,13 +9,12 @@ import type { ClientConnection, Ending, Exchange, ExchangeObserver } from '../..
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { Gateway } from '../../../../src/proxy/gateway/gateway.ts';
 import type { GatewayOptions } from '../../../../src/proxy/gateway/services.ts';
-import { Peer } from './peer.ts';
-
-/** What an upstream does with one connection. */
-export type UpstreamScript = (upstream: Peer) => Promise<void> | void;
+import { listening } from '../../../support/net.ts';
+import { Peer, type PeerScript, playPeer } from '../../../support/wire/peer.ts';
 
 export interface StandOptions {
-  readonly upstream: UpstreamScript;
+  /** What an upstream does with one connection. */
+  readonly upstream: PeerScript;
   readonly gateway?: Partial<GatewayOptions>;
   /** What the gateway is given as first bytes by whoever had the socket before; default: sockets come untouched. */
   readonly isHandedOver?: boolean;
@@ -79,9 +78,9 @@ export class Stand {
 
   static async start(options: StandOptions): Promise<Stand> {
     const upstreamServer = net.createServer({ allowHalfOpen: true });
-    await listen(upstreamServer);
+    await listening(upstreamServer);
     const stand = new Stand(options, upstreamServer);
-    await listen(stand.#clientServer);
+    await listening(stand.#clientServer);
     return stand;
   }
 
@@ -97,7 +96,7 @@ export class Stand {
   client(text = ''): Peer {
     const peer = new Peer(net.connect({ port: this.port, host: '127.0.0.1', allowHalfOpen: true }));
     this.#clients.push(peer);
-    if (text !== '') peer.write(text);
+    if (text !== '') peer.send(text);
     return peer;
   }
 
@@ -134,7 +133,7 @@ export class Stand {
   #onUpstreamConnection(socket: net.Socket): void {
     const peer = new Peer(socket);
     this.upstreams.push(peer);
-    Promise.resolve(this.#options.upstream(peer)).catch((failure: unknown) => {
+    playPeer(this.#options.upstream, peer).catch((failure: unknown) => {
       // A script that still waits when its connection ends has nothing to complain about.
       if (!peer.isClosed && !peer.hasEnded) this.#failure = failure;
     });
@@ -158,12 +157,6 @@ export class Stand {
       this.gateway.take(socket, client);
     });
   }
-}
-
-async function listen(server: net.Server): Promise<void> {
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
 }
 
 async function closed(server: net.Server): Promise<void> {

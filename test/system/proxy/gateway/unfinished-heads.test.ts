@@ -1,7 +1,7 @@
 /** Heads of which a part is in Node's parser: what they take for all connections together. */
 import { afterAll, afterEach, expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
-import { type LimitStand, LimitStands, MODES, type Mode, type RawPeer, samplesOf } from '../../limits/limit-stand.ts';
+import { type LimitStand, LimitStands, MODES, type Mode, type RawPeer } from '../../limits/limit-stand.ts';
 
 const stands = new LimitStands();
 afterEach(() => stands.closeAll());
@@ -13,10 +13,6 @@ const GATEWAY = MODES.find(({ name }) => name === 'gateway') as Mode;
 const smallMemory = ({ limits }: Config): Partial<Config> => ({ limits: { ...limits, memoryBytes: 262_144 } });
 const BEGUN = `GET /a HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(30_000)}`;
 
-async function usedForRequests({ stand }: LimitStand): Promise<number> {
-  return (await samplesOf(stand.monitorPort)).get('d2_sidecar_kept_bytes{kind="requests"}') ?? -1;
-}
-
 async function begun(stand: LimitStand, first = ''): Promise<RawPeer> {
   const peer = await stand.connect();
   if (first !== '') await peer.ask(first);
@@ -27,18 +23,18 @@ async function begun(stand: LimitStand, first = ''): Promise<RawPeer> {
 it('are charged until they are complete', async () => {
   const stand = await stands.start(GATEWAY, smallMemory);
   const peer = await begun(stand);
-  await expect.poll(() => usedForRequests(stand)).toBeGreaterThan(30_000);
+  await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
   peer.send('\r\n\r\n');
   expect((await peer.response()).status).toBe(200);
-  await expect.poll(() => usedForRequests(stand)).toBe(0);
+  await expect.poll(() => stand.kept('requests')).toBe(0);
 });
 
 it('are given back with their connection', async () => {
   const stand = await stands.start(GATEWAY, smallMemory);
   const peer = await begun(stand, 'GET /first HTTP/1.1\r\nHost: a\r\n\r\n');
-  await expect.poll(() => usedForRequests(stand)).toBeGreaterThan(30_000);
+  await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
   peer.socket.destroy();
-  await expect.poll(() => usedForRequests(stand)).toBe(0);
+  await expect.poll(() => stand.kept('requests')).toBe(0);
 });
 
 it('are charged after a request that is being served, though they came in the same read', async () => {
@@ -46,10 +42,10 @@ it('are charged after a request that is being served, though they came in the sa
   const peer = await stand.connect();
   peer.send(`GET /hold HTTP/1.1\r\nHost: a\r\n\r\n${BEGUN}`);
   await stand.upstream.holding(1);
-  await expect.poll(() => usedForRequests(stand)).toBeGreaterThan(30_000);
+  await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
   stand.upstream.release();
   expect((await peer.response()).status).toBe(200);
-  await expect.poll(() => usedForRequests(stand)).toBeGreaterThan(30_000);
+  await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
   peer.send('\r\n\r\n');
   expect((await peer.response()).status).toBe(200);
 });
@@ -59,7 +55,7 @@ it('are answered with 503, the longest unfinished first, when memory is short', 
   const peers: RawPeer[] = [];
   for (let i = 0; i < 5; i += 1) {
     peers.push(await begun(stand));
-    if (i < 4) await expect.poll(() => usedForRequests(stand)).toBeGreaterThan((i + 1) * 30_000);
+    if (i < 4) await expect.poll(() => stand.kept('requests')).toBeGreaterThan((i + 1) * 30_000);
   }
   const [oldest, ...others] = peers as [RawPeer, ...RawPeer[]];
   expect((await oldest.response()).status).toBe(503);
@@ -78,7 +74,7 @@ it('are not charged while a body comes', async () => {
   for (let i = 0; i < 4; i += 1) {
     peer.send('b'.repeat(200_000));
     await expect.poll(() => stand.upstream.received.length).toBeGreaterThan(200_000 * (i + 1));
-    expect(await usedForRequests(stand)).toBe(0);
+    expect(await stand.kept('requests')).toBe(0);
   }
   peer.send('b'.repeat(200_000));
   expect((await peer.response()).status).toBe(200);

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../../src/limits/request-memory.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from '../../../support/wire/peer.ts';
+import { untilStill } from '../../../support/wire/still.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 const GET = 'GET /held HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -36,7 +37,7 @@ describe('a client that asks for a WebSocket', () => {
     await start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
     const client = stand.client(UPGRADE + way.ahead);
     const upstream = await held(1);
-    client.write(way.ahead);
+    client.send(way.ahead);
     way.leave(client);
     await upstream.ended();
     const [ended] = await stand.endings(1);
@@ -49,9 +50,9 @@ describe('a client that asks for a WebSocket', () => {
     const client = stand.client(GET + UPGRADE);
     const upstream = await held(1);
     await expect.poll(() => stand.reporter.open).toBe(2);
-    client.end();
+    client.finish();
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+    upstream.send('HTTP/1.1 204 No Content\r\n\r\n');
     await client.ended();
     expect(client.received).toBe('HTTP/1.1 204 No Content\r\n\r\n');
     expect((await stand.endings(2)).map(({ ending }) => ending.kind)).toEqual(['completed', 'cancelled']);
@@ -63,11 +64,11 @@ describe('a client that asks for a WebSocket', () => {
     await start({});
     const client = stand.client(UPGRADE);
     const upstream = await held(1);
-    upstream.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nnot ');
+    upstream.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nnot ');
     await client.take('not ');
-    client.end();
+    client.finish();
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    upstream.write('so');
+    upstream.send('so');
     await client.take('so');
     expect((await stand.endings(1))[0]?.ending).toEqual({ kind: 'completed' });
   });
@@ -77,7 +78,7 @@ describe('a client that asks for a WebSocket', () => {
     const client = stand.client(GET + UPGRADE + way.ahead);
     const upstream = await held(1);
     await expect.poll(() => stand.reporter.open).toBe(2);
-    client.write(way.ahead);
+    client.send(way.ahead);
     way.leave(client);
     await upstream.ended();
     expect((await stand.endings(2)).map(({ ending }) => ending.kind)).toEqual(['cancelled', 'cancelled']);
@@ -98,17 +99,17 @@ describe('a client that asks for a WebSocket', () => {
     await start({});
     const client = stand.client(`${GET}${UPGRADE}one `);
     const upstream = await held(1);
-    client.write('two ');
+    client.send('two ');
     await expect.poll(() => stand.reporter.open).toBe(2);
-    upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+    upstream.send('HTTP/1.1 204 No Content\r\n\r\n');
     await held(2);
-    client.write('three ');
+    client.send('three ');
     await client.take('204 No Content\r\n\r\n');
     // All that was sent has been read by now, since all ends share this event loop.
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    upstream.write(SWITCHING);
+    upstream.send(SWITCHING);
     await client.take(SWITCHING);
-    client.write('four');
+    client.send('four');
     expect(await upstream.take('four')).toMatch(/one two three four$/);
   });
 
@@ -117,22 +118,11 @@ describe('a client that asks for a WebSocket', () => {
     const client = stand.client(UPGRADE);
     const upstream = await held(1);
     // More than the kernel's buffers on both sides of the loopback hold.
-    client.write('x'.repeat(32 * 1024 * 1024));
+    client.send('x'.repeat(32 * 1024 * 1024));
     const [connection] = stand.gateway.connections();
-    let before = -1;
-    await expect
-      .poll(
-        () => {
-          const stands = before === connection?.bytesRead;
-          before = connection?.bytesRead ?? 0;
-          return stands;
-        },
-        { interval: 100 },
-      )
-      .toBe(true);
     // One read beyond the bound, and what the socket itself takes before it waits.
-    expect(before).toBeLessThan(1_048_576);
-    upstream.write(SWITCHING);
+    expect(await untilStill(() => connection?.bytesRead ?? 0, 100)).toBeLessThan(1_048_576);
+    upstream.send(SWITCHING);
     await client.take(SWITCHING);
     await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
   });
@@ -142,9 +132,9 @@ describe('a client that asks for a WebSocket', () => {
     await start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
     const client = stand.client(`${UPGRADE}one`);
     const upstream = await held(1);
-    client.write('x'.repeat(10_000));
+    client.send('x'.repeat(10_000));
     await expect.poll(() => budget.used.ahead).toBe(10_003);
-    upstream.write(SWITCHING);
+    upstream.send(SWITCHING);
     await client.take(SWITCHING);
     await upstream.take('x'.repeat(10_000));
     expect(budget.used.ahead).toBe(0);
@@ -161,7 +151,7 @@ describe('a client that asks for a WebSocket', () => {
     const client = stand.client(first === '' ? UPGRADE + ahead : UPGRADE + first);
     if (first !== '') {
       await held(1);
-      client.write(ahead);
+      client.send(ahead);
     }
     await client.ended();
     expect(client.received).toMatch(first === '' ? /^HTTP\/1\.1 503 / : /^$/);
@@ -175,9 +165,9 @@ describe('a client that asks for a WebSocket', () => {
     await start({});
     const client = stand.client(GET + UPGRADE.replace('websocket', 'h2c'));
     const upstream = await held(1);
-    client.end();
+    client.finish();
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-    upstream.write('HTTP/1.1 204 No Content\r\n\r\n');
+    upstream.send('HTTP/1.1 204 No Content\r\n\r\n');
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 204 No Content\r\n\r\nHTTP\/1\.1 400 Bad Request\r\n/);
   });
@@ -186,8 +176,8 @@ describe('a client that asks for a WebSocket', () => {
     await start({});
     const client = stand.client(`${UPGRADE}ahead`);
     const upstream = await held(1);
-    client.write('more');
-    upstream.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+    client.send('more');
+    upstream.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
     expect(await client.take('no')).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
     await client.ended();
   });

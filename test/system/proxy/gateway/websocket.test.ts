@@ -1,8 +1,6 @@
-import { createServer, type Server, type ServerOptions } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type ServerOptions } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import { WebSocket, WebSocketServer } from 'ws';
-import type { Peer } from './peer.ts';
+import { type Peer, send, takeHead } from '../../../support/wire/peer.ts';
 import { Stand, type StandOptions } from './stand.ts';
 
 let stand: Stand;
@@ -23,7 +21,7 @@ const SWITCH =
 
 async function accept(upstream: Peer): Promise<void> {
   await upstream.head();
-  upstream.write(SWITCH);
+  upstream.send(SWITCH);
 }
 
 describe('an accepted WebSocket', () => {
@@ -32,7 +30,7 @@ describe('an accepted WebSocket', () => {
     await start({
       upstream: async (upstream) => {
         head = await upstream.head();
-        upstream.write(SWITCH);
+        upstream.send(SWITCH);
       },
     });
     expect(await stand.client(ASK).head()).toBe(SWITCH);
@@ -52,80 +50,26 @@ describe('an accepted WebSocket', () => {
     expect(stand.ended).toHaveLength(1);
   });
 
-  it.each([false, true])(
-    'gets the bytes that directly follow both heads (socket handed over: %s)',
-    async (isHandedOver) => {
-      await start({
-        isHandedOver,
-        upstream: async (upstream) => {
-          await upstream.head();
-          upstream.write(`${SWITCH}hello`);
-          await upstream.take('impatient');
-          upstream.write('bye');
-        },
-      });
-      const client = stand.client(`${ASK}impatient`);
-      await client.head();
-      await client.take('hello');
-      await client.take('bye');
-    },
-  );
-
-  it('follows an ordinary request on the same connection, even pipelined', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        expect(upstream.received).toBe('');
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-        await accept(upstream);
-        upstream.write(await upstream.take('early'));
-      },
-    });
-    const client = stand.client(`GET / HTTP/1.1\r\nHost: a\r\n\r\n${ASK}early`);
-    await client.take('ok');
-    expect(await client.head()).toBe(SWITCH);
-    await client.take('early');
-    expect(stand.upstreams).toHaveLength(1);
-  });
-
   // Guards: setTimeout(0) on the client’s socket, requestTimeout 0 (#1664).
   it('outlives the limits for heads and idle connections', async () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+        upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
         await accept(upstream);
         await upstream.take('still here');
-        upstream.write('so am I');
+        upstream.send('so am I');
       },
       // Node adds a second to the latter.
       gateway: { headTimeoutMs: 40, idleTimeoutMs: 150 },
     });
     const client = stand.client('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await client.take('ok');
-    client.write(ASK);
+    client.send(ASK);
     await client.head();
     await new Promise((resolve) => setTimeout(resolve, 1_200));
-    client.write('still here');
+    client.send('still here');
     await client.take('so am I');
-  });
-
-  it('passes the end of one direction on, and what the other direction still sends', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await accept(upstream);
-        await upstream.ended();
-        expect(upstream.received).toBe('last words');
-        upstream.end('and mine');
-      },
-    });
-    const client = stand.client(ASK);
-    await client.head();
-    client.end('last words');
-    await client.closed();
-    expect(client.received).toBe('and mine');
-    await stand.upstreams[0]?.closed();
-    await stand.allClosed();
   });
 
   // Guard: allowHalfOpen on the tunnel; Node would end its sending side by itself.
@@ -133,76 +77,22 @@ describe('an accepted WebSocket', () => {
     await start({
       upstream: async (upstream) => {
         await accept(upstream);
-        upstream.end();
+        upstream.finish();
       },
     });
     const client = stand.client(ASK);
     await client.head();
     await client.ended();
-    client.end('last words');
+    client.finish('last words');
     await stand.upstreams[0]?.closed();
     expect(stand.upstreams[0]?.received).toBe('last words');
     await stand.allClosed();
-  });
-
-  it('ends on both sides when the gateway is destroyed', async () => {
-    await start({ upstream: accept });
-    const client = stand.client(ASK);
-    await client.head();
-    stand.gateway.destroy();
-    await Promise.all([client.ended(), stand.upstreams[0]?.ended()]);
-    expect(stand.gateway.upgradedConnections).toBe(0);
-  });
-
-  // `endTogether`: http-proxy's pipes leave the other end open for ever.
-  it.each(['client', 'upstream'])('ends with a reset of the %s', async (who) => {
-    await start({ upstream: accept });
-    const client = stand.client(ASK);
-    await client.head();
-    const upstream = stand.upstreams[0]!;
-    (who === 'client' ? client : upstream).reset();
-    await (who === 'client' ? upstream : client).ended();
-    // Without waiting for the other end's own FIN, which may never come.
-    await stand.allClosed();
-  });
-
-  it('works for real peers, with large messages both ways', async () => {
-    const http: Server = createServer();
-    const sockets = new WebSocketServer({ server: http, perMessageDeflate: true });
-    sockets.on('connection', (socket) =>
-      socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary })),
-    );
-    await start({
-      upstream: (upstream) => {
-        upstream.socket.removeAllListeners('data');
-        http.emit('connection', upstream.socket);
-      },
-    });
-    const socket = new WebSocket(`ws://127.0.0.1:${stand.port}/live`);
-    await new Promise((resolve) => socket.on('open', resolve));
-    const message = Buffer.alloc(300_000, 'abc');
-    const echoed = await new Promise<Buffer>((resolve) => {
-      socket.on('message', (data) => resolve(data as Buffer));
-      socket.send(message);
-    });
-    expect(echoed.equals(message)).toBe(true);
-    const code = await new Promise((resolve) => {
-      socket.on('close', resolve);
-      socket.close(4001);
-    });
-    expect(code).toBe(4001);
-    expect((http.address() as AddressInfo | null) ?? 'never listened').toBe('never listened');
   });
 });
 
 describe('a refused WebSocket', () => {
   async function refused(answer: string): Promise<Peer> {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.write(answer);
-      },
-    });
+    await start({ upstream: [takeHead, send(answer)] });
     const client = stand.client(ASK);
     await client.ended();
     expect(stand.reporter.open).toBe(0);
@@ -234,7 +124,7 @@ describe('a refused WebSocket', () => {
       upstream: async (upstream) => {
         await upstream.head();
         await stand.endings(1);
-        upstream.write('HTTP/1.1 401 No\r\nContent-Length: 3\r\n\r\nno!');
+        upstream.send('HTTP/1.1 401 No\r\nContent-Length: 3\r\n\r\nno!');
       },
     });
     const client = stand.client(ASK);
@@ -243,19 +133,6 @@ describe('a refused WebSocket', () => {
     await stand.endings(1);
     await stand.upstreams[0].ended();
     expect(stand.ended[0]?.ending.kind).toBe('cancelled');
-  });
-
-  it('in the middle of its body breaks off', async () => {
-    await start({
-      upstream: async (upstream) => {
-        await upstream.head();
-        upstream.end('HTTP/1.1 404 No\r\nContent-Length: 10\r\n\r\nno!');
-      },
-    });
-    const client = stand.client(ASK);
-    await client.ended();
-    expect(client.received).toMatch(/no!$/);
-    expect(stand.ended[0]?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
   });
 });
 
@@ -273,29 +150,10 @@ describe('a WebSocket without an answer', () => {
     await stand.allClosed();
   });
 
-  it('is answered with the reason', async () => {
-    await start({ upstream: (upstream) => upstream.end() });
-    const client = stand.client(ASK);
-    await client.ended();
-    expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_TERMINATED"\}$/s);
-  });
-
-  it('is answered with 504 after the time limit', async () => {
-    await start({ upstream: () => undefined, gateway: { responseTimeoutMs: 20 } });
-    const client = stand.client(ASK);
-    await client.ended();
-    expect(client.received).toMatch(/^HTTP\/1\.1 504 .*"D2S_ERR_UPSTREAM_TIMEOUT"\}$/s);
-  });
-
   it.each(['Upgrade: h2c\r\nConnection: Upgrade\r\n', ''])(
     'that speaks WebSocket is a failure (101 with %j)',
     async (fields) => {
-      await start({
-        upstream: async (upstream) => {
-          await upstream.head();
-          upstream.write(`HTTP/1.1 101 X\r\n${fields}\r\n`);
-        },
-      });
+      await start({ upstream: [takeHead, send(`HTTP/1.1 101 X\r\n${fields}\r\n`)] });
       const client = stand.client(ASK);
       await client.ended();
       expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_(UPGRADE|PROTOCOL)"\}$/s);
@@ -313,7 +171,7 @@ describe('any other upgrade', () => {
       const length = Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0);
       const body = length > 0 ? await upstream.take(new RegExp(`.{${length}}`, 's')) : '';
       const answer = head + body;
-      upstream.write(`HTTP/1.1 200 OK\r\nContent-Length: ${answer.length}\r\n\r\n${answer}`);
+      upstream.send(`HTTP/1.1 200 OK\r\nContent-Length: ${answer.length}\r\n\r\n${answer}`);
     }
   }
 
@@ -344,7 +202,7 @@ describe('any other upgrade', () => {
       await client.take('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
       await client.head();
       await client.take('GET /b HTTP/1.1\r\nHost: a\r\n\r\n');
-      client.write(`GET /c HTTP/1.1\r\nHost: a\r\n${H2C}\r\n`);
+      client.send(`GET /c HTTP/1.1\r\nHost: a\r\n${H2C}\r\n`);
       await client.head();
       await client.take('GET /c HTTP/1.1\r\nHost: a\r\n\r\n');
       expect(stand.ended.map(({ exchange }) => exchange.request.target)).toEqual(['/a', '/b', '/c']);
@@ -359,10 +217,10 @@ describe('any other upgrade', () => {
     process.on('warning', onWarning);
     const client = stand.client();
     for (let i = 0; i < 30; i += 1) {
-      client.write(`POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${H2C}\r\nab`);
+      client.send(`POST /${i} HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n${H2C}\r\nab`);
       while (stand.upstreams[0]?.received.endsWith('ab') !== true)
         await new Promise((resolve) => setImmediate(resolve));
-      client.write('cd');
+      client.send('cd');
       await client.head();
       await client.take('\r\n\r\nabcd');
     }
@@ -391,7 +249,7 @@ describe('any other upgrade', () => {
     await start({
       upstream: async (upstream) => {
         head = await upstream.head();
-        upstream.write(OK);
+        upstream.send(OK);
       },
     });
     await stand.client(request).take('ok');
@@ -402,9 +260,9 @@ describe('any other upgrade', () => {
     await start({
       upstream: async (upstream) => {
         await upstream.head();
-        upstream.write(OK);
+        upstream.send(OK);
         await upstream.head();
-        setTimeout(() => upstream.write(OK), 1_200);
+        setTimeout(() => upstream.send(OK), 1_200);
       },
       gateway: { idleTimeoutMs: 150 },
     });

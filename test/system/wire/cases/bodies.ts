@@ -16,6 +16,7 @@ import {
   responseWith,
 } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
+import { finals, finish, requestsCame, send, takeRequest } from '../steps.ts';
 
 const LARGE_MEBIBYTES = 64;
 const LARGE_DEADLINE_MS = 20_000;
@@ -104,16 +105,8 @@ function untilClose(name: string, answer: string, more: Partial<DataPathCase> = 
   return {
     name: `until close: ${name}`,
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(answer);
-      connection.end();
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1'));
-      await client.finals(1);
-      await run.requestsCame(1);
-    },
+    upstream: [takeRequest, send(answer), finish],
+    client: [send(request('GET /calls/1')), finals(1), requestsCame(1)],
     verify: ({ responses }) => expect(responses[0]?.isComplete).toBe(true),
     ...more,
   };
@@ -150,8 +143,8 @@ const large: readonly DataPathCase[] = [
     deadlineMs: LARGE_DEADLINE_MS,
     upstream: async (connection) => {
       await connection.request();
-      await connection.write(response('200 OK', `Content-Length: ${LARGE_MEBIBYTES * MEBIBYTE}`));
-      for (let sent = 0; sent < LARGE_MEBIBYTES; sent += 1) await connection.write(NOISE);
+      await connection.send(response('200 OK', `Content-Length: ${LARGE_MEBIBYTES * MEBIBYTE}`));
+      for (let sent = 0; sent < LARGE_MEBIBYTES; sent += 1) await connection.send(NOISE);
     },
     client: asking(request('GET /download')),
     verify: ({ responses }) => expect(responses[0]?.body).toMatch(`${LARGE_MEBIBYTES * MEBIBYTE} bytes`),
@@ -162,9 +155,9 @@ const large: readonly DataPathCase[] = [
     deadlineMs: LARGE_DEADLINE_MS,
     upstream: async (connection) => {
       await connection.request();
-      await connection.write(response('200 OK', 'Transfer-Encoding: chunked'));
-      for (let sent = 0; sent < 16; sent += 1) await connection.write(AS_CHUNK);
-      await connection.write('0\r\n\r\n');
+      await connection.send(response('200 OK', 'Transfer-Encoding: chunked'));
+      for (let sent = 0; sent < 16; sent += 1) await connection.send(AS_CHUNK);
+      await connection.send('0\r\n\r\n');
     },
     client: async (client) => {
       await client.send(request('POST /both', 'Transfer-Encoding: chunked'));

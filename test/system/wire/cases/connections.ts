@@ -19,7 +19,7 @@ import {
 } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
 import { methodOf } from '../message-reader.ts';
-import type { UpstreamScript } from '../scripted-upstream.ts';
+import { finals, finish, send, takeRequest, untilEnded } from '../steps.ts';
 
 /** Answers with what was asked, so that a swapped answer shows. */
 const echoingTargets = answeringWith((asked) => {
@@ -29,11 +29,7 @@ const echoingTargets = answeringWith((asked) => {
 });
 
 /** Answers the first request, then closes as it has said. */
-const closing: UpstreamScript = async (connection) => {
-  await connection.request();
-  await connection.write(responseWith('bye', '200 OK', 'Connection: close'));
-  connection.end();
-};
+const closing = [takeRequest, send(responseWith('bye', '200 OK', 'Connection: close')), finish];
 
 const TEN = Array.from({ length: 10 }, (_, index) => request(`GET /calls/${index}`));
 const targetsOf = (count: number) => Array.from({ length: count }, (_, index) => `/calls/${index}`);
@@ -59,17 +55,8 @@ const persistence: readonly DataPathCase[] = [
   {
     name: 'connection: closed by the client with the second request',
     statuses: [200, 200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(OK);
-      await closing(connection);
-    },
-    client: async (client) => {
-      await client.send(request('GET /calls/1'));
-      await client.finals(1);
-      await client.send(request('GET /calls/2', 'connection: Close'));
-      await client.ended();
-    },
+    upstream: [takeRequest, send(OK), ...closing],
+    client: [send(request('GET /calls/1')), finals(1), send(request('GET /calls/2', 'connection: Close')), untilEnded],
   },
   {
     name: 'connection: closed by the upstream with Connection: close',
@@ -152,26 +139,13 @@ const pipelines: readonly DataPathCase[] = [
       response('304 Not Modified', 'Content-Length: 5'),
       responseWith('last', '200 OK'),
     ),
-    client: pipelining(
-      request('GET /calls/1'),
-      request('GET /calls/2'),
-      request('HEAD /calls/3'),
-      request('GET /calls/4'),
-      request('GET /calls/5'),
-    ),
+    client: pipelining(...['GET /1', 'GET /2', 'HEAD /3', 'GET /4', 'GET /5'].map((line) => request(line))),
   },
   {
     name: 'pipelining: the last request closes',
     statuses: [200, 200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(OK);
-      await closing(connection);
-    },
-    client: async (client) => {
-      await client.send(request('GET /calls/1') + request('GET /calls/2', 'Connection: close'));
-      await client.ended();
-    },
+    upstream: [takeRequest, send(OK), ...closing],
+    client: [send(request('GET /calls/1') + request('GET /calls/2', 'Connection: close')), untilEnded],
   },
 ];
 
@@ -198,23 +172,21 @@ const olderClients: readonly DataPathCase[] = [
     knownDifference: {
       gateway: 'Node’s server answers HTTP/1.0 by its own rules, and says that it keeps the connection',
     },
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(responseWith('fine', '200 OK'));
-      await turns(20);
-      connection.end();
-    },
+    upstream: [takeRequest, send(responseWith('fine', '200 OK')), () => turns(20), finish],
     client: askingUntilEnd(http10('GET /calls/1', 'Connection: keep-alive')),
   },
   {
     name: 'HTTP/1.0: an answer in chunks all the same',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(`${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nfine\r\n0\r\n\r\n`);
-      connection.end();
-    },
+    upstream: [takeRequest, send(`${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nfine\r\n0\r\n\r\n`), finish],
     client: askingUntilEnd(http10('GET /calls/1')),
+  },
+  {
+    name: 'HTTP/1.0: without Host',
+    statuses: [200],
+    knownDifference: { gateway: 'the gateway names the upstream in a Host of its own' },
+    upstream: closing,
+    client: askingUntilEnd('GET /calls/1 HTTP/1.0\r\nX-Case: {case-token}\r\n\r\n'),
   },
   {
     name: 'HTTP/1.0: POST with a length',
@@ -225,21 +197,13 @@ const olderClients: readonly DataPathCase[] = [
   {
     name: 'HTTP/1.0: HEAD',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(response('200 OK', 'Content-Length: 4', 'Connection: close'));
-      connection.end();
-    },
+    upstream: [takeRequest, send(response('200 OK', 'Content-Length: 4', 'Connection: close')), finish],
     client: askingUntilEnd(http10('HEAD /calls/1')),
   },
   {
     name: 'HTTP/1.0: an answer until close',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(`${response('200 OK', 'Connection: close')}until the end`);
-      connection.end();
-    },
+    upstream: [takeRequest, send(`${response('200 OK', 'Connection: close')}until the end`), finish],
     client: askingUntilEnd(http10('GET /calls/1')),
   },
 ];

@@ -1,12 +1,44 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { turns } from '../../../support/wire/split-writer.ts';
-import { answeringPostsEarly, MEBIBYTE, NOISE, OK, request, requestWith, response, responseWith } from '../compose.ts';
-import type { DataPathCase } from '../data-path-case.ts';
+import { untilStill } from '../../../support/wire/still.ts';
+import type { CaseEnd } from '../case-end.ts';
+import {
+  answering,
+  answeringPostsEarly,
+  MEBIBYTE,
+  NOISE,
+  OK,
+  request,
+  requestWith,
+  response,
+  responseWith,
+} from '../compose.ts';
+import type { ClientScript, DataPathCase } from '../data-path-case.ts';
+import {
+  bodyCame,
+  contentCame,
+  finals,
+  finish,
+  heads,
+  note,
+  noted,
+  requestsCame,
+  send,
+  takeHead,
+  takeRequest,
+  untilEnded,
+  upstreamEnded,
+} from '../steps.ts';
 
 /** Why the next request comes over another connection, which it does not without the sidecar. */
 export const EARLY_ENDS_UPSTREAM =
   'nothing follows on an upstream connection whose answer was complete before its request';
+
+/** A client that is answered after `first`, sends the rest of its content all the same, and another request. */
+const goingOn = (first: string, rest: string): ClientScript => [
+  ...[send(first), finals(1), send(rest), requestsCame(1)],
+  ...[send(request('GET /calls/2')), finals(2)],
+];
 
 /** RFC 9112 §9.3: an upstream may answer before the request has come whole. */
 const earlyAnswers: readonly DataPathCase[] = [
@@ -15,14 +47,7 @@ const earlyAnswers: readonly DataPathCase[] = [
     statuses: [413, 200],
     sidecarOnly: EARLY_ENDS_UPSTREAM,
     upstream: answeringPostsEarly(responseWith('too large', '413 Content Too Large'), 100),
-    client: async (client, run) => {
-      await client.send(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100));
-      await client.finals(1);
-      await client.send('b'.repeat(900));
-      await run.requestsCame(1);
-      await client.send(request('GET /calls/2'));
-      await client.finals(2);
-    },
+    client: goingOn(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100), 'b'.repeat(900)),
     verify: ({ requests, upstreamConnections }) => {
       expect(requests.map(({ body }) => body.length)).toEqual([1_000, 0]);
       expect(upstreamConnections).toBe(2);
@@ -31,69 +56,41 @@ const earlyAnswers: readonly DataPathCase[] = [
   {
     name: 'early answer: with a length, then the end of the connection',
     statuses: [413],
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.run.bodyCame(100);
-      await connection.write(responseWith('too large', '413 Content Too Large', 'Connection: close'));
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100));
-      await client.ended();
-    },
+    upstream: [
+      takeHead,
+      contentCame(100),
+      send(responseWith('too large', '413 Content Too Large', 'Connection: close')),
+      finish,
+    ],
+    client: [send(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100)), untilEnded],
     verify: ({ responses }) => expect(responses[0]?.body).toBe('too large'),
   },
   {
     name: 'early answer: to chunks, then the end of the connection',
     statuses: [401],
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.run.bodyCame(3);
-      await connection.write(responseWith('who?', '401 Unauthorized', 'Connection: close'));
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(`${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`);
-      await client.ended();
-    },
+    upstream: [takeHead, contentCame(3), send(responseWith('who?', '401 Unauthorized', 'Connection: close')), finish],
+    client: [send(`${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`), untilEnded],
   },
   {
     name: 'early answer: to the head alone',
     statuses: [403, 200],
     sidecarOnly: EARLY_ENDS_UPSTREAM,
     upstream: answeringPostsEarly(responseWith('no', '403 Forbidden')),
-    client: async (client, run) => {
-      await client.send(request('POST /calls/1', 'Content-Length: 4'));
-      await client.finals(1);
-      await client.send('body');
-      await run.requestsCame(1);
-      await client.send(request('GET /calls/2'));
-      await client.finals(2);
-    },
+    client: goingOn(request('POST /calls/1', 'Content-Length: 4'), 'body'),
   },
   {
     name: 'both ways at once: each piece of the content is answered before the next is sent',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.write(response('200 OK', 'Transfer-Encoding: chunked'));
-      for (let piece = 1; piece <= 5; piece += 1) {
-        await connection.run.bodyCame(piece);
-        await connection.write(`1\r\n${piece}\r\n`);
-      }
-      await connection.write('0\r\n\r\n');
-    },
-    client: async (client, run) => {
-      await client.send(request('POST /calls/1', 'Transfer-Encoding: chunked'));
-      await client.heads(1);
-      for (let piece = 1; piece <= 5; piece += 1) {
-        await client.send(`1\r\n${piece}\r\n`);
-        await client.bodyCame(piece);
-      }
-      await client.send('0\r\n\r\n');
-      await client.finals(1);
-      await run.requestsCame(1);
-    },
+    upstream: [
+      ...[takeHead, send(response('200 OK', 'Transfer-Encoding: chunked'))],
+      ...[1, 2, 3, 4, 5].flatMap((piece) => [contentCame(piece), send(`1\r\n${piece}\r\n`)]),
+      send('0\r\n\r\n'),
+    ],
+    client: [
+      ...[send(request('POST /calls/1', 'Transfer-Encoding: chunked')), heads(1)],
+      ...[1, 2, 3, 4, 5].flatMap((piece) => [send(`1\r\n${piece}\r\n`), bodyCame(piece)]),
+      ...[send('0\r\n\r\n'), finals(1), requestsCame(1)],
+    ],
   },
 ];
 
@@ -102,214 +99,115 @@ const halfClosed: readonly DataPathCase[] = [
   {
     name: 'half-close: a client that finishes sending after its request is answered',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.run.noted(1);
-      await connection.write(OK);
-      connection.end();
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1'));
-      client.halfClose();
-      run.note('client: finished sending');
-      await client.ended();
-    },
+    upstream: [takeRequest, noted(1), send(OK), finish],
+    client: [send(request('GET /calls/1')), finish, note('client: finished sending'), untilEnded],
   },
   {
     name: 'half-close: reaches the upstream, which answers only then',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.ended();
-      await connection.write(OK);
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(requestWith('content', 'POST /calls/1'));
-      client.halfClose();
-      await client.ended();
-    },
+    upstream: [takeRequest, untilEnded, send(OK), finish],
+    client: [send(requestWith('content', 'POST /calls/1')), finish, untilEnded],
   },
   {
     name: 'half-close: after two pipelined requests, both answered',
     statuses: [200, 200],
-    upstream: async (connection) => {
-      await connection.run.noted(1);
-      while ((await connection.request()) !== undefined) await connection.write(OK);
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1') + request('GET /calls/2'));
-      client.halfClose();
-      run.note('client: finished sending');
-      await client.finals(2);
-      await client.ended();
-    },
+    upstream: [noted(1), answering(OK)],
+    client: [
+      send(request('GET /calls/1') + request('GET /calls/2')),
+      finish,
+      note('client: finished sending'),
+      finals(2),
+      untilEnded,
+    ],
   },
   {
     name: 'half-close: after two pipelined requests it reaches the upstream, which answers the second only then',
     statuses: [200, 200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(OK);
-      await connection.request();
-      await connection.ended();
-      await connection.write(OK);
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(request('GET /calls/1') + requestWith('content', 'POST /calls/2'));
-      client.halfClose();
-      await client.ended();
-    },
+    upstream: [takeRequest, send(OK), takeRequest, untilEnded, send(OK), finish],
+    client: [send(request('GET /calls/1') + requestWith('content', 'POST /calls/2')), finish, untilEnded],
   },
   {
     name: 'half-close: in the middle of the answer, the rest of which still comes',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(`${response('200 OK', 'Content-Length: 10')}first`);
-      await connection.run.noted(1);
-      await connection.write('after');
-      connection.end();
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1'));
-      await client.bodyCame(5);
-      client.halfClose();
-      run.note('client: finished sending');
-      await client.ended();
-    },
+    upstream: [takeRequest, send(`${response('200 OK', 'Content-Length: 10')}first`), noted(1), send('after'), finish],
+    client: [send(request('GET /calls/1')), bodyCame(5), finish, note('client: finished sending'), untilEnded],
     verify: ({ responses }) => expect(responses[0]?.body).toBe('firstafter'),
   },
   {
     name: 'half-close: an idle client that leaves is let go, down to the upstream',
     statuses: [200],
-    upstream: async (connection) => {
-      while ((await connection.request()) !== undefined) await connection.write(OK);
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1'));
-      await client.finals(1);
-      client.halfClose();
-      await client.ended();
-      await run.upstreamEnded();
-    },
+    upstream: answering(OK),
+    client: [send(request('GET /calls/1')), finals(1), finish, untilEnded, upstreamEnded],
   },
 ];
 
-const PRESSURE_MEBIBYTES = 64;
-/** More than both kernels' buffers on two hops take, and far less than the whole. */
-const STALLED_BELOW = (PRESSURE_MEBIBYTES * MEBIBYTE) / 2;
+/** The half of it is more than both kernels' buffers on two hops take. */
+const PRESSURE_BYTES = 64 * MEBIBYTE;
+const pause = (end: CaseEnd) => void end.socket.pause();
+const resume = (end: CaseEnd) => void end.socket.resume();
 
-/** A piece that the relay writes at the end of its turn, with those of others. */
-const SMALL_BYTES = 3_000;
-
-/** Until `progress` has not moved for 50 ms: that a sender does nothing cannot be told from any event. */
-async function untilStill(progress: () => number): Promise<number> {
-  for (let before = -1; before !== progress(); ) {
-    before = progress();
-    await delay(50);
-  }
-  return progress();
-}
-
-/** What a sender got rid of before it had to wait. */
-function stallNote(side: string, sentBytes: number): string {
-  return sentBytes < STALLED_BELOW
-    ? `${side}: had to wait`
-    : `${side}: sent ${sentBytes} bytes to one who does not read`;
+/** Notes whether the sender of 64 MiB had to wait; `pieceAt` says what it sends next. Resolves when all is sent. */
+async function pour(
+  end: CaseEnd,
+  side: string,
+  pieceAt: (sentBytes: number, hasWaited: boolean) => Buffer,
+): Promise<void> {
+  let sentBytes = 0;
+  let hasWaited = false;
+  const sending = (async () => {
+    while (sentBytes < PRESSURE_BYTES) {
+      const piece = pieceAt(sentBytes, hasWaited);
+      await end.send(piece);
+      sentBytes += piece.length;
+      if (piece.length < NOISE.length) await turns(1);
+    }
+  })();
+  const stalledBytes = await untilStill(() => sentBytes);
+  end.run.note(
+    stalledBytes < PRESSURE_BYTES / 2 ? `${side}: had to wait` : `${side}: sent ${stalledBytes} bytes unread`,
+  );
+  hasWaited = true;
+  await sending;
 }
 
 /** The upstream sends nothing before: what a client reads until then depends on the machine. */
 const PAUSED = 'client: paused';
+
+function unreadDownload(what: string, pieceAt: Parameters<typeof pour>[2]): DataPathCase {
+  return {
+    name: `back pressure: a client that does not read makes an upstream ${what}wait`,
+    statuses: [200],
+    deadlineMs: 20_000,
+    upstream: [
+      takeRequest,
+      send(response('200 OK', `Content-Length: ${PRESSURE_BYTES}`)),
+      noted(1),
+      (upstream) => pour(upstream, 'upstream', pieceAt),
+    ],
+    client: [...[send(request('GET /download')), heads(1), pause, note(PAUSED)], ...[noted(2), resume, finals(1)]],
+    verify: ({ notes }) => expect(notes).toEqual([PAUSED, 'upstream: had to wait']),
+  };
+}
 
 const pressure: readonly DataPathCase[] = [
   {
     name: 'back pressure: an upstream that does not read makes the client wait',
     statuses: [200],
     deadlineMs: 20_000,
-    upstream: async (connection) => {
-      const head = await connection.head();
-      connection.socket.pause();
-      await connection.run.noted(1);
-      connection.socket.resume();
-      await connection.run.changed.until(() => head!.isComplete);
-      await connection.write(OK);
-    },
-    client: async (client, run) => {
-      await client.send(request('POST /upload', `Content-Length: ${PRESSURE_MEBIBYTES * MEBIBYTE}`));
-      let sentBytes = 0;
-      const sending = (async () => {
-        for (; sentBytes < PRESSURE_MEBIBYTES * MEBIBYTE; sentBytes += NOISE.length) await client.send(NOISE);
-      })();
-      run.note(stallNote('client', await untilStill(() => sentBytes)));
-      await sending;
-      await client.finals(1);
-    },
+    upstream: [takeHead, pause, noted(1), resume, requestsCame(1), send(OK)],
+    client: [
+      send(request('POST /upload', `Content-Length: ${PRESSURE_BYTES}`)),
+      (client) => pour(client, 'client', () => NOISE),
+      finals(1),
+    ],
     verify: ({ notes }) => expect(notes).toEqual(['client: had to wait']),
   },
-  {
-    name: 'back pressure: a client that does not read makes the upstream wait',
-    statuses: [200],
-    deadlineMs: 20_000,
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(response('200 OK', `Content-Length: ${PRESSURE_MEBIBYTES * MEBIBYTE}`));
-      await connection.run.noted(1);
-      let sentBytes = 0;
-      const sending = (async () => {
-        for (; sentBytes < PRESSURE_MEBIBYTES * MEBIBYTE; sentBytes += NOISE.length) await connection.write(NOISE);
-      })();
-      connection.run.note(stallNote('upstream', await untilStill(() => sentBytes)));
-      await sending;
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /download'));
-      await client.heads(1);
-      client.socket.pause();
-      run.note(PAUSED);
-      await run.noted(2);
-      client.socket.resume();
-      await client.finals(1);
-    },
-    verify: ({ notes }) => expect(notes).toEqual([PAUSED, 'upstream: had to wait']),
-  },
-  {
-    name: 'back pressure: a client that does not read makes an upstream of small pieces wait',
-    statuses: [200],
-    deadlineMs: 20_000,
-    upstream: async (connection) => {
-      await connection.request();
-      const total = PRESSURE_MEBIBYTES * MEBIBYTE;
-      await connection.write(response('200 OK', `Content-Length: ${total}`));
-      await connection.run.noted(1);
-      let sentBytes = 0;
-      let pieceBytes = SMALL_BYTES;
-      const sending = (async () => {
-        while (sentBytes < total) {
-          const at = sentBytes % NOISE.length;
-          const piece = NOISE.subarray(at, Math.min(at + pieceBytes, at + total - sentBytes));
-          await connection.write(piece);
-          sentBytes += piece.length;
-          await turns(1);
-        }
-      })();
-      connection.run.note(stallNote('upstream', await untilStill(() => sentBytes)));
-      // What is left may go faster.
-      pieceBytes = NOISE.length;
-      await sending;
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /download'));
-      await client.heads(1);
-      client.socket.pause();
-      run.note(PAUSED);
-      await run.noted(2);
-      client.socket.resume();
-      await client.finals(1);
-    },
-    verify: ({ notes }) => expect(notes).toEqual([PAUSED, 'upstream: had to wait']),
-  },
+  unreadDownload('', () => NOISE),
+  // Each piece is one that the relay writes at the end of its turn, with those of others; what is left may go faster.
+  unreadDownload('of small pieces ', (sentBytes, hasWaited) => {
+    const at = sentBytes % NOISE.length;
+    return NOISE.subarray(at, hasWaited ? NOISE.length : Math.min(at + 3_000, NOISE.length));
+  }),
 ];
 
 export const earlyAndHalfClosedCases: readonly DataPathCase[] = [...earlyAnswers, ...halfClosed, ...pressure];

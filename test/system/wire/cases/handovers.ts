@@ -12,10 +12,11 @@ import {
   requestOf,
   requestWith,
   SWITCHING,
+  upgrading,
   WEBSOCKET,
 } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
-import { fieldOf } from '../message-reader.ts';
+import { finals, finish, send, tunnelCame, untilEnded } from '../steps.ts';
 
 const REGULAR = request('GET /calls/1');
 const OLD = requestOf('HTTP/1.0', 'GET /old', 'Connection: keep-alive');
@@ -35,21 +36,9 @@ function inTurn(name: string, ...requests: readonly string[]): DataPathCase {
   };
 }
 
-const upgrading: Pick<DataPathCase, 'isIrregular' | 'upstream' | 'verify'> = {
+const asksForUpgrade: Pick<DataPathCase, 'isIrregular' | 'upstream' | 'verify'> = {
   isIrregular: true,
-  upstream: async (connection) => {
-    for (let head = await connection.request(); head !== undefined; head = await connection.request()) {
-      if (fieldOf(head, 'upgrade') === undefined) {
-        await connection.write(OK);
-        continue;
-      }
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.tunnelCame(4);
-      await connection.write('pong');
-      await connection.ended();
-    }
-  },
+  upstream: upgrading(send(SWITCHING), tunnelCame(4), send('pong'), untilEnded),
   verify: ({ upstreamTunnel, clientTunnel }) => expect([upstreamTunnel, clientTunnel]).toEqual(['ping', 'pong']),
 };
 
@@ -82,43 +71,22 @@ export const handoverCases: readonly DataPathCase[] = [
     verify: ({ requests }) => expect(requests.map(({ body }) => body)).toEqual(['content', 'abc', '', 'more']),
   },
   {
-    ...upgrading,
+    ...asksForUpgrade,
     name: 'handover: to an upgrade after two regular requests',
     statuses: [200, 200, 101],
-    client: async (client) => {
-      await client.send(REGULAR);
-      await client.finals(1);
-      await client.send(CHUNKED);
-      await client.finals(2);
-      await client.send(UPGRADE);
-      await client.finals(3);
-      await client.send('ping');
-      await client.tunnelCame(4);
-    },
+    client: [send(REGULAR), finals(1), send(CHUNKED), finals(2), send(UPGRADE), finals(3), send('ping'), tunnelCame(4)],
   },
   {
-    ...upgrading,
+    ...asksForUpgrade,
     name: 'handover: to an upgrade pipelined after a regular request',
     statuses: [200, 101],
-    client: async (client) => {
-      await client.send(REGULAR + UPGRADE);
-      await client.finals(2);
-      await client.send('ping');
-      await client.tunnelCame(4);
-    },
+    client: [send(REGULAR + UPGRADE), finals(2), send('ping'), tunnelCame(4)],
   },
   {
     name: 'handover: the client finishes sending after the irregular request',
     statuses: [200, 200],
     isIrregular: true,
     upstream: answering(),
-    client: async (client) => {
-      await client.send(REGULAR);
-      await client.finals(1);
-      await client.send(ABSOLUTE);
-      client.halfClose();
-      await client.finals(2);
-      await client.ended();
-    },
+    client: [send(REGULAR), finals(1), send(ABSOLUTE), finish, finals(2), untilEnded],
   },
 ];

@@ -10,8 +10,8 @@ import {
   response,
   responseWith,
 } from '../compose.ts';
-import type { ClientScript, DataPathCase } from '../data-path-case.ts';
-import type { UpstreamScript } from '../scripted-upstream.ts';
+import type { DataPathCase } from '../data-path-case.ts';
+import { finals, finish, heads, note, noted, requestsCame, send, takeHead, takeRequest, untilEnded } from '../steps.ts';
 import { EARLY_ENDS_UPSTREAM } from './early-and-half-closed.ts';
 
 const CONTINUE = response('100 Continue');
@@ -25,23 +25,16 @@ function interims(name: string, statuses: readonly number[], ...heads: readonly 
   });
 }
 
-/** Answers a head at once, before its content: with 100 first, unless `refusal` is given. */
-const continuing: UpstreamScript = async (connection) => {
-  for (let head = await connection.head(); head !== undefined; head = await connection.head()) {
-    const request = head;
-    await connection.write(CONTINUE);
-    await connection.run.changed.until(() => request.isComplete || connection.ending !== 'open');
-    if (request.isComplete) await connection.write(OK);
-  }
-};
+/** Answers a head with 100 at once, before its content. */
+const continuing = (nth = 1) => [takeHead, send(CONTINUE), requestsCame(nth), send(OK)];
 
 /** RFC 9110 §10.1.1: a client that waits for 100 before it sends its content. */
-const waitingFor100: ClientScript = async (client) => {
-  await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
-  await client.heads(1);
-  await client.send('content');
-  await client.finals(1);
-};
+const waitingFor100 = [
+  send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7')),
+  heads(1),
+  send('content'),
+  finals(1),
+];
 
 const interimCases: readonly DataPathCase[] = [
   interims('102', [102], response('102 Processing')),
@@ -53,18 +46,8 @@ const interimCases: readonly DataPathCase[] = [
   {
     name: 'interim: 103 is seen long before the final response',
     statuses: [103, 200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(HINTS('a.css'));
-      await connection.run.noted(1);
-      await connection.write(OK);
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1'));
-      await client.heads(1);
-      run.note('client: has the hints');
-      await client.finals(1);
-    },
+    upstream: [takeRequest, send(HINTS('a.css')), noted(1), send(OK)],
+    client: [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
   },
   {
     name: 'interim: 103 before each of two answers on one connection',
@@ -84,48 +67,38 @@ const interimCases: readonly DataPathCase[] = [
 ];
 
 const expectCases: readonly DataPathCase[] = [
-  { name: 'expect: accepted with 100', statuses: [100, 200], upstream: continuing, client: waitingFor100 },
+  { name: 'expect: accepted with 100', statuses: [100, 200], upstream: continuing(), client: waitingFor100 },
   {
     name: 'expect: accepted, in chunks',
     statuses: [100, 200],
-    upstream: continuing,
-    client: async (client) => {
-      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Transfer-Encoding: chunked'));
-      await client.heads(1);
-      await client.send('7\r\ncontent\r\n0\r\nX-Sum: 1\r\n\r\n');
-      await client.finals(1);
-    },
+    upstream: continuing(),
+    client: [
+      send(request('POST /calls/1', 'Expect: 100-continue', 'Transfer-Encoding: chunked')),
+      heads(1),
+      send('7\r\ncontent\r\n0\r\nX-Sum: 1\r\n\r\n'),
+      finals(1),
+    ],
   },
   {
     name: 'expect: accepted, and again on the same connection',
     statuses: [100, 200, 100, 200],
-    upstream: continuing,
-    client: async (client, run) => {
-      await waitingFor100(client, run);
-      await client.send(request('PUT /calls/2', 'expect: 100-Continue', 'Content-Length: 2'));
-      await client.heads(3);
-      await client.send('ok');
-      await client.finals(2);
-    },
+    upstream: [...continuing(), ...continuing(2)],
+    client: [
+      ...waitingFor100,
+      ...[send(request('PUT /calls/2', 'expect: 100-Continue', 'Content-Length: 2')), heads(3), send('ok'), finals(2)],
+    ],
   },
   {
     name: 'expect: a client that does not wait',
     statuses: [100, 200],
-    upstream: continuing,
+    upstream: continuing(),
     client: asking(requestWith('content', 'POST /calls/1', 'Expect: 100-continue')),
   },
   {
     name: 'expect: refused with 417 and the end of the connection',
     statuses: [417],
-    upstream: async (connection) => {
-      await connection.head();
-      await connection.write(responseWith('no', '417 Expectation Failed', 'Connection: close'));
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
-      await client.ended();
-    },
+    upstream: [takeHead, send(responseWith('no', '417 Expectation Failed', 'Connection: close')), finish],
+    client: [send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7')), untilEnded],
     verify: ({ requests }) => expect(requests[0]?.body).toBe(''),
   },
   {
@@ -134,12 +107,12 @@ const expectCases: readonly DataPathCase[] = [
     // RFC 9110 §10.1.1 lets the server choose; the answer itself is the same.
     sidecarOnly: EARLY_ENDS_UPSTREAM,
     upstream: answeringPostsEarly(responseWith('no', '413 Content Too Large')),
-    client: async (client) => {
-      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
-      await client.finals(1);
-      await client.send(`content${request('GET /calls/2')}`);
-      await client.finals(2);
-    },
+    client: [
+      send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7')),
+      finals(1),
+      send(`content${request('GET /calls/2')}`),
+      finals(2),
+    ],
   },
   {
     name: 'expect: answered without 100 once the content has come',

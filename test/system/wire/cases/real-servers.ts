@@ -7,6 +7,7 @@ import { NOISE, request, requestInChunks, requestWith } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
 import type { RawClient } from '../raw-client.ts';
 import type { UpstreamConnection, UpstreamScript } from '../scripted-upstream.ts';
+import { finals, heads, send, untilEnded } from '../steps.ts';
 
 /** Node's own server instead of a script. */
 function serving(listener: RequestListener): UpstreamScript {
@@ -72,22 +73,19 @@ const nodeCases: readonly DataPathCase[] = [
         answer.end('two');
       });
     }),
-    client: async (client) => {
-      await client.send(request('GET /calls'));
-      await client.finals(1);
-    },
+    client: [send(request('GET /calls')), finals(1)],
     verify: ({ responses }) => expect(responses[1]).toMatchObject({ body: 'one two', trailers: ['X-Sum: abc'] }),
   },
   {
     name: 'node:http: 100-continue answered by the server itself',
     statuses: [100, 200],
     upstream: serving(mirror),
-    client: async (client) => {
-      await client.send(request('PUT /calls', 'Expect: 100-continue', 'Content-Length: 7'));
-      await client.heads(1);
-      await client.send('content');
-      await client.finals(1);
-    },
+    client: [
+      send(request('PUT /calls', 'Expect: 100-continue', 'Content-Length: 7')),
+      heads(1),
+      send('content'),
+      finals(1),
+    ],
     verify: ({ responses }) => expect(responses[1]?.body).toContain('"content":"content"'),
   },
   {
@@ -97,10 +95,7 @@ const nodeCases: readonly DataPathCase[] = [
       answer.writeHead(200, { 'Content-Length': 100 });
       answer.write('begin', () => answer.destroy());
     }),
-    client: async (client) => {
-      await client.send(request('GET /calls'));
-      await client.ended();
-    },
+    client: [send(request('GET /calls')), untilEnded],
     verify: ({ clientEnding }) => expect(clientEnding).toBe('cut'),
   },
 ];

@@ -2,10 +2,23 @@
 import { expect } from 'vitest';
 import type { ProxyErrorType } from '../../../../src/proxy/exchange/upstream-failure.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
-import { asking, OK, request, requestWith, response, responseWith, WEBSOCKET } from '../compose.ts';
+import { answering, asking, OK, request, requestWith, response, responseWith, WEBSOCKET } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
 import type { MessageSeen } from '../observation.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
+import {
+  finals,
+  finish,
+  heads,
+  note,
+  noted,
+  requestsCame,
+  reset,
+  send,
+  takeHead,
+  takeRequest,
+  upstreamEnded,
+} from '../steps.ts';
 
 const WHY_PROBLEM = 'directly, the client gets no answer at all';
 
@@ -29,99 +42,60 @@ function noAnswer(
     statuses: [502],
     sidecarOnly: WHY_PROBLEM,
     upstream,
-    client: async (client) => {
-      await client.send(requestText);
-      await client.finals(1);
-    },
+    client: [send(requestText), finals(1)],
     verify: ({ responses }) => expectProblem(responses[0], 502, error),
   };
 }
 
 /** Sends `text` at the first head and leaves. */
-const leaving =
-  (how: 'end' | 'reset', text = ''): UpstreamScript =>
-  async (connection) => {
-    await connection.request();
-    await connection.write(text);
-    connection[how]();
-  };
+const leaving = (how: typeof reset, text = ''): UpstreamScript => [takeRequest, send(text), how];
 
 const failures: readonly DataPathCase[] = [
-  noAnswer('the upstream finishes before its answer', leaving('end')),
-  noAnswer('the upstream resets before its answer', leaving('reset')),
-  noAnswer('the upstream finishes within the head of its answer', leaving('end', 'HTTP/1.1 200 OK\r\nContent-Le')),
-  noAnswer('the upstream does not speak HTTP', leaving('end', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'), 'http_protocol_error'),
+  noAnswer('the upstream finishes before its answer', leaving(finish)),
+  noAnswer('the upstream resets before its answer', leaving(reset)),
+  noAnswer('the upstream finishes within the head of its answer', leaving(finish, 'HTTP/1.1 200 OK\r\nContent-Le')),
+  noAnswer('the upstream does not speak HTTP', leaving(finish, 'SSH-2.0-OpenSSH_9.6\r\n\r\n'), 'http_protocol_error'),
   noAnswer(
     'the head of the answer is larger than the limit',
-    leaving('end', response('200 OK', `X-Large: ${'x'.repeat(70_000)}`)),
+    leaving(finish, response('200 OK', `X-Large: ${'x'.repeat(70_000)}`)),
     'http_response_header_section_size',
   ),
-  noAnswer(
-    'to a POST with content',
-    leaving('reset'),
-    'connection_terminated',
-    requestWith('content', 'POST /calls/1'),
-  ),
+  noAnswer('to a POST with content', leaving(reset), 'connection_terminated', requestWith('content', 'POST /calls/1')),
   {
     name: 'no answer: the upstream leaves after an interim response',
     statuses: [103, 502],
     sidecarOnly: WHY_PROBLEM,
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(response('103 Early Hints', 'Link: </a>'));
-      await connection.run.noted(1);
-      connection.reset();
-    },
-    client: async (client, run) => {
-      await client.send(request('GET /calls/1'));
-      await client.heads(1);
-      run.note('client: has the hints');
-      await client.finals(1);
-    },
+    upstream: [takeRequest, send(response('103 Early Hints', 'Link: </a>')), noted(1), reset],
+    client: [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
     verify: ({ responses }) => expectProblem(responses[1], 502, 'connection_terminated'),
   },
   {
     name: 'no answer: the upstream leaves after 100',
     statuses: [100, 502],
     sidecarOnly: WHY_PROBLEM,
-    upstream: async (connection) => {
-      const head = await connection.head();
-      await connection.write(response('100 Continue'));
-      await connection.run.changed.until(() => head!.isComplete);
-      connection.reset();
-    },
-    client: async (client) => {
-      await client.send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7'));
-      await client.heads(1);
-      await client.send('content');
-      await client.finals(1);
-    },
+    upstream: [takeHead, send(response('100 Continue')), requestsCame(1), reset],
+    client: [
+      send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7')),
+      heads(1),
+      send('content'),
+      finals(1),
+    ],
     verify: ({ responses }) => expectProblem(responses[1], 502, 'connection_terminated'),
   },
-  {
-    name: 'no answer: to an upgrade',
-    statuses: [502],
-    sidecarOnly: WHY_PROBLEM,
-    upstream: leaving('reset'),
-    client: async (client) => {
-      await client.send(request('GET /live', ...WEBSOCKET));
-      await client.finals(1);
-    },
-    verify: ({ responses }) => expectProblem(responses[0], 502, 'connection_terminated'),
-  },
+  noAnswer('to an upgrade', leaving(reset), 'connection_terminated', request('GET /live', ...WEBSOCKET)),
 ];
 
 /** Answers one request on each connection, then leaves as a server does after its keep-alive timeout. */
 const leavingWhenIdle =
-  (how: 'end' | 'reset'): UpstreamScript =>
+  (how: typeof reset): UpstreamScript =>
   async (connection) => {
     await connection.request();
-    await connection.write(OK);
+    await connection.send(OK);
     await connection.run.noted(connection.run.upstreamConnections.length);
-    connection[how]();
+    how(connection);
   };
 
-function idle(name: string, how: 'end' | 'reset'): DataPathCase {
+function idle(name: string, how: typeof reset): DataPathCase {
   return {
     name: `idle upstream: ${name}`,
     statuses: [200, 200, 200],
@@ -152,9 +126,7 @@ export const forwardedCase: DataPathCase = {
   name: 'X-Forwarded-For of an earlier proxy is appended to, once',
   statuses: [200],
   sidecarOnly: 'only the sidecar adds it',
-  upstream: async (connection) => {
-    while ((await connection.request()) !== undefined) await connection.write(OK);
-  },
+  upstream: answering(OK),
   client: asking(request('GET /calls/1', 'X-Forwarded-For: 192.0.2.1')),
   verify: ({ requests }) => {
     const values = requests[0]!.fields
@@ -172,26 +144,20 @@ const unasked: DataPathCase = {
   upstream: async (connection) => {
     if (connection.run.upstreamConnections.length > 1) {
       await connection.request();
-      await connection.write(responseWith('second', '200 OK'));
+      await connection.send(responseWith('second', '200 OK'));
       return;
     }
     await connection.request();
-    await connection.write(responseWith('first', '200 OK') + responseWith('unasked', '200 OK'));
+    await connection.send(responseWith('first', '200 OK') + responseWith('unasked', '200 OK'));
     await connection.ended();
   },
-  client: async (client, run) => {
-    await client.send(request('GET /calls/1'));
-    await client.finals(1);
-    await run.upstreamEnded();
-    await client.send(request('GET /calls/2'));
-    await client.finals(2);
-  },
+  client: [send(request('GET /calls/1')), finals(1), upstreamEnded, send(request('GET /calls/2')), finals(2)],
   verify: ({ responses }) => expect(responses.map(({ body }) => body)).toEqual(['first', 'second']),
 };
 
 export const sidecarOnlyCases: readonly DataPathCase[] = [
   ...failures,
-  idle('closed by FIN between requests, the client’s connection goes on', 'end'),
-  idle('closed by RST between requests, the client’s connection goes on', 'reset'),
+  idle('closed by FIN between requests, the client’s connection goes on', finish),
+  idle('closed by RST between requests, the client’s connection goes on', reset),
   unasked,
 ];

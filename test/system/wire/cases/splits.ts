@@ -10,10 +10,11 @@ import {
   responseInChunks,
   responseWith,
   SWITCHING,
+  upgrading,
   WEBSOCKET,
 } from '../compose.ts';
 import type { DataPathCase } from '../data-path-case.ts';
-import { fieldOf } from '../message-reader.ts';
+import { finals, finish, heads, requestsCame, send, takeHead, takeRequest, tunnelCame, untilEnded } from '../steps.ts';
 
 /** Kinds of messages that are to arrive in two segments, divided at every octet. Short, since each octet costs a connection. */
 export const splitCases: readonly DataPathCase[] = [
@@ -38,19 +39,13 @@ export const splitCases: readonly DataPathCase[] = [
   {
     name: '100-continue',
     statuses: [100, 200],
-    upstream: async (connection) => {
-      const head = await connection.head();
-      await connection.write(response('100 Continue'));
-      await connection.run.changed.until(() => head!.isComplete);
-      await connection.write(OK);
-      await connection.ended();
-    },
-    client: async (client) => {
-      await client.send(request('POST /calls', 'Expect: 100-continue', 'Content-Length: 7'));
-      await client.heads(1);
-      await client.send('content');
-      await client.finals(1);
-    },
+    upstream: [takeHead, send(response('100 Continue')), requestsCame(1), send(OK), untilEnded],
+    client: [
+      send(request('POST /calls', 'Expect: 100-continue', 'Content-Length: 7')),
+      heads(1),
+      send('content'),
+      finals(1),
+    ],
   },
   {
     name: 'HEAD, 204 and 304 with interim responses',
@@ -65,15 +60,8 @@ export const splitCases: readonly DataPathCase[] = [
   {
     name: 'an answer until close',
     statuses: [200],
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.write(`${response('200 OK', 'Connection: close')}until the end`);
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(request('GET /calls/1', 'Connection: close'));
-      await client.ended();
-    },
+    upstream: [takeRequest, send(`${response('200 OK', 'Connection: close')}until the end`), finish],
+    client: [send(request('GET /calls/1', 'Connection: close')), untilEnded],
   },
 ];
 
@@ -83,23 +71,7 @@ export const splitHandoverCases: readonly DataPathCase[] = [
     name: 'a regular request and an upgrade pipelined after it',
     statuses: [200, 101],
     isIrregular: true,
-    // By what is asked and not by how often: the upgrade may come on another connection than the request before it.
-    upstream: async (connection) => {
-      for (let head = await connection.request(); head !== undefined; head = await connection.request()) {
-        if (fieldOf(head, 'upgrade') === undefined) {
-          await connection.write(OK);
-          continue;
-        }
-        connection.acceptUpgrade();
-        await connection.write(`${SWITCHING}hi`);
-        await connection.tunnelCame(2);
-        await connection.write('yes');
-        await connection.ended();
-      }
-    },
-    client: async (client) => {
-      await client.send(`${request('GET /a') + request('GET /b', ...WEBSOCKET)}me`);
-      await client.tunnelCame(5);
-    },
+    upstream: upgrading(send(`${SWITCHING}hi`), tunnelCame(2), send('yes'), untilEnded),
+    client: [send(`${request('GET /a') + request('GET /b', ...WEBSOCKET)}me`), tunnelCame(5)],
   },
 ];

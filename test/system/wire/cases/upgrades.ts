@@ -15,6 +15,18 @@ import {
 import type { DataPathCase } from '../data-path-case.ts';
 import type { Observation } from '../observation.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
+import {
+  acceptUpgrade,
+  finish,
+  heads,
+  requestsCame,
+  reset,
+  send,
+  takeRequest,
+  tunnelCame,
+  untilEnded,
+  upstreamEnded,
+} from '../steps.ts';
 
 const UPGRADE = request('GET /live?a=//b', ...WEBSOCKET, 'X-Twice: a', 'X-Twice: b');
 
@@ -30,106 +42,53 @@ const accepted: readonly DataPathCase[] = [
     name: 'upgrade: accepted, then octets of any kind both ways',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.tunnelCame(10);
-      await connection.write('\0\xffHTTP/1.1 200 OK\r\n\r\n');
-      await connection.ended();
-    },
-    client: async (client, run) => {
-      await client.send(UPGRADE);
-      await client.heads(1);
-      await client.send('\0\xffGET / \r\n');
-      await client.tunnelCame(21);
-      client.halfClose();
-      await client.ended();
-      await run.upstreamEnded();
-    },
+    upstream: [
+      takeRequest,
+      acceptUpgrade,
+      send(SWITCHING),
+      tunnelCame(10),
+      send('\0\xffHTTP/1.1 200 OK\r\n\r\n'),
+      untilEnded,
+    ],
+    client: [send(UPGRADE), heads(1), send('\0\xffGET / \r\n'), tunnelCame(21), finish, untilEnded, upstreamEnded],
     verify: isUpgrade,
   },
   {
     name: 'upgrade: the upstream’s first octets come together with the 101',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(`${SWITCHING}welcome`);
-      await connection.ended();
-    },
-    client: async (client) => {
-      await client.send(UPGRADE);
-      await client.tunnelCame(7);
-    },
+    upstream: [takeRequest, acceptUpgrade, send(`${SWITCHING}welcome`), untilEnded],
+    client: [send(UPGRADE), tunnelCame(7)],
     verify: isUpgrade,
   },
   {
     name: 'upgrade: the client’s first octets come right after the request',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.tunnelCame(9);
-      await connection.write('seen');
-      await connection.ended();
-    },
-    client: async (client) => {
-      await client.send(`${UPGRADE}impatient`);
-      await client.tunnelCame(4);
-    },
+    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), tunnelCame(9), send('seen'), untilEnded],
+    client: [send(`${UPGRADE}impatient`), tunnelCame(4)],
     verify: isUpgrade,
   },
   {
     name: 'upgrade: a client that finishes sending still receives',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.ended();
-      await connection.write('the rest');
-    },
-    client: async (client) => {
-      await client.send(UPGRADE);
-      await client.heads(1);
-      await client.send('all');
-      client.halfClose();
-      await client.tunnelCame(8);
-      await client.ended();
-    },
+    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), untilEnded, send('the rest')],
+    client: [send(UPGRADE), heads(1), send('all'), finish, tunnelCame(8), untilEnded],
   },
   {
     name: 'upgrade: an upstream that ends the tunnel ends the client’s side',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(`${SWITCHING}bye`);
-      connection.end();
-    },
-    client: async (client) => {
-      await client.send(UPGRADE);
-      await client.ended();
-    },
+    upstream: [takeRequest, acceptUpgrade, send(`${SWITCHING}bye`), finish],
+    client: [send(UPGRADE), untilEnded],
     verify: ({ clientTunnel }) => expect(clientTunnel).toBe('bye'),
   },
   {
     name: 'upgrade: 1 MiB each way at once',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.write(NOISE);
-      await connection.tunnelCame(NOISE.length);
-    },
+    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), send(NOISE), tunnelCame(NOISE.length)],
     client: async (client, run) => {
       await client.send(UPGRADE);
       await client.heads(1);
@@ -143,46 +102,26 @@ const accepted: readonly DataPathCase[] = [
     name: 'upgrade: a client that resets the tunnel ends the upstream’s side',
     statuses: [101],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      connection.acceptUpgrade();
-      await connection.write(SWITCHING);
-      await connection.ended();
-    },
-    client: async (client, run) => {
-      await client.send(UPGRADE);
-      await client.heads(1);
-      client.reset();
-      await run.upstreamEnded();
-    },
+    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), untilEnded],
+    client: [send(UPGRADE), heads(1), reset, upstreamEnded],
   },
   {
     name: 'upgrade: a client that resets before the answer ends the upstream’s side',
     statuses: [],
     isIrregular: true,
-    upstream: async (connection) => {
-      await connection.request();
-      await connection.ended();
-    },
-    client: async (client, run) => {
-      await client.send(UPGRADE);
-      await run.requestsCame(1);
-      client.reset();
-      await run.upstreamEnded();
-    },
+    upstream: [takeRequest, untilEnded],
+    client: [send(UPGRADE), requestsCame(1), reset, upstreamEnded],
   },
 ];
 
 /** Answers without switching, and goes on reading requests. */
 const declining =
-  (...answers: readonly string[]): UpstreamScript =>
+  (answer: string): UpstreamScript =>
   async (connection) => {
-    for (const answer of answers) {
-      if ((await connection.request()) === undefined) return;
-      connection.declineUpgrade();
-      await connection.write(answer);
-      if (/connection: close/i.test(answer)) connection.end();
-    }
+    await connection.request();
+    connection.declineUpgrade();
+    await connection.send(answer);
+    if (/connection: close/i.test(answer)) connection.finish();
     await connection.ended();
   };
 
@@ -211,17 +150,11 @@ const refusedCases: readonly DataPathCase[] = [
     ),
   ),
   refused('403 and the end of the connection', responseWith('no', '403 Forbidden', 'Connection: close'), {
-    client: async (client) => {
-      await client.send(UPGRADE);
-      await client.ended();
-    },
+    client: [send(UPGRADE), untilEnded],
   }),
   refused('ignored with a 200', OK),
   refused('503 until close', `${response('503 Service Unavailable', 'Connection: close')}later`, {
-    client: async (client) => {
-      await client.send(UPGRADE);
-      await client.ended();
-    },
+    client: [send(UPGRADE), untilEnded],
     verify: ({ responses }) => expect(responses[0]).toMatchObject({ body: 'later', isComplete: true }),
   }),
 ];

@@ -112,6 +112,11 @@ describe('parseRequestHead', () => {
     expect(parseRequestHead('GET / HTTP/1.1\r\n\r\n')).toBe('host');
   });
 
+  it('takes HTTP/1.0 without Host, but not with two', () => {
+    expect(parsed('GET / HTTP/1.0\r\n\r\n').host).toBeUndefined();
+    expect(parseRequestHead('GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n')).toBe('host');
+  });
+
   it('sees that the client asks to close, among other options', () => {
     expect(parsed('GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n').isLast).toBe(true);
   });

@@ -1,5 +1,4 @@
 /** A JVM as /proc and its attach socket show it, without a JVM. */
-
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -15,26 +14,33 @@ import {
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type AttachSystem, createAttachSystem } from '../../../../src/jvm/attach/attach-system.ts';
-import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
-import { answerOf } from '../../../support/jvm/attach/samples.ts';
+import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/attach-system.ts';
+import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
+import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
+import { answerOf } from '../../support/jvm/attach/samples.ts';
+import { type FakeState, OWN_UID, writeProcess } from './fake-process.ts';
 
 export const PID = 4711;
-export const NSPID = 7;
-const UID = process.geteuid?.() ?? 0;
-const GID = process.getegid?.() ?? 0;
+const NSPID = 7;
+const MARKER = `.attach_pid${NSPID}`;
+const MAPS = '7f0-7f8 r-xp 0 fe:00 12    /opt/jdk/lib/server/libjvm.so\n7f9-7fa rw-p 0 00:00 0 \n';
+const QUESTIONS = {
+  'GC.heap_info': 'heap_info',
+  'VM.metaspace basic scale=1': 'metaspace-basic',
+  'Compiler.codecache': 'codecache',
+  'VM.flags': 'flags',
+} as const;
 
-export interface FakeState {
-  readonly state?: string;
-  readonly nspid?: number;
-  readonly uid?: number;
-  readonly gid?: number;
-  /** Hexadecimal. Default: a JVM's, with SIGQUIT. */
-  readonly caught?: string;
-  readonly startTicks?: number;
-  /** Hexadecimal: signals that wait for the process, or for its first thread. */
-  readonly pending?: string;
-  readonly pendingOnThread?: string;
+export const NO_READING: JvmReading = {
+  classes: {},
+  heap: {},
+  nonHeap: {},
+  pools: new Map(),
+  collectors: new Map(),
+  memory: 'after-gc',
+};
+
+export interface FakeJvmState extends FakeState {
   /** Names of its threads. */
   readonly threads?: readonly string[];
   readonly cmdline?: readonly string[];
@@ -50,7 +56,8 @@ export class FakeJvm {
   readonly tmpPath = join(this.rootPath, 'tmp');
   readonly cwd = join(this.directory, 'cwd');
   readonly socketPath = join(this.tmpPath, `.java_pid${NSPID}`);
-  readonly target: VisibleJvm = { pid: PID, nspid: NSPID, uid: UID, gid: GID, rootPath: this.rootPath };
+  readonly markerPath = join(this.cwd, MARKER);
+  readonly target: VisibleJvm;
   /** Every signal, with the marker files that were there when it came. */
   readonly signals: { readonly pid: number; readonly markers: readonly string[] }[] = [];
   /** What came over the socket. */
@@ -60,81 +67,77 @@ export class FakeJvm {
   answer: (command: string) => string | undefined = answerOfSample;
   readonly #servers = new Set<Server>();
   readonly #sockets = new Set<Socket>();
+  readonly #folder = join(this.procPath, String(PID));
 
-  constructor(state: FakeState = {}) {
-    mkdirSync(join(this.procPath, String(PID), 'ns'), { recursive: true });
+  constructor() {
+    const gid = process.getegid?.() ?? 0;
+    this.target = { pid: PID, nspid: NSPID, uid: OWN_UID, gid, rootPath: this.rootPath };
+    mkdirSync(this.tmpPath, { recursive: true });
+    mkdirSync(this.cwd);
     mkdirSync(join(this.procPath, 'self/ns'), { recursive: true });
     writeFileSync(join(this.procPath, 'self/status'), `Pid:\t${process.pid}\nNSpid:\t${process.pid}\n`);
     writeFileSync(join(this.procPath, 'uptime'), '1000.50 3000.00\n');
     this.setUserNamespace('self', 'user:[1]');
     this.setUserNamespace(PID, 'user:[1]');
-    mkdirSync(this.tmpPath, { recursive: true });
-    mkdirSync(this.cwd);
-    symlinkSync(this.cwd, join(this.procPath, String(PID), 'cwd'));
-    this.become(state);
+    symlinkSync(this.cwd, join(this.#folder, 'cwd'));
+    this.become({});
   }
 
   system(replaced: Partial<AttachSystem> = {}): AttachSystem {
-    return createAttachSystem({
-      procPath: this.procPath,
-      architecture: 'x64',
-      kill: (pid) => {
-        this.signals.push({ pid, markers: this.markers() });
-        this.onSignal();
-      },
-      ...replaced,
-    });
+    const kill = (pid: number) => {
+      this.signals.push({ pid, markers: this.markers() });
+      this.onSignal();
+    };
+    return createAttachSystem({ procPath: this.procPath, architecture: 'x64', kill, ...replaced });
   }
 
-  become(state: FakeState): void {
-    const { nspid = NSPID, uid = UID, gid = GID, caught = '2000000181005ccf', startTicks = 500 } = state;
-    const ids = (id: number) => `99999\t${id}\t99999\t99999`;
-    const lines = [
-      'Name:\tjava',
-      `State:\t${state.state ?? 'S'} (whatever)`,
-      `Pid:\t${PID}`,
-      `Uid:\t${ids(uid)}`,
-      `Gid:\t${ids(gid)}`,
-      `NSpid:\t${PID}\t${nspid}`,
-      `SigPnd:\t${state.pendingOnThread ?? '0000000000000000'}`,
-      `ShdPnd:\t${state.pending ?? '0000000000000000'}`,
-      `SigCgt:\t${caught}`,
-    ];
-    this.#write('status', `${lines.join('\n')}\n`);
-    const fields = [state.state ?? 'S', ...Array.from({ length: 18 }, () => '1'), String(startTicks), '7'];
-    this.#write('stat', `${PID} (a ) b) ${fields.join(' ')}\n`);
-    this.#write('cmdline', `${(state.cmdline ?? ['java', '-Dpassword=secret', 'Main']).join('\0')}\0`);
-    this.#write('comm', `${state.comm ?? 'java'}\n`);
-    const maps = '7f0-7f8 r-xp 0 fe:00 12    /opt/jdk/lib/server/libjvm.so\n7f9-7fa rw-p 0 00:00 0 \n';
-    if ('maps' in state && state.maps === undefined) rmSync(join(this.procPath, String(PID), 'maps'), { force: true });
-    else this.#write('maps', state.maps ?? maps);
-    const tasks = join(this.procPath, String(PID), 'task');
-    rmSync(tasks, { recursive: true, force: true });
-    for (const [index, name] of (state.threads ?? ['java', 'java', 'VM Thread', 'Signal Dispatch']).entries()) {
-      mkdirSync(join(tasks, String(PID + index)), { recursive: true });
-      writeFileSync(join(tasks, String(PID + index), 'comm'), `${name}\n`);
+  become(state: FakeJvmState): void {
+    const { cmdline = ['java', '-Dpassword=secret', 'Main'], comm = 'java' } = state;
+    const { threads = ['java', 'java', 'VM Thread', 'Signal Dispatch'], maps } = { maps: MAPS, ...state };
+    writeProcess(this.#folder, PID, { nspid: NSPID, ...state });
+    const files: Record<string, string> = { cmdline: `${cmdline.join('\0')}\0`, comm: `${comm}\n` };
+    if (maps !== undefined) files.maps = maps;
+    for (const name of maps === undefined ? ['maps', 'task'] : ['task']) {
+      rmSync(join(this.#folder, name), { recursive: true, force: true });
+    }
+    for (const [index, name] of threads.entries()) files[`task/${PID + index}/comm`] = `${name}\n`;
+    for (const [name, text] of Object.entries(files)) {
+      mkdirSync(join(this.#folder, name, '..'), { recursive: true });
+      writeFileSync(join(this.#folder, name), text);
     }
   }
 
   /** `undefined`: may not be read. */
   setUserNamespace(of: number | 'self', name: string | undefined, map = '         0          0 4294967295\n'): void {
     const folder = join(this.procPath, String(of));
+    mkdirSync(join(folder, 'ns'), { recursive: true });
     rmSync(join(folder, 'ns/user'), { force: true });
     if (name !== undefined) symlinkSync(name, join(folder, 'ns/user'));
     writeFileSync(join(folder, 'uid_map'), map);
   }
 
   end(): void {
-    rmSync(join(this.procPath, String(PID)), { recursive: true });
+    rmSync(this.#folder, { recursive: true });
+  }
+
+  /** Opens its socket when it is asked. */
+  obey(): void {
+    this.onSignal = () => void this.listen();
+  }
+
+  /** Resolves with the next signal, of which nothing else comes. */
+  signalled(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onSignal = resolve;
+    });
   }
 
   /** The marker files that are there. */
   markers(): string[] {
-    return [this.cwd, this.tmpPath].filter(existsSync).flatMap((folder) =>
-      readdirSync(folder)
-        .filter((name) => name.startsWith('.attach_pid'))
-        .map((name) => join(folder, name).slice(this.directory.length + 1)),
-    );
+    const folders = [this.cwd, this.tmpPath].filter((folder) => existsSync(folder));
+    return folders
+      .filter((folder) => readdirSync(folder).includes(MARKER))
+      .map((folder) => join(folder, MARKER).slice(this.directory.length + 1));
   }
 
   /** The socket is there when this returns, and answers when it resolves. */
@@ -177,19 +180,9 @@ export class FakeJvm {
     await this.die();
     rmSync(this.directory, { recursive: true, force: true });
   }
-
-  #write(name: string, text: string): void {
-    writeFileSync(join(this.procPath, String(PID), name), text);
-  }
 }
 
 function answerOfSample(command: string): string {
-  const questions = new Map([
-    ['GC.heap_info', 'heap_info'],
-    ['VM.metaspace basic scale=1', 'metaspace-basic'],
-    ['Compiler.codecache', 'codecache'],
-    ['VM.flags', 'flags'],
-  ] as const);
-  const question = questions.get(command as 'VM.flags');
+  const question = QUESTIONS[command as keyof typeof QUESTIONS];
   return question === undefined ? '-1\nunknown' : `0\n${answerOf('jdk25-serial', question)}`;
 }
