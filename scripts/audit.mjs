@@ -43,7 +43,7 @@ function listReleased() {
   }
 }
 
-/** `{}` for output that is no JSON. */
+/** `{}` for output that is not JSON. */
 function toReport(text) {
   try {
     return JSON.parse(text);

@@ -13,7 +13,7 @@ const MANIFEST = 'package.json';
 const KEPT = 'build/package.json';
 const EXIT_USAGE = 64;
 
-/** Without `private`, which forbids `npm publish` in the folder: that would send the dependencies to the registry all the same. */
+/** Removes `private`. In the project it forbids `npm publish`, which would send the dependencies to the registry. */
 export function toPublished(text) {
   const { private: _, scripts, dependencies, devDependencies, overrides, ...published } = JSON.parse(text);
   return `${JSON.stringify(published, undefined, 2)}\n`;

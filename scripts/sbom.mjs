@@ -6,8 +6,8 @@
  * - `sbom.cdx.json`: CycloneDX 1.5 (https://cyclonedx.org/docs/1.5/json/), with version, licence, hash and dependencies of each package.
  * - `licences.txt`: a list of their licences, then the licence texts, which a release must contain.
  *
- * `npm sbom` describes all packages of package-lock.json. The bundler, run with rolldown.config.js but without output, tells which of them
- * have code in dist/, so no list can be out of date.
+ * `npm sbom` describes all packages of package-lock.json. The bundler, run with rolldown.config.js but without output,
+ * lists those with code in dist/, so the result is never out of date.
  *
  * Exit code 1, and a line for each refused package, if a licence is missing or not in PERMITTED.
  */
@@ -21,7 +21,7 @@ import { rolldown } from 'rolldown';
 /** SPDX ids of licences that only require their text. A person must review every other licence. */
 const PERMITTED = new Set('0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause BlueOak-1.0.0 CC0-1.0 ISC MIT Zlib'.split(' '));
 
-/** Reviewed by a person: packages of several licences, with the one that they are used under. */
+/** Packages with a choice of licences, and the one that applies. A person has reviewed them. */
 const CHOSEN = new Map([['node-forge (BSD-3-Clause OR GPL-2.0)', 'BSD-3-Clause']]);
 
 const EXIT_USAGE = 64;

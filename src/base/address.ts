@@ -9,8 +9,8 @@ export function withoutMapping(address: string): string {
 }
 
 /**
- * An address that somebody else wrote, in its shortest form: `2001:DB8:0::1` is `2001:db8::1`, `::ffff:1.2.3.4` is
- * `1.2.3.4`. Undefined for everything else: names, ports, zones, and IPv4 in any form but four decimal numbers.
+ * An address from outside, in its shortest form: `2001:DB8:0::1` is `2001:db8::1`, `::ffff:1.2.3.4` is `1.2.3.4`.
+ * Undefined for anything else: names, ports, zones, and IPv4 other than four decimal numbers.
  */
 export function toPlainAddress(text: string): string | undefined {
   if (net.isIPv4(text)) return text;
@@ -18,7 +18,7 @@ export function toPlainAddress(text: string): string | undefined {
   return parse(text).toString();
 }
 
-/** Loopback, link-local, RFC 1918, RFC 4193 and RFC 6598: no client on the Internet has it. */
+/** Loopback, link-local, RFC 1918, RFC 4193 and RFC 6598: never the address of a client on the Internet. */
 export function isPrivate(address: string): boolean {
   return net.isIP(address) !== 0 && PRIVATE_RANGES.has(parse(address).range());
 }
@@ -29,7 +29,7 @@ const PRIVATE_RANGES: ReadonlySet<string> = new Set([
 
 type Range = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
 
-/** Addresses and CIDRs, e.g. `['10.0.0.0/8', '::1']`. An IPv4 range holds the same addresses mapped into IPv6, too. */
+/** Addresses and CIDRs, e.g. `['10.0.0.0/8', '::1']`. An IPv4 range also contains its addresses mapped into IPv6. */
 export class AddressRanges {
   readonly #ranges: readonly Range[];
 
@@ -46,7 +46,7 @@ export class AddressRanges {
     return toRange(text) !== undefined;
   }
 
-  /** `address` may have a zone, which is not compared. False for what is no address. */
+  /** Ignores a zone of `address`. False if it is not an address. */
   has(address: string): boolean {
     if (this.#ranges.length === 0 || net.isIP(address) === 0) return false;
     const own = parse(address);
@@ -65,10 +65,10 @@ function toRange(text: string): Range | undefined {
   return bits >= 0 && bits <= length ? [own, bits] : undefined;
 }
 
-/** Of an address that Node takes for one. A zone is left out, and IPv4 in IPv6 becomes IPv4. */
+/** `address` is one that Node accepts. Drops a zone, and converts IPv4 mapped into IPv6 to IPv4. */
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 {
   const [plain = ''] = address.split('%');
   if (net.isIPv4(plain)) return ipaddr.parse(plain);
-  // The library takes the obsolete ::1.2.3.4 for ::ffff:1.2.3.4; a URL has hexadecimal groups only.
+  // The library reads the obsolete ::1.2.3.4 as ::ffff:1.2.3.4. The URL turns it into hexadecimal groups.
   return ipaddr.process(plain.includes('.') ? new URL(`http://[${plain}]`).hostname.slice(1, -1) : plain);
 }

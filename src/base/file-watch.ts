@@ -24,7 +24,7 @@ export interface FileWatchNumbers {
 
 const POLL_MS = 2_000;
 /** The sighting at which an error is logged. */
-const TOLD = 2;
+const LOGGED = 2;
 
 const everyUnref: Every = (ms, run) => {
   const timer = setInterval(run, ms).unref();
@@ -94,8 +94,8 @@ export abstract class FileWatch {
   }
 
   /** `what` was wrong before the first poll, and has been logged. */
-  protected told(what: string): void {
-    this.#wrong = { what, sightings: TOLD };
+  protected loggedBefore(what: string): void {
+    this.#wrong = { what, sightings: LOGGED };
     this.#unusable += 1;
   }
 
@@ -105,7 +105,7 @@ export abstract class FileWatch {
   #onWrong(what: string): void {
     if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };
     this.#wrong.sightings += 1;
-    if (this.#wrong.sightings !== TOLD) return;
+    if (this.#wrong.sightings !== LOGGED) return;
     this.#unusable += 1;
     this.#logger.error({ reason: what }, this.messages.unusable);
   }

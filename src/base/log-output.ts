@@ -14,13 +14,13 @@ const FLUSH_POLL_MS = 10;
 
 type OutputStream = Pick<Writable, 'write' | 'writableLength' | 'on'>;
 
-/** One way to write. It reports the outcome of each line to `Told`, at once or later. */
+/** One way to write. It reports the outcome of each line to `OnOutcome`, at once or later. */
 interface Sink {
   readonly waitingBytes: number;
   write(line: string): void;
 }
 
-type Told = (isWritten: boolean) => void;
+type OnOutcome = (isWritten: boolean) => void;
 
 export class LogOutput {
   readonly #fd: number;
@@ -48,7 +48,7 @@ export class LogOutput {
 
   /** Never throws and never waits. `line` ends with its line feed. */
   write(line: string): void {
-    this.#sink ??= createSink(this.#fd, this.#stream, this.#told);
+    this.#sink ??= createSink(this.#fd, this.#stream, this.#onOutcome);
     this.#sink.write(line);
   }
 
@@ -59,7 +59,7 @@ export class LogOutput {
     }
   }
 
-  readonly #told: Told = (isWritten) => {
+  readonly #onOutcome: OnOutcome = (isWritten) => {
     if (!isWritten) {
       this.#lost += 1;
       this.#untold += 1;
@@ -72,7 +72,7 @@ export class LogOutput {
   };
 }
 
-function createSink(fd: number, stream: () => OutputStream, told: Told): Sink {
+function createSink(fd: number, stream: () => OutputStream, onOutcome: OnOutcome): Sink {
   let stats: Stats | undefined;
   try {
     stats = fstatSync(fd);
@@ -80,8 +80,8 @@ function createSink(fd: number, stream: () => OutputStream, told: Told): Sink {
     // Closed: each write will fail, and be counted.
   }
   // Node's streams write to pipes and sockets (journald's) without blocking, but block on files and terminals.
-  if (stats?.isFIFO() === true || stats?.isSocket() === true) return new StreamSink(stream(), told);
-  return new DirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, told);
+  if (stats?.isFIFO() === true || stats?.isSocket() === true) return new StreamSink(stream(), onOutcome);
+  return new DirectSink(stats?.isCharacterDevice() === true ? withoutWaiting(fd) : fd, onOutcome);
 }
 
 /**
@@ -99,12 +99,12 @@ function withoutWaiting(fd: number): number {
 
 class StreamSink implements Sink {
   readonly #stream: OutputStream;
-  readonly #told: Told;
+  readonly #onOutcome: OnOutcome;
   #isFull = false;
 
-  constructor(stream: OutputStream, told: Told) {
+  constructor(stream: OutputStream, onOutcome: OnOutcome) {
     this.#stream = stream;
-    this.#told = told;
+    this.#onOutcome = onOutcome;
     // Each write gets the error as well. Without this listener, a reader that leaves would end the process.
     stream.on('error', () => undefined);
   }
@@ -116,7 +116,7 @@ class StreamSink implements Sink {
   write(line: string): void {
     const waiting = this.#stream.writableLength;
     this.#isFull = waiting > 0 && (this.#isFull || waiting + line.length > MAX_WAITING_BYTES);
-    if (this.#isFull) this.#told(false);
+    if (this.#isFull) this.#onOutcome(false);
     // Node writes at once, and queues only what the kernel does not take.
     else this.#stream.write(line, this.#onWritten);
   }
@@ -124,25 +124,25 @@ class StreamSink implements Sink {
   readonly #onWritten = (cause: Error | null | undefined): void => {
     // This line was queued before lines were dropped. Only the last queued line shows that lines can be written again.
     if (cause == null && this.#isFull && this.#stream.writableLength > 0) return;
-    this.#told(cause == null);
+    this.#onOutcome(cause == null);
   };
 }
 
 class DirectSink implements Sink {
   readonly waitingBytes = 0;
   readonly #fd: number;
-  readonly #told: Told;
+  readonly #onOutcome: OnOutcome;
   /** The end of a partly written line. It is written first, so that two lines never become one. */
   #rest: Buffer | undefined;
 
-  constructor(fd: number, told: Told) {
+  constructor(fd: number, onOutcome: OnOutcome) {
     this.#fd = fd;
-    this.#told = told;
+    this.#onOutcome = onOutcome;
   }
 
   write(line: string): void {
     if (this.#rest !== undefined) this.#put(this.#rest);
-    this.#told(this.#rest === undefined && this.#put(Buffer.from(line, 'utf8')));
+    this.#onOutcome(this.#rest === undefined && this.#put(Buffer.from(line, 'utf8')));
   }
 
   #put(bytes: Buffer): boolean {

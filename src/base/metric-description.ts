@@ -50,9 +50,9 @@ export interface DurationBucketsReading {
   readonly sumSeconds: number;
   /** The number of durations up to each bound, then of all; e.g. `[0, 3, 4]` for two bounds. */
   cumulative(): number[];
-  /** The same durations in other buckets; absent unless asked for. */
+  /** The same durations in other buckets; absent unless requested. */
   readonly exponential?: ExponentialReading | undefined;
-  /** A call in a bucket, by the index of its count in `cumulative`. */
+  /** Traces of calls, by the index of their bucket in `cumulative`. */
   readonly exemplars?: ReadonlyMap<number, ExemplarReading> | undefined;
 }
 
@@ -105,7 +105,7 @@ export function toTable<Source>({ read, ...family }: MetricDescription<Source>, 
   };
 }
 
-/** One loop in place of a generator for each label: a document may have 100,000 samples. */
+/** One loop instead of a generator for each label: a document may have 100,000 samples. */
 function* toSamples(values: MetricValues, depth: number): Generator<Sample, void, undefined> {
   if (values === undefined) return;
   if (depth === 0) {

@@ -77,10 +77,10 @@ export function toFileReason(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** Why no file can be made in `folder`, as far as can be told without making one; undefined if there is no obstacle. */
+/** Why no file can be created in `folder`, found without creating one; undefined if there is no obstacle. */
 export async function findFolderObstacle(folder: string): Promise<string | undefined> {
   try {
-    if (!(await stat(folder)).isDirectory()) return `${folder} is no folder`;
+    if (!(await stat(folder)).isDirectory()) return `${folder} is not a folder`;
   } catch (error) {
     const reason = toFileReason(error);
     return `the folder ${folder} ${reason === 'ENOENT' ? 'does not exist' : `cannot be reached (${reason})`}`;

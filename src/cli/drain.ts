@@ -15,7 +15,9 @@ const PROGRESS_MS = 2_000;
 /** After stop.deadline the sidecar destroys everything that is left. That takes no time, but this much is allowed. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/** Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. A timeout is no failure: exit code 0. */
+/**
+ * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none does. A timeout is not a failure: exit code 0.
+ */
 export async function drain(
   { flags, waitMs }: FlagsOf<'drain'>,
   env: Environment,

@@ -1,4 +1,6 @@
-/** `d2-sidecar threads`: a thread dump of the application server's JVM, by the running sidecar, with a summary first. */
+/**
+ * `d2-sidecar threads`: the running sidecar takes a thread dump of the application server's JVM; a summary comes first.
+ */
 import type { Environment } from '../config/environment.ts';
 import { summariseThreads } from '../jvm/thread-dump.ts';
 import type { FlagsOf } from './command-line.ts';

@@ -1,4 +1,4 @@
-/** The lines of `d2-sidecar top`. The verdict is that of the live page, by the same rules. */
+/** The lines of `d2-sidecar top`. The verdict follows the rules of the live page. */
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import { toBytes, toCount, toDuration } from '../page/format.ts';
@@ -13,18 +13,18 @@ export interface TopDocument {
 
 interface CallsOfApplication {
   readonly name: string;
-  /** All that run; `running` has the oldest. */
+  /** All running calls; `running` has the oldest. */
   readonly total: number;
   readonly running: readonly CallEntry[];
   readonly slowest: readonly SlowEntry[];
 }
 
 const SHOWN_SLOWEST = 10;
-/** With a terminal of 24 lines, the slowest ones still have some. */
+/** Leaves room for the slowest calls in a terminal of 24 lines. */
 const SHOWN_RUNNING = 12;
 const OVER = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
 
-/** None is longer than `columns` characters. */
+/** No line is longer than `columns` characters. */
 export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
   const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
   for (const application of live.applications) {
@@ -62,7 +62,7 @@ function toServer(server: Live['server']): string {
     open === undefined ? '' : `descriptors ${toCount(open)}${most === undefined ? '' : ` of ${toCount(most)}`}`,
     threads === undefined ? '' : `${toCount(threads)} threads`,
   ].filter((part) => part !== '');
-  return parts.length === 0 ? 'nothing is known of its capacity' : parts.join(', ');
+  return parts.length === 0 ? 'its capacity is unknown' : parts.join(', ');
 }
 
 function toJvm({ jvm }: Live, heapUsed: number | null): string {

@@ -1,5 +1,5 @@
 /**
- * `d2-sidecar top`: what runs now, what was slowest, and the verdict of the live page, in a terminal. Asks the running
+ * `d2-sidecar top`: running calls, the slowest calls, and the verdict of the live page, in a terminal. Asks the running
  * sidecar over the control socket every two seconds.
  */
 import { SidecarError } from '../base/errors.ts';
@@ -10,7 +10,7 @@ import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 import { type TopDocument, toTopLines } from './top-lines.ts';
 
-/** Standard input and output of the process, or what a test has in their place. */
+/** Standard input and output of the process, or a substitute in tests. */
 export interface Terminal {
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -31,7 +31,9 @@ const CLEAR_LINE = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 const CTRL_C = '\x03';
 
-/** Throws D2S_ERR_CONTROL if no sidecar runs, or it ends meanwhile. Without a terminal it prints once, as `isOnce`. */
+/**
+ * Throws D2S_ERR_CONTROL if no sidecar runs or the sidecar ends. Without a terminal it prints once, as with `isOnce`.
+ */
 export async function top(
   { flags, isOnce }: FlagsOf<'top'>,
   env: Environment,

@@ -1,4 +1,4 @@
-/** The keys below `diagnosis`: what the sidecar looks into by itself when a call hangs. */
+/** The keys below `diagnosis`: what the sidecar does when a call hangs. */
 import type { z } from 'zod';
 import { type Conflict, duration, NOT_EMPTY, optionalText, section, wholeNumber } from './schema-keys.ts';
 

@@ -8,7 +8,7 @@ export const DURATION_PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
 /** 500 hours. Node's timers overflow to 1 ms at 2^31 ms, some 596 hours. */
 export const MAX_DURATION_MS = 500 * 3_600_000;
 
-/** Whole milliseconds of e.g. `'1.5s'` (1500) or `30` (30000); undefined if it is no duration. */
+/** Whole milliseconds of e.g. `'1.5s'` (1500) or `30` (30000); undefined if it is not a duration. */
 export function toDurationMs(written: string | number): number | undefined {
   if (typeof written === 'number') {
     return Number.isFinite(written) && written >= 0 ? Math.round(written * 1_000) : undefined;

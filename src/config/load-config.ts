@@ -46,7 +46,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const { written, warnings, mistakes } = await gather(sources);
   const first = configSchema.safeParse(written.group);
   const found = first.success ? [] : explainIssues(first.error.issues, written);
-  // Check the valid rest again, with defaults in place of the invalid keys, so that one run reports all problems.
+  // Check the valid rest again, with defaults instead of the invalid keys, so that one run reports all problems.
   const paths = found.map(({ path }) => path);
   const parsed = first.success ? first : configSchema.safeParse(without(written.group, paths));
   const problems = [...mistakes, ...found];

@@ -45,11 +45,11 @@ export const metrics = section('live', 'What is counted, and for how long.', {
   maxNamesPerSession: wholeNumber(NAMES, 200, 'Most names in the statistics of one session.'),
 });
 
-export const calls = section('live', 'Single calls: those that run, and the slowest.', {
+export const calls = section('live', 'Lists of single calls: running and slowest.', {
   slowest: wholeNumber(
     { min: 0, max: 1_000 },
     100,
-    'Most calls of the last hour in `d2/calls/slowest`, for each application. 0: none.',
+    'Most calls of the last hour that `d2/calls/slowest` lists for each application. 0: none.',
   ),
   // The default of the server's own clients.
   clientTimeout: duration(

@@ -90,7 +90,7 @@ export const monitor = section('live', 'The read-only monitoring server.', {
   maxAnswerBytes: wholeNumber(
     { min: 1_024, max: 1_073_741_824 },
     67_108_864,
-    'Largest answer in bytes. A larger one gets 507, or is broken off.',
+    'Largest answer in bytes. A larger one gets 507, or is cut off.',
   ),
 }).meta({ hide: 'value' });
 

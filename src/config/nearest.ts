@@ -3,7 +3,7 @@
 /** The candidate closest to `text`, ignoring case; undefined if none is near. */
 export function nearest(text: string, candidates: Iterable<string>): string | undefined {
   const wanted = text.toLowerCase();
-  // Longer names may have more typos; with more than a third it is another word.
+  // Longer names may have more typos; a text with more than a third is another word.
   let best = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   let found: string | undefined;
   for (const candidate of candidates) {
@@ -18,7 +18,7 @@ export function nearest(text: string, candidates: Iterable<string>): string | un
 
 /** Counts insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
 function editDistance(one: string, other: string): number {
-  // So long a text is no typo, and the work grows with the product of the lengths.
+  // A text this long is not a typo, and the work grows with the product of the lengths.
   if (Math.max(one.length, other.length) > 100) return Number.POSITIVE_INFINITY;
   const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? 0;

@@ -53,7 +53,7 @@ export const otlp = section(
     traces: section('restart', 'Spans that are pushed, one for each sampled call.', {
       // Spans take space at the receiver for each call.
       enabled: yesOrNo(false, 'Whether spans of calls are pushed.'),
-      // The sampling decision of a caller is followed; sampling of its own has to be configured.
+      // By default the sidecar follows the caller's sampling decision and samples nothing else.
       sampleRatio: share(
         0,
         'Share (0 to 1) of calls without a `traceparent` that get a span. With one, its sampled flag decides.',

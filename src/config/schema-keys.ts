@@ -16,8 +16,8 @@ declare module 'zod' {
     /** Whether a reload takes the key over. Absent: as the section around it; at the top `live`. */
     reload?: 'live' | 'restart' | undefined;
     /**
-     * What messages do not show, since it may be a secret. `value`: what was written in place of the key. `names`: nor
-     * unknown keys in it. `all`: nor anything below it. `always`: the effective configuration does not show it either.
+     * What messages hide, since it may be a secret. `value`: the value of the key. `names`: also unknown keys in it.
+     * `all`: also everything below it. `always`: the effective configuration hides it, too.
      */
     hide?: 'value' | 'names' | 'all' | 'always' | undefined;
   }

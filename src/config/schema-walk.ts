@@ -69,7 +69,7 @@ export function partOf(schema: z.core.$ZodType, step: PropertyKey): z.core.$ZodT
   const inner = unwrap(schema);
   if (inner instanceof z.ZodArray) return typeof step === 'number' ? inner.element : undefined;
   const shape = toShape(inner);
-  // A name such as `constructor` is no key, although every object has it.
+  // A name such as `constructor` is not a key, although every object has it.
   return shape !== undefined && Object.hasOwn(shape, step) ? shape[String(step)] : undefined;
 }
 

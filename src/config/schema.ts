@@ -85,7 +85,7 @@ export const configSchema = z
         clientAddress: oneOf(
           ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
           'x-forwarded-for',
-          'How they tell the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2).',
+          'How they state the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2).',
         ).meta({ reload: 'live' }),
         tls: listenerTls('listen'),
       }),

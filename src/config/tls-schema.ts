@@ -57,7 +57,7 @@ interface OwnFiles {
   readonly passphraseFile?: string | undefined;
 }
 
-/** Whether there is a certificate of our own. */
+/** Whether a certificate of the sidecar is configured. */
 export function hasOwnCertificate({ certFile, pfxFile }: OwnFiles): boolean {
   return (certFile ?? pfxFile) !== undefined;
 }

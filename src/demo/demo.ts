@@ -118,7 +118,7 @@ async function createConfig(upstreamPort: number, jvm: SampleJvm): Promise<Confi
   const known = apiKeys.slice(0, 1).map(({ user, key }) => ({ user, key }));
   const file = {
     sessions: { apiKeys: known },
-    // The JVM is named by its pid, because the process on the upstream's port, the sample control system, is no JVM.
+    // The JVM is named by its pid, because the process on the upstream's port, the sample control system, is not a JVM.
     jvm: jvm.kind === 'running' ? { pid: jvm.pid, timeout: `${JVM_TIMEOUT_S}s` } : { source: 'none' },
     stop: { deadline: STOP_DEADLINE },
   };

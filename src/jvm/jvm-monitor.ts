@@ -17,7 +17,7 @@ interface JvmMonitorOptions {
   readonly staleAfterMs: number;
   /** True if the configuration does not name this source. A missing JVM is then logged at info, not at warn. */
   readonly isOptional?: boolean;
-  /** Of the connector whose threads are shown. */
+  /** Port of the connector whose threads are shown. */
   readonly upstreamPort: number;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -46,7 +46,7 @@ interface LastReading {
   readonly source: string;
 }
 
-/** The JVM stops all its threads first, which may have to wait for a collection. */
+/** The JVM first stops all its threads, which may wait for a collection. */
 const DUMP_TIMEOUT_MS = 10_000;
 const NOT_READ_YET = 'The JVM has not been read yet.';
 
@@ -97,7 +97,7 @@ export class JvmMonitor {
     this.#options.source.close();
   }
 
-  /** A thread dump. Rejects with a `JvmSourceError` that says why there is none. */
+  /** Takes a thread dump. Rejects with a `JvmSourceError` that has the reason. */
   async dumpThreads(): Promise<string> {
     const { source } = this.#options;
     if (source.dumpThreads === undefined) {

@@ -9,7 +9,7 @@ export class LocalSource implements JvmSource {
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
   readonly #logger: Logger;
-  #toldReason: string | undefined;
+  #loggedReason: string | undefined;
 
   constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
     this.#counters = counters;
@@ -43,8 +43,8 @@ export class LocalSource implements JvmSource {
 
   /** Logs each change once: readings come every few seconds. Reasons hold paths and ids, and no text from a JVM. */
   #tell(reason: string | undefined): void {
-    if (reason === this.#toldReason) return;
-    this.#toldReason = reason;
+    if (reason === this.#loggedReason) return;
+    this.#loggedReason = reason;
     if (reason !== undefined)
       this.#logger.info({ reason }, 'the JVM’s attach socket is not used: its memory is read from its counters only');
   }

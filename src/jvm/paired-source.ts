@@ -3,8 +3,8 @@ import { type JvmSource, JvmSourceError } from './jvm-source.ts';
 
 /**
  * Takes memory from one source, classes and collectors from another. Tomcat's status page needs the fewest rights and
- * has only memory and connectors; the counters file has the others exactly. If the second source fails, only those of
- * the first are returned.
+ * has only memory and connectors; the counters file has exactly the rest. If the second source fails, the reading has
+ * only the values of the first.
  */
 export class PairedSource implements JvmSource {
   readonly #memory: JvmSource;

@@ -9,8 +9,8 @@ const TICKS_PER_S = 100;
 const BYTES_PER_KB = 1_024;
 
 /**
- * The process of the server, as /proc shows it; undefined if it has ended, or its pid belongs to another one.
- * Descriptors are only shown to its own user and to root.
+ * The process of the server, as /proc shows it; undefined if it has ended, or if its pid was reused. Only its own user
+ * and root can see its descriptors.
  */
 export async function readServerProcess(
   procPath: string,
@@ -23,7 +23,7 @@ export async function readServerProcess(
     textOf(`${folder}/status`),
     countDescriptors(`${folder}/fd`),
   ]);
-  // The name is in parentheses, and may have some itself.
+  // The name is in parentheses, and may contain some.
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
   const numberAt = (index: number) => toNumber(fields[index]);
   const started = numberAt(START_TICKS);
@@ -40,7 +40,7 @@ export async function readServerProcess(
   };
 }
 
-/** As the JVM counts them: those that it may run on, and not more than the quota of its control group (version 2). */
+/** As the JVM counts them: the processors that it may run on, up to the quota of its control group (version 2). */
 async function processorsOf(folder: string, status: string): Promise<number | undefined> {
   const list = /^Cpus_allowed_list:\s+([\d,-]+)$/m.exec(status)?.[1];
   if (list === undefined) return undefined;

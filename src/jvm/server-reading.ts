@@ -1,21 +1,21 @@
 /**
- * What is left of the application server's capacity: threads, connections, processor, memory, descriptors. Part of a
- * reading of the JVM, since it comes from the same sources.
+ * The application server's capacity and how much is in use: threads, connections, processor, memory, descriptors. Part
+ * of a reading of the JVM, since it comes from the same sources.
  */
 import { counter, type MetricDescription, gauge as metric } from '../base/metric-description.ts';
 import type { Gauge } from '../metrics/gauge.ts';
 import { emptyMetricSet, type MetricSet } from '../metrics/metric-set.ts';
 
-/** Missing is not zero: values that the source lacks are undefined. */
+/** Values that the source lacks are undefined, never zero. */
 export interface ServerReading {
-  /** Of all connectors that the source names. */
+  /** All connectors that the source names. */
   readonly connectors?: readonly Connector[] | undefined;
   readonly threads?: JvmThreads | undefined;
   readonly process?: ServerProcess | undefined;
 }
 
 export interface Connector {
-  /** Undefined for a connector that has its port by chance, or listens on a Unix socket. */
+  /** Undefined for a random port or a Unix socket. */
   readonly port: number | undefined;
   readonly busyThreads?: number | undefined;
   readonly maxThreads?: number | undefined;
@@ -29,34 +29,34 @@ export interface JvmThreads {
 }
 
 export interface ServerProcess {
-  /** Differs from that of every other process. */
+  /** Unique to this process. */
   readonly id: string;
   /** Processor time since its start. */
   readonly cpuSeconds?: number | undefined;
   readonly residentBytes?: number | undefined;
   readonly openDescriptors?: number | undefined;
   readonly maxDescriptors?: number | undefined;
-  /** That it may use. */
+  /** How many it may use. */
   readonly processors?: number | undefined;
 }
 
-/** A reading of the server at a moment, with the processor time since the one before. */
+/** A reading of the server at a moment, with the processor use since the reading before. */
 export interface ServerState {
   readonly connector: Connector | undefined;
   readonly threads: JvmThreads;
   readonly process: Partial<ServerProcess>;
-  /** Cores in use since the reading before; undefined after the first one. */
+  /** Cores in use since the reading before; undefined for the first reading. */
   readonly cores: number | undefined;
 }
 
-/** `upstreamPort`: that of the connector that we dial. `before`: the reading `seconds` ago. */
+/** `upstreamPort`: the port that the sidecar dials. `before`: the reading `seconds` ago. */
 export function toServerState(
   { connectors = [], threads = {}, process }: ServerReading,
   upstreamPort: number,
   before: { readonly process?: ServerProcess | undefined; readonly seconds: number } | undefined,
 ): ServerState {
   const [only, ...others] = connectors;
-  // One connector alone is ours, even behind a port that is mapped.
+  // A single connector serves the sidecar, even if its port is mapped.
   const connector = connectors.find(({ port }) => port === upstreamPort) ?? (others.length === 0 ? only : undefined);
   return {
     connector,

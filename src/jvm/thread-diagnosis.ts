@@ -1,6 +1,6 @@
 /**
- * Takes a thread dump of the server's JVM when a call hangs, and keeps the last ones in a folder. A dump stops the JVM's
- * threads for some milliseconds, so there is one at a time, and not more often than configured.
+ * Takes a thread dump of the server's JVM when a call hangs, and keeps the last dumps in a folder. A dump stops the
+ * JVM's threads for some milliseconds. So dumps are taken one at a time, and no more often than configured.
  */
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { writeAside } from '../state/write-aside.ts';
 import { JvmSourceError } from './jvm-source.ts';
 import { countDeadlocked, summariseThreads } from './thread-dump.ts';
 
-/** A call that has run for long. */
+/** A long-running call. */
 export interface HungCall {
   readonly kind: string;
   readonly name: string;
@@ -23,17 +23,17 @@ export interface HungCall {
 export interface ThreadDiagnosisParts {
   readonly config: Config['diagnosis']['threads'] & { readonly folder: string };
   readonly dumpThreads: () => Promise<string>;
-  /** Differs after a restart of the server; undefined while it is not known. */
+  /** Changes with each restart of the server; undefined while unknown. */
   readonly serverId: () => string | undefined;
-  /** The call that has run for longest; undefined if none runs. */
+  /** The longest-running call; undefined if none runs. */
   readonly oldestCall: () => HungCall | undefined;
-  /** Told of each dump, by its file's name: it belongs to the calls that have run for at least `ageNs`. */
+  /** Called after each dump with its file name. The dump belongs to the calls that have run for at least `ageNs`. */
   readonly onDump: (fileName: string, ageNs: number) => void;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** What the last dump has shown. */
+/** The deadlock in the last dump. */
 export interface Diagnosed {
   /** E.g. `threads-20261124T155501Z.txt`. */
   readonly fileName: string;
@@ -50,7 +50,7 @@ export class ThreadDiagnosis {
   #timer: NodeJS.Timeout | undefined;
   #nextNs = 0;
   #isBusy = false;
-  #toldReason: string | undefined;
+  #loggedReason: string | undefined;
   #last: (Diagnosed & { readonly serverId: string | undefined }) | undefined;
   written = 0;
   failed = 0;
@@ -59,7 +59,7 @@ export class ThreadDiagnosis {
     this.#parts = parts;
   }
 
-  /** Undefined before the first dump, and when the server has been restarted since. */
+  /** Undefined before the first dump, and after a restart of the server. */
   get last(): Diagnosed | undefined {
     const now = this.#parts.serverId();
     const then = this.#last?.serverId;
@@ -109,7 +109,7 @@ export class ThreadDiagnosis {
     const deadlocked = countDeadlocked(dump);
     this.#last = { fileName, atEpochMs, deadlockedThreads: deadlocked, serverId: ofServer };
     this.written += 1;
-    this.#toldReason = undefined;
+    this.#loggedReason = undefined;
     onDump(fileName, config.whenCallRunsMs * NS_PER_MS);
     logger.warn(
       {
@@ -117,7 +117,7 @@ export class ThreadDiagnosis {
         seconds: Math.round(call.seconds),
         deadlocked,
       },
-      'a call runs for long: the threads of the JVM are in a file',
+      'a call has run for long: wrote a thread dump of the JVM',
     );
     await this.#removeOldest();
   }
@@ -132,11 +132,11 @@ export class ThreadDiagnosis {
   #onFailure(cause: unknown): void {
     this.failed += 1;
     const reason = cause instanceof JvmSourceError ? cause.message : toErrno(cause);
-    // Each reason once, not every ten minutes.
-    if (reason === this.#toldReason) return;
-    this.#toldReason = reason;
+    // Logs each reason once, not every ten minutes.
+    if (reason === this.#loggedReason) return;
+    this.#loggedReason = reason;
     const { folder } = this.#parts.config;
-    this.#parts.logger.warn({ reason, folder }, 'a call runs for long, and the threads of the JVM cannot be written');
+    this.#parts.logger.warn({ reason, folder }, 'a call has run for long, but no thread dump could be written');
   }
 }
 

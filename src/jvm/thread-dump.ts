@@ -1,4 +1,4 @@
-/** Reads the text of HotSpot's `Thread.print`, and says first what matters in it. */
+/** Parses the text of HotSpot's `Thread.print`, and summarises it. */
 
 interface DumpedThread {
   readonly name: string;
@@ -10,17 +10,17 @@ interface DumpedThread {
 
 const DEADLOCK = /^Found (?:one|\d+) Java-level deadlocks?:$/;
 const DEADLOCKS_END = /^Found \d+ deadlocks?\.$/;
-/** Threads for requests: of Tomcat's connectors, of WildFly's worker. */
+/** Request threads: of Tomcat's connectors, and of WildFly's worker. */
 const REQUEST_THREAD = /^(?:(?:http|https|ajp)-.+-exec-\d+|default task-\d+|catalina-exec-\d+)$/;
-/** Frames of the JDK and of the server: what stands below them is the application. */
+/** Frames of the JDK and of the server; all others belong to the application. */
 const OF_SERVER =
   /^(?:java|javax|jdk|sun|com\.sun|jakarta|org\.apache\.(?:catalina|coyote|tomcat|jasper)|org\.(?:jboss|wildfly|xnio)|io\.undertow)\./;
-/** A request thread in it waits for work. */
+/** Frames of a request thread that waits for work. */
 const IDLE =
   /\.(?:TaskQueue|EnhancedQueueExecutor|LinkedBlockingQueue|ThreadPoolExecutor)(?:\$\w+)?\.\w*(?:take|poll|park|getTask)/;
 const MOST_FRAMES = 10;
 
-/** The deadlocks and a summary of the dump, in some lines of text. */
+/** The deadlocks and a summary of the dump, as lines of text. */
 export function summariseThreads(dump: string): string {
   const lines = dump.split(/\r?\n/);
   const threads = toThreads(lines);
@@ -45,7 +45,7 @@ export function summariseThreads(dump: string): string {
   ].join('\n');
 }
 
-/** Threads in deadlocks, by the names that the dump's last part has: `"one":` and its like. */
+/** Number of deadlocked threads. The last part of the dump names them, e.g. `"one":`. */
 export function countDeadlocked(dump: string): number {
   const names = toDeadlocks(dump.split(/\r?\n/)).flatMap((line) => /^"(.*)":$/.exec(line)?.[1] ?? []);
   return new Set(names).size;
@@ -73,13 +73,13 @@ function toDeadlocks(lines: readonly string[]): readonly string[] {
   return lines.slice(from, length < 0 ? undefined : from + length + 1);
 }
 
-/** The innermost method of the application; of the server, where there is none. */
+/** The innermost method of the application; without one, of the server. */
 function toMethod({ frames }: DumpedThread): string {
   const own = frames.find((frame) => !OF_SERVER.test(frame));
   return own ?? frames[0] ?? '';
 }
 
-/** Most first. */
+/** Most frequent first. */
 function counted(texts: readonly string[]): readonly (readonly [text: string, count: number])[] {
   const counts = new Map<string, number>();
   for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);

@@ -45,7 +45,7 @@ export interface ReadingShareParts {
 interface Waiting {
   readonly reading: Reading;
   readonly bytes: number;
-  /** When it had to wait. */
+  /** When its wait began. */
   readonly sinceNs: number;
 }
 
@@ -146,9 +146,9 @@ export class ReadingShare {
   }
 
   /**
-   * Everything that passed before this moment has been read. Whoever ends something because no message came must
-   * take this moment for the present one: the message may still wait to be read. At most `LONGEST_LAG_NS` ago, so that
-   * a client whose traffic always waits does not hold up the ends of all others.
+   * All traffic before this moment has been read. Timeouts for a missing message must use this moment as the current
+   * time: the message may still wait to be read. It is at most `LONGEST_LAG_NS` ago, so that one client with a constant
+   * backlog does not delay the timeouts of all others.
    */
   get readUpToNs(): number {
     const nowNs = this.#parts.clock.nowNs();

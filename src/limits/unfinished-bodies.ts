@@ -37,7 +37,7 @@ export class UnfinishedBodies {
     this.#memory.takeAnyway('bodies', bytes);
   }
 
-  /** Gives back `bytes` of a body that goes on. */
+  /** Gives back `bytes` of an unfinished body. */
   give(bytes: number): void {
     this.#memory.give('bodies', bytes);
   }

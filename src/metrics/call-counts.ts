@@ -9,7 +9,7 @@ export interface CallCountsReading {
   readonly clientErrors: number;
   /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
   readonly errors: number;
-  /** Answers that came after the limit of the clients; they count as one of the above, too. */
+  /** Answers after `calls.clientTimeout`; they also count as one of the above. */
   readonly late: number;
   /** Durations of all calls except the errors without an answer. */
   readonly durations: DurationBucketsReading;

@@ -150,9 +150,9 @@ export class CallStatistics {
   }
 
   /** Call after `recordAnswered`; without `keepsCounts` it does nothing. */
-  exemplify(name: string | undefined, durationNs: number, exemplar: Exemplar): void {
+  addExemplar(name: string | undefined, durationNs: number, exemplar: Exemplar): void {
     const named = name === undefined ? undefined : this.#names.find(name);
-    this.#countsOf(named)?.durations.exemplify(durationNs, exemplar);
+    this.#countsOf(named)?.durations.addExemplar(durationNs, exemplar);
   }
 
   /** An error answer that the caller caused: counts as an error, but creates no name. */

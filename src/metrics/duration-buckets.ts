@@ -35,7 +35,7 @@ export class DurationBuckets implements DurationBucketsReading {
   readonly #bounds: BucketBounds;
   readonly #counts: number[];
   #sumNs = 0;
-  /** Undefined without traces, as nearly always. */
+  /** Undefined without traces, which is the usual case. */
   #exemplars: Map<number, ExemplarReading> | undefined;
 
   readonly #exponential: ExponentialBuckets | undefined;
@@ -75,8 +75,8 @@ export class DurationBuckets implements DurationBucketsReading {
     return this.#exemplars;
   }
 
-  /** Keeps the trace of a call that `add` has counted, the newest of each bucket. */
-  exemplify(durationNs: number, exemplar: Exemplar): void {
+  /** Keeps the trace of a call that `add` has counted. Each bucket keeps its newest trace. */
+  addExemplar(durationNs: number, exemplar: Exemplar): void {
     this.#exemplars ??= new Map();
     this.#exemplars.set(this.#bucketOf(durationNs), { ...exemplar, seconds: durationNs / NS_PER_S });
   }

@@ -12,8 +12,8 @@ const LEAST_NS = 1_000;
 const SHIFT = 400;
 
 /**
- * Counts of durations in OpenTelemetry's exponential buckets, of seconds, with one scale for all: those of several
- * sidecars can be added, and percentiles of the sum computed.
+ * Counts durations in OpenTelemetry's exponential buckets, in seconds. All have the same scale, so that the counts of
+ * several sidecars can be added to get common percentiles.
  * https://opentelemetry.io/docs/specs/otel/metrics/data-model/#exponentialhistogram
  */
 export class ExponentialBuckets {

@@ -83,11 +83,11 @@ export interface MonitoredLive {
   >;
   /** Requests since the start outside of all applications. */
   readonly outside: Pick<OutsidePaths, 'read'>;
-  /** Requests since the start that are no calls. */
+  /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
   /** 0: clients wait for ever. */
   clientTimeoutMs(): number;
-  /** What the last thread dump has shown. */
+  /** The deadlock in the last thread dump. */
   diagnosed(): Diagnosed | undefined;
   /** Current sessions, oldest first. */
   sessionsOf(application: string): Iterable<LiveSession>;

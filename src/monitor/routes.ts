@@ -4,7 +4,7 @@
  * | Path | Answer |
  * |---|---|
  * | `{base}/d2/sessions` | active sessions, oldest first |
- * | `{base}/d2/calls` | calls that run now, oldest first |
+ * | `{base}/d2/calls` | running calls, oldest first |
  * | `{base}/d2/calls/slowest` | the slowest calls of the last hour |
  * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
  * | `{base}/metrics/d2/sessions` | created and active sessions |
@@ -222,12 +222,12 @@ function sendJvm(
   return sendDocument(request, reply, [metrics], answers);
 }
 
-/** Throws 503 if the source knows nothing of it. */
+/** Throws 503 if the source has none of its values. */
 function toServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
   const metrics = toServerGauges(server);
   if (metrics.gauges.size > 0) return metrics;
   const since = new Date(sinceEpochMs).toISOString();
-  const reason = `The source of the JVM’s numbers (${source}) tells nothing about the server’s capacity (docs/jvm.md).`;
+  const reason = `The source of the JVM’s numbers (${source}) does not know the server’s capacity (docs/jvm.md).`;
   throw new Problem(503, reason, { members: { since } });
 }
 

@@ -36,12 +36,12 @@ export interface ChartSpec {
 export type CallKind = 'rpc' | 'sba';
 
 const MIB = 1024 * 1024;
-/** Axis steps for counts: there is no half of a call. */
+/** Axis steps for counts, which are whole numbers. */
 const WHOLE_STEPS = Array.from({ length: 7 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
 const KIND_NAMES: Readonly<Record<CallKind, string>> = { rpc: 'RPC', sba: 'SBA' };
 
-/** What there is to be charted of the JVM; values are null if unknown. */
+/** Values of the JVM to chart; null if unknown. */
 export interface Charted {
   readonly hasJvm: boolean;
   /** Bytes; null also if unlimited. */

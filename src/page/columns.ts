@@ -84,7 +84,7 @@ export const PATH_COLUMNS: readonly Column<PathRow>[] = [
   number('p95', 'p95', 'path.p95', 'w-duration', (row) => row[2], toDuration),
 ];
 
-/** `clientTimeoutS`: an answer after it came too late for its user; 0: never. */
+/** `clientTimeoutS`: a later answer is too late for its user; 0: never. */
 export function toSingleCallColumns(
   kind: 'running' | 'slowest',
   clientTimeoutS: number,

@@ -9,15 +9,14 @@ export interface Definition {
 
 const CLOCK =
   'The clock of a call starts when the head of its request has been read, and stops with the last byte of the answer from the upstream.';
-const WINDOW =
-  'Over the last 5 minutes, or what metrics.window says; a dash when no call fell into it. At most 1 % off.';
+const WINDOW = 'Over the last 5 minutes (metrics.window); a dash without calls in that time. At most 1 % off.';
 const STEP =
-  'Each point is one step of 5 seconds by itself. The numbers beside the title are of the last minute, and the same as in the figures above; under the cursor, those of that step.';
+  'Each point is one step of 5 seconds. The numbers beside the title cover the last minute, as in the figures above; under the cursor, they cover that step.';
 
 export const DEFINITIONS = {
   verdict: {
     term: 'Verdict',
-    text: 'The first rule that holds, from the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
+    text: 'The first rule that holds for the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
   },
   'minute.rate': {
     term: 'Calls a second',
@@ -37,7 +36,7 @@ export const DEFINITIONS = {
   },
   'minute.errors': {
     term: 'Errors, last minute',
-    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out), and their share of all that ended. A call whose client left early is none.',
+    text: 'RPC and SBA calls of the last minute with status 500 and above, or that the upstream did not answer (refused, reset, timed out), and their share of all that ended. A call whose client left early does not count.',
   },
   'now.sessions': {
     term: 'Sessions',
@@ -49,7 +48,7 @@ export const DEFINITIONS = {
   },
   'now.heap': {
     term: 'Heap',
-    text: 'Memory of the Java heap in use at the last reading, garbage that is not yet collected included, and its share of the most that the JVM may take (-Xmx).',
+    text: 'Java heap in use at the last reading, including garbage that is not collected yet, and its share of the maximum (-Xmx).',
   },
   'chart.rate': {
     term: 'Calls a second',
@@ -57,15 +56,15 @@ export const DEFINITIONS = {
   },
   'chart.duration': {
     term: 'Duration of calls',
-    text: `How long calls took that ended in the step: p50, p95 and p99 mean that 50, 95 and 99 of 100 were quicker. ${CLOCK} ${STEP}`,
+    text: `Durations of the calls that ended in the step: p50, p95 and p99 mean that 50, 95 and 99 of 100 were quicker. ${CLOCK} ${STEP}`,
   },
   'chart.errors': {
     term: 'Errors',
-    text: `Calls with status 500 and above or without an answer, for RPC and SBA; beside them calls, of all applications, that a client left before their answer had ended, which is no error of the server. ${STEP}`,
+    text: `Calls with status 500 and above or without an answer, for RPC and SBA. Also, for all applications, calls that the client left before the answer had ended; these are not errors of the server. ${STEP}`,
   },
   'chart.heap': {
     term: 'Heap',
-    text: 'Java heap in use, what was left of it after the last collection, and the most that the JVM may take (-Xmx). What is left and grows for hours is a leak; what is used goes up and down. A dash where the source does not tell it: hsperfdata knows one of the two only (docs/jvm.md).',
+    text: 'Java heap in use, heap in use after the last collection, and the maximum (-Xmx). If the heap after collections grows for hours, there is a leak; the heap in use goes up and down. A dash if the source lacks the value: hsperfdata has only one of the two (docs/jvm.md).',
   },
   'chart.threads': {
     term: 'Request threads',
@@ -73,15 +72,15 @@ export const DEFINITIONS = {
   },
   'chart.processors': {
     term: 'Processors of the server',
-    text: 'Processors that the process of the server used since the reading before, and how many it may use.',
+    text: 'Processors that the process of the server used since the previous reading, and how many it may use.',
   },
   'chart.pauses': {
     term: 'Collector pauses',
-    text: 'Time that the garbage collectors took, in milliseconds of each second of the step. While a collection stops the program, no call goes on.',
+    text: 'Time that the garbage collectors took, in milliseconds of each second of the step. While a collection stops the program, all calls wait.',
   },
   'call.name': {
     term: 'Name of a call',
-    text: 'Event and method, joined by a dot. A name comes up with its first answer that is below 400 or is a server error; what comes after the limit metrics.maxNames is under (other).',
+    text: 'Event and method, joined by a dot. A name appears with its first answer below 400 or server error. Names above the limit metrics.maxNames count under (other).',
   },
   'call.count': {
     term: 'Calls',
@@ -99,7 +98,7 @@ export const DEFINITIONS = {
   },
   'call.spark': {
     term: 'Last 5 minutes',
-    text: 'Calls in each of the last 12 times 25 seconds that are over, oldest on the left; each line has a scale of its own. It begins with the start of the sidecar.',
+    text: 'Calls in each of the last 12 complete periods of 25 seconds, oldest on the left; each line has its own scale. It begins with the start of the sidecar.',
   },
   'timer.window': { term: 'Durations of one call', text: `${CLOCK} ${WINDOW}` },
   'timer.m1': {
@@ -109,7 +108,7 @@ export const DEFINITIONS = {
   'object.name': { term: 'Object', text: 'Name of an object that somebody monitors or has read.' },
   'object.subscriptions': {
     term: 'Subscriptions',
-    text: 'Monitorings of the object now. Subscribing adds one; unsubscribing, and the end of the session, takes it back.',
+    text: 'Monitorings of the object now. Subscribing adds one; unsubscribing, or the end of the session, subtracts it.',
   },
   'object.values': {
     term: 'Values',
@@ -118,7 +117,7 @@ export const DEFINITIONS = {
   'object.rate': { term: 'Values a second', text: 'Received values a second: the moving average of a minute.' },
   'session.user': {
     term: 'User',
-    text: 'Who logged in, from the credentials or the login form. Unknown where the wire does not tell; unverified while the server may have accepted something else, e.g. a cookie, so that anybody could have stated the name.',
+    text: 'The user who logged in, from the credentials or the login form. Unknown if the traffic does not show it; unverified while the server may have accepted something else, e.g. a cookie, so that anybody could have stated the name.',
   },
   'session.connection': {
     term: 'Connection',
@@ -137,7 +136,7 @@ export const DEFINITIONS = {
   },
   'table.count': {
     term: 'Rows',
-    text: 'Rows of the table; with a filter, those that match and all. Names end at metrics.maxNames, and what comes after is under (other).',
+    text: 'Rows of the table; with a filter, matching rows and all rows. Names above the limit metrics.maxNames count under (other).',
   },
   'single.name': {
     term: 'Name of a running call',
@@ -145,9 +144,9 @@ export const DEFINITIONS = {
   },
   'single.duration': {
     term: 'Age of a call',
-    text: `How long it has run, or took. Marked from calls.clientTimeout on, when its user has given up. ${CLOCK}`,
+    text: `How long it has run, or took. Highlighted from calls.clientTimeout on, when its user has given up. ${CLOCK}`,
   },
-  'single.user': { term: 'User of a call', text: 'Whose session it belongs to, as far as the server has accepted it.' },
+  'single.user': { term: 'User of a call', text: 'The user of its session, if the server has accepted the session.' },
   'single.since': { term: 'Since', text: 'When the head of its request had been read.' },
   'single.outcome': {
     term: 'Outcome',
@@ -155,14 +154,14 @@ export const DEFINITIONS = {
   },
   'path.name': {
     term: 'Path',
-    text: 'The first two segments of requests that no rule takes for a call, of all applications. {} stands for what does not look like a name; after 200 paths all others are (other).',
+    text: 'The first two path segments of requests that are not calls, of all applications. {} replaces a segment that does not look like a name; after 200 paths, all others count under (other).',
   },
   'path.count': { term: 'Requests of a path', text: 'Answered requests since the start.' },
   'path.p95': {
     term: 'p95 of a path',
     text: `95 of 100 requests since the start were quicker, at most 10 % off. ${CLOCK}`,
   },
-  'session.address': { term: 'Address', text: 'Where its connection comes from, as the sidecar sees it.' },
+  'session.address': { term: 'Address', text: 'The address of its client, as the sidecar sees it.' },
 } as const satisfies Readonly<Record<string, Definition>>;
 
 export type DefinitionKey = keyof typeof DEFINITIONS;

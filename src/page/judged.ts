@@ -1,4 +1,4 @@
-/** What a rule of the verdict says. */
+/** The result of a rule of the verdict. */
 
 export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
 

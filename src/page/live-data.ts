@@ -55,7 +55,7 @@ export interface Outside extends RecentCount {
   readonly other: number | null;
 }
 
-/** A name whose calls all hang. Ages in seconds. */
+/** A name of which every running call hangs. Ages are in seconds. */
 export interface HungCalls {
   readonly kind: string;
   readonly name: string;
@@ -66,7 +66,7 @@ export interface HungCalls {
   readonly p99: number | null;
 }
 
-/** What is left of the server's capacity. Unknown values are absent. */
+/** The server's capacity and how much is in use. Unknown values are absent. */
 export interface ServerCapacity {
   readonly 'threads.busy'?: number;
   readonly 'threads.max'?: number;
@@ -175,9 +175,9 @@ export type SessionRow = readonly [
   verified?: false,
 ];
 
-/** A call that runs; age and start are of the moment of the answer. */
+/** A running call; its age is that at the moment of the answer. */
 export type RunningRow = readonly [
-  /** Different from that of all other calls. */
+  /** Unique among all calls. */
   key: string,
   kind: 'rpc' | 'sba' | 'object' | 'session',
   name: string,
@@ -194,7 +194,7 @@ export type RunningRow = readonly [
 /** A call that has ended. */
 export type SlowRow = readonly [...call: RunningRow, endTime: string, status: number | null, outcome: string];
 
-/** Requests that are no calls, by the first segments of their path; `p95` in seconds. */
+/** Requests that are not calls, by the first segments of their path; `p95` in seconds. */
 export type PathRow = readonly [path: string, count: number, p95: number];
 
 export interface RowsOf {

@@ -23,7 +23,7 @@ function toBeginning({ live, restartedAtMs, nowMs }: NewsSources): string[] {
   const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
   // After an hour the charts no longer reach back to the restart.
   if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS)
-    return [`The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: what is shown over time begins there.`];
+    return [`The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: the charts begin there.`];
   if (sinceStartS >= 60) return [];
   return [
     `Measuring began ${toSpan(sinceStartS)} ago: the charts fill from the right, and figures of the last minute cover less than one.`,
@@ -40,7 +40,7 @@ function toTraffic(sources: NewsSources): string[] {
   const none = `No traffic of ${name === '' ? 'the application' : name} has passed since ${toTime(sinceMs, nowMs)}.`;
   if (sessions.created > 0) return live.outside.inMinute === 0 ? [none] : [none, toOutsideOfMinute(live, nowMs)];
   if (live.outside.sinceStart === 0)
-    return [`${none} Clients have to call the sidecar's port in place of the server's.`];
+    return [`${none} Clients have to call the sidecar's port instead of the server's.`];
   const outside = `${toPassed(live, live.outside.sinceStart)} since ${toTime(startMs, nowMs)}${toPlaces(live)}.`;
   return [none, outside + toRemark(live), toExample(live)];
 }
@@ -66,7 +66,7 @@ function toPassed({ applications }: Live, count: number): string {
 
 /** `: /plant 3, (other) 2`, most frequent first. */
 function toPlaces({ outside: { segments, other } }: Live): string {
-  if (segments === null) return '; where they went needs the role sessions';
+  if (segments === null) return '; their paths need the role sessions';
   const places = segments.map(([segment, count]) => `/${segment} ${toCount(count)}`);
   return `: ${[...places, ...(other === null || other === 0 ? [] : [`(other) ${toCount(other)}`])].join(', ')}`;
 }

@@ -19,7 +19,7 @@ export const TABLE_KINDS: readonly TableKind[] = [
   'unclassified',
 ];
 
-/** Tables whose rows have no view of their own. */
+/** Tables whose rows have no view. */
 const WITHOUT_ITEMS: ReadonlySet<TableKind> = new Set(['running', 'slowest', 'unclassified']);
 
 /** Tables that need the role `sessions`. */

@@ -44,7 +44,7 @@ function toLifecycle(live: Live): Sentence[] {
     return live.state === 'serving' ? [] : [{ tone: 'info', text: `The sidecar is ${live.state}.` }];
   }
   const left = live.stopLeftSeconds === null ? '' : `; it stops in ${toSpan(live.stopLeftSeconds)} at the latest`;
-  return [{ tone: 'warn', text: `The sidecar is draining: it serves on, and asks clients to leave${left}.` }];
+  return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
 export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
@@ -103,7 +103,7 @@ function toOwnFaults({ connections, observerErrors, gatewayShare }: Live, start:
     ...toRecent(
       observerErrors,
       start,
-      (count) => `A fault in the sidecar left ${toCounted(count, 'exchange')} unmeasured, which passed all the same,`,
+      (count) => `A fault in the sidecar left ${toCounted(count, 'exchange')} served but unmeasured`,
     ),
   ];
   if (gatewayShare >= GATEWAY_SHARE) {

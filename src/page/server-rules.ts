@@ -15,7 +15,7 @@ export function judgeDeadlock({ deadlock }: ServerCapacity, nowMs: number): Judg
     text: `Holds when the last thread dump (diagnosis.threads) has a deadlock. Now: ${found}.`,
     holds: deadlock !== undefined,
     subject: 'server',
-    verdict: `The server: a deadlock, which only a restart of it ends (${found}).`,
+    verdict: `The server: a deadlock, which only a restart ends (${found}).`,
   };
 }
 
@@ -39,7 +39,7 @@ export function judgeDescriptors(server: ServerCapacity): Judged {
     text: `Holds from ${toPercent(NEARLY_ALL)} of the files and connections that it may have open. Now: ${figures}.`,
     holds: isKnown && open >= NEARLY_ALL * max,
     subject: 'server',
-    verdict: `The server: it has ${figures} descriptors open, and fails when there are none.`,
+    verdict: `The server: it has ${figures} descriptors open, and fails when none are left.`,
   };
 }
 

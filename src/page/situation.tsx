@@ -117,5 +117,5 @@ function toNotice(connection: Connection): string | undefined {
   if (connection.kind !== 'lost') return undefined;
   const { sinceMs, reason } = connection;
   if (sinceMs === undefined) return `The monitoring port cannot be reached (${reason}). Trying again every 2 s.`;
-  return `The connection to the sidecar has been lost since ${toTime(sinceMs, sinceMs)} (${reason}). What is shown is of then. Trying again every 2 s.`;
+  return `The connection to the sidecar has been lost since ${toTime(sinceMs, sinceMs)} (${reason}). The numbers are from then. Trying again every 2 s.`;
 }

@@ -179,7 +179,7 @@ interface SingleCallsProps {
   readonly nowMs: number;
 }
 
-/** Calls that run, or the slowest that ended. A row leads to its name; its user to the session. */
+/** Running calls, or the slowest ended ones. A row links to its name, and its user to the session. */
 function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleCallsProps) {
   const day = new Date(nowMs).toDateString();
   const columns = useMemo(() => toSingleCallColumns(kind, clientTimeoutS, nowMs), [kind, clientTimeoutS, day]);
@@ -202,7 +202,7 @@ function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleC
   );
 }
 
-/** Calls of kind `session` have no view of their own. */
+/** Calls of kind `session` have no view. */
 function toCallHash([, kind, name]: RunningRow | SlowRow, application: string): string {
   if (kind === 'session') return toHash({ application, table: 'sessions', item: undefined });
   return toHash({ application, table: kind === 'object' ? 'objects' : kind, item: name });

@@ -1,14 +1,14 @@
 /**
- * The header of the PROXY protocol, versions 1 (text) and 2 (binary), with which HAProxy and network load balancers tell
- * the address of their client before the first byte of the connection (haproxy.org, proxy-protocol.txt).
+ * The header of the PROXY protocol, versions 1 (text) and 2 (binary), with which HAProxy and network load balancers
+ * state the address of their client before the first byte of the connection (haproxy.org, proxy-protocol.txt).
  */
 import net from 'node:net';
 import { toPlainAddress } from '../base/address.ts';
 
 export type ProxyHeader =
-  /** What came is the beginning of a header. */
+  /** The bytes so far are the beginning of a header. */
   | { readonly kind: 'incomplete' }
-  /** It begins with something else. */
+  /** The connection begins with something else. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'broken' }
   /** `source` is undefined where the proxy speaks for itself (LOCAL) or does not know its client (UNKNOWN). */
@@ -69,7 +69,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   const isKnown = version === 2 && command <= 1 && family in ADDRESS_BYTES && transport <= 2;
   if (!isKnown || length > MAX_BINARY_BYTES) return BROKEN;
   const addressBytes = command === 0 ? undefined : ADDRESS_BYTES[family];
-  // A connection is a stream: datagrams contradict it.
+  // A connection is a stream, so a header for datagrams is broken.
   if (addressBytes !== undefined && (transport === 2 || length < BINARY_FIXED_BYTES + 2 * addressBytes + 4))
     return BROKEN;
   if (bytes.length < length) return INCOMPLETE;
@@ -79,7 +79,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   return { kind: 'read', bytes: length, source: { address: toAddressText(from), port } };
 }
 
-/** Bytes of an address by family: unspecified, IPv4, IPv6, Unix. Undefined: no address that means anything here. */
+/** Bytes of an address by family: unspecified, IPv4, IPv6, Unix. Undefined: addresses that have no meaning here. */
 const ADDRESS_BYTES: readonly (number | undefined)[] = [undefined, 4, 16, undefined];
 
 function nibbles(byte: number): [number, number] {

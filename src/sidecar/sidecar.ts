@@ -215,7 +215,7 @@ export class Sidecar {
     return renderTop(this.monitored, this.#live(), this.#config.metrics.windowMs);
   }
 
-  /** A thread dump of the server's JVM. Rejects with a JvmSourceError that says why there is none. */
+  /** Takes a thread dump of the server's JVM. Rejects with a JvmSourceError that has the reason. */
   async dumpThreads(): Promise<string> {
     if (this.#jvm === undefined) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', NO_JVM);
     return await this.#jvm.dumpThreads();
@@ -230,7 +230,7 @@ export class Sidecar {
     return await createReport(sources, hasUsers);
   }
 
-  /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; what is left is then cut. */
+  /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; the rest is then cut. */
   async stop(): Promise<void> {
     if (this.lifecycle.state === 'starting') {
       await this.#end();

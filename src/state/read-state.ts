@@ -27,7 +27,7 @@ export async function readState(file: string, applications: readonly string[], c
   try {
     const there = await stat(file);
     const { size, mode } = there;
-    if (!there.isFile()) return { kind: 'unreadable', why: 'it is no file', isFile: false };
+    if (!there.isFile()) return { kind: 'unreadable', why: 'it is not a file', isFile: false };
     if (size > MAX_FILE_BYTES) return { kind: 'foreign', why: `it has ${size} bytes`, isFile: true };
     if ((mode & OTHERS_MAY_WRITE) !== 0) {
       return { kind: 'foreign', why: 'everybody may write it, so anybody may have', isFile: true };
@@ -71,7 +71,7 @@ export async function findObstacle(file: string): Promise<string | undefined> {
   if (obstacle !== undefined) return obstacle;
   const target = await stat(file).catch(() => undefined);
   if (target === undefined) return undefined;
-  if (!target.isFile()) return `${file} is no file`;
+  if (!target.isFile()) return `${file} is not a file`;
   const refusal = await access(file, constants.R_OK).catch(toErrno);
   return refusal === undefined ? undefined : `${file} cannot be read (${refusal})`;
 }

@@ -27,7 +27,7 @@ export class SavedRecord {
   readonly #fields: Fields;
   readonly #clock: ClockOffset;
 
-  /** Throws if `fields` is no object. */
+  /** Throws if `fields` is not an object. */
   constructor(fields: unknown, clock: ClockOffset) {
     if (!isObject(fields)) throw new SavedRecordError('an object', 'record');
     this.#fields = fields;

@@ -43,7 +43,7 @@ export type Opened =
   | {
       readonly kind: 'state';
       readonly header: Header;
-      /** Parses each record when the iterator reaches it; throws if it is none. */
+      /** Parses each record when the iterator reaches it; throws if it is invalid. */
       readonly records: Iterable<SavedRecord>;
       readonly savedEpochMs: number;
     }
@@ -120,7 +120,7 @@ function parsed(bytes: Buffer, at: number, end: number, clock: ClockOffset): Sav
 function refuseStart(bytes: Buffer): { kind: StateRefusal; why: string } | undefined {
   const start = bytes.toString('latin1', 0, PREFIX.length);
   if (start.startsWith(BINARY_PREFIX)) return otherLayout('older', 'an older layout');
-  if (!PREFIX.startsWith(start)) return { kind: 'foreign', why: 'it is no state file' };
+  if (!PREFIX.startsWith(start)) return { kind: 'foreign', why: 'it is not a state file' };
   const [, layout] = LAYOUT_AT_START.exec(bytes.toString('latin1', PREFIX.length, PREFIX.length + 10)) ?? [];
   if (layout === undefined) return { kind: 'torn', why: `it ends or is damaged after ${start.length} bytes` };
   if (Number(layout) === LAYOUT) return undefined;

@@ -60,7 +60,7 @@ export class StateKeeper {
   last: LastSave | undefined;
   saves = 0;
   failures = 0;
-  /** Saves that found another sidecar's file in place of ours. */
+  /** Saves that found another sidecar's file instead of ours. */
   conflicts = 0;
 
   constructor(parts: {

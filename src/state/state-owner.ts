@@ -55,7 +55,7 @@ export class StateOwner {
     this.#unchangedLooks = 0;
     this.#isForeign = false;
     const header = await this.#header();
-    // As at a start, a file that is no state file is replaced.
+    // As at a start, a file that is not a state file is replaced.
     if (header === undefined || header.writer === this.#self.writer) return 'own';
     this.#isForeign = header.writerStartedMs > this.#self.writerStartedMs;
     return this.#isForeign ? 'leave' : 'replaceable';

@@ -7,8 +7,8 @@ const KEYS = ['pkcs8ShroudedKeyBag', 'keyBag'] as const;
 
 /**
  * Reads certificate and key out of PKCS #12 (RFC 7292), also with the old ciphers that Windows writes and OpenSSL 3
- * refuses. The key's own certificate comes first. Node's option `pfx` is no way: it trusts the authorities in the file,
- * so that each of their certificates would let a client in.
+ * refuses. The key's own certificate comes first. Node's option `pfx` cannot be used: it trusts the authorities in the
+ * file, so any certificate of theirs would let a client in.
  *
  * Throws ConfigError, which begins with `where`.
  */
@@ -37,14 +37,14 @@ function open(where: string, bytes: Buffer, passphrase: string | undefined): for
   try {
     file = forge.asn1.fromDer(bytes.toString('latin1'));
   } catch (cause) {
-    throw new ConfigError(`${where} is no PKCS #12 file (.pfx, .p12)`, { cause });
+    throw new ConfigError(`${where} is not a PKCS #12 file (.pfx, .p12)`, { cause });
   }
   try {
     return decrypt(file, passphrase ?? '');
   } catch (cause) {
     const what =
       passphrase === undefined ? 'without a passphrase: set passphraseFile' : 'with the passphrase in passphraseFile';
-    throw new ConfigError(`${where} does not open ${what}, or is no PKCS #12 file`, { cause });
+    throw new ConfigError(`${where} does not open ${what}, or is not a PKCS #12 file`, { cause });
   }
 }
 
@@ -54,7 +54,7 @@ function decrypt(file: forge.asn1.Asn1, passphrase: string): forge.pkcs12.Pkcs12
   } catch (cause) {
     const bytes = Buffer.from(passphrase, 'utf8').toString('latin1');
     if (bytes === passphrase) throw cause;
-    // The check sum takes the passphrase as UTF-16, newer ciphers as UTF-8, and forge knows one form for both.
+    // The checksum uses the passphrase in UTF-16, newer ciphers use it in UTF-8. Forge has one form for both.
     const withoutSum = { ...file, value: (file.value as forge.asn1.Asn1[]).slice(0, 2) };
     return forge.pkcs12.pkcs12FromAsn1(withoutSum, false, bytes);
   }
@@ -65,7 +65,7 @@ function bagsOf(file: forge.pkcs12.Pkcs12Pfx, name: 'certBag' | (typeof KEYS)[nu
   return file.getBags({ bagType: type })[type] ?? [];
 }
 
-/** Forge reads RSA itself, and leaves other kinds as they are in the file. */
+/** Forge parses RSA keys only, and leaves other kinds as they are in the file. */
 function certificateOf(bag: forge.pkcs12.Bag): forge.asn1.Asn1 {
   return bag.cert ? forge.pki.certificateToAsn1(bag.cert) : bag.asn1;
 }

@@ -11,7 +11,7 @@ export interface TlsFiles {
   /** `certFile` and `keyFile` are both set or both undefined. */
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
-  /** Has both, in place of them. */
+  /** Has both, instead of the two files above. */
   readonly pfxFile?: string | undefined;
   /** Opens `keyFile` or `pfxFile`. */
   readonly passphraseFile?: string | undefined;

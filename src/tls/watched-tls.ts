@@ -106,7 +106,7 @@ export class WatchedTls extends FileWatch {
     this.#trouble = error;
     const { section } = this.#files;
     this.#logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
-    this.told(error.message);
+    this.loggedBefore(error.message);
   }
 
   protected override get messages() {

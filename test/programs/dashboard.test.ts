@@ -23,7 +23,7 @@ const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate
 /** Rules that need a day of data; test/programs/prometheus/rules/week.yml provides it. */
 const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
 
-/** Only of a server on this machine, or of calls that hang; hanging.test.ts and rules/server.yml have them. */
+/** Only for a server on this machine, or for calls that hang: see hanging.test.ts and rules/server.yml. */
 const NEEDS_TROUBLE: ReadonlySet<string> = new Set([
   'd2_calls_hung',
   'd2_server_cpu_seconds_total',
@@ -70,7 +70,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
           traces: { enabled: true, sampleRatio: 0.1 },
         },
       }),
-      // Without traffic, for the TLS series only.
+      // No traffic: only for the TLS series.
       await start({ jvm: { source: 'none' }, listen: { tls: own } }),
     );
     const [first] = sidecars as [SidecarProcess];

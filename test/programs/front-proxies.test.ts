@@ -1,4 +1,7 @@
-/** A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three sides know the same address of the client. */
+/**
+ * A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three must agree on the address of the
+ * client.
+ */
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import https from 'node:https';
@@ -23,7 +26,7 @@ const canRun = [
 const OBJECT = '/smartWeb/api/rest/v0/d2/object/H.Temperature';
 const LOGOUT = '/smartWeb/api/rest/v0/d2/auth/logout';
 const ANNA = `Basic ${Buffer.from('anna:word of anna').toString('base64')}`;
-/** No proxy has it, so it can only come from the client's connection to the first of them. */
+/** No proxy has this address, so it can only come from the client's connection to the first proxy. */
 const CLIENT = '127.0.0.9';
 const UPGRADE = {
   ...{ connection: 'Upgrade', upgrade: 'websocket' },
@@ -32,7 +35,7 @@ const UPGRADE = {
 
 const FRONTS = ['nginx10', 'nginx11', 'nginxUpgrade', 'haproxyHttp', 'haproxyV1', 'haproxyV2', 'haproxyTls'] as const;
 type Front = (typeof FRONTS)[number];
-/** Of this process alone: no other program takes a port there. */
+/** Used by this process alone: no other program takes a port there. */
 const HOST = `127.78.${(process.pid >> 8) & 0xff}.${process.pid & 0xff}`;
 const portFor = (front: Front) => 18_001 + FRONTS.indexOf(front);
 type Kind = 'field' | 'header' | 'headerTls';
@@ -54,7 +57,7 @@ describe.runIf(canRun)('behind a real proxy', () => {
       .filter((line) => line.includes(mark));
 
   beforeAll(async () => {
-    // Tomcat's own way: it walks past 127.0.0.1, the proxies, and logs who stands before them.
+    // Tomcat's own way: it skips 127.0.0.1 (the proxies), and logs the address before them.
     const valves = `
       <Valve className="org.apache.catalina.valves.RemoteIpValve" internalProxies="127\\.0\\.0\\.1" />
       <Valve className="org.apache.catalina.valves.AccessLogValve" directory="${folder}" prefix="tomcat" suffix=".log"
@@ -106,7 +109,7 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
     }
   });
 
-  /** With a lie about its address; `mark` finds its lines. */
+  /** Sends a forged address; `mark` finds its lines. */
   async function call(front: Front, target: string): Promise<{ readonly status: number; readonly mark: string }> {
     calls += 1;
     const mark = `call-${calls}`;
@@ -145,7 +148,7 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
     await vi.waitFor(() => expect(logged('tomcat', mark)).toEqual([`${CLIENT} ${OBJECT} ${mark}`]), 5_000);
     await vi.waitFor(() => expect(logged(kind, `"remoteAddress":"${CLIENT}"`).length).toBeGreaterThan(0), 5_000);
     expect(logged(kind, '6.6.6.6')).toEqual([]);
-    // The next one begins a session of its own.
+    // The next one begins a new session.
     await call(front, LOGOUT);
   });
 
@@ -157,7 +160,7 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
     );
   });
 
-  it('closes what comes to a port for PROXY headers without one', async () => {
+  it('closes connections without a PROXY header on a port that requires it', async () => {
     const port = portOf(sidecars.header.listen);
     await expect(fetch(`http://127.0.0.1:${port}${OBJECT}`)).rejects.toThrow();
   });

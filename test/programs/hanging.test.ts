@@ -24,7 +24,7 @@ import { JVMS } from './jvm/truth/truth.ts';
 
 const run = promisify(execFile);
 const WITHIN = { timeout: 10_000, interval: 250 };
-/** The JVM may use this one alone. */
+/** The only processor that the JVM may use. */
 const ONE_PROCESSOR = '0';
 
 /** Other tests use the same processor. Only root may do this; for others the machine has to be quiet. */
@@ -72,17 +72,17 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
 
   const rule = async (name: string) => (await verdict()).rules.find((found) => found.name === name);
 
-  it('names the call that hangs, in every place, and who waits', async () => {
+  it('names the hung call and the waiting users in every place', async () => {
     for (let held = 0; held < 4; held += 1) call('hold');
     await expect.poll(top, WITHIN).toMatch(/The server: rpc Plant\.Hold hangs: 4 calls for .*none was answered yet/);
     expect(await top()).toMatch(/^Running now: 4$/m);
     expect((await verdict()).text).toContain('rpc Plant.Hold hangs: 4 calls');
     const metrics = await (await fetch(`http://${sidecar.monitor}/metrics`)).text();
-    // No answer has confirmed the name yet.
+    // The name has no answered call yet.
     expect(metrics).toContain('d2_calls_hung{application="beans",kind="rpc",name="(not answered yet)"} 4');
   });
 
-  it('has taken a dump by itself, which the running calls name', async () => {
+  it('has taken a dump automatically, which the running calls name', async () => {
     const url = `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/calls`;
     const dumpOfCall = async () => (await jsonOf<{ threadDump?: string }[]>(url))[0]?.threadDump;
     await expect.poll(dumpOfCall, WITHIN).toMatch(/^threads-\d{8}T\d{6}Z\.txt$/);
@@ -106,7 +106,7 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     expect(await deadlock.text()).toBe('deadlocked');
     await expect
       .poll(top, WITHIN)
-      .toMatch(/The server: a deadlock, which only a restart of it ends \(2 threads, in threads-/);
+      .toMatch(/The server: a deadlock, which only a restart ends \(2 threads, in threads-/);
     expect((await verdict()).subject).toBe('server');
   });
 

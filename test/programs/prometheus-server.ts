@@ -1,4 +1,4 @@
-/** A real Prometheus of Debian's package `prometheus`, on a port of its own, with targets that the test chooses. */
+/** A real Prometheus of Debian's package `prometheus`, on its own port, with targets that the test chooses. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';

@@ -1,4 +1,4 @@
-/** Whatever a block of tests opens is closed after it, the last first, even if a later step of its setup fails. */
+/** Closes everything that a block of tests has opened, the last first, even if a later step of its setup fails. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

@@ -18,7 +18,7 @@ export function portOf(address: string): number {
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The content as it came. */
+  /** The content as received. */
   readonly bytes: Buffer;
   readonly body: string;
 }
@@ -39,7 +39,7 @@ export function send(port: number, path: string, { body, ...options }: Sending =
       response.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', reject);
       response.on('end', () => answer(response, ...chunks));
     });
-    // A refused CONNECT has an event of its own.
+    // A refused CONNECT has its own event.
     request.on('connect', (response, socket) => {
       socket.destroy();
       answer(response);
@@ -54,7 +54,7 @@ export interface Application {
   close(): void;
 }
 
-/** An application server that calls `handle` for each request whose content has come. */
+/** An application server that calls `handle` for each request once its content has arrived. */
 export async function startApplication(
   handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
 ): Promise<Application> {

@@ -200,7 +200,7 @@ describe('a running sidecar', () => {
 });
 
 describe('drain and shutdown', () => {
-  it('turn readiness off and serve on, then wait for the last exchange, then stop the sidecar', async () => {
+  it('turn readiness off and keep serving, then wait for the last exchange, then stop the sidecar', async () => {
     const { sidecar, status, logged, answer } = await startWithHeldRequest();
     expect(await statusOf(`http://${sidecar.monitor}/readyz`)).toBe(200);
     const draining = run(['drain', '--wait', '30s']);

@@ -13,7 +13,7 @@ interface Demo {
   readonly pid: number;
   readonly output: string;
   readonly exited: Promise<number>;
-  /** Every address on a line of its own. */
+  /** Every address that is alone on its line. */
   readonly addresses: readonly string[];
   readonly clientUrl: string;
 }

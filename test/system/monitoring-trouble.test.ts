@@ -1,4 +1,4 @@
-/** No fault of the monitoring side keeps a real sidecar from passing calls: it starts, and says what is wrong. */
+/** No fault of the monitoring side keeps a real sidecar from passing calls: it starts, and reports the fault. */
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { useFolder } from '../support/export/access-log/folder.ts';

@@ -85,7 +85,7 @@ async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
   return sidecar;
 }
 
-/** What `find` has found, as soon as it is something. */
+/** Resolves to the result of `find` once it is defined. */
 async function until<T>(find: () => T | undefined, what: string): Promise<Exclude<T, false>> {
   let found: T | undefined;
   const isFound = () => {

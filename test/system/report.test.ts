@@ -79,7 +79,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
 
   it('leaves no partial file on a full disk', async () => {
     const file = at('cut.json');
-    // A limit of a kilobyte in place of a full disk: in both cases the write fails.
+    // A limit of a kilobyte instead of a full disk: in both cases the write fails.
     const limited = ['sh', '-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath];
     const { code, stderr } = await run(['--out', file], limited);
     expect([code, stderr]).toEqual([1, `d2-sidecar: D2S_ERR_REPORT: ${file} cannot be written: EFBIG\n`]);

@@ -1,4 +1,7 @@
-/** `d2/calls` and `d2/calls/slowest` beside 50 users over REST and Comet: who waits for what, since when, and how it ended. */
+/**
+ * `d2/calls` and `d2/calls/slowest` beside 50 users over REST and Comet: each call with its user, its age, and how it
+ * ended.
+ */
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CallEntry } from '../../src/measure/record/running-calls.ts';
@@ -102,7 +105,7 @@ describe('50 users who wait for an answer', () => {
       const sessionId = idOf.get(userName ?? '');
       expect(entry).toEqual({ kind: 'rpc', remoteAddress: '127.0.0.1', connectionType, sessionId });
       const began = beganMs.get(name) ?? 0;
-      // It began after it was sent, and is no older than that; clocks of two processes differ by some ms.
+      // The call began after it was sent, so it is not older; clocks of two processes differ by some ms.
       expect(Date.parse(startTime)).toBeGreaterThanOrEqual(began - 20);
       expect(duration * 1_000).toBeLessThanOrEqual(Date.now() - began + 20);
       expect(duration * 1_000).toBeGreaterThanOrEqual(sentMs - Date.parse(startTime) - 20);

@@ -1,4 +1,4 @@
-/** `sessions.userField`: the server tells in its responses who the user is, as behind single sign-on. */
+/** `sessions.userField`: the server states the user in its responses, as with single sign-on. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
@@ -9,7 +9,7 @@ const RPC = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 const LOGOUT = '/smartWeb/api/rest/v0/d2/auth/logout';
 const COMET = '/smartWeb/api/cometd';
 
-/** Takes `Negotiate <user>` or the cookie `JSESSIONID=<user>` for a login, and looks at nothing else then. */
+/** Accepts `Negotiate <user>` or the cookie `JSESSIONID=<user>` as a login, and ignores everything else. */
 async function start(dataPath: Config['dataPath'], userField: string | null = 'X-Remote-User') {
   const upstream = await startApplication(({ url, headers }, response, body) => {
     const { authorization = '', cookie = '' } = headers;
@@ -42,7 +42,7 @@ function toReply(text: string): string {
 }
 
 describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
-  it('calls with single sign-on have a session of the user whom the server tells', async () => {
+  it('calls with single sign-on have a session of the user that the server states', async () => {
     const { ask, listed } = await start(dataPath);
     for (const user of ['anna', 'béla', 'anna']) await ask(RPC, { authorization: `Negotiate ${user}` });
     await expect.poll(listed).toEqual([
@@ -53,7 +53,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     await expect.poll(() => listed().map(({ userName }) => userName)).toEqual(['béla']);
   });
 
-  it('tells whose an application key is', async () => {
+  it('names the user of an application key', async () => {
     const { ask, listed } = await start(dataPath);
     await ask(RPC, { 'x-api-key': 'key-1' });
     await expect.poll(listed).toMatchObject([{ userName: null, requests: 1 }]);
@@ -61,7 +61,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     await expect.poll(listed).toMatchObject([{ userName: 'anna', requests: 2 }]);
   });
 
-  it('is right about a wrong credential beside a login, which leads nowhere afterwards', async () => {
+  it('ignores a wrong credential beside a login, and does not identify a session by it later', async () => {
     const { ask, listed } = await start(dataPath);
     const wrong = basic('bela', 'wrong');
     await ask(RPC, { cookie: 'JSESSIONID=anna', authorization: wrong });

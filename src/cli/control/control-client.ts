@@ -14,7 +14,7 @@ import {
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
 const RELOAD_TIMEOUT_MS = 60_000;
-/** A JVM stops all its threads first. */
+/** Long, since the JVM first stops all its threads. */
 const THREADS_TIMEOUT_MS = 20_000;
 
 interface Conversation {
@@ -73,7 +73,7 @@ export async function requestTop(socketPath: string): Promise<string> {
   return await readDocument(socketPath, await converse(socketPath, 'top'), 'the list of calls', MAX_REPORT_BYTES);
 }
 
-/** What follows the answer. `what` names it in errors. */
+/** Reads the document that follows the answer. `what` names it in errors. */
 async function readDocument(
   socketPath: string,
   { socket, rest }: Conversation,
@@ -83,7 +83,7 @@ async function readDocument(
   const chunks = [rest];
   let bytes = rest.length;
   try {
-    // The timeout applies to each chunk: the sidecar writes the document beside its traffic.
+    // The timeout applies to each chunk: the sidecar writes the document while it serves traffic.
     for await (const chunk of socket as AsyncIterable<Buffer>) {
       chunks.push(chunk);
       bytes += chunk.length;
@@ -92,10 +92,10 @@ async function readDocument(
   } catch (cause) {
     throw cause instanceof ControlError
       ? cause
-      : new ControlError(`${socketPath}: ${what} was broken off: ${toErrno(cause)}`);
+      : new ControlError(`${socketPath}: ${what} was cut off: ${toErrno(cause)}`);
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  if (!text.endsWith('\n')) throw new ControlError(`${socketPath}: ${what} was broken off`);
+  if (!text.endsWith('\n')) throw new ControlError(`${socketPath}: ${what} was cut off`);
   return text;
 }
 

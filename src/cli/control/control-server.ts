@@ -26,7 +26,9 @@ export interface ControlTarget {
   isReady(): Promise<boolean>;
   /** One line with its line feed. Absent: this sidecar gives no reports. */
   readonly report?: ((hasUsers: boolean) => Promise<Readable>) | undefined;
-  /** A thread dump of the JVM, ending in a line feed. Rejects with a SidecarError. Absent: as above. */
+  /**
+   * A thread dump of the JVM, ending in a line feed. Rejects with a SidecarError. Absent: this sidecar reads no JVM.
+   */
   readonly dumpThreads?: (() => Promise<string>) | undefined;
   /** One line of JSON with its line feed. Absent: this sidecar has no calls to show. */
   readonly top?: (() => string) | undefined;
@@ -40,7 +42,7 @@ export interface ControlTarget {
 const IDLE_TIMEOUT_MS = 5_000;
 /** Files of the configuration may be on a slow file system. */
 const RELOAD_TIMEOUT_MS = 60_000;
-/** As long as the JVM may take, and a little more. */
+/** Longer than the JVM may take. */
 const THREADS_TIMEOUT_MS = 15_000;
 /** Bound on the problems of a refused reload in an answer; the log has all of them. */
 const MAX_PROBLEM_CHARS = 8_192;
@@ -189,7 +191,7 @@ export class ControlServer {
   }
 
   #reportFailed(cause: unknown): void {
-    this.#logger.warn({ error: cause instanceof Error ? cause.name : typeof cause }, 'a report was broken off');
+    this.#logger.warn({ error: cause instanceof Error ? cause.name : typeof cause }, 'a report was cut off');
   }
 
   async #tellHealth(socket: net.Socket): Promise<void> {

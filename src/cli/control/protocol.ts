@@ -1,6 +1,6 @@
 /**
  * The protocol of the control socket. The client sends one word and a line feed. The server answers with one line of
- * JSON and closes the connection. After `report`, `threads` and `top`, a document comes before that. After `shutdown`,
+ * JSON and closes the connection. For `report`, `threads` and `top`, a document follows that line. After `shutdown`,
  * the connection closes when the process ends, which is how the client notices.
  */
 import { z } from 'zod';
@@ -70,7 +70,7 @@ export function isControlCommand(text: string): text is ControlCommand {
   return (COMMANDS as readonly string[]).includes(text);
 }
 
-/** Undefined if it is no answer: the listener is not a sidecar of this version. */
+/** Undefined if it is not an answer: the listener is not a sidecar of this version. */
 export function parseAnswer(line: string): ControlAnswer | undefined {
   try {
     return ANSWER.safeParse(JSON.parse(line)).data;

@@ -60,7 +60,7 @@ export class Tally {
     visit(data, this.root, 0);
   }
 
-  /** The fields in document order. Data that is always an object is no field itself. */
+  /** The fields in document order. Data that is always an object is not a field itself. */
   get fields(): readonly ShownField[] {
     return toFields(this.root, '', this.count).filter(
       ({ pointer, types }) => pointer !== '' || types.join() !== 'object',

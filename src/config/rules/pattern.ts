@@ -43,8 +43,8 @@ export interface Pattern {
 }
 
 /**
- * Reads segments between slashes, each a capture or what `toText` takes for a text. Undefined if one is neither, or if
- * a capture comes twice.
+ * Reads segments between slashes, each a capture or a text that `toText` accepts. Undefined if one is neither, or if a
+ * capture comes twice.
  */
 export function parsePattern(path: string, toText: (segment: string) => string | undefined): Pattern | undefined {
   const segments: (string | null)[] = [];

@@ -55,7 +55,7 @@ export class AccessLogging {
     return () => this.#use(options, Loaded);
   }
 
-  /** Writes pending lines, then closes the file, and any that a reload has turned off before. */
+  /** Writes pending lines, then closes the file, and any file that an earlier reload turned off. */
   async close(): Promise<void> {
     const log = this.#log;
     if (log !== undefined) {

@@ -275,7 +275,7 @@ export class LineFile {
     } catch (cause) {
       this.#wrote(bytes, at);
       const code = toFileReason(cause);
-      // A slow reader is no failure as long as the queue has room.
+      // A slow reader is not a failure as long as the queue has room.
       if (code !== 'EAGAIN') this.#failed(code);
       if (!PASSING.has(code)) {
         this.#leaveTornLine();

@@ -1,8 +1,8 @@
 /**
- * Makes a span of each sampled call, after the call has ended, so that no call waits for it. A sampled call over REST
- * goes on with a `traceparent` that names this span as the parent of the application server's. With `slowerThan` it is
- * known only at the end whether there is a span, and Comet carries many calls in a request: there the trace context
- * passes unchanged, and the span is a sibling of the application server's.
+ * Makes a span of each sampled call, after the call has ended, so that no call waits for it. A sampled REST call gets a
+ * `traceparent` that makes this span the parent of the application server's span. The trace context passes unchanged in
+ * two cases: with `slowerThan`, where only the end decides on a span, and over Comet, where a request carries many
+ * calls. The two spans are then siblings.
  *
  * Attributes follow OpenTelemetry's conventions for HTTP servers, plus `d2.*`. They never contain a path, query,
  * address, session or user.
@@ -46,7 +46,7 @@ export class CallSpans implements CallObserver {
     this.#random = parts.random ?? Math.random;
   }
 
-  /** The `traceparent` of the call's span; undefined without a span, or before it is known whether there is one. */
+  /** The `traceparent` of the call's span; undefined without a span, or while that is undecided. */
   traceparentFor(traceparent: string | undefined): string | undefined {
     if (this.#parts.slowerThanMs > 0) return undefined;
     const parent = toParent(traceparent);

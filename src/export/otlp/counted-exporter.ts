@@ -117,7 +117,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 ]);
 const TLS_CODE = /^(?:ERR_(?:SSL|TLS)_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA)/;
 
-/** Classifies a failed export. The receiver's text is never passed on: it may repeat what it was sent. */
+/** Classifies a failed export. The receiver's text is never passed on: it may quote the request. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof OtlpFileError) return { reason: 'files', detail: error.message };
   const code = (error as { code?: unknown } | undefined)?.code;

@@ -59,7 +59,8 @@ export function parseFields(text: string, where: string): HeaderFields {
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
     const [, name = '', value = ''] = LINE.exec(line) ?? [];
-    if (name === '') throw new OtlpFileError(`Line ${index + 1} of ${where} is none; expected Name: value.`);
+    if (name === '')
+      throw new OtlpFileError(`Line ${index + 1} of ${where} is not a header field; expected Name: value.`);
     if (RESERVED.has(name.toLowerCase())) {
       throw new OtlpFileError(
         `Line ${index + 1} of ${where} sets ${name}, which the sidecar sets itself; take it out.`,

@@ -1,7 +1,7 @@
 /**
  * The attach socket's protocol. Access to this socket means control of the JVM: it also loads code, sets flags and
- * dumps memory. So this client can send five commands and no others. The four of a reading never stop the JVM at a
- * safepoint; `THREAD_COMMAND` does for some milliseconds, and is only sent when somebody asks for threads.
+ * dumps memory. So this client can send five commands and no others. The four commands of a reading never stop the JVM
+ * at a safepoint. `THREAD_COMMAND` stops it for some milliseconds, and is only sent for a thread dump.
  */
 import { strict as assert } from 'node:assert';
 import net from 'node:net';
@@ -16,9 +16,9 @@ export const ATTACH_COMMANDS = Object.freeze([
   'VM.flags',
 ] as const);
 
-/** Without `-l`, for which the JVM would walk through its heap. Deadlocks are found all the same. */
+/** Without `-l`, which would make the JVM walk its heap. The dump lists deadlocks even so. */
 export const THREAD_COMMAND = 'Thread.print';
-/** Some thousand threads with deep stacks. */
+/** Enough for some thousand threads with deep stacks. */
 export const MAX_DUMP_BYTES = 16 * 1_024 * 1_024;
 
 export type AttachCommand = (typeof ATTACH_COMMANDS)[number] | typeof THREAD_COMMAND;

@@ -80,12 +80,12 @@ export class AttachOverlay {
     }
   }
 
-  /** A thread dump. Rejects with a JvmSourceError that says why there is none. May run beside `apply`. */
+  /** Takes a thread dump. Rejects with a JvmSourceError that has the reason. May run concurrently with `apply`. */
   async threads(jvm: VisibleJvm, signal: AbortSignal): Promise<string> {
     const socket = (await openAttachSocket(jvm, this.#system)) ?? (await this.#opened(jvm, signal));
     try {
       if (isOlder(socket, jvm))
-        throw new JvmSourceError('D2S_ERR_JVM_GONE', 'The attach socket is that of another JVM.');
+        throw new JvmSourceError('D2S_ERR_JVM_GONE', 'The attach socket belongs to another JVM.');
       return await askJvm(socket.connectPath, THREAD_COMMAND, signal);
     } finally {
       await socket.close();
@@ -186,7 +186,7 @@ function checkSameJvm({ heap }: JvmReading, flags: FlagsInfo | undefined): void 
   if (heap.max === undefined || flags?.maxHeapSize === undefined || heap.max <= flags.maxHeapSize) return;
   throw new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
-    'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container a /tmp of its own.',
+    'The attach socket and the counters file belong to different JVMs: the socket’s has a smaller heap. Give each container its own /tmp.',
   );
 }
 

@@ -145,8 +145,8 @@ function nobodyListens(port: number | undefined): JvmSourceError {
 async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
   const { around, options, listeners } = search;
   const { candidates, failures, deniedProcesses } = await findAll(around);
-  // If the listener's process is not visible, its user still is.
-  // A visible process that is no JVM, e.g. a proxy, says nothing.
+  // If the listener's process is not visible, its user still is. A visible process that is not a JVM, e.g. a proxy,
+  // says nothing.
   const listenerUids =
     holders.length === 0 && listeners !== undefined ? new Set(listeners.map(({ uid }) => uid)) : undefined;
   const ofUser = candidates.filter((candidate) => isOfUser(candidate, options.user));

@@ -134,7 +134,7 @@ function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read';
 
 function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefined {
   if (!directory.isDirectory()) return 'its directory is a link or no directory';
-  if (!file.isFile()) return 'it is no regular file';
+  if (!file.isFile()) return 'it is not a regular file';
   if (directory.uid !== file.uid) return `it belongs to uid ${file.uid}, its directory to uid ${directory.uid}`;
   if ((directory.mode & 0o022n) !== 0n) return 'others than its owner may write to its directory';
   return undefined;

@@ -37,7 +37,7 @@ export function sum(...values: readonly (number | undefined)[]): number | undefi
   return Number.isSafeInteger(total) ? total : undefined;
 }
 
-/** The usage without the values that contradict each other; a `max` of -1 is no limit. */
+/** The usage without the values that contradict each other; a `max` of -1 means no limit. */
 export function toPlausibleUsage(usage: MemoryUsage): MemoryUsage {
   const { used, committed, max } = usage;
   const isUsedTooLarge = exceeds(used, committed);

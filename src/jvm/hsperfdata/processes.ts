@@ -96,7 +96,7 @@ export async function readProcesses(
   for (const [index, pid] of bounds.cut(pids, 'processes').entries()) {
     await pause(index, signal);
     const info = readProcess(procPath, Number(pid));
-    // This process is no JVM, and in a container it may have the same pid as a JVM in another.
+    // This process is not a JVM, and in a container it may have the same pid as a JVM in another.
     if (info !== undefined && !(procPath === '/proc' && info.pid === process.pid)) processes.push(info);
   }
   return processes.sort((a, b) => Number(looksLikeJvm(b)) - Number(looksLikeJvm(a)));

@@ -49,7 +49,7 @@ export function denied(process: ProcessInfo, own: OwnRights): JvmSourceError {
   if (own.uid !== process.uid) return deniedToUser(who, process.uid, own);
   if (own.gid !== process.gid) {
     return access(
-      `${who} runs with group id ${process.gid}, this sidecar with ${own.gid}; for a /tmp of its own the kernel asks for both ids. ` +
+      `${who} runs with group id ${process.gid}, this sidecar with ${own.gid}; to look into its own /tmp, both ids must be equal. ` +
         `Run the sidecar with the same group: "Group=${process.gid}" in its unit, or "runAsGroup: ${process.gid}" in its container.`,
     );
   }
@@ -108,7 +108,7 @@ export function unreadable(path: string, result: Unusable): JvmSourceError {
   }
   return new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
-    `The counters file ${path} cannot be read: ${result.reason}. If the JVM is no HotSpot, set jvm.source to another source.`,
+    `The counters file ${path} cannot be read: ${result.reason}. If the JVM is not HotSpot, set jvm.source to another source.`,
   );
 }
 

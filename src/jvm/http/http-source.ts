@@ -14,27 +14,27 @@ import { type Advice, toStatusError, toWireError } from './http-errors.ts';
 import { BasicLogin, DigestLogin, type Login } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
 
-/** What a server is asked. */
-interface Question {
+/** A request for values. */
+interface ServerRequest {
   /** Appended to the address's path, e.g. `/status?JSON=true`. */
   readonly path: string;
   /** JSON. With a body the request is a POST. */
   readonly body?: string;
 }
 
-/** One kind of server: what it is asked, and how its answers are read. */
-export interface HttpKind extends Question {
+/** One kind of server: its requests, and how to read the answers. */
+export interface HttpKind extends ServerRequest {
   readonly name: JvmHttpKind;
   /** E.g. `/manager`: used if the configured address has no path. */
   readonly defaultPath: string;
   readonly mayHaveQuery?: boolean;
   readonly accept: string;
-  /** Asked afterwards, for values that not every server has or shows: a failure leaves them out. */
-  readonly further?: readonly Question[];
+  /** Optional requests, for values that not every server has or shows. A failure leaves these values out. */
+  readonly further?: readonly ServerRequest[];
   readonly advice: Advice;
   /** Logs in by Digest (RFC 7616); otherwise by Basic. */
   readonly hasDigest?: boolean;
-  /** Converts the text of a 200 answer, and those of `further`, undefined where there is none. Throws JvmSourceError. */
+  /** Converts the text of a 200 answer and those of `further` (undefined without an answer). Throws JvmSourceError. */
   parse(text: string, further: readonly (string | undefined)[]): JvmReading;
 }
 
@@ -102,11 +102,11 @@ export class HttpSource implements JvmSource {
       const answer = await this.#logIn(client, this.#kind, credentials, signal);
       if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
       const text = await textOf(answer, this.#where);
-      // A server that does not answer what it was asked is asked nothing else.
+      // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
       const further: (string | undefined)[] = [];
-      for (const question of this.#kind.further ?? []) {
-        further.push(await this.#askFurther(client, question, credentials, signal));
+      for (const request of this.#kind.further ?? []) {
+        further.push(await this.#requestFurther(client, request, credentials, signal));
       }
       return { text, further };
     } catch (cause) {
@@ -118,18 +118,18 @@ export class HttpSource implements JvmSource {
     }
   }
 
-  async #askFurther(
+  async #requestFurther(
     client: Client,
-    question: Question,
+    request: ServerRequest,
     credentials: Credentials | undefined,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     try {
-      const answer = await this.#logIn(client, question, credentials, signal);
+      const answer = await this.#logIn(client, request, credentials, signal);
       if (answer.statusCode === 200) return await textOf(answer, this.#where);
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     } catch (cause) {
-      // A reading that is late as a whole is no reading.
+      // The time limit covers the whole reading.
       if (signal.aborted) throw cause;
     }
     return undefined;
@@ -154,7 +154,7 @@ export class HttpSource implements JvmSource {
   /** Sends the request, with a retry if the server's challenge suggests one. Returns any answer but a 401. */
   async #logIn(
     client: Client,
-    { path: kindPath, body }: Question,
+    { path: kindPath, body }: ServerRequest,
     credentials: Credentials | undefined,
     signal: AbortSignal,
   ): Promise<Dispatcher.ResponseData> {

@@ -16,7 +16,7 @@ const REQUESTS = [
   { mbean: 'java.lang:type=GarbageCollector,name=*', attribute: ['Name', 'CollectionCount', 'CollectionTime'] },
 ] as const;
 
-/** Of the runtime only the start: its system properties may hold passwords. */
+/** Only the start time of the runtime: its system properties may hold passwords. */
 const FURTHER = [
   { mbean: 'java.lang:type=Threading', attribute: ['ThreadCount', 'DaemonThreadCount', 'PeakThreadCount'] },
   { mbean: 'java.lang:type=OperatingSystem', attribute: ['ProcessCpuTime', 'AvailableProcessors'] },
@@ -85,7 +85,7 @@ export function parseJolokia(text: string, [further]: readonly (string | undefin
   );
 }
 
-/** Leaves out what cannot be read: these values are extra. */
+/** Leaves out unreadable values: all of these are optional. */
 function addServer(builder: ReadingBuilder, text: string | undefined): void {
   let answer: unknown;
   try {

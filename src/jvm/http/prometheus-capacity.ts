@@ -1,11 +1,11 @@
 /**
- * What exporters tell about the server's capacity: simpleclient and client_java, Micrometer (also its binder for Tomcat),
+ * Reads the server's capacity from exporters: simpleclient and client_java, Micrometer (also its binder for Tomcat),
  * and jmx_exporter's example rules for Tomcat.
  */
 import type { Sample, Samples } from './prometheus-text.ts';
 import type { ReadingBuilder } from './reading-builder.ts';
 
-/** Names in lower case, by value; the first one that there is counts. */
+/** Names in lower case, by value; the first one present counts. */
 const THREADS = {
   live: ['jvm_threads_current', 'jvm_threads_live_threads'],
   daemon: ['jvm_threads_daemon', 'jvm_threads_daemon_threads'],
@@ -56,7 +56,7 @@ function connectorsOf(samples: Samples): ReadonlySet<string> {
   return new Set(all.map(nameOf));
 }
 
-/** Micrometer has Tomcat's name of the connector, jmx_exporter's rules protocol and port. */
+/** Micrometer has Tomcat's name of the connector; jmx_exporter's rules have protocol and port. */
 function nameOf({ labels }: Sample): string {
   return labels.get('name') ?? `${labels.get('protocol') ?? ''}-${labels.get('port') ?? ''}`;
 }

@@ -36,7 +36,8 @@ export function parsePrometheusJvm(text: string): JvmReading {
   );
   const builder = new ReadingBuilder();
   const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
-  // A standalone exporter's own jvm_* describe itself, not the JVM that it watches. An agent's describe its JVM.
+  // The jvm_* of a standalone exporter describe the exporter, not the JVM that it watches. Those of an agent describe
+  // its JVM.
   const isOwn = !isStandalone(samples) && (!hasBeans || isAgent(samples));
   if (!isOwn) readBeans(builder, samples);
   else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))

@@ -62,7 +62,7 @@ export class ReadingBuilder {
     this.#threads = { live: toCount(live), daemon: toCount(daemon), peak: toCount(peak) };
   }
 
-  /** `id` differs from that of every other process of the server. */
+  /** `id` is unique among the processes of the server. */
   setProcess(id: string, values: { readonly [Key in keyof Omit<ServerProcess, 'id'>]: unknown }): void {
     const { cpuSeconds } = values;
     this.#process = {

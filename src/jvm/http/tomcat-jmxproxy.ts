@@ -19,7 +19,7 @@ export const TOMCAT_JMXPROXY: HttpKind = {
     { path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=Threading')}` },
     { path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=OperatingSystem')}` },
     { path: `/jmxproxy/?qry=${encodeURIComponent('*:type=ThreadPool,name=*')}` },
-    // One attribute of it: its system properties may hold passwords.
+    // One attribute only: the system properties may hold passwords.
     { path: `/jmxproxy/?get=${encodeURIComponent('java.lang:type=Runtime')}&att=StartTime` },
   ],
   accept: 'text/plain',
@@ -92,7 +92,7 @@ function addServer(builder: ReadingBuilder, [threads, system, pools, started]: r
   }
   for (const pool of toFurtherBeans(pools)) {
     const busy = number(pool, 'currentThreadsBusy');
-    // Beans of the sockets have the same type.
+    // The connectors' socket beans have the same type.
     if (busy === undefined) continue;
     builder.addConnector(
       pool.attributes.get('name'),
@@ -103,7 +103,7 @@ function addServer(builder: ReadingBuilder, [threads, system, pools, started]: r
   }
 }
 
-/** None for an answer that cannot be read: these values are extra. */
+/** Empty for an unreadable answer: these values are optional. */
 function toFurtherBeans(text: string | undefined): readonly Bean[] {
   if (text === undefined || !text.startsWith('OK - ')) return [];
   try {

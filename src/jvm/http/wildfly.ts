@@ -14,7 +14,7 @@ const ofBean = (type: string) => ({
   'include-runtime': true,
 });
 
-/** One by one: a step that fails would take the others of a composite operation back. */
+/** Separate requests: in a composite operation, a failed step rolls back all others. */
 const FURTHER = [
   ofBean('threading'),
   // Requests run in its default worker.
@@ -79,7 +79,7 @@ export function parseWildFly(text: string, further: readonly (string | undefined
   return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface returned none of the platform's beans.");
 }
 
-/** Undefined for what cannot be read: these values are extra. */
+/** Undefined for an unreadable answer: these values are optional. */
 function toResult(text: string | undefined): unknown {
   try {
     const answer: unknown = text === undefined ? undefined : JSON.parse(text);
@@ -106,6 +106,6 @@ function toBeanName(name: string): string {
 function codeOf(answer: unknown): string {
   const description = fieldOf(answer, 'failure-description');
   // For a composite operation it is an object whose only key is the message.
-  const told = typeof description === 'string' ? description : entriesOf(description, 1)[0]?.[0];
-  return /\bWFLY[A-Z]{2,10}\d{4}\b/.exec(told ?? '')?.[0] ?? 'no code';
+  const message = typeof description === 'string' ? description : entriesOf(description, 1)[0]?.[0];
+  return /\bWFLY[A-Z]{2,10}\d{4}\b/.exec(message ?? '')?.[0] ?? 'no code';
 }

@@ -9,7 +9,7 @@ import { toRawPath } from './path.ts';
 
 interface DeniedClient {
   readonly remoteAddress: string;
-  /** By a trusted proxy. */
+  /** A trusted proxy stated the address. */
   readonly isTold?: boolean;
 }
 
@@ -33,7 +33,7 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /** `target` as sent, in latin1. A loopback address that a proxy told is none of this machine, and may be invented. */
+  /** `target` as sent, in latin1. A loopback address from a proxy is not one of this machine, and may be forged. */
   denies(target: string, { remoteAddress, isTold }: DeniedClient): boolean {
     if (LOOPBACK.test(remoteAddress) && isTold !== true) return false;
     const queryAt = target.indexOf('?');
@@ -58,7 +58,7 @@ export class DeniedPaths {
     for (let from = 0; from < path.length && segments.length < this.#deepest; ) {
       const slash = path.indexOf('/', from);
       const to = slash < 0 ? path.length : slash;
-      // An escaped character has three. A longer segment is none of a denied path, and need not be decoded.
+      // An escaped character has three. A longer segment cannot be part of a denied path, and is not decoded.
       const segment = to - from > 3 * this.#longest ? TOO_LONG : decodeBytes(path.slice(from, to));
       if (segment !== '' && segment !== '.') segments.push(segment);
       from = to + 1;
@@ -112,7 +112,7 @@ function toByte(path: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** -1 for what is no hexadecimal digit, NaN among it. */
+/** -1 for anything but a hexadecimal digit, also for NaN. */
 function toDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const letter = code | 0x20;

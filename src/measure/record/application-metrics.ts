@@ -56,7 +56,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   gauge(
     'd2_calls_running',
-    'Calls that run now.',
+    'Running calls.',
     ofEach(({ running }) => running.size),
     'application',
   ),

@@ -61,7 +61,7 @@ export interface EndedCall {
   readonly session: CallSession | undefined;
   /** The request's `traceparent`, not validated. Undefined without one, and on a WebSocket, which has none per call. */
   readonly traceparent: string | undefined;
-  /** The `traceparent` that the upstream got in its place; undefined if an observer gave none. */
+  /** The `traceparent` that replaced it for the upstream; undefined if no observer set one. */
   readonly ownTraceparent: string | undefined;
 }
 
@@ -71,8 +71,8 @@ export interface CallObserver {
   /** Report exchanges that are not calls as well. */
   readonly wantsOthers: boolean;
   /**
-   * The `traceparent` with which a call over REST goes on; undefined: unchanged. `traceparent` is the client's, not
-   * validated. Must not throw.
+   * The `traceparent` that a REST call carries to the upstream; undefined: unchanged. `traceparent` is the client's,
+   * not validated. Must not throw.
    */
   traceparentFor?(traceparent: string | undefined): string | undefined;
   /** Called once for each call, after it has been counted. `call` is valid until this returns. */

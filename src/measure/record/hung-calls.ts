@@ -1,7 +1,7 @@
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { RunningCalls, RunningName } from './running-calls.ts';
 
-/** A name whose calls all hang: none of them is new. Ages in seconds. */
+/** A name of which every running call hangs. Ages are in seconds. */
 export interface HungName extends RunningName {
   /** Of all answered calls of this name, rounded up to a bucket of `d2_call_duration_seconds`; null without any. */
   readonly p99: number | null;
@@ -12,11 +12,11 @@ interface Calls {
   readonly statistics: Readonly<Record<'rpc' | 'sba', Pick<CallStatistics, 'countsByName'>>>;
 }
 
-/** A call hangs from this many times its usual duration. */
+/** A call hangs after this many times the p99 of its name. */
 const TIMES_USUAL = 10;
-/** Shorter calls are never said to hang. */
+/** Shorter calls never count as hung. */
 const LEAST_S = 5;
-/** A single call that nothing can be compared with. */
+/** The limit for a single call of a name without a p99. */
 const LEAST_ALONE_S = 30;
 
 /** The name with the most hung calls; null if nothing hangs. */
@@ -39,14 +39,14 @@ function usualOf({ kind, name }: RunningName, statistics: Calls['statistics']): 
   const counts = durations?.cumulative() ?? [];
   const all = counts.at(-1) ?? 0;
   if (durations === undefined || all === 0) return null;
-  // Above the last bound nothing is known of the duration.
+  // Durations above the last bound are unknown.
   return durations.bounds[counts.findIndex((count) => count >= 0.99 * all)] ?? Number.POSITIVE_INFINITY;
 }
 
-/** A name that no answer has confirmed yet may be anything that a client has sent. */
+/** A name without an answered call may be any text that a client has sent. */
 export const UNCONFIRMED = '(not answered yet)';
 
-/** For readers who may not see it then: the name only if there are answers. */
+/** For readers without the role `sessions`: hides a name without an answered call. */
 export function toConfirmedName({ name, p99 }: HungName): string {
   return p99 === null ? UNCONFIRMED : name;
 }

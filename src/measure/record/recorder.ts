@@ -87,7 +87,7 @@ class CallNote implements RunningCall {
   }
 }
 
-/** What the recorder keeps about a running exchange. None remains when `onBegin` has failed: nothing is recorded then. */
+/** What the recorder keeps about a running exchange. Absent after `onBegin` has failed: nothing is recorded then. */
 type Note = CallNote | { readonly kind: 'comet'; readonly reading: ExchangeReading } | { readonly kind: 'other' };
 
 const OTHER_NOTE: Note = { kind: 'other' };
@@ -201,7 +201,8 @@ export class Recorder implements ExchangeObserver<Note> {
     session?.callEnded(exchange.endedNs);
     if (isCounted(note.call, ending)) {
       count(note.application.statistics, note.call, exchange, ending);
-      if (exchange.traceparent !== undefined) exemplify(note.application.statistics, note.call, exchange, this.#clock);
+      if (exchange.traceparent !== undefined)
+        addExemplar(note.application.statistics, note.call, exchange, this.#clock);
       if (session !== undefined) count(session.statistics, note.call, exchange, ending);
     }
     const outcome = toSlowOutcome(ending, exchange.status);
@@ -249,7 +250,7 @@ export class Recorder implements ExchangeObserver<Note> {
     for (const { statistics } of this.applications.values()) statistics.destroy();
   }
 
-  /** The session of the call, with `callBegan` done; the first accepted call begins one. */
+  /** The session of the call; the first accepted call begins one. `callBegan` has been called on it. */
   #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
     const { application, token, session, userByServer } = note;
     if (userByServer !== undefined && ending.kind === 'completed') {
@@ -274,7 +275,7 @@ export class Recorder implements ExchangeObserver<Note> {
       sessions.name(note.session, user.userName, 'proven');
       return note.session;
     }
-    // A credential beside a login may be wrong: it must not lead to the user's session from now on.
+    // A credential beside a login may be wrong, so it must not identify the user's session later.
     const isAlone = note.token !== undefined && this.#credentials.claimOf(request) === undefined;
     const token = isAlone ? note.token : user.key;
     const origin: SessionOrigin = {
@@ -337,15 +338,15 @@ function count(statistics: Statistics, call: CountedCall, exchange: Exchange, en
   else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
 }
 
-/** Shows the call's trace beside its histogram. */
-function exemplify(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
+/** Adds the call's trace to its histogram as an exemplar. */
+function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
   const { traceparent = '', beganNs, endedNs } = exchange;
   if (kind === 'object') return;
   const [, traceId = '', spanId = ''] = traceparent.split('-');
-  statistics[kind].exemplify(name, endedNs - beganNs, { traceId, spanId, atEpochMs: clock.epochMs() });
+  statistics[kind].addExemplar(name, endedNs - beganNs, { traceId, spanId, atEpochMs: clock.epochMs() });
 }
 
-/** Undefined for what the server was never asked. */
+/** Undefined for a request that never reached the server. */
 function toSlowOutcome({ kind }: Ending, status: number): SlowOutcome | undefined {
   if (kind === 'denied') return undefined;
   if (kind === 'failed') return 'unanswered';

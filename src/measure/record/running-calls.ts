@@ -3,7 +3,7 @@ import type { CallKind } from '../classify/classifier.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 import { toEpochMs } from './call-observer.ts';
 
-/** A call that runs: a node of the list of its application. */
+/** A running call: a node of the list of its application. */
 export interface RunningCall {
   readonly call: { readonly kind: CallKind; readonly name: string };
   /** Undefined as long as the server has not accepted its login. */
@@ -32,7 +32,7 @@ export interface CallEntry {
   readonly threadDump?: string;
 }
 
-/** What runs under one name. Ages in seconds. */
+/** The running calls of one name. Ages are in seconds. */
 export interface RunningName {
   readonly kind: CallKind;
   readonly name: string;
@@ -41,7 +41,7 @@ export interface RunningName {
   readonly oldest: number;
 }
 
-/** The calls of one application that run now. A linked list: a call costs some assignments, and no memory of its own. */
+/** The running calls of one application. In a linked list, a call costs some assignments and no allocation. */
 export class RunningCalls {
   readonly #clock: Clock;
   #first: RunningCall | undefined;
@@ -76,7 +76,7 @@ export class RunningCalls {
     this.#size -= 1;
   }
 
-  /** What runs, by name, in no order. */
+  /** The running calls by name, in no particular order. */
   byName(): Iterable<RunningName> {
     const nowNs = this.#clock.nowNs();
     const found = new Map<string, { -readonly [K in keyof RunningName]: RunningName[K] }>();
@@ -95,7 +95,7 @@ export class RunningCalls {
     return found.values();
   }
 
-  /** Notes the thread dump at the calls that have run for at least `ageNs`. */
+  /** Attaches the thread dump to the calls that have run for at least `ageNs`. */
   dumped(fileName: string, ageNs: number): void {
     const beforeNs = this.#clock.nowNs() - ageNs;
     for (let running = this.#first; running !== undefined; running = running.after) {
@@ -114,7 +114,7 @@ export class RunningCalls {
   }
 }
 
-/** `session` is the one to show, `untilNs` the end of the duration. */
+/** `session`: the session to show. `untilNs`: the end of the duration. */
 export function toCallEntry(
   { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'before' | 'after' | 'session'>,
   session: RunningCall['session'],

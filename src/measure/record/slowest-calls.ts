@@ -30,18 +30,18 @@ interface Minute {
   readonly number: number;
   /** At most `max`, in any order. */
   readonly calls: Slow[];
-  /** A call that took no longer is none of them; -1 while there is room. */
+  /** Calls up to this duration are not kept; -1 while there is room. */
   leastNs: number;
 }
 
-/** Longest name, in characters, its last one then being `…`. */
+/** Longest name in characters. A longer one is cut and ends in `…`. */
 const MAX_TEXT = 256;
 const MINUTE_NS = 60 * NS_PER_S;
 const HOUR_NS = 60 * MINUTE_NS;
 
 /**
- * The slowest calls of the last hour. Each minute keeps its own, since a call that was not among the slowest of the hour
- * becomes one when others are older than an hour. Most calls cost one comparison.
+ * The slowest calls of the last hour. Each minute keeps its own slowest calls: when older ones expire, others become
+ * the slowest of the hour. Most calls cost one comparison.
  */
 export class SlowestCalls {
   readonly #clock: Clock;
@@ -59,7 +59,7 @@ export class SlowestCalls {
     this.#max = max;
   }
 
-  /** `session` is the one that the call counted in. The entry copies everything. */
+  /** `session`: the session that counted the call. The entry copies everything. */
   add(
     call: Omit<RunningCall, 'before' | 'after' | 'session'>,
     session: RunningCall['session'],
@@ -94,7 +94,7 @@ export class SlowestCalls {
       .map(({ entry }) => entry);
   }
 
-  /** A Comet call may end some moments ago: it counts in the current minute then. */
+  /** A Comet call may have ended in an earlier minute; it counts in the current one. */
   #minuteOf(endedNs: number): Minute {
     const number = Math.floor(endedNs / MINUTE_NS);
     const current = this.#minutes.at(-1);
@@ -106,7 +106,7 @@ export class SlowestCalls {
   }
 }
 
-/** Kept for an hour, 61 times `max` of them: a client may send a name of 64 KiB. */
+/** Up to 61 times `max` names stay for an hour, and a client may send a name of 64 KiB. */
 function shortened(text: string): string {
   return text.length <= MAX_TEXT ? text : `${detached(text.slice(0, MAX_TEXT - 1))}…`;
 }

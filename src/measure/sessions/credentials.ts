@@ -49,14 +49,14 @@ export interface StatedName {
   readonly userName: string | null;
   /** Token of the credential that states it; undefined for a certificate, or without a credential. */
   readonly credentialToken: string | undefined;
-  /** True when a client certificate states it, which has been verified, or the server. */
+  /** True when a verified client certificate or the server states it. */
   readonly isVerified: boolean;
   /** True when the request has nothing else that the server may accept it for. */
   readonly isAlone: boolean;
 }
 
-/** A longer value of `sessions.userField` is no name. */
-const MAX_TOLD_CHARS = 1_024;
+/** A longer value of `sessions.userField` is not a name. */
+const MAX_USER_CHARS = 1_024;
 
 /** Longest displayed user name, in UTF-16 code units. */
 export const MAX_USER_NAME_CHARS = 256;
@@ -68,7 +68,7 @@ export class Credentials {
   readonly #apiKeyUsers = new Map<string, string>();
   readonly #cookieName: string;
   #apiKeys: readonly ApiKeyUser[];
-  /** Name in lower case of the response field in which the server tells the user (`sessions.userField`). */
+  /** Name in lower case of the response field in which the server states the user (`sessions.userField`). */
   #userField: string | undefined;
 
   /** `cookieName`: name of the login cookie, e.g. `JSESSIONID`. */
@@ -97,7 +97,7 @@ export class Credentials {
     this.#hashApiKeys();
   }
 
-  /** Whether the server tells the user in a field of its responses. */
+  /** Whether the server states the user in a field of its responses. */
   get readsResponses(): boolean {
     return this.#userField !== undefined;
   }
@@ -105,7 +105,7 @@ export class Credentials {
   /** The user that the server tells in a response; undefined if it tells none. */
   userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
-    if (value === undefined || value === '' || value.length > MAX_TOLD_CHARS) return undefined;
+    if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;
     const user = decodeUser(Buffer.from(value, 'latin1'));
     return { key: this.#hash('user', user), userName: toShownName(user) };
   }
@@ -207,7 +207,7 @@ export class Credentials {
     };
   }
 
-  /** As `statedNameOf`, from a response in which the server tells the user; undefined if it tells none. */
+  /** As `statedNameOf`, from the user that the server states in a response; undefined without one. */
   statedBy(response: CredentialFields): StatedName | undefined {
     const user = this.userIn(response);
     return user && { userName: user.userName, credentialToken: undefined, isVerified: true, isAlone: true };

@@ -26,7 +26,7 @@ const CHANGED = {
 const CLOSED = {
   taken: 'files of users and tokens can be used now: the monitoring port lets in who is in them',
   unusable:
-    'files of users or tokens cannot be used: the monitoring port refuses everybody until they can be; clients are served all the same',
+    'files of users or tokens cannot be used: the monitoring port refuses everybody until they can be; traffic is not affected',
 };
 
 export class MonitorAccess extends FileWatch {
@@ -88,7 +88,7 @@ export class MonitorAccess extends FileWatch {
   #close(auth: Auth, error: SidecarError): void {
     this.#closed = { auth, access: new AccessClosed(error) };
     this.#logger.error({ section: SECTION, code: error.code, reason: error.message }, CLOSED.unusable);
-    this.told(error.message);
+    this.loggedBefore(error.message);
   }
 
   protected override get messages() {

@@ -76,7 +76,7 @@ export class VerificationQueue<T> {
     return this.#refused;
   }
 
-  /** The outcome of `work` after its turn; undefined if there is no room, or if another turn evicts it. */
+  /** The outcome of `work` after its turn; undefined without room in the queue, or if another turn evicts it. */
   run(attempt: Attempt, work: () => Promise<T>): Promise<T | undefined> {
     const key = `${attempt.address}\n${attempt.credential}`;
     const same = this.#shared.get(key);

@@ -83,7 +83,7 @@ function* renderApplication(
   yield ']}}';
 }
 
-/** A name that no answer has confirmed yet may be anything: it needs the role `sessions`, as in `d2/calls`. */
+/** A name without an answered call may be any text, so it needs the role `sessions`, as in `d2/calls`. */
 function toHung(application: MonitoredApplication, role: Role): HungName | null {
   const hung = findHung(application);
   return hung === null || role === 'sessions' ? hung : { ...hung, name: toConfirmedName(hung) };
@@ -140,21 +140,21 @@ function toJvm({ state, reads }: MonitoredJvm): object {
   };
 }
 
-/** What is left of the server's capacity: the gauges of `metrics/server`, and more. Only what is known. */
+/** The server's capacity: the gauges of `metrics/server`, and more. Unknown values are absent. */
 function toServer({ state }: MonitoredJvm, live: MonitoredLive): object {
   const diagnosed = live.diagnosed();
-  const told =
+  const diagnosis =
     diagnosed === undefined || diagnosed.deadlockedThreads === 0
       ? {}
       : {
           deadlock: { threads: diagnosed.deadlockedThreads, at: toIso(diagnosed.atEpochMs), file: diagnosed.fileName },
         };
-  if (state.kind === 'unavailable') return told;
+  if (state.kind === 'unavailable') return diagnosis;
   const gauges = Array.from(toServerGauges(state.server).gauges, ([name, gauge]) => [
     name.slice('server.'.length),
     gauge.read(),
   ]);
-  return { ...Object.fromEntries(gauges), processors: state.server.process.processors, ...told };
+  return { ...Object.fromEntries(gauges), processors: state.server.process.processors, ...diagnosis };
 }
 
 /** In bytes; null if the JVM has no limit (-1), or if its source does not report one. */

@@ -94,7 +94,7 @@ export function* renderRunning({ running }: MonitoredApplication): Pieces {
   yield* renderRows(running.oldest(MAX_CALLS).map(toRunningRow));
 }
 
-/** The same with `[endTime, status, outcome]` behind, slowest first. */
+/** The same followed by `[endTime, status, outcome]`, slowest first. */
 export function* renderSlowest({ slowest }: MonitoredApplication): Pieces {
   const rows = slowest
     .slowest()
@@ -108,7 +108,7 @@ function toRunningRow(call: CallEntry, at: number): readonly unknown[] {
   return [`${startTime} ${at}`, ...what, threadDump ?? null];
 }
 
-/** Rows `[path, count, p95]` of requests of all applications that are no calls, most frequent first. */
+/** Rows `[path, count, p95]` of requests of all applications that are not calls, most frequent first. */
 export function* renderUnclassified({ unclassified }: MonitoredLive): Pieces {
   yield* renderRows(unclassified.read(MAX_CALLS).map(({ path, count, p95 }) => [path, count, toShort(p95)]));
 }

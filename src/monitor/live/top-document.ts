@@ -1,4 +1,4 @@
-/** What `d2-sidecar top` shows: the data of the live page, with the calls that run and the slowest ones. */
+/** What `d2-sidecar top` shows: the data of the live page, with the running and the slowest calls. */
 import type { Monitored, MonitoredLive } from '../monitored.ts';
 import { renderLive } from './live-document.ts';
 

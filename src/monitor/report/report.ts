@@ -23,7 +23,7 @@ import { readSystem } from './system-reading.ts';
 const FORMAT = 1;
 /** Of each application, oldest first. More would tell nothing new, and make the report too large to send. */
 const MAX_SESSIONS = 1_000;
-/** Most paths of requests that are no calls. */
+/** Most paths of requests that are not calls. */
 const MAX_PATHS = 200;
 const MAX_CHARS = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
@@ -119,8 +119,8 @@ function* stateOfJvm(state: JvmState, { durationUnit }: Config['metrics']): Piec
     return;
   }
   const { source, memory, ageMs, gauges } = state;
-  const told = JSON.stringify({ state: 'available', since, source, memory, ageMs });
-  yield `,${told.slice(1, -1)},"metrics":`;
+  const text = JSON.stringify({ state: 'available', since, source, memory, ageMs });
+  yield `,${text.slice(1, -1)},"metrics":`;
   yield* new MetricsRenderer().render([toMetricSet(gauges)], { pretty: false, durationUnit });
 }
 

@@ -1,6 +1,6 @@
 /**
- * The fields that tell the upstream of the client's certificate (`forwarded.clientCertificate`): those that Tomcat's
- * SSLValve reads, or those of RFC 9440.
+ * The fields that describe the client's certificate to the upstream (`forwarded.clientCertificate`): those of Tomcat's
+ * SSLValve, or those of RFC 9440.
  */
 import type { Config } from '../../config/config.ts';
 
@@ -8,7 +8,7 @@ export type CertificateMode = Config['clientCertificate'];
 
 export type Fields = readonly (readonly [name: string, value: string])[];
 
-/** What a TLS handshake has shown of a client. */
+/** A client as seen in its TLS handshake. */
 export interface TlsClient {
   /** Its verified certificate in DER, then those of its authorities without the root; empty without one. */
   readonly certificates: readonly Buffer[];
@@ -17,8 +17,8 @@ export interface TlsClient {
 }
 
 /**
- * Fields in lower case that only the sidecar writes: a client's own are removed. The valve also reads
- * `ssl_client_escaped_cert`, which goes before `ssl_client_cert`, and `ssl_session_id`.
+ * Fields in lower case that only the sidecar writes: a client's own are removed. The valve also reads `ssl_session_id`
+ * and `ssl_client_escaped_cert`, which overrides `ssl_client_cert`.
  */
 export const CERTIFICATE_FIELDS: Readonly<Record<CertificateMode, readonly string[]>> = {
   off: [],
@@ -51,7 +51,7 @@ export function certificateFields(mode: CertificateMode, { certificates, cipher 
     : [...fields, ['Client-Cert-Chain', authorities.map(toByteSequence).join(', ')]];
 }
 
-/** The valve makes the line breaks of PEM from the blanks. */
+/** The valve turns the blanks into the line breaks of PEM. */
 function toPemLine(der: Buffer): string {
   return `-----BEGIN CERTIFICATE----- ${der.toString('base64')} -----END CERTIFICATE-----`;
 }

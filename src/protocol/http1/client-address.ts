@@ -1,8 +1,8 @@
 /**
- * Who the client of a request is, by the field that trusted proxies write: X-Forwarded-For, or Forwarded (RFC 7239).
+ * Finds the client of a request in the field that trusted proxies write: X-Forwarded-For, or Forwarded (RFC 7239).
  *
- * Each proxy adds the address of its own client at the right. So the list is read from the right, as far as trusted
- * proxies wrote it: what stands left of the first address that is not trusted may be invented.
+ * Each proxy appends the address of its own client at the right. So the list is read from the right, up to the first
+ * address that is not trusted. Everything left of it may be forged.
  */
 import { type AddressRanges, toPlainAddress } from '../../base/address.ts';
 
@@ -12,8 +12,8 @@ export type ClientField = 'x-forwarded-for' | 'forwarded';
 const MAX_HOPS = 2_000;
 
 /**
- * `lines`: the values of all fields of that name, in order. Returns e.g. `203.0.113.7`; undefined if nothing could be
- * read: then the proxy itself is the client.
+ * `lines`: the values of all fields of that name, in order. Returns e.g. `203.0.113.7`; undefined without a readable
+ * address: then the proxy itself is the client.
  */
 export function clientAddressOf(
   field: ClientField,
@@ -41,8 +41,8 @@ function lastComma(list: string, end: number): number {
 }
 
 /**
- * The last comma before `end` that is in no quoted string; -1 without one. Read from the right: an open quote that a
- * client wrote cannot swallow what proxies wrote after it.
+ * The last comma before `end` outside quoted strings; -1 without one. Read from the right: an open quote that a client
+ * wrote cannot swallow what proxies wrote after it.
  */
 function lastCommaOutsideQuotes(list: string, end: number): number {
   let isQuoted = false;
@@ -66,7 +66,7 @@ function ofForwardedElement(element: string): string | undefined {
   for (let at = 0; at < element.length; at = PAIR.lastIndex) {
     PAIR.lastIndex = at;
     const { name, token, quoted } = PAIR.exec(element)?.groups ?? {};
-    // Nothing matched: the position is that of the beginning again.
+    // Without a match, `lastIndex` is 0.
     if (PAIR.lastIndex === 0) return undefined;
     if (name?.toLowerCase() !== 'for') continue;
     if (node !== undefined) return undefined;
@@ -75,11 +75,11 @@ function ofForwardedElement(element: string): string | undefined {
   return node === undefined ? undefined : toNodeAddress(node);
 }
 
-/** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for everything else. */
+/** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for anything else. */
 function toNodeAddress(node: string): string | undefined {
   if (node.length > MAX_NODE) return undefined;
   const { v6, v4 } = NODE.exec(node)?.groups ?? {};
-  // In brackets there is IPv6 only, and an IPv4 address alone has a port without them.
+  // Brackets hold IPv6 only, and only IPv4 has a port without brackets.
   if (v6 !== undefined) return v6.includes(':') ? toPlainAddress(v6) : undefined;
   return toPlainAddress(v4 ?? node);
 }

@@ -1,6 +1,6 @@
 import { COLON, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } from './characters.ts';
 
-/** Longest length whose value is computed exactly; a longer one is no real body. */
+/** Longest length whose value is computed exactly; a longer one is not a real body. */
 const MAX_LENGTH_DIGITS = 15;
 
 /** Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also an `end` that was not found. */

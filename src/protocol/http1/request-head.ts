@@ -11,7 +11,7 @@ import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 /** CONNECT asks for a tunnel, and PRI is HTTP/2's preface. */
 const NO_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'PRI']);
 const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => !NO_METHODS.has(method)));
-/** Any other token may be a method, too (RFC 9110 §9.1): the upstream knows. */
+/** Any other token may also be a method (RFC 9110 §9.1). Only the upstream knows. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
 
 const VERSION = ' HTTP/1.1\r\n';
@@ -23,7 +23,7 @@ export type Irregularity = (typeof IRREGULARITIES)[number];
 export const IRREGULARITIES = [
   /** CONNECT, no method, neither HTTP/1.1 nor 1.0, or a target in neither origin form nor `OPTIONS *`. */
   'start-line',
-  /** A line that is no well-formed field. */
+  /** A line that is not a well-formed field. */
   'fields',
   /** No Host in HTTP/1.1, or several. */
   'host',
@@ -34,7 +34,7 @@ export const IRREGULARITIES = [
   'framing',
   /** A WebSocket. `RequestReader` removes other upgrades. */
   'upgrade',
-  /** A bare CR or LF, a NUL, or a first byte that is of no method, e.g. of a TLS handshake on the plain port. */
+  /** A bare CR or LF, a NUL, or a first byte that cannot begin a method, e.g. of a TLS handshake on the plain port. */
   'line-breaks',
   /** Larger than `limits.headBytes`. The gateway answers 431. */
   'too-large',
@@ -59,7 +59,7 @@ export class Http1RequestHead {
     this.#fields = fields;
   }
 
-  /** The connection ends after the response, as far as the client says: the default of HTTP/1.0 (RFC 9112 §9.3). */
+  /** The client wants the connection to end after the response: the default of HTTP/1.0 (RFC 9112 §9.3). */
   get isLast(): boolean {
     const { connectionClose, connectionKeepAlive } = this.#fields;
     return connectionClose || (this.isOld && !connectionKeepAlive);
@@ -95,7 +95,7 @@ export class Http1RequestHead {
 /**
  * Reads one whole request head of HTTP/1.1 or 1.0 (latin1 text up to and including its empty line), e.g.
  * `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6 and what Node's strict
- * parser accepts too. For everything else it returns what is irregular. `bytes` begin with those of `text`.
+ * parser accepts too. Otherwise it returns the irregularity. `bytes` begin with those of `text`.
  */
 export function parseRequestHead(
   text: string,
@@ -119,12 +119,12 @@ export function parseRequestHead(
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
   if (fields.hasUpgrade) return 'upgrade';
   const framing = toRequestFraming(fields);
-  // HTTP/1.0 has no transfer codings: servers differ on what they make of one (RFC 9112 §6.1).
+  // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
   return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields, isOld);
 }
 
-/** The method before the first space; undefined if it is none that the relay serves. */
+/** The method before the first space; undefined if the relay does not serve it. */
 function methodOf(text: string): string | undefined {
   const method = text.slice(0, text.indexOf(' '));
   return METHODS.has(method) || (METHOD.test(method) && !NO_METHODS.has(method)) ? method : undefined;
@@ -137,8 +137,8 @@ function toRequestFraming(fields: FieldSummary): Framing | undefined {
 }
 
 /**
- * Whether bytes without an empty line so far can never become a regular head: the first byte is of no method, or there
- * is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
+ * Whether bytes without an empty line so far can never become a regular head: the first byte cannot begin a method, or
+ * there is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
  */
 export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   const first = bytes[0];
@@ -151,7 +151,9 @@ export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   return false;
 }
 
-/** Whether bytes begin with a request line that Node's parser takes for HTTP but is not: `OPTIONS / RTSP/1.0`. */
+/**
+ * Whether bytes begin with a request line that Node's parser accepts as HTTP, although it is not: `OPTIONS / RTSP/1.0`.
+ */
 export function isOtherProtocol(bytes: Buffer): boolean {
   const end = bytes.indexOf(LF);
   return OTHER_PROTOCOL.test(bytes.toString('latin1', 0, end === -1 ? bytes.length : end));

@@ -7,7 +7,7 @@ const NOTHING = Buffer.alloc(0);
 
 /**
  * `more`: the response goes on. `complete`: its last byte is at `end`. `malformed`, `too-large`: the bytes after `end`
- * are no response that can be passed on.
+ * are not a response that can be passed on.
  */
 export type ResponseProgress = 'more' | 'complete' | 'malformed' | 'too-large';
 

@@ -23,7 +23,7 @@ const MAX_WINDOW_BITS = 15;
  * RFC 6455 §9.1, RFC 7692 §7.1.
  */
 export function parseExtensions(values: readonly string[]): AgreedExtensions | 'unknown' {
-  // No value of permessage-deflate has a comma or semicolon, even quoted: a part of such a value is no token.
+  // No value of permessage-deflate has a comma or semicolon, even quoted: a part of such a value is not a token.
   const extensions = values.flatMap((value) => value.split(',')).filter((extension) => extension.trim() !== '');
   const [extension] = extensions;
   if (extension === undefined) return {};

@@ -22,7 +22,7 @@ export class FrameCursor {
     return this.#head.bytes === 0 && !this.#isLost;
   }
 
-  /** The bytes are no frames, or too many came: positions are unknown from here on. */
+  /** The bytes are not frames, or too many came: positions are unknown from here on. */
   get isLost(): boolean {
     return this.#isLost;
   }

@@ -10,7 +10,7 @@ export interface FrameSink {
   /** Payload `bytes[from, to)`, still masked, never empty; the bytes are valid during the call only. */
   onPayload(bytes: Buffer, from: number, to: number): void;
   onFrameEnd(): void;
-  /** The bytes are no frames; nothing more is reported. */
+  /** The bytes are not frames; nothing more is reported. */
   onBroken(): void;
 }
 

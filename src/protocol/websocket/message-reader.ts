@@ -20,7 +20,7 @@ import { copyUnmasked } from './unmask.ts';
  * Why something passed unread.
  * - `too-large`: the message on the wire.
  * - `inflated-too-large`: the inflated message.
- * - `malformed`: it does not inflate, or the direction's bytes are no frames.
+ * - `malformed`: it does not inflate, or the direction's bytes are not frames.
  * - `text`: a text message that is not UTF-8.
  * - `budget`: no memory for it.
  * - `time`: no time for it.
@@ -66,8 +66,8 @@ const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
 
-/** Fate of the current message: `count` only counts a binary one; `told` and `lost` need nothing more of it. */
-type Fate = 'read' | 'count' | 'told' | 'lost';
+/** Fate of the current message: `count` only counts a binary one; `reported` and `lost` need nothing more of it. */
+type Fate = 'read' | 'count' | 'reported' | 'lost';
 
 /**
  * Reads the messages (RFC 6455 §5.4, RFC 7692) of one direction as their bytes pass. A message that is not UTF-8 or too
@@ -83,7 +83,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   /** The payload so far of a message that comes in several pieces, unmasked. */
   readonly #kept: KeptBytes;
   readonly #inflater: MessageInflater | undefined;
-  #fate: Fate = 'told';
+  #fate: Fate = 'reported';
   #isText = false;
   #isCompressed = false;
   /** Payload of the current message's frames so far, by their heads. */
@@ -190,7 +190,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
         this.#lose('time');
         return;
       }
-      this.#fate = 'told';
+      this.#fate = 'reported';
       this.#tell(mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, mask));
     } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
   }
@@ -213,7 +213,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (!isFinal || isControl) return;
     if (this.#fate === 'count') this.#handler.onBinary?.();
     if (this.#fate !== 'read') return;
-    this.#fate = 'told';
+    this.#fate = 'reported';
     this.#tell(this.#kept.view());
     this.#kept.release();
   }

@@ -22,7 +22,7 @@ import { ShieldedTunnel } from './shielded-tunnel.ts';
 
 /** `rest.deny`. */
 export interface PathDenial {
-  /** True if that client must not ask for that target. */
+  /** True if the client must not request the target. */
   denies(target: string, client: ClientConnection): boolean;
 }
 
@@ -31,14 +31,14 @@ export interface Admission {
   readonly maxInFlight: number;
   /** Undefined: no path is denied. */
   readonly denial: PathDenial | undefined;
-  /** Undefined: a proxy's requests are its own. */
+  /** Finds the clients of a proxy. Undefined: the proxy counts as the client. */
   readonly origin: RequestOrigin | undefined;
 }
 
 export interface ReporterOptions extends Partial<Admission> {
   /** Counts the limits that were reached; the default is a counter of this reporter's own. */
   readonly hits?: LimitHits | undefined;
-  /** Undefined: proxies are known. */
+  /** Detects an unlisted proxy. Undefined: proxies are configured. */
   readonly hint?: ProxyHint | undefined;
 }
 
@@ -93,7 +93,9 @@ export class ExchangeReporter {
     return this.#observerErrors;
   }
 
-  /** Changes limit, denied paths and the reading of addresses. Requests that are with the upstream stay there. */
+  /**
+   * Changes limit, denied paths and the reading of addresses. Requests already sent to the upstream are not affected.
+   */
   reconfigure({ maxInFlight, denial, origin }: Admission): void {
     this.#maxInFlight = maxInFlight;
     this.#origin = origin;

@@ -13,14 +13,14 @@ import type { UpstreamFailure } from './upstream-failure.ts';
 /** The client's side of a connection, e.g. `{ remoteAddress: '10.0.0.7', remotePort: 50412, secure: false }`. */
 export interface ClientConnection {
   /**
-   * An IPv4 client of a listener on `::` has its IPv4 address. For an exchange from a trusted proxy it is the address that
-   * the proxy told.
+   * An IPv4 client of a listener on `::` has its IPv4 address. For an exchange from a trusted proxy it is the address
+   * that the proxy stated.
    */
   readonly remoteAddress: string;
   readonly remotePort: number;
-  /** The peer is a trusted proxy, whose requests name their clients in a field. */
+  /** The peer is a trusted proxy that names the client of each request in a field. */
   readonly isProxy?: boolean;
-  /** A trusted proxy told the address: no connection has shown it. */
+  /** The address comes from a trusted proxy, not from a connection. */
   readonly isTold?: boolean;
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
@@ -28,7 +28,7 @@ export interface ClientConnection {
   readonly certificateUser?: string;
   /** Issuer and subject of that certificate: they distinguish it from others with the same common name. */
   readonly certificateSubject?: string;
-  /** What the upstream is told of the certificate. */
+  /** The fields that describe its certificate to the upstream. */
   readonly certificateFields?: Fields;
 }
 
@@ -143,7 +143,7 @@ export class Exchange<Note = unknown> {
   wantsResponse = false;
   responseObserver: BodyObserver | undefined = undefined;
   tunnelObserver: TunnelObserver | undefined = undefined;
-  /** The observer sets the `traceparent` that the upstream gets in place of the client's; undefined: that stays. */
+  /** Set by the observer: the `traceparent` that replaces the client's; undefined: unchanged. */
   traceparent: string | undefined = undefined;
   /** It counts among the requests that may be with the upstream at a time (`limits.inFlight`). */
   isAdmitted = false;

@@ -4,12 +4,12 @@ import type { Logger } from '../../base/logger.ts';
 import type { Exchange } from './exchange.ts';
 
 const HOUR_NS = 3_600 * MS_PER_S * NS_PER_MS;
-/** Then clients differ, and there is nothing to find. */
+/** After this many changes of the address, the requests come from several clients. */
 const MAX_BEGINNINGS = 100;
 
 /**
- * Finds a proxy that nobody listed in `listen.trustedProxies`: for an hour, all requests come from one private address
- * and have X-Forwarded-For. The log says so once.
+ * Detects a proxy that is missing in `listen.trustedProxies`: for an hour, all requests come from one private address
+ * and have X-Forwarded-For. Logs this once.
  */
 export class ProxyHint {
   readonly #logger: Logger;
@@ -21,7 +21,7 @@ export class ProxyHint {
     this.#logger = logger;
   }
 
-  /** Call it with each request. False when it has nothing more to find. */
+  /** Call it with each request. False when the search is over. */
   look({ request, client, beganNs }: Exchange): boolean {
     const { remoteAddress } = client;
     const isAlike = request.field('x-forwarded-for') !== undefined;

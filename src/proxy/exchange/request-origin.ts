@@ -3,7 +3,10 @@ import { type ClientField, clientAddressOf } from '../../protocol/http1/client-a
 import { detached } from '../../protocol/http1/text.ts';
 import type { ClientConnection, RequestHead } from './exchange.ts';
 
-/** Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`), by the field it wrote. */
+/**
+ * Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`), by the field that the proxy
+ * wrote.
+ */
 export class RequestOrigin {
   readonly #field: ClientField;
   readonly #trusted: AddressRanges;
@@ -13,11 +16,11 @@ export class RequestOrigin {
     this.#trusted = trusted;
   }
 
-  /** `connection` itself if the field names nobody. */
+  /** `connection` itself if the field names no client. */
   clientOf(request: RequestHead, connection: ClientConnection): ClientConnection {
     const address = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
     if (address === undefined) return connection;
-    // Sessions keep it longer than the head that it is a part of.
+    // Sessions keep the address longer than the head lives.
     return { ...connection, remoteAddress: detached(address), isTold: true };
   }
 }

@@ -1,10 +1,10 @@
 import type { TunnelObserver } from './exchange.ts';
 
-/** Shields a tunnel from its observer: after an exception, the observer is only told when the tunnel closes. */
+/** Shields a tunnel from its observer: after an exception, the observer only gets the close of the tunnel. */
 export class ShieldedTunnel implements TunnelObserver {
   readonly #observer: TunnelObserver;
   readonly #onFailure: (cause: unknown) => void;
-  #isTold = true;
+  #isObserving = true;
   #isClosed = false;
 
   constructor(observer: TunnelObserver, onFailure: (cause: unknown) => void) {
@@ -13,7 +13,7 @@ export class ShieldedTunnel implements TunnelObserver {
   }
 
   onClientBytes(bytes: Buffer): void {
-    if (!this.#isTold) return;
+    if (!this.#isObserving) return;
     try {
       this.#observer.onClientBytes(bytes);
     } catch (cause) {
@@ -22,7 +22,7 @@ export class ShieldedTunnel implements TunnelObserver {
   }
 
   onUpstreamBytes(bytes: Buffer): void {
-    if (!this.#isTold) return;
+    if (!this.#isObserving) return;
     try {
       this.#observer.onUpstreamBytes(bytes);
     } catch (cause) {
@@ -34,7 +34,7 @@ export class ShieldedTunnel implements TunnelObserver {
   onClosed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#isTold = false;
+    this.#isObserving = false;
     try {
       this.#observer.onClosed();
     } catch (cause) {
@@ -43,7 +43,7 @@ export class ShieldedTunnel implements TunnelObserver {
   }
 
   #failed(cause: unknown): void {
-    this.#isTold = false;
+    this.#isObserving = false;
     this.#onFailure(cause);
   }
 }

@@ -17,8 +17,8 @@
  *   target, transfer codings that are not plain tokens with one chunked at the end, any transfer coding in HTTP/1.0,
  *   and trailers that belong in a head (Connection, Upgrade). It refuses CONNECT with 501, and versions other than 1.0
  *   and 1.1 with 505.
- * - Node's parser reads request lines of RTSP/1.x (GET, POST, OPTIONS) and ICE/1.x (SOURCE) as HTTP/1.x, and does not
- *   tell. The relay refuses them before it hands over.
+ * - Node's parser silently reads request lines of RTSP/1.x (GET, POST, OPTIONS) and ICE/1.x (SOURCE) as HTTP/1.x. The
+ *   relay refuses them before it hands over.
  * - An Upgrade other than to `websocket` is ignored: Upgrade and HTTP2-Settings are removed. A refused WebSocket
  *   request is the last one on its connection.
  * - A client that has sent nothing yet has `headTimeoutMs`, not `idleTimeoutMs`; Node adds a second to the latter.

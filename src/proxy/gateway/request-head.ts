@@ -6,7 +6,7 @@ import { isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
 export interface RequestHeadContext {
   readonly options: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>;
   readonly client: ForwardedClient;
-  /** Replaces the client's; undefined: that stays. */
+  /** Replaces the client's; undefined: unchanged. */
   readonly traceparent: string | undefined;
   /** Host for an HTTP/1.0 request that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;
@@ -21,10 +21,10 @@ const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as c
  */
 const TARGET = /^[\x21\x22\x24-\xff]+$/;
 
-/** `trim` removes more: a no-break space is no whitespace to Node's parser, nor to others (RFC 9110 §5.6.3). */
+/** `trim` removes more: a no-break space is not whitespace to Node's parser or to others (RFC 9110 §5.6.3). */
 const BLANKS_AROUND = /^[ \t]+|[ \t]+$/g;
 
-/** A longer number is no real body length, and not every server counts that far. The relay has the same limit. */
+/** A longer number is not a real body length, and not every server counts that far. The relay has the same limit. */
 const LENGTH = /^0*\d{1,15}$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;

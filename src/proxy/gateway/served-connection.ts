@@ -280,7 +280,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     });
   }
 
-  /** Answers the running turn's request in place of its response, and closes. */
+  /** Answers the running turn's request instead of its upstream, and closes. */
   refuseNow(status: RequestProblemStatus, isHead: boolean): void {
     this.close(toRawResponse(requestProblem(status), { isHead, isLast: true }));
   }

@@ -22,8 +22,8 @@ export function endTogether(client: Socket, upstream: Socket, idleMs: number): v
 }
 
 /**
- * To be called when the pipes are set up: takes away http-proxy's listeners, which answer a reset of one end with an
- * orderly end of the other.
+ * Call it once the pipes are set up: removes http-proxy's listeners, which answer a reset of one end with an orderly
+ * end of the other.
  */
 export function leaveErrors(client: Socket, upstream: Socket): void {
   for (const socket of [client, upstream]) socket.removeAllListeners('error').on('error', () => undefined);

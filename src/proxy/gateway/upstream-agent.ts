@@ -36,7 +36,7 @@ export class UpstreamAgent extends http.Agent {
     super.destroy();
   }
 
-  /** Bytes that have come since the handover answer no request: a connection that has them is not used. */
+  /** Bytes since the handover belong to no request, so such a connection is not used. */
   #takeHandedOver(): net.Socket | undefined {
     const socket = this.#handedOver;
     this.#handedOver = undefined;

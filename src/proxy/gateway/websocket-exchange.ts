@@ -139,7 +139,7 @@ export class WebSocketExchange implements Turn {
     });
   }
 
-  /** Sets the gateway's listeners before, or in place of, those of http-proxy. */
+  /** Sets the gateway's listeners before, or instead of, those of http-proxy. */
   #takeOverAnswer(): void {
     const upstream = this.#upstream;
     if (upstream === undefined) return;

@@ -241,7 +241,7 @@ export class Dispatcher implements RelayContext {
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
       const client =
         source === undefined ? peer : { ...peer, remoteAddress: source.address, remotePort: source.port, isTold: true };
-      // A proxy that speaks for itself checks whether we are there.
+      // Without a source the proxy sends its own health check.
       if (source !== undefined && !this.#admits(socket, source.address)) return;
       if (takeSecured === undefined) this.#onConnection(socket, client);
       else takeSecured(socket, client);

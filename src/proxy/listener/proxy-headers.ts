@@ -3,7 +3,7 @@ import { counter, type MetricDescription } from '../../base/metric-description.t
 import type { LimitHits } from '../../limits/limit-hits.ts';
 import { type ProxySource, readProxyHeader } from '../../protocol/proxy-header.ts';
 
-/** Reads the PROXY header of connections from trusted proxies. A connection without a good one is closed. */
+/** Reads the PROXY header of connections from trusted proxies. A connection without a valid header is closed. */
 export class ProxyHeaders {
   readonly #hits: LimitHits;
   readonly #reading = new Set<Socket>();
@@ -13,7 +13,7 @@ export class ProxyHeaders {
     this.#hits = hits;
   }
 
-  /** Connections that were closed since no header came first, or a broken one, or not in time. */
+  /** Connections closed for a missing, broken or late header. */
   get refused(): Readonly<Record<'missing' | 'broken' | 'late', number>> {
     return this.#refused;
   }

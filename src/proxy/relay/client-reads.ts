@@ -28,9 +28,9 @@ function findFields(): BufferFields | undefined {
 }
 
 /**
- * Reads a client's connection into our own buffers. A stream allocates 64 KB for each read, cuts it to the bytes that
- * came, and leaves that to the garbage collector: a tenth of the processor time of a small call. Node's `onread` option
- * avoids this, but only for outgoing sockets. So we set on an accepted socket what that option sets.
+ * Reads a client's connection into our own buffers. A stream allocates 64 KB for each read, trims it to the received
+ * bytes, and leaves them to the garbage collector: a tenth of the processor time of a small call. Node's `onread`
+ * option avoids this, but only for outgoing sockets. So we set on an accepted socket what that option sets.
  */
 export class ClientReads {
   readonly socket: Socket;

@@ -58,7 +58,7 @@ function withReplacedFields(
   return Buffer.concat([Buffer.from(`${rest}${lines.join('')}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
 }
 
-/** The field at the place of the client's own, or as the last. */
+/** Puts the field in the place of the client's own, or last. */
 function withTraceparent(headText: string, traceparent: string): string {
   const line = `traceparent: ${traceparent}\r\n`;
   let isPlaced = false;

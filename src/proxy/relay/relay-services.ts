@@ -24,7 +24,7 @@ export interface RelayServices {
   readonly stalled: StalledWrites;
 }
 
-/** What a new owner of a connection gets. */
+/** A connection for its new owner. */
 export interface HandedOver {
   readonly socket: Socket;
   /** Begins with the first byte of the next request. */

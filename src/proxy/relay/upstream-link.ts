@@ -106,7 +106,7 @@ export class UpstreamLink {
     if (this.isFull) this.onDrain();
   }
 
-  /** Gives the connection to a new owner; undefined if there is none that can serve another request. */
+  /** Gives the connection to a new owner; undefined without one that can serve another request. */
   release(): Socket | undefined {
     const socket = this.#connection?.release();
     if (socket === undefined) this.drop(false);

@@ -14,7 +14,7 @@ import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts'
 /** Every request may fail alike: log one line in this time. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
-const UNVERIFIED = 'upstream.tls.verify is false: whoever answers at upstream.url is taken for the application server';
+const UNVERIFIED = 'upstream.tls.verify is false: any server at upstream.url is accepted as the application server';
 
 export class UpstreamTls {
   readonly #address: HostPort;

@@ -75,7 +75,9 @@ function faultOfManifest(content: Written): Fault {
   return [...validate(manifests), ...typeCheck(manifests)].join('; ') || undefined;
 }
 
-/** By the schema of the chart, and the part below `config` by the sidecar. test/programs/kubernetes renders them. */
+/**
+ * Checked by the schema of the chart; the part below `config` by the sidecar. test/programs/kubernetes renders them.
+ */
 async function faultOfChartValues(written: Written): Promise<Fault> {
   const upstream = { url: 'http://127.0.0.1:8080/smartWeb' };
   try {

@@ -114,7 +114,7 @@ function valuesOf(words: readonly string[], ...flags: readonly string[]): readon
   });
 }
 
-/** The words behind the first one that matches, as arguments of the sidecar. */
+/** The words after the first one that matches, as arguments of the sidecar. */
 function faultOfSidecarCommand(words: readonly string[], program = /^d2-sidecar(?::\S+)?$/): Fault {
   const at = words.findIndex(
     (word, i) => program.test(word) && !/^--(?:name|container)$|^-c$/.test(words[i - 1] ?? ''),

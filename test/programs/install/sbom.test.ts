@@ -137,7 +137,7 @@ describe('the SBOM of this project', () => {
   });
 });
 
-describe('the SBOM script, in a project with packages of its own', () => {
+describe('the SBOM script, in a project with its own packages', () => {
   const LICENSES: Readonly<Record<string, unknown>> = { one: 'MIT', two: 'ISC', shaken: 'MIT', tool: 'GPL-3.0-only' };
 
   /** `one` needs `two`; `shaken` is removed entirely; `tool` is never imported. */

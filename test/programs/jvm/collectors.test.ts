@@ -23,7 +23,10 @@ import {
 
 /** One refresh: what JDKs up to 24 sample each 50 ms, Shenandoah each 100 ms. */
 const REFRESH_MS = 60;
-/** A collection or a compilation between two looks spoils a comparison; three in a row are quiet sooner or later. */
+/**
+ * A collection or a compilation between two readings spoils a comparison. Sooner or later three readings in a row are
+ * quiet.
+ */
 const TRIES = 12;
 
 /** Other pools: one code heap, no class space, a limit to Metaspace. */
@@ -50,7 +53,7 @@ async function look(truth: Truth, source: JvmSource) {
   return { before, reading, found: deviations(before, gaugesOf(reading), await truth.beans()) };
 }
 
-/** What is neither as the beans have it nor excused, in the best of some looks. */
+/** Gauges that neither equal the beans nor are excused, in the best of several attempts. */
 async function unexcused(truth: Truth, source: JvmSource, excuses: Excuses): Promise<readonly Deviation[]> {
   let best: readonly Deviation[] | undefined;
   for (let tries = 0; tries < TRIES && best?.length !== 0; tries += 1) {
@@ -90,7 +93,7 @@ describe.runIf(hasJdk)('the gauges of a real JVM', () => {
           for (const command of commands) await truth.tell(command);
           expect(await unexcused(truth, source, excuses), phase).toEqual([]);
           const { before, reading } = await look(truth, source);
-          // An exception that is none any more has to go from the list and from the document.
+          // Remove an obsolete exception from the list and from the document.
           const given = excuses.given(gaugesOf(reading), expectedGauges(before), before);
           expect(given, `${phase}: given, though listed as absent`).toEqual([]);
           if (name === 'hsperfdata+attach') expect(reading.memory, phase).toBe('live');

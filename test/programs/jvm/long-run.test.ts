@@ -1,4 +1,4 @@
-/** A monitor that reads a real JVM for long, on a clock that stands still. Needs a JDK. */
+/** A monitor that reads a real JVM many times, on a clock that stands still. Needs a JDK. */
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -17,7 +17,7 @@ const MOST_ROUNDS = 4;
 /** A leak of 1 KB at each refresh would be 1 MB. */
 const MAX_GROWTH_BYTES = 512 * 1024;
 
-/** What is in use when nothing is under way: also without the deadlines of the last readings, which hold what they would end. */
+/** Memory in use while idle. The deadlines of the last readings must be over, since they hold their readings. */
 async function settledHeapBytes(): Promise<number> {
   await delay(ATTACH_TIMEOUT_MS + 100);
   setFlagsFromString('--expose-gc');
@@ -27,7 +27,7 @@ async function settledHeapBytes(): Promise<number> {
 
 const countOfDescriptors = () => readdirSync('/proc/self/fd').length;
 
-describe.runIf(hasJdk)('a monitor that runs for long', () => {
+describe.runIf(hasJdk)('a long-running monitor', () => {
   const defer = deferTo(afterEach);
 
   it.each(['hsperfdata', 'hsperfdata+attach'] as const)(
@@ -43,11 +43,11 @@ describe.runIf(hasJdk)('a monitor that runs for long', () => {
       const refresh = async (times: number) => {
         for (let i = 0; i < times; i += 1) await monitor.refresh();
       };
-      // Compiled code and caches are there from now on.
+      // Compiled code and caches exist from now on.
       await refresh(WARM_UP);
       const descriptors = countOfDescriptors();
       let grownBytes = Number.POSITIVE_INFINITY;
-      // What grows once may grow in the first round; a leak grows in each.
+      // One-time growth happens in the first round; a leak grows in each round.
       for (let round = 0; round < MOST_ROUNDS && grownBytes >= MAX_GROWTH_BYTES; round += 1) {
         const heapBytes = await settledHeapBytes();
         await refresh(REFRESHES);

@@ -203,7 +203,7 @@ describeInChromium('the live page', (chromium) => {
     await page.getByText('How this is judged').click();
   });
 
-  it('shows the slowest calls, which lead to their name and to their session, and requests that are no calls', async () => {
+  it('shows the slowest calls, which lead to their name and to their session, and requests that are not calls', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     await tab('Running now');
     await see('No call runs now.');
@@ -270,7 +270,7 @@ describeInChromium('the live page', (chromium) => {
     expect(await shownAs()).toBe('stale');
     expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
     await harness.startSidecar();
-    await see(/^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
+    await see(/^The sidecar was restarted at \d\d:\d\d:\d\d: the charts begin there\.$/);
     await see('No RPC has been called yet.');
     await see(/^No traffic of smartWeb has passed since \d\d:\d\d:\d\d\./);
     expect(await page.getByRole('alert').count()).toBe(0);

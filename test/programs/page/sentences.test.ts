@@ -27,7 +27,7 @@ const WELL =
   'All well: No sign of trouble with the server, the network or a client: 120 calls in the last minute, none failed, p95 20.0 ms.';
 const NONE_YET = 'No RPC has been called yet.';
 const NO_TRAFFIC = 'info: No traffic of smartWeb has passed since 11:00:00.';
-const OTHER_PORT = "Clients have to call the sidecar's port in place of the server's.";
+const OTHER_PORT = "Clients have to call the sidecar's port instead of the server's.";
 const OTHER_REMARK = '(other) are rare paths, and those that do not look like the name of an application.';
 const START_WITH = 'start the sidecar with it: --upstream http://127.0.0.1:8080';
 const ONE_OF_THESE = `info: If one of these paths is the application, ${START_WITH}/<its path>`;
@@ -36,7 +36,7 @@ const SINCE = 'since 11:30:00';
 const NO_WAY = 'Network: The network: there is no way to the server';
 const NO_CONNECTIONS = 'Server: The server: it has taken no connections';
 const THE_ROLE = 'the role sessions; you have the role metrics.';
-const DRAINS = 'warn: The sidecar is draining: it serves on, and asks clients to leave';
+const DRAINS = 'warn: The sidecar is draining: it keeps serving, and asks clients to leave';
 const BEING_ASKED = 'Sidecar: The sidecar is draining, which somebody asked for: clients are being asked to leave.';
 
 const once = { sinceStart: 1, inMinute: 1 };
@@ -186,14 +186,14 @@ const CASES: readonly Case[] = [
     'connections were refused, and exchanges not measured',
     { connections: { open: 1, refused: many }, observerErrors: once, gatewayShare: 0.3 },
     'warn: 1,200 connections were refused at a limit in the last minute.',
-    'warn: A fault in the sidecar left 1 exchange unmeasured, which passed all the same, in the last minute.',
+    'warn: A fault in the sidecar left 1 exchange served but unmeasured in the last minute.',
     'info: 30 % of the exchanges of the last minute took the gateway, which costs more than the relay.',
   ),
   well(
     'connections were refused, and exchanges not measured, before the last minute',
     { connections: { open: 1, refused: older }, observerErrors: older },
     `info: 3 connections were refused at a limit ${UNTIL_NOW}`,
-    `info: A fault in the sidecar left 3 exchanges unmeasured, which passed all the same, ${UNTIL_NOW}`,
+    `info: A fault in the sidecar left 3 exchanges served but unmeasured ${UNTIL_NOW}`,
   ),
   quiet(
     'the sidecar has just started',
@@ -228,7 +228,7 @@ const CASES: readonly Case[] = [
     'all requests passed outside of the application, for a reader who may not see where',
     told(silent, { ...outside(NOT_SEEN), role: 'metrics' }, sessions(0)),
     NO_TRAFFIC,
-    'info: 5 requests passed outside /smartWeb since 11:00:00; where they went needs the role sessions.',
+    'info: 5 requests passed outside /smartWeb since 11:00:00; their paths need the role sessions.',
     ONE_OF_THESE,
   ),
   well(
@@ -243,11 +243,7 @@ const CASES: readonly Case[] = [
   ),
   well('requests passed outside of the application, but not in the last minute', outside({ inMinute: 0 })),
   {
-    ...well(
-      'the sidecar was restarted',
-      {},
-      'info: The sidecar was restarted at 11:30:00: what is shown over time begins there.',
-    ),
+    ...well('the sidecar was restarted', {}, 'info: The sidecar was restarted at 11:30:00: the charts begin there.'),
     next: told(BUSY, { startTime: at(0.5) }),
   },
   without('no answer has arrived yet', 'held', { texts: ['Reading the first numbers …'] }),
@@ -273,7 +269,7 @@ const CASES: readonly Case[] = [
     ...well('the connection is lost', {}),
     next: 'lost',
     alert:
-      'The connection to the sidecar has been lost since 12:00:0. (no connection). What is shown is of then. Trying again every 2 s.',
+      'The connection to the sidecar has been lost since 12:00:0. (no connection). The numbers are from then. Trying again every 2 s.',
   },
   {
     ...without('the application is unknown', told(BUSY), {

@@ -33,7 +33,7 @@ const tests = (chromium: Chromium) => {
     await live.see(/^The upstream has taken connections since/);
     harness.askToStop();
     await live.see(
-      /^The sidecar is draining: it serves on, and asks clients to leave; it stops in \d+ s at the latest\.$/,
+      /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
     );
     await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
     await page.getByText(/^What happened/).click();
@@ -44,7 +44,7 @@ const tests = (chromium: Chromium) => {
     await harness.stopSidecar('SIGKILL');
     await live.seeAlert('has been lost since');
     await harness.startSidecar();
-    await live.see(/^The sidecar was restarted at \d\d:\d\d:\d\d: what is shown over time begins there\.$/);
+    await live.see(/^The sidecar was restarted at \d\d:\d\d:\d\d: the charts begin there\.$/);
     await expect.poll(() => live.events(), { timeout: 15_000 }).toEqual(['start']);
     await drawn('start');
   });
@@ -78,7 +78,7 @@ const tests = (chromium: Chromium) => {
     await live.figure('Held polls').filter({ hasText: /^0$/ }).waitFor();
   });
 
-  it('shows one of several applications, chosen by name, with an address of its own', async () => {
+  it('shows one of several applications, chosen by name, with its own address', async () => {
     const harness = await chromium.startHarness({ config: { applications: ['other/plant'] } });
     await harness.call({ path: 'rpc/E.First/Run', user: 'anna' });
     await harness.call({ path: 'rpc/E.Second/Run', user: 'boris', application: 'other/plant' });

@@ -14,7 +14,7 @@ export class ToldPage extends LivePage {
   rows: readonly CallRow[] = [];
   readonly #url: string;
 
-  /** Times on it are those of UTC. */
+  /** Its times are in UTC. */
   static async open(chromium: Chromium): Promise<ToldPage> {
     const { url } = await chromium.startHarness();
     const { page } = await chromium.open(url, { timezoneId: 'UTC' });

@@ -77,7 +77,7 @@ describe('every alert', () => {
     expect(runbook).toBe(`docs/prometheus.md#${name.toLowerCase()}`);
   });
 
-  it('has a section of its own in docs/prometheus.md', () => {
+  it('has its own section in docs/prometheus.md', () => {
     const sections = [...DOCUMENT.matchAll(/^#### (D2\w+)$/gm)].map(([, name]) => name);
     expect(sections).toEqual(alerts.map(({ alert }) => alert));
   });

@@ -94,14 +94,14 @@ describe.runIf(hasTomcat)('a Tomcat with SSLValve and CLIENT-CERT', () => {
     async (dataPath) => {
       const port = await startWith(dataPath, 'tomcat');
       expect(await ask(port, ann)).toContain('user CN=ann; by CN=plant authority; TLS_AES_256_GCM_SHA384 256');
-      // Another's certificate in the field that goes before ours.
+      // Another client's certificate in the field that overrides ours.
       const both = `ssl_client_escaped_cert: ${encodeURIComponent(textOf(ann.certFile))}\r\n${forged}`;
       expect(await ask(port, bob, both)).toMatch(/^HTTP\/1\.1 40[13]/);
       expect(await ask(port, undefined, both)).toMatch(/^HTTP\/1\.1 40[13]/);
     },
   );
 
-  it('would believe a client that writes the field itself, where it is off', async () => {
+  it('without the feature believes a client that writes the field itself', async () => {
     expect(await ask(await startWith('auto', 'off'), undefined, forged)).toContain('user CN=ann');
   });
 });
@@ -165,7 +165,7 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
   it.each([
     ['a wrong passphrase', () => pfx(own, 'wrong.pfx'), 'does not open with the passphrase in passphraseFile'],
     ['no passphrase', () => pfx(own, 'none.pfx'), 'does not open without a passphrase: set passphraseFile'],
-    ['another file', () => own.certFile, 'is no PKCS #12 file (.pfx, .p12)'],
+    ['another file', () => own.certFile, 'is not a PKCS #12 file (.pfx, .p12)'],
     ['no key', () => pfx(own, 'keyless.pfx', '-nokeys'), 'holds no private key, expected one: export it with its key'],
   ])('is refused with key and file: %s', async (what, file, why) => {
     const other = what === 'a wrong passphrase' ? { passphraseFile: folder.file('other', 'other') } : {};

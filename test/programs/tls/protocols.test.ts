@@ -1,4 +1,4 @@
-/** What a scanner would find: both listeners against openssl, which offers what they must not take. */
+/** What a scanner would find: openssl offers both listeners what they must refuse. */
 import { execFile, spawnSync } from 'node:child_process';
 import tls from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { listenerTls, type SecureStand, startSecureStand } from '../../support/t
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
-/** Certificates by the kind of their key, which decides about the ciphers of TLS 1.2. */
+/** Certificates by the kind of their key, which determines the ciphers of TLS 1.2. */
 const pairs = {
   ECDSA: folder.signed(authority, { name: 'ec', key: 'ec' }),
   RSA: folder.signed(authority, { name: 'rsa', key: 'rsa' }),
@@ -27,7 +27,7 @@ const OLD = ['-tls1', '-tls1_1'] as const;
 afterAll(() => folder.remove());
 
 describe.runIf(isInstalled)('both listeners', () => {
-  it('are offered many weak ciphers, which a server that accepts them takes', async () => {
+  it('are offered many weak ciphers, which a permissive server accepts', async () => {
     expect(WEAK.length).toBeGreaterThan(30);
     expect(WEAK).toEqual(expect.arrayContaining(['ECDHE-RSA-AES128-SHA256', 'AES128-GCM-SHA256']));
     const { certFile, keyFile } = pairs.RSA;
@@ -77,7 +77,7 @@ describe.runIf(isInstalled)('both listeners', () => {
   }
 });
 
-/** What `openssl s_client` says of a handshake: its cipher, or undefined where none was agreed upon. */
+/** The cipher of a handshake by `openssl s_client`; undefined if it failed. */
 async function sClient(port: number, ...parameters: string[]): Promise<{ cipher: string | undefined; text: string }> {
   const all = ['s_client', '-connect', `127.0.0.1:${port}`, '-brief', ...parameters];
   const text = await new Promise<string>((resolve) => {

@@ -1,4 +1,7 @@
-/** Full tables whose reading takes time on a clock of its own: as much as was measured for the real ones, whatever the machine does. */
+/**
+ * Full tables whose reading takes time on a simulated clock: as long as measured for real ones, however busy the
+ * machine is.
+ */
 
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
@@ -7,12 +10,12 @@ import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.
 import type { MonitoredApplication } from '../../../src/monitor/monitored.ts';
 import { ManualClock } from '../clock.ts';
 
-/** Microseconds that reading one of each takes, its share of sorting and writing included. */
+/** Microseconds to read one of each, including its share of sorting and writing. */
 const COST = { name: 1, timer: 15, meter: 2, counter: 1, histogram: 15, session: 5 } as const;
 
 const DURATIONS = { max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99: 1, p999: 1, stddev: 0 };
 
-/** A map that takes time to look through. */
+/** A map whose iteration takes time. */
 class CostlyMap<Value> extends Map<string, Value> {
   readonly #clock: ManualClock;
 
@@ -105,7 +108,7 @@ export function createWork({ rpcs, objects, sessions }: Sizes): Work {
   return { clock, application };
 }
 
-/** An application in which no call runs, and none has ended. */
+/** An application without running or ended calls. */
 export const NO_CALLS: Pick<MonitoredApplication, 'running' | 'slowest'> = {
   running: { size: 0, oldest: () => [], byName: () => [] },
   slowest: { slowest: () => [] },
@@ -149,7 +152,7 @@ function* entriesOf(count: number, clock: ManualClock): Generator<SessionEntry> 
   }
 }
 
-/** The most that the clock went on between two turns of the event loop while `act` was under way. */
+/** The longest time on the clock between two turns of the event loop during `act`. */
 export async function longestTurn(clock: ManualClock, act: () => Promise<void>): Promise<number> {
   let beganNs = clock.ns;
   let longestNs = 0;

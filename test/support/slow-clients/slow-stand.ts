@@ -8,7 +8,7 @@ import { exitOf, flagsFor, type SidecarProcess, startSidecarProcess } from '../s
 const USERS = fileURLToPath(new URL('../../programs/slow-clients/users.mjs', import.meta.url));
 const UPSTREAM = fileURLToPath(new URL('../../programs/slow-clients/upstream.mjs', import.meta.url));
 
-/** What the other users saw. */
+/** The results of the other users. */
 export interface Served {
   readonly latenciesUs: readonly number[];
   readonly failures: readonly string[];

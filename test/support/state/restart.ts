@@ -1,4 +1,6 @@
-/** A sidecar's memory that ends and is taken up by another process, whose monotonic clock began elsewhere. */
+/**
+ * The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +29,7 @@ export class StateFolder {
     rmSync(this.path, { recursive: true, force: true });
   }
 
-  /** A start at `epochMs` with what the file holds. */
+  /** Starts at `epochMs` with the state in the file. */
   async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file): Promise<Life> {
     this.#lives += 1;
     const clock = new ManualClock({ startEpochMs: epochMs, startNs: 7_000_000 * this.#lives });
@@ -43,7 +45,7 @@ export class StateFolder {
     return { traffic: made, keeper, log };
   }
 
-  /** Saves, and starts anew `afterMs` later. */
+  /** Saves, and starts again after `afterMs`. */
   async restart({ traffic, keeper }: Life, afterMs = 0, change: Partial<RecorderConfig> = {}): Promise<Life> {
     await keeper.save();
     if (keeper.failures > 0) throw new Error('not saved');

@@ -20,7 +20,7 @@ export interface Wanted {
   readonly alternatives?: string;
   readonly usage?: 'serverAuth' | 'clientAuth';
   readonly key?: 'ec' | 'rsa';
-  /** Valid for so many days from now; negative: over already. */
+  /** Valid for so many days from now; negative: expired. */
   readonly days?: number;
 }
 
@@ -48,7 +48,7 @@ export class CertificateFolder {
     this.folder = folder;
   }
 
-  /** An authority of its own. */
+  /** A separate authority. */
   authority(name = 'plant authority'): Pair {
     const { publicKey, privateKey } = generateKey('ec');
     const subject = toName(`/CN=${name}`);

@@ -1,4 +1,6 @@
-/** A sidecar in this process, with TLS where the test wants it, before an upstream that answers by itself. */
+/**
+ * A sidecar in this process, with TLS as the test configures it, in front of an upstream that answers every request.
+ */
 import http from 'node:http';
 import https from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -48,7 +50,7 @@ export interface Answer {
   readonly headers: http.IncomingHttpHeaders;
 }
 
-/** One GET on a connection of its own. */
+/** One GET on a new connection. */
 export async function get(
   port: number,
   path: string,
@@ -69,7 +71,7 @@ export async function get(
   });
 }
 
-/** A TLS connection that stands. */
+/** An established TLS connection. */
 export async function connected(port: number, ca: Pair, more: tls.ConnectionOptions = {}): Promise<tls.TLSSocket> {
   const socket = tls.connect({ host: '127.0.0.1', port, ca: textOf(ca.certFile), ...more });
   socket.on('error', () => undefined);

@@ -19,10 +19,10 @@ import { turns } from './split-writer.ts';
 const HEAD_BYTES = 65_536;
 const HOUR_MS = 3_600_000;
 
-/** Both data paths without what measures: an observer of the test's own in its place. */
+/** Both data paths with an observer of the test instead of the recorder. */
 export class ObservedPlane {
   readonly reporter: ExchangeReporter;
-  /** What was logged as an error, without the message. */
+  /** The logged errors, without the messages. */
   readonly errorsLogged: unknown[] = [];
   readonly #dispatcher: Dispatcher;
   #port = 0;
@@ -81,7 +81,7 @@ export class ObservedPlane {
     );
   }
 
-  /** `clock`: what exchanges are measured by. */
+  /** `clock`: the clock that measures exchanges. */
   static async start(
     options: SidecarOptions,
     observer: ExchangeObserver,
@@ -96,10 +96,10 @@ export class ObservedPlane {
     return this.#port;
   }
 
-  /** Until no connection is left: every exchange has ended then, and every tunnel. */
+  /** Waits until no connection is open: then every exchange and tunnel has ended. */
   async allClosed(): Promise<void> {
     while (this.#dispatcher.openConnections > 0) await turns(1);
-    // Of a tunnel, the upstream's end may close a moment later.
+    // The upstream's end of a tunnel may close a moment later.
     await turns(3);
   }
 

@@ -1,12 +1,12 @@
 import { Buffer } from 'node:buffer';
 import type { Socket } from 'node:net';
 
-/** Event loop turns in which the receiver on the loopback surely reads what has been flushed: it is in this same process. */
+/** Enough event loop turns for the receiver, which is in the same process, to read everything that was flushed. */
 const TURNS_BETWEEN_PARTS = 3;
 
 /**
- * Writes to a socket, and at one offset of all that it writes (if given) makes two segments of it: the first part is
- * flushed and left to be read by the other side before the second part goes.
+ * Writes to a socket. At one offset (if given) it splits the bytes into two segments: it flushes the first, and lets
+ * the other side read it before it sends the second.
  */
 export class SplitWriter {
   readonly #socket: Socket;
@@ -16,7 +16,7 @@ export class SplitWriter {
   constructor(socket: Socket, splitAt = -1) {
     this.#socket = socket;
     this.#splitAt = splitAt;
-    // Nagle's algorithm would join the two parts again.
+    // Nagle's algorithm would join the two parts.
     socket.setNoDelay(true);
   }
 

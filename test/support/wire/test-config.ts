@@ -9,7 +9,7 @@ export const testSessions: Config['sessions'] = { ...defaults.sessions, idleMs: 
 
 export const testComet: Config['comet'] = { ...defaults.comet, userPointers: ['/ext/authentication/user'] };
 
-/** A configuration for tests: every port taken freely on the loopback, no limit that a test meets by accident, no log. */
+/** A configuration for tests: free ports on loopback, no limit that a test could meet by accident, no log. */
 export function testConfig(overrides: Partial<Config> = {}): Config {
   return {
     ...defaults,

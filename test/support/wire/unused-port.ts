@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
 
-/** A port on the loopback on which nobody listens: one that was free a moment ago. */
+/** A port on loopback without a listener: it was free a moment ago. */
 export async function toUnusedPort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => {

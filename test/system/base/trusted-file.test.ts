@@ -73,7 +73,7 @@ describe('a symbolic link', () => {
     writeFileSync(at('real/file'), 'text');
   });
 
-  it('of another user is not followed, as the file, on the way to it, or behind a link of ours', async () => {
+  it('of another user is not followed, as the file, on the way to it, or through a link of ours', async () => {
     symlinkSync(at('real/file'), at('link'));
     symlinkSync('real', at('way'));
     symlinkSync('link', at('second'));

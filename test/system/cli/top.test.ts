@@ -1,4 +1,4 @@
-/** `d2-sidecar top` beside a real sidecar: printed once, and in a terminal that a test has in its hands. */
+/** `d2-sidecar top` beside a real sidecar: printed once, and in a simulated terminal. */
 import type http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Terminal, top } from '../../../src/cli/top.ts';
@@ -32,7 +32,7 @@ async function call(name: string, user: string): Promise<number> {
 
 const printed = async () => (await runSidecar(['top', '--once', '--pid', String(sidecar.pid)])).stdout;
 
-/** A terminal that keeps what it is sent. */
+/** A terminal that records its output. */
 class Hand implements Terminal {
   readonly isTerminal = true;
   columns = 60;
@@ -61,7 +61,7 @@ class Hand implements Terminal {
     };
   }
 
-  /** The lines of the last picture. */
+  /** The lines of the last screen. */
   get lines(): readonly string[] {
     const picture = this.shown.slice(this.shown.lastIndexOf('\x1b[H') + 3).split('\x1b[J')[0] ?? '';
     return picture.split('\r\n').map((line) => line.replace('\x1b[K', ''));
@@ -69,7 +69,7 @@ class Hand implements Terminal {
 }
 
 describe('d2-sidecar top', () => {
-  it('prints the verdict, sessions, and that nothing runs', async () => {
+  it('prints the verdict and the sessions, without running calls', async () => {
     const text = await printed();
     expect(text).toMatch(/^d2-sidecar \S+, serving, upstream \w+, \d{4}-/);
     expect(text).toContain('smartWeb: Nothing to judge by');
@@ -78,7 +78,7 @@ describe('d2-sidecar top', () => {
     expect(text).toContain('JVM          The condition of the JVM is not read');
   });
 
-  it('prints the calls that run, oldest first, and the slowest', async () => {
+  it('prints the running calls, oldest first, and the slowest', async () => {
     expect(await call('E.Demo/First', 'ann')).toBe(200);
     expect(await call('E.Demo/Fail', 'ann')).toBe(500);
     void call('E.Hold/One', 'ann');
@@ -95,7 +95,7 @@ describe('d2-sidecar top', () => {
     expect(text).not.toMatch(/secret|Basic/);
   });
 
-  it('fits its picture into a terminal, draws it anew when that changes, and ends with q', async () => {
+  it('fits its output to the terminal, redraws it after a resize, and ends with q', async () => {
     const hand = new Hand();
     const ended = top({ flags: { pid: sidecar.pid }, isOnce: false }, process.env, hand.output, hand);
     await expect.poll(() => hand.lines.at(-1), WAIT).toBe('q quits');
@@ -107,7 +107,7 @@ describe('d2-sidecar top', () => {
     expect(hand.lines.some((line) => line.includes('E.Demo.Fail') && line.length > 60)).toBe(true);
     hand.press?.('x');
     for (const response of held.splice(0)) response.end('ok');
-    // The next picture is two seconds away.
+    // The next update comes after two seconds.
     await expect.poll(() => hand.lines.includes('No call runs now.'), WAIT).toBe(true);
     hand.press?.('q');
     expect(await ended).toBe(0);
@@ -115,7 +115,7 @@ describe('d2-sidecar top', () => {
     expect(hand.shown.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
   });
 
-  it('says that the sidecar has ended, and leaves the terminal as it was', async () => {
+  it('reports that the sidecar has ended, and restores the terminal', async () => {
     const hand = new Hand();
     const own = await startSidecarBefore(1);
     const ended = top({ flags: { pid: own.pid }, isOnce: false }, process.env, hand.output, hand);

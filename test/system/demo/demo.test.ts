@@ -10,7 +10,7 @@ const DAILY = 'd2/rpc/java/E.Reports/Daily';
 
 let system: SampleControlSystem;
 let port: number;
-/** What the control system's dice show, the last of them for ever. */
+/** The control system's random numbers; the last one repeats. */
 let dice: number[];
 
 beforeEach(async () => {

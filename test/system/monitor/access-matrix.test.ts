@@ -29,7 +29,7 @@ const ADDRESS = '203.0.113.9';
 const SEGMENT = 'a-path-segment';
 const SECRETS = [SESSION_ID, USER_NAME, ADDRESS, SEGMENT];
 
-/** What the answer to GET and HEAD is without a credential, with a wrong one, and with the roles metrics and sessions. */
+/** The status of GET and HEAD without a credential, with a wrong one, and with the roles metrics and sessions. */
 type Statuses = readonly [none: number, wrong: number, metrics: number, sessions: number];
 const OPEN: Statuses = [200, 200, 200, 200];
 const NUMBERS: Statuses = [401, 401, 200, 200];
@@ -57,7 +57,7 @@ function pathOf(route: string): string {
 
 const TABLE: readonly (readonly [path: string, Statuses])[] = [
   ...ROUTES.flatMap(([statuses, routes]) => routes.map((route) => [pathOf(route), statuses] as const)),
-  // What is no route of its own.
+  // Paths without a route.
   [`${BASE}/metrics/d2?session=${SESSION_ID}`, ALL],
   [`${BASE}/metrics/d2/rpc?session=none`, [401, 401, 403, 404]],
   [`${BASE}/metrics/d2/rpc?pretty=true&session=`, [401, 401, 403, 400]],
@@ -156,7 +156,7 @@ const sessionsToken = tokenLine('grafana', 'sessions');
 const ANN = basic('ann', PASSWORDS.ann);
 const BOB = basic('bob', PASSWORDS.bob);
 
-/** The column of `Statuses`, and what is sent. */
+/** The column of `Statuses`, and the credential. */
 const CREDENTIALS: readonly (readonly [column: 0 | 1 | 2 | 3, name: string, authorization: string | undefined])[] = [
   [0, 'none', undefined],
   [0, 'another scheme', 'Digest username="ann"'],
@@ -179,10 +179,10 @@ beforeAll(async () => {
     usersFile: folder.write('users', users.join('\n')),
     tokensFile: folder.write('tokens', `${metricsToken.line}\n${sessionsToken.line}`),
   });
-  // Time flies, so that the many wrong credentials of the table stay below the limit.
+  // A fast clock, so that the many wrong credentials of the table stay below the limit.
   let ns = 0;
   const clock = { ...systemClock, nowNs: () => (ns += 60e9) };
-  // The real verification takes 70 ms, and has tests of its own.
+  // The real verification takes 70 ms, and has separate tests.
   const isRight = async (password: string, expected: PasswordHash) =>
     [...list.users.values()].some(
       (user) => user.password === expected && password === PASSWORDS[user.name as keyof typeof PASSWORDS],
@@ -209,7 +209,7 @@ function ask(path: string, { method = 'GET', authorization, host, port = monitor
   return send(port, path, { method, headers, agent });
 }
 
-/** What is wrong with an answer, beyond its status; empty if nothing. */
+/** The faults of an answer besides its status; empty if none. */
 function faultsOf({ status, headers, body }: Answer, method: string, path = ''): readonly string[] {
   const isPage = status === 200 && path === '/';
   const isFile = isPage || (status === 200 && path.startsWith('/page/'));
@@ -279,7 +279,7 @@ describe('the access matrix', () => {
   });
 });
 
-it('an answer without a credential asks for each scheme in a field of its own', async () => {
+it('an answer without a credential asks for each scheme in a separate field', async () => {
   const request = `GET ${BASE}/metrics/d2 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
   expect((await exchange(monitor.port, request)).match(/^www-authenticate: .*$/gim)).toEqual([
     'www-authenticate: Basic realm="d2-sidecar", charset="UTF-8"',

@@ -25,7 +25,7 @@ const BASE = '/smartWeb/api/rest/v0/admin';
 const RPCS = 2_000;
 const OBJECTS = 10_000;
 const SESSIONS = 10_000;
-/** Names as the wire may bring them, in no order. */
+/** Names as clients may send them, in no particular order. */
 const ODD = ['plain', 'Größe/1 €', '😀', 'a"b', 'x\\y', 'Z', 'z-y', 'z.y'];
 const nameOf = (i: number, count: number): string => `E.${ODD[i % ODD.length]}${(i * 7_919) % count}`;
 
@@ -88,7 +88,7 @@ async function textOf(path: string, { port } = monitor, headers: Record<string, 
   return response.text();
 }
 
-/** All in one go, and nothing clever: what the answer has to be. */
+/** The expected answer, written in one piece by simple code. */
 function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
   const { gauges, counters, meters, timers } = unionOf(...sets);
   const toSection = <M>(metrics: ReadonlyMap<string, M>, toFields: (metric: M) => MetricFields) =>
@@ -107,14 +107,14 @@ function documentOf(sets: readonly MetricSet[], pretty: boolean): string {
     timers: toSection(timers, (timer) => timerFields(timer, 'seconds')),
   };
   const json = JSON.stringify(document, undefined, pretty ? 2 : 0);
-  // Values are JSON already, which JSON.stringify cannot be told.
+  // JSON.stringify would quote these values, which are already JSON.
   const text = json
     .replace(/"<(.*?)>"(?=[,}\n])/g, (_all, value: string) => value.replaceAll('\\"', '"'))
     .replaceAll('😀', '\\uD83D\\uDE00');
   return pretty ? text.replaceAll(/":(?= )/g, '" :').replaceAll('{}', '{ }') : text;
 }
 
-/** Dozens of megabytes are written and compared; how long that takes says what else the machine has to do, and nothing here. */
+/** Writing and comparing dozens of megabytes takes long on a busy machine. */
 const LONG = { timeout: 120_000 };
 
 describe('the answer over full tables equals one that is written at once', LONG, () => {
@@ -254,11 +254,11 @@ describe('the longest turn', LONG, () => {
 });
 
 describe('an answer that is not read to its end', () => {
-  /** 20 MB, far below what the limit of answers would end. */
+  /** 20 MB, far below the limit of answers. */
   const MANY = 100_000;
   const work = createWork({ rpcs: 1, objects: 1, sessions: 1 });
 
-  /** An answer with sessions without end: its begin, and how many it had taken when it gave up. */
+  /** An answer with endless sessions: its beginning, and how many sessions it had read when it ended. */
   async function begun() {
     const [entry] = [...table.entries()] as [SessionEntry];
     let onEnded: (taken: number) => void = () => undefined;

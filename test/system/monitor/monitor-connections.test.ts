@@ -10,11 +10,11 @@ import { Turns } from '../../../src/monitor/turns.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { listening } from '../../support/net.ts';
 
-/** A server whose requests are all accepted, and answered when the test says so. */
+/** A server that accepts all requests, and answers when the test says so. */
 class Stand {
   readonly hits = new LimitHits(new ManualClock(), createLogger('silent'));
   readonly connections: MonitorConnections;
-  /** Requests that have come, begun or not. */
+  /** Received requests, begun or not. */
   arrived = 0;
   /** Turns wait for `takeTurn`. Each has time for one request. */
   isHeld = false;
@@ -43,7 +43,7 @@ class Stand {
     return stand;
   }
 
-  /** With as many requests under way. */
+  /** With as many running requests. */
   async connect(localAddress: string, requests = 0): Promise<net.Socket> {
     const { port } = this.#server.address() as net.AddressInfo;
     const socket = net.connect({ host: '127.0.0.1', port, localAddress });

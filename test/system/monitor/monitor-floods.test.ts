@@ -1,4 +1,7 @@
-/** Strangers who hold connections to the monitoring port or send it passwords, from one address or many, and a reader beside them. */
+/**
+ * Strangers hold connections to the monitoring port or send passwords, from one address or many; a reader must still be
+ * served.
+ */
 
 import { once } from 'node:events';
 import http from 'node:http';
@@ -71,7 +74,7 @@ async function hold(port: number, from: string, text = ''): Promise<net.Socket> 
   return socket;
 }
 
-/** One after the other, so that they come in this order. */
+/** One after the other, so that they arrive in this order. */
 async function holdAll(port: number, count: number, addressOf: (index: number) => string, text = '') {
   const held: net.Socket[] = [];
   for (let index = 0; index < count; index++) held.push(await hold(port, addressOf(index), text));

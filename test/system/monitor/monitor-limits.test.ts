@@ -81,7 +81,7 @@ for (const ca of [undefined, authority]) {
       expect(peer.received.endsWith('0\r\n\r\n')).toBe(false);
       expect(peer.received.length).toBeLessThan(52_000);
       expect((await ask('/metrics')).status).toBe(507);
-      // Another question is another answer.
+      // A different request has its own limit.
       expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
       expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
     });

@@ -1,11 +1,11 @@
-/** Names from clients, with characters that nobody should be shown: what each reader of the monitoring port gets of them. */
+/** Names from clients with characters that must not be shown: how each reader of the monitoring port gets them. */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Folder } from '../../support/monitor/access/access-files.ts';
 import { answering, OK, startStand } from '../wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
-/** Two names of which a terminal shows the same. */
+/** Two names that look the same in a terminal. */
 const ODD = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
 const SHOWN = 'E.\ufffd[31m.\ufffdTest';
 const HIDDEN = /[\p{Cc}\p{Cf}]/u;

@@ -1,4 +1,4 @@
-/** Limits that become others while a sidecar serves: what comes then is measured by the new ones, and nothing that is open is closed. */
+/** Limits that change while a sidecar serves: new traffic gets the new limits, and open connections stay open. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ afterEach(() => stand.close());
 
 type Change = (running: Config) => Partial<Config>;
 
-/** A stand whose configuration can become another. */
+/** A stand with a changeable configuration. */
 async function start(options: StandOptions = {}): Promise<(change: Change) => Promise<void>> {
   let running = {} as Config;
   const config = (base: Config) => {
@@ -134,7 +134,7 @@ describe('limits of connections', () => {
     expect(await statusOf(get(PATH))).toBe('200');
   });
 
-  it('and the data path, for those that come then', async () => {
+  it('and a new data path apply to new connections', async () => {
     const reload = await start();
     const paths = () => stand.sidecar.recorder.own.read().exchanges;
     await statusOf(get(PATH));
@@ -181,7 +181,7 @@ describe('the monitoring port', () => {
     alone.destroy();
   });
 
-  it('asks the upstream for readiness, or no longer', async () => {
+  it('starts and stops asking the upstream for readiness', async () => {
     const reload = await start({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     expect(await ask('/readyz')).toBe('200');
     await reload(({ monitor: before }) => ({ monitor: { ...before, readyWithUpstream: true } }));
@@ -194,7 +194,7 @@ describe('whether the upstream can be reached', () => {
     return (await readSamples(`127.0.0.1:${stand.monitorPort}`)).get('d2_upstream_reachable');
   };
 
-  it.each(both)('is told by the %s', async (_path, dataPath) => {
+  it.each(both)('is reported by the %s', async (_path, dataPath) => {
     await start({ config: () => ({ dataPath }) });
     expect(await reachable()).toBeUndefined();
     await statusOf(get(PATH));
@@ -205,7 +205,7 @@ describe('whether the upstream can be reached', () => {
     expect(await reachable()).toBe(0);
   });
 
-  it.each(both)('says nothing on the %s of a client that leaves', async (_path, dataPath) => {
+  it.each(both)('does not depend on a client that leaves, on the %s', async (_path, dataPath) => {
     await start({ onConnection: (socket) => void socket.resume(), config: () => ({ dataPath }) });
     const client = await stand.connect();
     const upstream = stand.nextUpstream();

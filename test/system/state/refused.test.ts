@@ -87,7 +87,7 @@ describe('a start with a file that', () => {
     expect(existsSync(folder.file)).toBe(false);
     expect(life.traffic.counts()).toEqual({});
     expect(life.traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
-    // And goes on with a file of its own.
+    // And continues with its own file.
     life.traffic.send({ line: RPC });
     const next = await folder.restart(life);
     expect(next.traffic.counts()).toMatchObject({ rpc: 1 });

@@ -143,7 +143,7 @@ describe('the sentences of the page', () => {
   it('say what a drain does and how long it may take, and that no JVM is read', () => {
     expect(textsOf({ state: 'draining', stopLeftSeconds: 12.3 })).toEqual(
       expect.arrayContaining([
-        'The sidecar is draining: it serves on, and asks clients to leave; it stops in 12 s at the latest.',
+        'The sidecar is draining: it keeps serving, and asks clients to leave; it stops in 12 s at the latest.',
         'No JVM source is configured.',
       ]),
     );
@@ -153,7 +153,7 @@ describe('the sentences of the page', () => {
     [
       'a deadlock',
       { server: { deadlock: { threads: 2, at: new Date(NOW_MS).toISOString(), file: 'threads-1.txt' } } },
-      'The server: a deadlock, which only a restart of it ends (2 threads, in threads-1.txt of ',
+      'The server: a deadlock, which only a restart ends (2 threads, in threads-1.txt of ',
     ],
     [
       'no request thread',
@@ -163,7 +163,7 @@ describe('the sentences of the page', () => {
     [
       'few descriptors',
       { server: { 'process.descriptors.open': 950, 'process.descriptors.max': 1_000 } },
-      'The server: it has 950 of 1,000 descriptors open, and fails when there are none.',
+      'The server: it has 950 of 1,000 descriptors open, and fails when none are left.',
     ],
     [
       'no processor time',

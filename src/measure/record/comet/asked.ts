@@ -26,7 +26,7 @@ export class AskedTable {
   readonly #memory: MemoryBudget;
   readonly #byKey = new Map<string, { readonly asked: Asked; readonly bytes: number }>();
 
-  /** The memory of the kept names is taken from `memory`. */
+  /** Charges the kept names to `memory`. */
   constructor(memory: MemoryBudget) {
     this.#memory = memory;
   }

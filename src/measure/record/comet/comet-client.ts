@@ -24,7 +24,7 @@ export class CometClient {
   /** When its last connect was answered; 0 before the first answer. */
   lastConnectedNs = 0;
 
-  /** `calls`: pending calls, none yet. */
+  /** `calls`: pending calls, empty at first. */
   constructor(token: string, calls: PendingCalls, atNs: number) {
     this.token = token;
     this.calls = calls;

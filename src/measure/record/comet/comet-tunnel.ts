@@ -29,7 +29,7 @@ export class CometTunnel implements TunnelObserver {
     const cookieToken =
       credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
-    // A queue of its own: the server has accepted it, and others behind its address must not wait for it.
+    // A separate queue: the server has accepted this client, and others behind its address must not wait for it.
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',

@@ -154,8 +154,8 @@ export class Conversation {
   // ---- from the server
 
   /**
-   * Some messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last ones. `from` is what
-   * the response's head says of the login.
+   * A batch of messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last batch. `from`: the
+   * login that the response's head states.
    */
   onUpstreamMessages(
     messages: readonly BayeuxMessage[],

@@ -52,7 +52,7 @@ export class PendingCalls {
   readonly #byChannel = new Map<string, Waiting[]>();
   #size = 0;
 
-  /** The memory of the calls is taken from `memory`; `running` has those of all clients. */
+  /** Charges its calls to `memory`; `running` lists the calls of all clients. */
   constructor(max: number, memory: MemoryBudget, running: RunningCalls) {
     this.#max = max;
     this.#memory = memory;

@@ -40,7 +40,7 @@ function launch(jvm: Jvm, options: Partial<ConstructorParameters<typeof Truth>[0
   const truth = new Truth({ jvm, classPath, options: ['-Xmx64m'], ...options });
   onTestFinished(async () => {
     await truth.stop();
-    // Nobody else removes it after SIGKILL.
+    // Nothing else removes it after SIGKILL.
     rmSync(socketOf(truth), { force: true });
   });
   return truth;
@@ -65,7 +65,7 @@ async function dumpsOf(truth: Truth): Promise<number> {
   return truth.output.match(/Full thread dump/g)?.length ?? 0;
 }
 
-/** How the sidecar calls it, and by how many bytes the heap's used may be coarser than the bean's. */
+/** Its name in the sidecar, and by how many bytes the used heap may differ from the bean's. */
 const COLLECTORS: Readonly<Record<Collector, readonly [name: VisibleJvm['collector'], grain: number]>> = {
   serial: ['Serial', 0],
   parallel: ['Parallel', 0],
@@ -114,7 +114,7 @@ function expectNonHeap([first, beans, second]: Told): void {
   const nonHeapPools = Object.entries(beans.pools).filter(([, { type }]) => type === 'NON_HEAP');
   expect(nonHeapPools.length).toBeGreaterThan(1);
   for (const [name, { usage }] of nonHeapPools) {
-    // Code heaps are told in whole KiB.
+    // Code heaps are reported in whole KiB.
     expectUsage([first.pools.get(name) ?? {}, usage, second.pools.get(name) ?? {}], KIB);
   }
   expectUsage([first.nonHeap, beans.nonHeap, second.nonHeap], 3 * KIB);
@@ -129,7 +129,7 @@ function expectUsage([before, bean, after]: readonly [MemoryUsage, BeanUsage, Me
 function expectBetween(before: number | undefined, bean: number, after: number | undefined, grain: number): void {
   expect(before).toBeLessThanOrEqual(bean + grain);
   expect(after).toBeGreaterThanOrEqual(bean - grain);
-  // A JVM that does next to nothing: the two are not far apart, or this says nothing.
+  // The JVM is almost idle, so the two must be close; otherwise the comparison proves nothing.
   expect((after ?? 0) - (before ?? 0)).toBeLessThan(6 * MIB);
 }
 

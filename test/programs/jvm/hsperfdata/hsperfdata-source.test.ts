@@ -157,7 +157,7 @@ describe.each(JVMS)('JDK $major', (jvm) => {
   describe.runIf(isRoot)('as root', () => {
     const asNobody = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
 
-    it('reads a JVM in a mount and pid namespace of its own', async () => {
+    it('reads a JVM in its own mount and pid namespace', async () => {
       const truth = await start({
         wrapper: ['unshare', '--mount', '--pid', '--fork', '--kill-child', ...privateTmp(classPath)],
       });
@@ -199,7 +199,7 @@ describe.each(JVMS)('JDK $major', (jvm) => {
   });
 });
 
-/** Runs the rest with a /tmp of its own that holds nothing but the classes. */
+/** Runs the rest with its own /tmp, which holds only the classes. */
 function privateTmp(classes: string): string[] {
   const steps = [
     'mount --bind "$1" /mnt && mount -t tmpfs -o mode=1777 none /tmp',

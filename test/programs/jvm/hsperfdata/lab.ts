@@ -28,7 +28,7 @@ export class Lab {
     rmSync(join(this.procPath, String(pid)));
   }
 
-  /** A second name for the JVM's own file: the first is removed by whichever JVM of that user starts next. */
+  /** A second name for the JVM's own file: the next JVM of that user to start removes the first. */
   showFile({ pid }: Truth): string {
     const folder = `hsperfdata_${userInfo().username}`;
     mkdirSync(join(this.tmpPath, folder), { recursive: true });

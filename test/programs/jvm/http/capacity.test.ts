@@ -28,7 +28,7 @@ describe.runIf(hasManager)('the capacity of a real Tomcat', () => {
   const start = (jvm: object): Promise<SidecarProcess> =>
     startConfigured(defer, `${tomcat.origin}/beans`, { jvm: { interval: '1s', ...jvm } });
 
-  /** The gauges without `server.`; none until there are some. */
+  /** The gauges without `server.`; empty before the first reading. */
   const readerOf = (sidecar: SidecarProcess) => async (): Promise<Readonly<Record<string, number>>> => {
     const url = `http://${sidecar.monitor}/beans/api/rest/v0/admin/metrics/server`;
     const { gauges = {} } = await jsonOf<{ gauges?: Record<string, { value: number }> }>(url);
@@ -37,7 +37,7 @@ describe.runIf(hasManager)('the capacity of a real Tomcat', () => {
 
   it('has its busy request threads, by the status page', async () => {
     const read = readerOf(await start(managerKeys(tomcat, folder, 'status')));
-    // The request for the status page takes one itself.
+    // The request for the status page occupies one itself.
     await expect.poll(read, WAIT).toMatchObject({ 'threads.busy': 1, 'threads.max': 10 });
     for (let held = 0; held < 6; held += 1) void fetch(`${tomcat.origin}/beans/hold`).catch(() => undefined);
     await expect.poll(read, WAIT).toMatchObject({ 'threads.busy': 7, 'threads.max': 10 });
@@ -47,7 +47,7 @@ describe.runIf(hasManager)('the capacity of a real Tomcat', () => {
     const read = readerOf(await start(managerKeys(tomcat, folder, 'jmx')));
     const names = ['connections', ...THREADS, ...PROCESS, 'threads.busy', 'threads.max'];
     await expect.poll(async () => Object.keys(await read()).sort(), WAIT).toEqual(names);
-    // Six are held by the test before, and the request for the proxy takes one itself.
+    // The previous test holds six, and the request for the proxy occupies one itself.
     expect(await read()).toMatchObject({ 'threads.busy': 7, 'threads.max': 10 });
   });
 

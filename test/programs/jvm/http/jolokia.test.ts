@@ -114,7 +114,7 @@ describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JV
     expect(deviations(before, gaugesOf(reading), await jolokia.beans())).toEqual([]);
   });
 
-  it('reads threads, processor time, processors and descriptors, and no connectors, since it is no Tomcat', async () => {
+  it('reads threads, processor time, processors and descriptors, and no connectors, since it is not a Tomcat', async () => {
     const { server } = await sourceOf(JOLOKIA).read(soon());
     const whole = expect.any(Number);
     expect(server).toMatchObject({

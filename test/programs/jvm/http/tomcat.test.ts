@@ -1,4 +1,4 @@
-/** Both servlets of a real Tomcat's manager, against the MXBeans of that very JVM read just before and just after. */
+/** Both servlets of a real Tomcat's manager, against the MXBeans of the same JVM, read just before and just after. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
@@ -40,13 +40,13 @@ describe.runIf(hasManager).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wit
     const reading = await source.read(soon());
     const found = deviations(before, gaugesOf(reading), await tomcat.beans());
     const rest = found.filter((deviation) => !isNotOfStatus(deviation)).map(({ kind, gauge }) => `${kind} ${gauge}`);
-    // One survivor space is in no pool of these two, so that the initial sizes do not add up.
+    // With these two, no pool contains one of the survivor spaces, so the initial sizes do not add up.
     const missing = collector === 'G1' ? [] : ['missing jvm.memory.heap.init', 'missing jvm.memory.total.init'];
     expect(rest.sort()).toEqual(missing);
     expect(found.filter(isNotOfStatus).every(({ kind }) => kind === 'missing')).toBe(true);
   });
 
-  // What follows has nothing to do with the collector: one of them is enough.
+  // The rest does not depend on the collector, so one is enough.
   if (collector !== 'Serial') return;
   it('does not lock out a user whose password is wrong in the sidecar for five minutes', async () => {
     const clock = new ManualClock();

@@ -1,6 +1,6 @@
 /**
- * Where a source cannot agree with the MXBeans, and how far it is off. Whatever is not listed here has to agree. The table in
- * docs/jvm.md has the same rows in the same order, with what was measured and the reason.
+ * Where a source cannot agree with the MXBeans, and by how much it differs. Everything else must agree. The table in
+ * docs/jvm.md has the same rows in the same order, with the measurement and the reason.
  */
 import type { Collector } from './truth.ts';
 
@@ -12,13 +12,16 @@ export interface Exception {
   readonly sources: readonly SourceName[];
   /** Default: all. */
   readonly collectors?: readonly Collector[];
-  /** First release that it holds for. Default: all. */
+  /** First release to which it applies. Default: all. */
   readonly sinceJdk?: number;
-  /** May differ from the bean by so many bytes or ms. Default: the gauge is never given. A gauge that no bean has is never excused. */
+  /**
+   * How many bytes or ms it may differ from the bean. Default: the gauge is absent. A gauge without a bean is never
+   * excused.
+   */
   readonly atMost?: number;
-  /** Holds until the first collection only. */
+  /** Applies only until the first collection. */
   readonly isBeforeFirstGc?: true;
-  /** Holds only for readings that say themselves that their memory is as of the last collection. */
+  /** Applies only to readings that state that their memory is that of the last collection. */
   readonly isLabelled?: true;
 }
 

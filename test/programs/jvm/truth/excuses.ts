@@ -1,4 +1,4 @@
-/** Which deviations of one source, at one JVM, the list of exceptions excuses. */
+/** The deviations that the list of exceptions excuses for one source and one JVM. */
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import type { Beans } from '../../../support/jvm/truth/beans.ts';
 import type { Deviation } from '../../../support/jvm/truth/comparison.ts';
@@ -24,7 +24,7 @@ export class Excuses {
     return found.filter((deviation) => !excused.has(deviation.gauge) && !isShareOf(deviation, excused));
   }
 
-  /** Gauges that are given although a row says that they are absent. */
+  /** Gauges that are present although a row says that they are absent. */
   given(gauges: Gauges, expected: Gauges, beans: Beans): readonly string[] {
     const absent = this.#rowsFor(beans).filter(({ atMost }) => atMost === undefined);
     return [...expected.keys()].filter(
@@ -43,7 +43,7 @@ function isWithin(atMost: number | undefined, deviation: Deviation): boolean {
   return deviation.kind === 'differs' && Math.abs(deviation.difference) <= atMost;
 }
 
-/** A share of two numbers one of which is excused. */
+/** The share of two numbers, one of which is excused. */
 function isShareOf({ kind, gauge }: Deviation, excused: ReadonlySet<string>): boolean {
   if (kind !== 'differs' || !gauge.endsWith('.usage')) return false;
   const prefix = gauge.slice(0, -'usage'.length);

@@ -13,7 +13,7 @@ export const ATTACH_TIMEOUT_MS = 1_000;
 
 export type Where = { readonly pid: number } | { readonly upstreamHost: string; readonly upstreamPort: number };
 
-/** `hsperfdata+attach` as with `jvm.attach: true`. It fails where the overlay would go without an answer, and say nothing. */
+/** `hsperfdata+attach` as with `jvm.attach: true`. It fails where the overlay would silently go without an answer. */
 export function openSource(name: SourceName, where: Where): JvmSource {
   const file = new HsperfdataSource(where);
   if (name === 'hsperfdata') return file;

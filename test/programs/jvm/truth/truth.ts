@@ -1,6 +1,6 @@
 /**
- * Real JVMs: which are installed, which collectors each of them has, and a program in one of them (Truth.java) that does what it is
- * told and says what its own MXBeans say.
+ * Real JVMs: which are installed, and which collectors each has. Truth.java runs in one of them: it executes commands
+ * and prints its own MXBeans.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
@@ -28,7 +28,7 @@ export type Collector =
   | 'serial'
   | 'parallel'
   | 'g1'
-  /** Without generations, as `shenandoah`. */
+  /** Without generations, like `shenandoah`. */
   | 'z'
   | 'z-generational'
   | 'shenandoah'
@@ -49,7 +49,7 @@ function optionsOf({ major }: Jvm): Partial<Record<Collector, readonly string[]>
   };
 }
 
-/** All JVMs of this machine by version, each once whatever links to it. */
+/** All JVMs of this machine by version, each once even if several links lead to it. */
 function installedJvms(): Jvm[] {
   const homes = FOLDERS.filter((folder) => existsSync(folder))
     .flatMap((folder) => readdirSync(folder).map((name) => path.join(folder, name)))
@@ -69,12 +69,12 @@ function majorOf(home: string): number {
 const found = installedJvms();
 const compiler = found.map(({ home }) => path.join(home, 'bin/javac')).find((javac) => existsSync(javac));
 export const hasJdk = isAvailable('a JDK', compiler !== undefined);
-/** None without a compiler. */
+/** Empty without a compiler. */
 export const JVMS: readonly Jvm[] = hasJdk ? found : [];
 
 /**
- * The collectors that this JVM really starts with. The list of its flags would not do: a build without a collector has its
- * flag all the same.
+ * The collectors with which this JVM really starts. The list of its flags is not enough: a build without a collector
+ * still has its flag.
  */
 export async function collectorsOf(jvm: Jvm): Promise<Collector[]> {
   const all = Object.entries(optionsOf(jvm)) as [Collector, readonly string[]][];
@@ -105,7 +105,7 @@ export interface TruthOptions {
   readonly options?: readonly string[];
   /** Default: a free one. */
   readonly port?: number;
-  /** Arguments behind the port of a program that is called like Tomcat, e.g. `start`. */
+  /** Arguments after the port of a program with the name of Tomcat, e.g. `start`. */
   readonly tomcat?: readonly string[];
   /** Default: as the test. */
   readonly uid?: number;
@@ -114,7 +114,7 @@ export interface TruthOptions {
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Starts Truth.java and waits for its port. Rejects with what it printed when it ends before. */
+/** Starts Truth.java and waits for its port. Rejects with its output if it ends first. */
 export async function startTruth(options: TruthOptions): Promise<Truth> {
   const truth = new Truth(options);
   await truth.ready();
@@ -161,7 +161,7 @@ export class Truth {
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-4_000);
     });
-    // The JVM may be killed between a question and its answer, which the answer's rejection tells.
+    // The JVM may be killed between a question and its answer; the answer then rejects.
     this.#child.stdin?.on('error', () => undefined);
     createInterface({ input: this.#child.stdout! }).on('line', (line) => this.#onLine(line));
   }
@@ -207,14 +207,14 @@ export class Truth {
     return answer;
   }
 
-  /** Sends the signal and waits until the kernel shows what it does: the end, standing still, or going on. */
+  /** Sends the signal and waits until the kernel shows its effect: ended, stopped, or continued. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.#child.kill(signal);
     if (signal !== 'SIGSTOP' && signal !== 'SIGCONT') {
       await this.exited;
       return;
     }
-    // A signal is taken some time after it was sent, and much later where the processors are busy.
+    // A signal takes effect after some time, and much later on a busy machine.
     const deadline = performance.now() + ANSWER_TIMEOUT_MS;
     while (isStopped(this.pid) !== (signal === 'SIGSTOP')) {
       if (performance.now() > deadline) throw new Error(`the JVM did not heed ${signal}`);
@@ -222,7 +222,7 @@ export class Truth {
     }
   }
 
-  /** Ends it in good order, by the end of its input; SIGKILL when it does not. Harmless when it has ended. */
+  /** Ends it in order by closing its input, otherwise by SIGKILL. Harmless if it has already ended. */
   async stop(): Promise<void> {
     this.#child.stdin?.end();
     const kill = setTimeout(() => this.#child.kill('SIGKILL'), ANSWER_TIMEOUT_MS);
@@ -231,12 +231,12 @@ export class Truth {
   }
 }
 
-/** Whether every thread stands still: the first one alone may do so while others still run. */
+/** Whether every thread has stopped: the first one may stop while others still run. */
 function isStopped(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
   return readdirSync(tasks).every((task) => {
     try {
-      // The letter behind the name, which is in brackets and may hold any character.
+      // The letter after the name, which is in brackets and may contain any character.
       const stat = readFileSync(`${tasks}/${task}/stat`, 'utf8');
       return stat[stat.lastIndexOf(')') + 2] === 'T';
     } catch {

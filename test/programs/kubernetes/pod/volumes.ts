@@ -22,8 +22,8 @@ export function makeVolumes(folder: string, spec: Json, contents: Contents): Rea
 }
 
 /**
- * Files of a ConfigMap or Secret, which belong to root, and to the group of the Pod. Repeated, it replaces all of them atomically:
- * each is a link through `..data`, which is a link to a folder.
+ * Files of a ConfigMap or Secret, which belong to root, and to the group of the Pod. Called again, it replaces all of
+ * them atomically: each is a link through `..data`, which is a link to a folder.
  */
 export function project(place: string, files: Readonly<Record<string, string>>, mode: number, group = 0): void {
   const version = mkdtempSync(`${place}/..`);

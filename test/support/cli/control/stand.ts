@@ -10,14 +10,14 @@ import { ControlServer, type ControlTarget } from '../../../../src/cli/control/c
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
 
-/** A target that notes what it was told. */
+/** A target that records its commands. */
 export class NotingTarget implements ControlTarget {
   readonly told: string[] = [];
   openExchanges = 0;
   openWebSockets = 0;
   reloadAnswer: ReloadAnswer = { kind: 'applied', changed: [], waiting: [] };
   readonly #pid: number;
-  /** Called on each look at the status, which is how a test follows a waiting client. */
+  /** Called at each request for the status, so that a test can follow a waiting client. */
   onStatus: () => void = () => {};
 
   constructor(pid = 4711) {
@@ -56,7 +56,7 @@ export class NotingTarget implements ControlTarget {
   }
 }
 
-/** Keeps what is logged as `[level, message]`. */
+/** Records log lines as `[level, message]`. */
 export class NotingLogger {
   readonly lines: string[] = [];
   readonly logger = {
@@ -67,7 +67,7 @@ export class NotingLogger {
   } as unknown as Logger;
 }
 
-/** What a command has printed. */
+/** The output of a command. */
 export class Printed implements Output {
   stdout = '';
   stderr = '';
@@ -101,7 +101,7 @@ export class ControlStand {
     return server;
   }
 
-  /** A server that is no sidecar: it answers with `text` as soon as it is sent something. */
+  /** A server that is not a sidecar: it answers the first bytes with `text`. */
   async openOther(name: string, text: string): Promise<string> {
     const server = net.createServer((socket) => {
       socket.on('error', () => undefined).once('data', () => socket.end(text));
@@ -111,7 +111,7 @@ export class ControlStand {
     return this.at(name);
   }
 
-  /** What Node leaves behind when a process is killed: socket files that nobody listens on. */
+  /** What Node leaves behind when a process is killed: socket files without a listener. */
   leaveStale(...names: readonly string[]): void {
     const code = `for (const path of process.argv.slice(1)) require('net').createServer().listen(path);
       setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;

@@ -1,6 +1,6 @@
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 
-/** A call as the recorder tells of it. */
+/** A call as the recorder reports it. */
 export function endedCall(change: Partial<EndedCall> = {}): EndedCall {
   return {
     ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST', status: 200 },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 
-/** A folder of its own for each test; what it gives is the path of a name in it. */
+/** A folder for each test. Returns the path of a name in it. */
 export function useFolder(): (name: string) => string {
   let folder = '';
   beforeEach(() => {

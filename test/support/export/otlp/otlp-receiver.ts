@@ -1,4 +1,4 @@
-/** A receiver of OTLP over HTTP: a server of its own that decodes what it is sent, and answers, or misbehaves, as it is told. */
+/** A receiver of OTLP over HTTP: a server that decodes requests, and answers or misbehaves as the test says. */
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -86,7 +86,7 @@ export class OtlpReceiver {
   }
 }
 
-/** Metrics as the samples that `/metrics` has of them, e.g. `d2_calls_total{outcome="ok"}` => 4. A series that comes twice throws. */
+/** Metrics as samples of `/metrics`, e.g. `d2_calls_total{outcome="ok"}` => 4. A series that comes twice throws. */
 export function toSamples(metrics: readonly Metric[]): Map<string, number> {
   const samples = new Map<string, number>();
   const add = (name: string, pairs: string, value: number): void => {

@@ -102,7 +102,7 @@ const KINDS = Object.entries({ 5: 'gauge', 7: 'sum', 9: 'histogram', 10: 'expone
   ([field, kind]) => [Number(field), kind] as const,
 );
 
-/** The resource of an ExportMetricsServiceRequest or ExportTraceServiceRequest, and what it has of it in all scopes. */
+/** The resource of an ExportMetricsServiceRequest or ExportTraceServiceRequest, and its items from all scopes. */
 function toParts<Part>(request: Message, toPart: (part: Message) => Part): { resource: Attributes; parts: Part[] } {
   const [first] = request.messages(1);
   if (first === undefined) throw new Error('nothing in it');

@@ -1,4 +1,4 @@
-/** Answers of real JVMs on their attach sockets, with what the same JVM's MXBeans said a moment before. */
+/** Answers of real JVMs on their attach sockets, with the same JVM's MXBeans a moment before. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
@@ -28,7 +28,7 @@ export function rawAnswerOf(name: string, question: Question): string {
   return readFileSync(join(FIXTURES, 'attach', `${name}.${question}.txt`), 'utf8');
 }
 
-/** As `askJvm` gives it. */
+/** As `askJvm` returns it. */
 export function answerOf(name: string, question: Question): string {
   return rawAnswerOf(name, question).replace(/^0\n/, '');
 }
@@ -52,8 +52,8 @@ export function poolOf(beans: SampleBeans, name: string): BeanUsage {
 export const KIB = 1024;
 export const MIB = 1_048_576;
 /**
- * The questions came a moment after the beans, and printing the beans allocates, loads classes and compiles. So much more, in
- * bytes, may have been in use by then; measured in the quiet moments of a real JVM, the same values are equal.
+ * How many more bytes may be in use: the commands came a moment after the beans, and printing the beans allocates,
+ * loads classes and compiles. In quiet moments of a real JVM, the values are equal.
  */
 export const DRIFT = {
   /** To the byte in Serial and Parallel, one page of 2 MiB in ZGC. */

@@ -1,4 +1,4 @@
-/** Counters files of real JVMs with what the same JVM's MXBeans said at that moment. */
+/** Counters files of real JVMs, with the same JVM's MXBeans at that moment. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Counters, toCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
@@ -66,7 +66,7 @@ export function withText(bytes: Buffer, name: string, value: string): Buffer {
   return copy;
 }
 
-/** A copy with a counter more, a text, as HotSpot would append it. */
+/** A copy with one more counter, a text, as HotSpot would append it. */
 export function withEntry(bytes: Buffer, name: string, value: string): Buffer {
   const copy = Buffer.from(bytes);
   const used = copy.readInt32LE(8);

@@ -22,7 +22,7 @@ export interface ScriptedServer {
 
 export type Script = (request: SeenRequest, response: ServerResponse) => void;
 
-/** A server that answers each request as `script` says, and remembers what it was asked. With `tls`, over TLS. */
+/** A server that answers each request as `script` says, and records the requests. With `tls`, over TLS. */
 export async function startScripted(script: Script, tls?: ServerOptions): Promise<ScriptedServer> {
   const requests: SeenRequest[] = [];
   const sockets = new Set<Socket>();

@@ -1,4 +1,4 @@
-/** What the tests of the sources over HTTP share: making one, and looking at what it says. */
+/** Creates sources over HTTP for tests, and reads them. */
 import { inspect } from 'node:util';
 import { toJvmGauges, toMetricSet } from '../../../../src/jvm/gauges.ts';
 import type { Credentials } from '../../../../src/jvm/http/credentials.ts';
@@ -9,7 +9,7 @@ export function credentialsOf(username: string, password: string): () => Promise
   return async () => ({ username, password });
 }
 
-/** Gives up after two seconds, in which none of these servers needs more than a few milliseconds. */
+/** Gives up after two seconds; these servers need a few milliseconds. */
 export function soon(): AbortSignal {
   return AbortSignal.timeout(2_000);
 }

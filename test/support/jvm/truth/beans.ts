@@ -1,4 +1,4 @@
-/** What the platform's MXBeans say, as Truth.java prints it. Bytes, milliseconds; -1 where a bean says undefined. */
+/** The platform's MXBeans, as Truth.java prints them. Bytes and milliseconds; -1 if a bean reports undefined. */
 
 export interface BeanUsage {
   readonly init: number;
@@ -10,7 +10,7 @@ export interface BeanUsage {
 export interface BeanPool {
   readonly type: 'HEAP' | 'NON_HEAP';
   readonly usage: BeanUsage;
-  /** Null where the pool is never collected. */
+  /** Null if the pool is never collected. */
   readonly collectionUsage: BeanUsage | null;
 }
 

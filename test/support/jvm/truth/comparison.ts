@@ -1,13 +1,13 @@
 /**
- * A source's gauges against the MXBeans read just before and just after it. Counts, times and maxima must lie within the two
- * readings of the beans, which in a quiet moment are one value; other memory may be 2 % beside them.
+ * A source's gauges against the MXBeans read just before and just after it. Counts, times and maxima must lie between
+ * the two readings of the beans, which are equal in a quiet moment. Other memory may differ by 2 %.
  */
 import type { Beans } from './beans.ts';
 import { expectedGauges, type Gauges } from './expected-gauges.ts';
 
 const MEMORY_TOLERANCE = 0.02;
 
-/** One gauge that is not as the beans have it. */
+/** A gauge that differs from the beans. */
 export type Deviation =
   | { readonly kind: 'missing'; readonly gauge: string }
   | { readonly kind: 'unexpected'; readonly gauge: string; readonly value: number }

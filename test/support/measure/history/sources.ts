@@ -1,4 +1,4 @@
-/** What the history reads, for tests to change at will; calls, values and sessions are counted by the real thing. */
+/** What the history reads, for tests to change at will; calls, values and sessions are counted by the real classes. */
 
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
@@ -29,7 +29,7 @@ export interface Sources extends Changeable<HistorySources> {
 
 export const NO_JVM_YET: JvmState = { kind: 'unavailable', reason: 'The JVM has not been read yet.', sinceEpochMs: 1 };
 
-/** `statistics` is to be destroyed. */
+/** The test must destroy `statistics`. */
 export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): Sources {
   const clock = new ManualClock();
   const limits = { rpc: maxNames, sba: maxNames, object: maxNames };

@@ -58,15 +58,15 @@ export interface Answered {
   readonly afterMs?: number;
 }
 
-/** A recorder that is told of exchanges as the data plane tells it, by a clock that stands still in between. */
+/** A recorder that gets exchanges as the data plane reports them, on a clock that stands still in between. */
 export class Traffic {
   readonly clock: ManualClock;
   readonly recorder: Recorder;
-  /** What of it outlives a restart. */
+  /** The part that outlives a restart. */
   readonly state: Recorder['state'];
   readonly memory: MemoryBudget;
   readonly reporter: ExchangeReporter;
-  /** Reads another configuration: what differs from that of the start. */
+  /** Reloads a configuration, given by its differences from the first one. */
   readonly reload: (change: Partial<RecorderConfig>) => void;
   readonly #errors: unknown[] = [];
 

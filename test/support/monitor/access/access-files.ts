@@ -8,7 +8,7 @@ import {
 } from '../../../../src/monitor/access/password-hash.ts';
 import { createToken, toTokenHash, toTokenHashText } from '../../../../src/monitor/access/token-hash.ts';
 
-/** The least that is taken, so that tests are quick: about 70 ms. */
+/** The smallest accepted value, so that tests are quick: about 70 ms. */
 export const CHEAP: ScryptCost = { N: 16_384, r: 8, p: 1 };
 
 export async function userLine(name: string, role: string, password: string, cost = CHEAP): Promise<string> {
@@ -20,7 +20,7 @@ export function tokenLine(name: string, role: string): { line: string; token: st
   return { line: `${name}:${role}:${toTokenHashText(toTokenHash(token))}`, token };
 }
 
-/** A folder that a test writes closed files into. */
+/** A folder into which a test writes private files. */
 export class Folder {
   readonly path = mkdtempSync(path.join(tmpdir(), 'd2s-access-'));
 

@@ -1,4 +1,4 @@
-/** Holds answers of the monitoring port against its OpenAPI document: status, fields, media type and content. */
+/** Checks answers of the monitoring port against its OpenAPI document: status, fields, media type and content. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { RecordedAnswer } from './recorded-answers.ts';
@@ -21,16 +21,16 @@ export interface Document {
   readonly components: { readonly responses: Named<Response> };
 }
 
-/** Fields that belong to HTTP, and not to what is answered. */
+/** Fields that belong to HTTP, not to the content. */
 const OF_HTTP: ReadonlySet<string> = new Set([
   ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
 ]);
 
 const REFUSED_METHOD = '405';
-/** What the server says also before it knows which path or method was meant. */
+/** Refusals that the server can send before it knows path and method. */
 const OF_ANY_METHOD = ['400', '408', '431', REFUSED_METHOD];
 
-/** An answer's head, taken apart. */
+/** The parsed head of an answer. */
 interface Head {
   readonly status: string;
   readonly fields: readonly (readonly [name: string, value: string])[];
@@ -42,7 +42,7 @@ export class AnswerCheck {
   readonly #validators = new Map<string, ValidateFunction>();
   /** Path templates as patterns, those without parameters first. */
   readonly #operations: readonly (readonly [pattern: RegExp, Responses])[];
-  /** Refusals by status, for what is no path of the document. */
+  /** Refusals by status, for paths outside of the document. */
   readonly #refusals: Named<Reference>;
 
   constructor(document: Document) {
@@ -54,7 +54,7 @@ export class AnswerCheck {
     this.#refusals = toRefusals(document);
   }
 
-  /** What does not fit; empty if nothing, e.g. `['status 418 is not described']`. */
+  /** The violations; empty if none, e.g. `['status 418 is not described']`. */
   faultsOf(answer: RecordedAnswer): readonly string[] {
     const head = toHead(answer.head);
     const described = this.#responsesTo(answer)[head.status];
@@ -75,7 +75,7 @@ export class AnswerCheck {
     const present = new Set(fields.map(([name]) => name));
     const described = Object.entries(headers).map(([name, field]) => [name, this.#resolved(field)] as const);
     const byName = new Map(described);
-    // With what has not changed, only what may have (RFC 9110 §15.4.5).
+    // A 304 has only the fields that may have changed (RFC 9110 §15.4.5).
     const missing = described.filter(([name, field]) => field.required === true && !present.has(name));
     const unknown = fields.filter(([name]) => !byName.has(name) && !OF_HTTP.has(name));
     const wrong = fields.filter(([name, value]) => {
@@ -142,7 +142,7 @@ function toRefusals({ components, paths }: Document): Named<Reference> {
 /** The path as the router reads it: `/livez` of `http://plant:9280/livez/?a=b`. */
 function toPath(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1)[0] ?? '';
-  // A slash that is written as %2F belongs to a name.
+  // A slash written as %2F is part of a name.
   const segments = path.split('/').map((segment) => decoded(segment).replaceAll('/', '%2F'));
   return segments.join('/').replace(/(?<=.)\/$/, '');
 }
@@ -169,7 +169,7 @@ function toHead(text: string): Head {
   return { status: statusLine.split(' ')[1] ?? '', fields };
 }
 
-/** A number is written in digits, and in nothing else. */
+/** A number consists of digits only. */
 function toFieldValue(text: string, type: string | undefined): unknown {
   const isNumber = (type === 'integer' || type === 'number') && /^\d+(?:\.\d+)?$/.test(text);
   return isNumber ? Number(text) : text;

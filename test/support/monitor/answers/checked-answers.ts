@@ -4,7 +4,7 @@ import type { RecordedAnswer } from './recorded-answers.ts';
 
 const checks = new Map<string, AnswerCheck>();
 
-/** What does not fit, with what was asked, e.g. `GET /livez: status 418 is not described`. */
+/** The violations, with their requests, e.g. `GET /livez: status 418 is not described`. */
 export function complaintsAbout(answer: RecordedAnswer): readonly string[] {
   const asked = `${answer.method ?? 'no request'} ${answer.target ?? ''}`;
   return checkFor(answer.applications)

@@ -1,11 +1,11 @@
-/** Before all tests, and after them: where answers are written down, and how many were checked. */
+/** Before all tests: creates the folder for recorded answers. After all tests: prints how many were checked. */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-/** Tells tests the folder in which each file of them gets one of its own. */
+/** The variable with the folder in which each test file gets its own. */
 export const FOLDER_VARIABLE = 'D2S_ANSWERS_ROOT';
-/** In it: a line for each file of tests with the number of answers. */
+/** A file in it: one line per test file, with the number of answers. */
 export const COUNTS_FILE = 'counts';
 
 /** Vitest calls it once for each project; the first call counts for all. */

@@ -1,9 +1,11 @@
 /**
- * Writes down every answer that a monitoring server gives in this process: in tests, and in the processes that tests start, which get
- * it by NODE_OPTIONS (setup.ts). It stands between the server and its connections, so that it does not matter who asks: fetch, a
- * raw socket, a real Prometheus. Plain JavaScript without packages, since every start of a sidecar loads it.
+ * Records every answer of a monitoring server in this process: in tests, and in processes that tests start, which load
+ * it by NODE_OPTIONS (setup.ts). It sits between the server and its connections, so that it records every kind of
+ * client: fetch, a raw socket, a real Prometheus. Plain JavaScript without packages, since every start of a sidecar
+ * loads it.
  *
- * Of each answer one record in a file of the folder D2S_ANSWERS_FOLDER: a line of JSON, and then as many bytes of content as it says.
+ * Each answer is one record in a file of the folder D2S_ANSWERS_FOLDER: a line of JSON, then as many bytes of content
+ * as that line says.
  */
 import diagnostics from 'node:diagnostics_channel';
 import { openSync, writevSync } from 'node:fs';
@@ -11,7 +13,7 @@ import { openSync, writevSync } from 'node:fs';
 /** As long as a test's process lives; there is one for each folder. */
 const files = new Map();
 
-// A test process that runs several files of tests loads this for each of them.
+// A test process loads this once for each of its test files.
 const IS_SUBSCRIBED = Symbol.for('d2-sidecar.records-answers');
 if (globalThis[IS_SUBSCRIBED] !== true) {
   globalThis[IS_SUBSCRIBED] = true;
@@ -21,7 +23,7 @@ if (globalThis[IS_SUBSCRIBED] !== true) {
 function watch(fastify) {
   const folder = process.env.D2S_ANSWERS_FOLDER;
   if (folder === undefined) return;
-  // At once: a test may leave its process no descriptor.
+  // Opened now: a test may use up all descriptors of its process.
   const file = files.get(folder) ?? openSync(`${folder}/${process.pid}`, 'a');
   files.set(folder, file);
   const routes = [];
@@ -35,7 +37,7 @@ function watch(fastify) {
   };
   const { server } = fastify;
   server.prependListener('request', (request, response) => watchResponse(request, response, write));
-  // Answers to what is no request are written to the socket itself.
+  // Answers to malformed requests are written to the socket itself.
   server.prependListener('connection', (socket) => watchSocket(socket, write));
   server.prependListener('secureConnection', (socket) => watchSocket(socket, write));
 }
@@ -56,7 +58,7 @@ function watchResponse({ method, url }, response, write) {
     else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
   };
   const record = (isWhole) => {
-    // Without a head nothing was answered.
+    // Without a head there was no answer.
     if (isRecorded || !response._header) return;
     isRecorded = true;
     write({ method, target: url, head: response._header, isWhole }, chunks);
@@ -68,7 +70,8 @@ function watchResponse({ method, url }, response, write) {
   };
   response.end = function (...parts) {
     keep(...parts);
-    // Before the client can have all of it, whatever the test does then; only an answer without content has no head yet.
+    // Recorded before the client has all of it, since the test may then end the process. Only an answer without content
+    // has no head yet.
     if (response._header) record(true);
     const ended = end.apply(this, parts);
     record(true);

@@ -1,15 +1,15 @@
 import { closeSync, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
 
-/** One answer as record-answers.mjs writes it down. */
+/** One answer as record-answers.mjs writes it. */
 export interface RecordedAnswer {
-  /** Undefined for answers to what was no request. */
+  /** Undefined for answers to malformed requests. */
   readonly method?: string;
-  /** As it stood in the request line. */
+  /** As in the request line. */
   readonly target?: string;
   /** Status line and fields, e.g. `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n`. */
   readonly head: string;
-  /** False: it was broken off. */
+  /** False: it was cut off. */
   readonly isWhole: boolean;
   readonly applications: readonly string[];
   /** Empty for answers to HEAD. */
@@ -20,17 +20,17 @@ type Line = Omit<RecordedAnswer, 'content'> & { readonly bytes: number };
 
 const LINE_END = 10;
 
-/** Reads what processes have written down in a folder, each record once. */
+/** Reads the records of all processes in a folder, each once. */
 export class RecordedAnswers {
   readonly #folder: string;
-  /** How much of each file has been read. */
+  /** How many bytes of each file have been read. */
   readonly #offsets = new Map<string, number>();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** What has come since the last call. */
+  /** The records since the last call. */
   takeNew(): RecordedAnswer[] {
     return readdirSync(this.#folder).flatMap((name) => this.#takeNewOf(name));
   }

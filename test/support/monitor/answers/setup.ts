@@ -1,6 +1,6 @@
 /**
- * For every file of tests: each answer of a monitoring server in this process, and in those that it starts, is held against the
- * OpenAPI document, and one that does not fit fails the test that it came in.
+ * Runs in every test file: checks each answer of a monitoring server, in this process and in those that it starts,
+ * against the OpenAPI document. A violation fails its test.
  */
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';

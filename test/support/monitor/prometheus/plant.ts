@@ -1,4 +1,4 @@
-/** A sidecar that opens nothing, and what its monitoring server sees: tests record on its statistics, and read them. */
+/** A sidecar without sockets, and the monitoring server's view of it: tests record on its statistics, and read them. */
 
 import { createLogger } from '../../../../src/base/logger.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
@@ -66,7 +66,7 @@ export interface Plant {
 interface PlantOptions {
   readonly jvm?: MonitoredJvm;
   readonly maxNames?: number;
-  /** In place of what the sidecar has counted. */
+  /** Replaces the counts of the sidecar. */
   readonly applications?: readonly MonitoredApplication[];
   readonly sources?: Partial<MetricSources>;
 }

@@ -15,9 +15,9 @@ export interface FrameParts {
   readonly rsv?: number;
   /** The masking key; none: not masked. */
   readonly mask?: readonly number[];
-  /** Bytes of the length field's extension where more than needed are wanted. */
+  /** Bytes of the length field's extension, if more than needed. */
   readonly lengthBytes?: 0 | 2 | 8;
-  /** A length that is not the payload's. */
+  /** A false length. */
   readonly announced?: bigint;
 }
 
@@ -59,7 +59,7 @@ export type Told =
 export const WITH_TAKEOVER = { contextTakeover: true, windowBits: 15 } as const;
 export const WITHOUT_TAKEOVER = { contextTakeover: false, windowBits: 15 } as const;
 
-/** A reader together with all that it told. */
+/** A reader with all its reports. */
 export class Listener {
   readonly told: Told[] = [];
   readonly reader: WebSocketMessageReader;
@@ -89,7 +89,7 @@ export class Listener {
     return this.told.flatMap((told) => ('text' in told ? [told.text] : []));
   }
 
-  /** Pushes copies, and spoils each after its call: the reader must not count on them any longer. */
+  /** Pushes copies, and overwrites each after its call: the reader must not keep them. */
   push(...chunks: readonly Buffer[]): this {
     for (const chunk of chunks) {
       const copy = Buffer.from(chunk);

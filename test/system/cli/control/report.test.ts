@@ -39,10 +39,10 @@ describe('a report over the control socket', () => {
     await expect(requestReport(path, false, MAX_BYTES)).rejects.toMatchObject({ ...REFUSED, message });
   });
 
-  it('that is broken off is distinguished from a complete one', async () => {
+  it('distinguishes a report that was cut off from a complete one', async () => {
     const { path } = await stand.open('s.sock', target);
     target.source = () => Readable.from(['{"a":1}']);
-    const message = `${path}: the report was broken off`;
+    const message = `${path}: the report was cut off`;
     await expect(requestReport(path, false)).rejects.toMatchObject({ ...REFUSED, message });
     function* broken() {
       yield '{"a":';
@@ -50,7 +50,7 @@ describe('a report over the control socket', () => {
     }
     target.source = () => Readable.from(broken());
     await expect(requestReport(path, false)).rejects.toMatchObject(REFUSED);
-    await vi.waitFor(() => expect(stand.log.lines).toEqual(['warn a report was broken off']));
+    await vi.waitFor(() => expect(stand.log.lines).toEqual(['warn a report was cut off']));
     target.report = () => Promise.reject(new Error('never shown'));
     await expect(requestReport(path, false)).rejects.toMatchObject(REFUSED);
     expect(await sendCommand(path, 'status')).toMatchObject({ pid: 4711 });

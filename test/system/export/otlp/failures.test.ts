@@ -1,4 +1,7 @@
-/** A receiver that is away, slow, or refuses: counted, told once for each change, and nothing waits for it. */
+/**
+ * A receiver that is unreachable, slow, or refuses: it is counted, each change is logged once, and nothing waits for
+ * it.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type http from 'node:http';
 import https from 'node:https';
@@ -39,7 +42,7 @@ function numbersOf({ otlp }: OtlpStand) {
   return { isUp: numbers.isUp, exports: { ...numbers.exports }, items: { ...numbers.items }, reasons };
 }
 
-/** How each line says which state began. */
+/** The message of each new state. */
 const told = ({ logger }: OtlpStand) =>
   logger.lines.map(({ level, reason, message }) => `${level} ${reason ?? message}`);
 
@@ -179,12 +182,16 @@ describe('header fields', () => {
 
   it.each([
     ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
-    ['no field', 'Bearer s3cr3t\n', /^Line 1 of .*fields \(otlp\.headersFile\) is none; expected Name: value\.$/],
+    [
+      'no field',
+      'Bearer s3cr3t\n',
+      /^Line 1 of .*fields \(otlp\.headersFile\) is not a header field; expected Name: value\.$/,
+    ],
     ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
-    ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is none/],
+    ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is not a header field/],
     ['nothing', '\n', /^There is no line Name: value in /],
     ['a folder', '', /cannot be used: it is a folder, expected a regular file\.$/],
-  ])('that cannot be used are told of, without what they are: %s', async (what, text, detail) => {
+  ])('that cannot be used are reported without their values: %s', async (what, text, detail) => {
     if (text !== undefined && text !== '') write(text);
     const running = await pushed({ headersFile: at(what === 'a folder' ? '' : 'fields') }, 2);
     expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['files', 2]] });

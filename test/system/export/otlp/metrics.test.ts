@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => receiver.close());
 
-/** Pushes what the plant shows, once. */
+/** Pushes the metrics of the plant once. */
 async function pushed(plant: Pick<Plant, 'monitored' | 'clock'>): Promise<Otlp> {
   const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), plant);
   await otlp.flush();
@@ -117,7 +117,7 @@ describe('a push', () => {
     const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), { monitored, clock: work.clock });
     const longestNs = await longestTurn(work.clock, () => otlp.flush());
     await otlp.stop(0);
-    // By a clock that only counts what reading them takes; the sending is not on it.
+    // On a clock that counts only the reading, not the sending.
     expect(work.clock.ns).toBeGreaterThan(60 * MS);
     expect(longestNs).toBeLessThan(2 * MS);
     expect(receiver.received.length).toBeGreaterThan(50);

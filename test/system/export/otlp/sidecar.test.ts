@@ -1,4 +1,4 @@
-/** A whole sidecar, by both data paths: what it pushes is what it shows and what was called, and traces connect. */
+/** A whole sidecar on both data paths: it pushes what it shows, each call has its span, and traces connect. */
 import type http from 'node:http';
 import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -28,7 +28,7 @@ const SPANS = { enabled: true, sampleRatio: 1, slowerThanMs: 0 };
 let upstream: Application;
 let receiver: OtlpReceiver;
 let sidecar: Sidecar | undefined;
-/** Heads as the upstream got them. */
+/** Heads as received by the upstream. */
 const heads: string[][] = [];
 const ports = { listen: 0, monitor: 0 };
 
@@ -48,7 +48,7 @@ afterEach(async () => {
   await receiver.close();
 });
 
-/** An application server with OpenTelemetry's SDK: a span for each request, below what the request says. */
+/** An application server with OpenTelemetry's SDK: a span for each request, with the parent that the request names. */
 async function startTracedServer() {
   const memory = new InMemorySpanExporter();
   const spanProcessors = [new SimpleSpanProcessor(memory)];
@@ -92,7 +92,7 @@ const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
 
 describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
-  it('forwards trace context unchanged without spans, and with them for what gets none', async () => {
+  it('forwards trace context unchanged without spans, and also for requests without a span', async () => {
     const states = ['plant=a:1,  other=2', 'third=%20'];
     const sent = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: states };
     const seen = [['TraceParent', sent.TraceParent], ...states.map((state) => ['tracestate', state])];
@@ -179,7 +179,7 @@ it('pushes what /metrics shows at that moment, name by name', async () => {
   const after = samplesOf(await send('/metrics', {}, ports.monitor));
   expect([...pushed.keys()].filter((key) => !after.has(key))).toEqual([]);
   expect([...after.keys()].filter((key) => !pushed.has(key))).toEqual([]);
-  // What the reading itself, time and pushes move; everything else stood still.
+  // Values that change by reading, time and pushes; all others stay the same.
   const moving =
     /^(?:process_|nodejs_|d2_sidecar_(?:loop_|otlp_|connections|descriptor)|d2_sidecar_state_|d2_upstream_reach|d2_sidecar_monitor)/;
   const still = [...after].filter(([key]) => !moving.test(key));
@@ -207,7 +207,7 @@ it('without otlp.endpoint no call is observed, and /metrics has no table of it',
   expect(await send('/metrics', {}, ports.monitor)).not.toContain('otlp');
 });
 
-it('pushes the durations of calls as exponential histograms of one scale, where that is configured', async () => {
+it('pushes the durations of calls as exponential histograms of one scale, if configured', async () => {
   const metrics = { enabled: true, intervalMs: 30, histograms: 'exponential' } as const;
   await start('auto', { endpoint: receiver.endpoint, metrics });
   for (const name of ['Test', 'Test', 'Bad']) await send(`${BASE}/d2/rpc/E.Demo/${name}`);
@@ -218,7 +218,7 @@ it('pushes the durations of calls as exponential histograms of one scale, where 
   const point = found?.points.find(({ attributes }) => attributes.name === 'E.Demo.Test');
   expect(point?.value).toMatchObject({ count: 2, scale: 4 });
   const { offset, sum } = (point?.value ?? {}) as { offset: number; sum: number };
-  // The first bucket is that of the quicker one.
+  // The first bucket has the faster call.
   expect(2 ** (offset / 16)).toBeLessThan(sum);
   const exposition = await scrape();
   expect(exposition).toContain(

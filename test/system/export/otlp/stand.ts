@@ -1,4 +1,4 @@
-/** What pushes, beside a plant of the monitor's tests: with times that a test can wait for, and a log that it can read. */
+/** The OTLP export of a plant of the monitor's tests, with short times and a readable log. */
 
 import type { Logger } from '../../../../src/base/logger.ts';
 import type { Config } from '../../../../src/config/config.ts';

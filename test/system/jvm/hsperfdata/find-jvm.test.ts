@@ -288,7 +288,7 @@ describe('files that no JVM writes', () => {
     ['a file in a folder that its group may write to', (path) => chmodSync(dirname(path), 0o775), OPEN],
     ['a file in a folder that others may write to', (path) => chmodSync(dirname(path), 0o757), OPEN],
     ['a file in a folder that all may write to', (path) => chmodSync(dirname(path), 0o777), OPEN],
-    ['a folder of that name', replaceByFolder, /no regular file/],
+    ['a folder of that name', replaceByFolder, /not a regular file/],
     ['a text', (path) => writeFileSync(path, 'x'.repeat(100)), /^D2S_ERR_JVM_FORMAT .*magic number/],
     ['a file of a JVM that has not finished its start', unfinish, /^D2S_ERR_JVM_NOT_FOUND .*is starting/],
   ])('are not read, with the reason: %s', async (_, spoil, told) => {

@@ -81,7 +81,7 @@ function withField(name: string, value?: string): Parts {
 it('every test that sets NODE_OPTIONS for a process keeps the recorder that is loaded by it', () => {
   const root = path.join(import.meta.dirname, '../../..');
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' });
-  // The bench and the chaos runs are no tests of this suite.
+  // The bench and the chaos runs are not part of this suite.
   const ofSuite = files.filter((file) => /\.ts$/.test(file) && !/^(?:bench|chaos|fixtures)\//.test(file));
   const textOf = (file: string) => readFileSync(path.join(root, file), 'utf8');
   const setting = ofSuite.filter((file) => /NODE_OPTIONS['"]?\s*[:=]/.test(textOf(file)));
@@ -119,7 +119,7 @@ describe('the record of answers', () => {
     expect(answers.map(({ target, head }) => [target, Number(head.split(' ')[1])])).toEqual(
       asked.map(([, target, status]) => [target, status]),
     );
-    // What was written down is what came: head and, where it was not sent in chunks, content.
+    // The record equals the received answer: its head, and its content unless it was chunked.
     for (const [i, { head, content }] of answers.entries()) {
       expect(texts[i]).toContain(head);
       const isChunked = head.toLowerCase().includes('chunked');

@@ -1,4 +1,7 @@
-/** What the live page reads, by real traffic: every field of it. Form and roles: access-matrix.test.ts; turns: live-tables.test.ts. */
+/**
+ * Every field that the live page reads, with real traffic. Form and roles: access-matrix.test.ts; turns:
+ * live-tables.test.ts.
+ */
 import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -22,13 +25,16 @@ interface Live {
 type Calls = readonly (number | null)[];
 type Point = Readonly<Record<string, unknown> & { seq: number; t: number; rpc: Calls; sba: Calls }>;
 
-/** Of a counter, by what it gained. */
+/** By how much a counter rose. */
 const NONE = { sinceStart: 0, inMinute: 0 };
 const ONCE = { sinceStart: 1, inMinute: 1 };
 const RUN = 'd2/rpc/E.Demo/Run';
 const REST = '/smartWeb/api/rest/v0';
 
-/** Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, a handshake by an accepted one, all else with 200. */
+/**
+ * Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, a handshake by accepting it, everything
+ * else with 200.
+ */
 function respondOn(socket: net.Socket): void {
   let received = '';
   socket.on('data', (bytes: Buffer) => {
@@ -59,7 +65,7 @@ function toResponse(body: string, type = 'text/plain'): string {
 async function started(options: StandOptions = {}): Promise<Stand> {
   const stand = await startStand({ onConnection: respondOn, ...options });
   onTestFinished(() => stand.close());
-  // Steps end when a test says so.
+  // The test ends each step.
   stand.sidecar.history.stop();
   return stand;
 }
@@ -143,7 +149,7 @@ describe('/live', () => {
     const leaving = net.connect(stand.port, '127.0.0.1');
     leaving.write(`POST ${REST}/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n`);
     await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
-    // A reset: after a mere end he may still be reading.
+    // A reset: after an orderly end the client may still be reading.
     leaving.resetAndDestroy();
     await until('the client has left', () => stand.sidecar.recorder.own.read().aborted.rpc === 1);
     steps(stand, 1);
@@ -183,7 +189,7 @@ describe('/live', () => {
     expect(await seqs(0)).toEqual([1, 2, 3, 4]);
     expect(await seqs(2)).toEqual([3, 4]);
     expect(await seqs(4)).toEqual([]);
-    // He saw another process.
+    // This reader saw another process.
     expect(await seqs(5)).toEqual([1, 2, 3, 4]);
   });
 
@@ -230,7 +236,7 @@ describe('/live', () => {
     upstream.listen(port, '127.0.0.1');
     await once(upstream, 'listening');
     let back = lost;
-    // Whoever looks has it tried, at most once a second.
+    // Each request tries the upstream, at most once a second.
     while (back.upstream.state !== 'reachable') back = await live(stand);
     expect(back.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
     expect(Date.parse(back.upstream.since ?? '')).toBeGreaterThanOrEqual(since);
@@ -335,7 +341,7 @@ describe('/live', () => {
     const left = (await live(stand)).stopLeftSeconds as number;
     expect(left).toBeGreaterThan(60);
     expect(left).toBeLessThanOrEqual(120);
-    // Not to wait for it.
+    // Avoids the wait for it.
     stand.sidecar.lifecycle.stop('test');
   });
 

@@ -1,4 +1,4 @@
-/** What the live page reads over full tables: whole, of bounded size, and in turns of the event loop that are short. */
+/** Full tables for the live page: complete, of bounded size, and written in short turns of the event loop. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import { renderLive } from '../../../../src/monitor/live/live-document.ts';
@@ -20,7 +20,7 @@ const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
 
 const history = new History(
   { ...sources, applications: [{ ...work.application, sessions: { size: SESSIONS } }] },
-  // Moves by 5 s with each look; the clock of the work only with the work.
+  // Moves by 5 s with each reading; the other clock moves only with the work.
   { nowNs: () => sources.clock.nowNs(), epochMs: () => sources.clock.epochMs() },
 );
 

@@ -1,4 +1,4 @@
-/** The files of the live page: how they are found and sent. What is in them is tested with the page. */
+/** The files of the live page: how they are found and sent. The tests of the page cover their content. */
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -68,7 +68,7 @@ describe('the page', () => {
     ] as const) {
       const { status, headers } = await ask(`/page/${file}`);
       expect([file, status, headers['content-type']]).toEqual([file, 200, type]);
-      // Whoever opens one of them alone gets data.
+      // A file opened alone is data.
       expect(headers).toMatchObject({ ...SECURITY_FIELDS, 'cache-control': 'no-cache' });
     }
   });

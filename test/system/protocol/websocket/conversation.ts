@@ -27,11 +27,11 @@ const WORDS = ['channel', '/meta/connect', 'data', 'clientId', 'H.Object', 'valu
 function textOf(random: Random, length: number): string {
   // Noise cannot be compressed, one letter almost to nothing, and words refer to what was said before.
   const style = random.below(8);
-  // What is larger would hold more than a hundred times of what is sent, which is not read.
+  // A larger one would inflate to more than a hundred times its size, which is not read.
   if (style === 0 && length <= 60_000) return 'x'.repeat(length);
   let text = '';
   while (text.length < length) text += style === 1 ? random.next().toString(36).slice(2) : random.pick(WORDS);
-  // Cut within a surrogate pair, it becomes what UTF-8 has for that.
+  // A text cut within a surrogate pair gets the replacement character of UTF-8.
   return Buffer.from(text.slice(0, length)).toString();
 }
 
@@ -68,7 +68,7 @@ function say(socket: WebSocket, { kind, content, fragments, compress }: Utteranc
   }
 }
 
-/** Resolves once `socket` has heard all messages of the other side. */
+/** Resolves once `socket` has received all messages of the other side. */
 function heard(socket: WebSocket, said: readonly Utterance[]): Promise<void> {
   let left = said.filter(({ kind }) => kind !== 'ping').length;
   return new Promise((resolve, reject) => {
@@ -81,7 +81,7 @@ function heard(socket: WebSocket, said: readonly Utterance[]): Promise<void> {
   });
 }
 
-/** Both sides say all they have to, then close. */
+/** Both sides send all their messages, then close. */
 export async function converse(
   deflate: Readonly<Record<'client' | 'server', PerMessageDeflateOptions | boolean>>,
   utterances: Readonly<Record<Side, readonly Utterance[]>>,

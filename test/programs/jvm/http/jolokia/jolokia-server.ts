@@ -32,7 +32,7 @@ export async function startJolokia(defer: Defer, ...options: readonly string[]):
   const [port] = await Promise.race([line, exited.then((code) => Promise.reject(new Error(`ended with ${code}`)))]);
   const origin = `http://127.0.0.1:${port}`;
   const beans = () => jsonOf<Beans>(`${origin}/beans`);
-  // The first look loads classes of its own; the ones after it find them there.
+  // The first reading loads classes; later readings do not.
   await beans();
   await beans();
   return { origin, beans };

@@ -1,6 +1,6 @@
 /**
- * A real Tomcat 10 of ten request threads, with its manager (Debian's `tomcat10-admin`), the same with Digest instead of Basic at
- * `/digest`, and `/beans/now`, which tells what the JVM's own MXBeans say.
+ * A real Tomcat 10 of ten request threads, with its manager (Debian's `tomcat10-admin`), the same with Digest instead
+ * of Basic at `/digest`, and `/beans/now`, which reports the JVM's own MXBeans.
  */
 import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
@@ -34,7 +34,7 @@ export async function startManagerTomcat(defer: Defer, collector = 'G1', java?: 
   defer(() => tomcat.stop());
   const origin = `http://127.0.0.1:${tomcat.port}`;
   const beans = () => jsonOf<Beans>(`${origin}/beans/now`);
-  // The first look loads classes of its own; the ones after it find them there.
+  // The first reading loads classes; later readings do not.
   await beans();
   await beans();
   return { origin, pid: tomcat.pid, beans };
@@ -64,7 +64,7 @@ async function createBase(): Promise<string> {
     ['manager', MANAGER],
     ['digest', join(base, 'digest')],
   ] as const) {
-    // As the package's own, which names another folder than the one it installs.
+    // Like the package's own file, which names a folder that the package does not install.
     const valve = '<Valve className="org.apache.catalina.valves.RemoteCIDRValve" allow="127.0.0.0/8" />';
     const context = `<Context docBase="${folder}" privileged="true">${valve}</Context>`;
     await writeFile(join(base, `conf/Catalina/localhost/${name}.xml`), context);

@@ -40,7 +40,7 @@ export interface Reply {
   readonly gzip?: boolean;
 }
 
-/** Comet traffic as the data plane tells of it: bodies in two pieces, tunnels in whole frames. */
+/** Comet traffic as the data plane reports it: bodies in two pieces, tunnels in whole frames. */
 export class CometTraffic extends Traffic {
   constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener, clock?: ManualClock) {
     super({ sessions: { ...testSessions, idleMs: IDLE_MS }, comet: testComet, ...change }, listener, clock);
@@ -87,7 +87,7 @@ export class CometTraffic extends Traffic {
     this.endPost(this.beginPost(messages, sender), { messages: replies, ...reply });
   }
 
-  /** A client that has shaken hands by long-polling. */
+  /** A client after its handshake by long-polling. */
   handshake(clientId: string, sender: Sender = {}, reply: Reply = {}): void {
     const asked = { channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['websocket', 'long-polling'] };
     const answer = { channel: '/meta/handshake', id: '1', clientId, successful: true };
