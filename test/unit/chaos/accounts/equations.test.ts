@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { equationsOf, holds } from '../../../chaos/accounts/equations.ts';
 import { LifeTally } from '../../../chaos/accounts/life-tally.ts';
-import { Samples } from '../../../chaos/accounts/samples.ts';
+import { Samples } from '../../../support/load/samples.ts';
 
 /** The metrics of a sidecar that has counted everything in `tallyOf`. */
 const RIGHT: Readonly<Record<string, number>> = {
