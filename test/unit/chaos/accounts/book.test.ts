@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Book } from '../../../chaos/accounts/book.ts';
 import { Differences } from '../../../chaos/accounts/differences.ts';
 import type { Entry } from '../../../chaos/accounts/entry.ts';
-import { noteLine, type Seen } from '../../../chaos/accounts/ledger-reader.ts';
 import { Windows } from '../../../chaos/accounts/windows.ts';
 import { type CallPlan, planCall } from '../../../chaos/truth/call-plan.ts';
+import { noteLine, type Seen } from '../../../chaos/truth/ledger.ts';
 
 const SEED = 3;
 const IDS = Array.from({ length: 2_000 }, (_, i) => `r${i}`);
@@ -48,7 +48,7 @@ function settle(entries: readonly Entry[], ledger: readonly string[]): Record<st
 describe('the account book', () => {
   it('reports nothing for a call that was sent, received once and answered', () => {
     expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `E ${PLAIN}`])).toEqual({});
-    expect(book.counts.get('rpc')).toMatchObject({ sent: 1, seen: 1, outcomes: { answered: 1, failed: 0 } });
+    expect(book.counts.rpc).toMatchObject({ sent: 1, seen: 1, outcomes: { answered: 1, failed: 0 } });
     expect(book.lifeTally(1).rpc).toEqual({ below500: 1, errors: 0, broken: 0 });
   });
 

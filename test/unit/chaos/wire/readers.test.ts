@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BodyReader, type Framing } from '../../../chaos/wire/body-reader.ts';
-import { FrameReader, OPCODES, toFrame } from '../../../chaos/wire/frames.ts';
 import { HeadReader } from '../../../chaos/wire/heads.ts';
+import { FrameReader, OPCODES, toFrame } from '../../../support/load/frames.ts';
 
 function readInPieces(framing: Framing, text: string, size: number) {
   const bytes = Buffer.from(text, 'latin1');
