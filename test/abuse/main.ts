@@ -5,9 +5,9 @@
  */
 import path from 'node:path';
 import { takeCores } from '../bench/load/machine.ts';
-import type { Processes } from '../bench/load/processes.ts';
+import { type Processes, progress, withProcesses } from '../bench/load/processes.ts';
 import { OrderedProcess } from '../support/load/orders.ts';
-import { progress, runProgram, withProcesses } from '../support/load/run.ts';
+import { runProgram } from '../support/load/run.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { isGood, type Row, renderReport, toVerdict } from './report.ts';
 import { AbuseRun } from './run/abuse-run.ts';

@@ -6,9 +6,9 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { freePorts } from '../bench/load/ports.ts';
-import type { Processes } from '../bench/load/processes.ts';
+import { type Processes, progress, withProcesses } from '../bench/load/processes.ts';
 import { figuresOf } from '../support/load/figures.ts';
-import { progress, runProgram, withProcesses } from '../support/load/run.ts';
+import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
 import { Differences } from './accounts/differences.ts';
 import { Windows } from './accounts/windows.ts';
