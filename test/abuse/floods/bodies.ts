@@ -26,11 +26,15 @@ function inALoop(toBody: () => Buffer, fields: Fields, from?: string): Flood['at
   };
 }
 
+const UNFINISHED_BODY = Buffer.alloc(UNFINISHED_BYTES, '[{"channel":"/service/d2/rpc","data":"x"},');
+const UNFINISHED_HEAD = toHead(`POST ${COMET_PATH}`, { ...KNOWN, 'Content-Length': UNFINISHED_BYTES + 1 });
+
 /** `count` POSTs of which the last bytes never come. */
 function unfinished(count: number): Flood['attack'] {
-  const head = toHead(`POST ${COMET_PATH}`, { ...KNOWN, 'Content-Length': UNFINISHED_BYTES + 1 });
-  const body = Buffer.alloc(UNFINISHED_BYTES, '[{"channel":"/service/d2/rpc","data":"x"},');
-  return onMany({ full: count, act: writing(Buffer.concat([Buffer.from(head), body])) });
+  // A copy for each connection, as separate clients have it: the bounds belong to an attacker that has to make them.
+  const send = (attacker: Attacker, socket: net.Socket) =>
+    attacker.write(socket, Buffer.concat([Buffer.from(UNFINISHED_HEAD), UNFINISHED_BODY]));
+  return onMany({ full: count, act: send });
 }
 
 const manyChannels = () => zlib.gzipSync(subscription(200_000));

@@ -14,6 +14,7 @@ const UPLOAD_BYTES = 100_000_000;
 /** How much of an upload is sent after its answer, before the client reconnects. */
 const AFTER_ANSWER_CHUNKS = 64;
 const CHUNK = Buffer.alloc(64 * 1024);
+const LARGE_REQUEST = toPost(LARGE_PATH, Buffer.from('[]'), KNOWN);
 const HALF_HEAD = 'GET /smartWeb/ HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 
 /** A byte on each connection about once a second, spread over that second. */
@@ -59,7 +60,7 @@ export const SLOW_CLIENTS: Floods = {
     attack: onMany({
       full: 500,
       short: 100,
-      act: (attacker, socket) => attacker.write(socket.pause(), toPost(LARGE_PATH, Buffer.from('[]'), KNOWN)),
+      act: (attacker, socket) => attacker.write(socket.pause(), LARGE_REQUEST),
     }),
   },
   'unread-uploads': {
