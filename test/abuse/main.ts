@@ -4,16 +4,14 @@
  * through its ports. Read first: floods/ (the attacks), users/crowd.ts (the measurements), run/verdict.ts (the bounds).
  */
 import path from 'node:path';
-import { ROOT_FOLDER } from '../bench/load/folders.ts';
 import { takeCores } from '../bench/load/machine.ts';
-import type { Processes } from '../bench/load/processes.ts';
-import { withProcesses } from '../chaos/with-processes.ts';
-import type { Flood } from './floods/flood.ts';
+import { type Processes, progress, withProcesses } from '../bench/load/processes.ts';
+import { OrderedProcess } from '../support/load/orders.ts';
+import { runProgram } from '../support/load/run.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { isGood, type Row, renderReport, toVerdict } from './report.ts';
 import { AbuseRun } from './run/abuse-run.ts';
 import { MemoryCgroup } from './run/memory-cgroup.ts';
-import { OrderedProcess } from './run/ordered-process.ts';
 import { MEMORY_BYTES } from './run/verdict.ts';
 
 const PROGRESS_MS = 2_000;
@@ -30,85 +28,42 @@ async function run(args: readonly string[]): Promise<number> {
   process.on('exit', () => cgroup?.remove());
   if (cgroup === undefined)
     progress('no memory cgroup can be made here: resident memory is compared with 512 MiB instead');
-  return await withProcesses('d2-abuse-', (processes, folder) => abuse({ options, processes, folder, cgroup }));
+  return await withProcesses('d2-abuse-', (processes, folder) => abuse(options, processes, folder, cgroup));
 }
 
-interface AbuseParts {
-  readonly options: Options;
-  readonly processes: Processes;
-  readonly folder: string;
-  readonly cgroup: MemoryCgroup | undefined;
-}
-
-async function abuse({ options, processes, folder, cgroup }: AbuseParts): Promise<number> {
+async function abuse(options: Options, processes: Processes, folder: string, cgroup: MemoryCgroup | undefined) {
+  const { floods, sidecar: main, isShort, retries } = options;
   const core = takeCores();
-  const [upstream, users] = await Promise.all(
-    ['upstream', 'users'].map((name) => OrderedProcess.start(processes, name)),
-  );
-  if (upstream === undefined || users === undefined) return 1;
-  const upstreamPort = await upstream.order<number>('port', PROGRESS_MS);
-  const main = options.sidecar ?? path.join(ROOT_FOLDER, 'dist/main.js');
-  const watch = new ProgressWatch(options.floods);
-  const abuseRun = new AbuseRun({
-    sidecar: { processes, main, folder, upstreamPort, cgroup, core },
-    users,
-    isShort: options.isShort,
-    startAttacker: () => OrderedProcess.start(processes, 'attacker'),
-    onProgress: (phase, bytes) => watch.tell(phase, bytes),
-  });
+  const start = (name: string) => OrderedProcess.start(processes, path.join(import.meta.dirname, name, 'main.js'));
+  const [upstream, users] = await Promise.all([start('upstream'), start('users')]);
+  const upstreamPort = await upstream.order<number>('port');
+  let what = '';
+  let toldMs = 0;
+  /** A progress line now and then during a flood. */
+  const onProgress = (phase: string, bytes: number | undefined) => {
+    if (performance.now() - toldMs < PROGRESS_MS) return;
+    toldMs = performance.now();
+    progress(`${what}: ${phase}, ${bytes === undefined ? 'ended' : `${Math.round(bytes / 1e6)} MB`}`);
+  };
+  const wrap = cgroup === undefined ? undefined : cgroup.within.bind(cgroup);
+  const sidecar = { processes, main, folder, upstreamPort, wrap, core };
+  const abuseRun = new AbuseRun({ sidecar, users, isShort, onProgress });
   const rows: Row[] = [];
-  for (const flood of options.floods) {
-    rows.push(await tryFlood(abuseRun, flood, options.retries, watch));
-    if (processes.isClosed) return 1;
+  for (const [nth, flood] of floods.entries()) {
+    what = `[${nth + 1} of ${floods.length}] ${flood.name}`;
+    // The last try counts; earlier ones are visible in the progress.
+    for (let left = retries; ; left -= 1) {
+      const row = { flood, result: await abuseRun.flood(flood).catch((cause: Error) => cause) };
+      if (processes.isClosed) return 1;
+      const isLast = left <= 0 || isGood(row);
+      progress(`${flood.name}: ${toVerdict(row)}${isLast ? '' : '; once more'}`);
+      if (isLast) rows.push(row);
+      if (isLast) break;
+    }
   }
   const limit = cgroup === undefined ? '512 MiB, compared' : 'a cgroup of 512 MiB';
   process.stdout.write(`\n${renderReport(rows, limit)}`);
   return rows.every(isGood) ? 0 : 1;
 }
 
-/** The last try counts; earlier ones are visible in the progress. */
-async function tryFlood(abuseRun: AbuseRun, flood: Flood, retries: number, watch: ProgressWatch): Promise<Row> {
-  for (let left = retries; ; left -= 1) {
-    watch.begin(flood);
-    const row = { flood, result: await abuseRun.flood(flood).catch((cause: Error) => cause) };
-    const isLast = left <= 0 || isGood(row);
-    progress(`${flood.name}: ${toVerdict(row)}${isLast ? '' : '; once more'}`);
-    if (isLast) return row;
-  }
-}
-
-/** A progress line now and then during a flood. */
-class ProgressWatch {
-  readonly #floods: readonly Flood[];
-  #flood: Flood | undefined;
-  #toldMs = 0;
-
-  constructor(floods: readonly Flood[]) {
-    this.#floods = floods;
-  }
-
-  begin(flood: Flood): void {
-    this.#flood = flood;
-    this.#toldMs = performance.now();
-  }
-
-  tell(phase: string, residentBytes: number | undefined): void {
-    const nowMs = performance.now();
-    if (this.#flood === undefined || nowMs - this.#toldMs < PROGRESS_MS) return;
-    this.#toldMs = nowMs;
-    const memory = residentBytes === undefined ? 'ended' : `${Math.round(residentBytes / 1e6)} MB`;
-    const nth = this.#floods.indexOf(this.#flood) + 1;
-    progress(`[${nth} of ${this.#floods.length}] ${this.#flood.name}: ${phase}, ${memory}`);
-  }
-}
-
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (error) {
-  process.stderr.write(`abuse: ${(error as Error).stack ?? error}\n`);
-  process.exitCode = 1;
-}
+await runProgram('abuse', run);

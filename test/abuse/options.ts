@@ -1,5 +1,6 @@
 /** The command line of the abuse run. */
 import { parseArgs } from 'node:util';
+import { toNumber } from '../support/load/options.ts';
 import { FLOODS } from './floods/all-floods.ts';
 import type { Flood } from './floods/flood.ts';
 
@@ -38,19 +39,14 @@ export function parseOptions(args: readonly string[]): Options {
       help: { type: 'boolean', default: false },
     },
   });
-  const { short, flood, list, retries = short ? '1' : '0', sidecar, help } = values;
-  if (!/^\d$/.test(retries)) throw new Error(`--retries: got ${retries}, expected a number from 0 to 9`);
-  return { isShort: short, floods: toFloods(flood), sidecar, retries: Number(retries), list, help };
+  const { short: isShort, flood, list, sidecar, help } = values;
+  const retries = toNumber('retries', values.retries, isShort ? 1 : 0, /^\d$/);
+  const floods = flood?.flatMap((names) => names.split(',')).map(findFlood) ?? FLOODS;
+  return { isShort, floods, sidecar, retries, list, help };
 }
 
-function toFloods(texts: readonly string[] | undefined): readonly Flood[] {
-  if (texts === undefined) return FLOODS;
-  return texts
-    .flatMap((text) => text.split(','))
-    .map((name) => {
-      const flood = FLOODS.find((one) => one.name === name);
-      if (flood === undefined)
-        throw new Error(`--flood: got ${name}, expected one of ${FLOODS.map((one) => one.name).join(', ')}`);
-      return flood;
-    });
+function findFlood(name: string): Flood {
+  const flood = FLOODS.find((one) => one.name === name);
+  if (flood !== undefined) return flood;
+  throw new Error(`--flood: got ${name}, expected one of ${FLOODS.map((one) => one.name).join(', ')}`);
 }

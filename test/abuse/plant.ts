@@ -1,18 +1,16 @@
-/** What the upstream of an abuse run serves, shared by all its processes. */
+/** What the upstream of an abuse run serves, and the phases of a flood; shared by all its processes. */
 
-export const APPLICATION = '/smartWeb';
-export const COMET_PATH = `${APPLICATION}/api/cometd`;
+export const COMET_PATH = '/smartWeb/api/cometd';
 /** A small call, answered at once. */
-export const RPC_PATH = `${APPLICATION}/api/rest/v0/d2/rpc/Plant/Small`;
-/** Answered with `LARGE_BYTES`. */
-export const LARGE_PATH = `${APPLICATION}/api/rest/v0/d2/rpc/Plant/Large`;
+export const RPC_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/Small';
+/** Answered with 5 MiB. */
+export const LARGE_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/Large';
 /** The upstream never reads uploads to this path. */
-export const UNREAD_PATH = `${APPLICATION}/unread`;
+export const UNREAD_PATH = '/smartWeb/unread';
 /** The upstream never answers this path; it needs no login. */
 export const HOLD_PATH = '/hold';
 /** In the query of `COMET_PATH`: the body is read, but never answered. */
 export const HOLD_QUERY = 'hold=1';
-export const LARGE_BYTES = 5 * 1024 * 1024;
 
 export const USERS_ADDRESS = '127.0.0.1';
 export const ATTACKER_ADDRESS = '127.0.0.2';
@@ -35,3 +33,9 @@ export const MONITOR_READERS: readonly string[] = Array.from({ length: 60 }, (_,
 export function toBasic(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
+
+/** Phases of a flood, in order. Only calls of `CALM` and `FLOOD` are compared. */
+export const WARM_UP = 'warm-up';
+export const CALM = 'calm';
+export const FLOOD = 'flood';
+export const RECOVERY = 'recovery';

@@ -1,8 +1,8 @@
 /** The table that a run prints at its end. */
 import { renderTable } from '../bench/load/report.ts';
 import type { Flood } from './floods/flood.ts';
-import { CALM, FLOOD } from './phases.ts';
-import type { FloodResult } from './run/flood-result.ts';
+import { CALM, FLOOD } from './plant.ts';
+import type { FloodResult } from './run/abuse-run.ts';
 import { callsOf, failedOf, missedBounds } from './run/verdict.ts';
 
 export interface Row {
@@ -11,25 +11,12 @@ export interface Row {
   readonly result: FloodResult | Error;
 }
 
-export function isGood({ flood, result }: Row): boolean {
-  return !(result instanceof Error) && missedBounds(flood, result).length === 0;
+export function isGood(row: Row): boolean {
+  return toVerdict(row) === 'good';
 }
 
-const TITLES = [
-  'flood',
-  'connections',
-  'sent',
-  'p50, ms',
-  'worst, ms',
-  'upstream alone, ms',
-  'core lost, ms',
-  'failed',
-  'memory, MB',
-  'after, MB',
-  'over after, s',
-  'values',
-  'verdict',
-];
+const MEASURED = ['connections', 'sent', 'p50, ms', 'worst, ms', 'upstream alone, ms', 'core lost, ms', 'failed'];
+const TITLES = ['flood', ...MEASURED, 'memory, MB', 'after, MB', 'over after, s', 'values', 'verdict'];
 
 export function renderReport(rows: readonly Row[], limit: string): string {
   const missed = rows.filter((row) => !isGood(row));
@@ -49,47 +36,33 @@ export function renderReport(rows: readonly Row[], limit: string): string {
 
 /** Reasons, below the table. */
 function toNotes({ flood, result }: Row): string[] {
-  const texts =
-    result instanceof Error
-      ? [result.stack ?? result.message]
-      : [...(result.lastWords === undefined ? [] : [`ended: ${result.lastWords}`]), ...new Set(result.users.failures)];
-  return texts.map((text) => `${flood.name}: ${text}`);
+  if (result instanceof Error) return [`${flood.name}: ${result.stack ?? result.message}`];
+  const ended = result.lastWords === undefined ? [] : [`ended: ${result.lastWords.slice(0, 300)}`];
+  return [...ended, ...new Set(result.users.failures)].map((text) => `${flood.name}: ${text}`);
 }
 
 function toRows(row: Row): string[][] {
   const { flood, result } = row;
   if (result instanceof Error) return [[flood.name, ...TITLES.slice(2).map(() => ''), 'BAD: not measured']];
   const { cost, startBytes, peakBytes, afterBytes, overAfterMs, countedValues, users } = result;
-  const [p50, worst, failed] = toCells(result, 'calls');
-  const main = [
-    flood.name,
-    String(cost.connections),
-    toSize(cost.bytes),
-    p50,
-    worst,
-    toMs(callsOf(result, 'upstream', FLOOD).worstMs),
-    toMs(result.lostMs),
-    failed,
+  const cells = [
+    ...[flood.name, String(cost.connections), `${(cost.bytes / 1e6).toFixed(1)} MB`],
+    ...toLatencies(result, 'calls'),
+    ...[toMs(callsOf(result, 'upstream', FLOOD).worstMs), toMs(result.lostMs), `${failedOf(result, 'calls')}`],
     `${toMegabytes(startBytes)} → ${toMegabytes(peakBytes)}`,
     afterBytes === undefined ? 'ended' : toMegabytes(afterBytes),
     overAfterMs === undefined ? '–' : (overAfterMs / 1_000).toFixed(1),
     countedValues === users.values ? `${users.values}` : `${users.values} ≠ ${countedValues ?? '?'}`,
     toVerdict(row),
-  ].map((cell) => cell ?? '');
-  if (flood.setting !== 'monitor') return [main];
-  const [monitorP50 = '', monitorWorst = '', monitorFailed = ''] = toCells(result, 'monitor');
-  return [main, ['… its honest reader', '', '', monitorP50, monitorWorst, '', '', monitorFailed]];
+  ];
+  if (flood.setting !== 'monitor') return [cells];
+  const reader = [...toLatencies(result, 'monitor'), '', '', `${failedOf(result, 'monitor')}`];
+  return [cells, ['… its honest reader', '', '', ...reader]];
 }
 
-function toCells(result: FloodResult, kind: string): string[] {
-  const calm = callsOf(result, kind, CALM);
-  const during = callsOf(result, kind, FLOOD);
-  const failed = failedOf(result, kind);
-  return [
-    `${toMs(calm.p50Ms)} → ${toMs(during.p50Ms)}`,
-    `${toMs(calm.worstMs)} → ${toMs(during.worstMs)}`,
-    `${failed}`,
-  ];
+function toLatencies(result: FloodResult, kind: string): string[] {
+  const [calm, during] = [callsOf(result, kind, CALM), callsOf(result, kind, FLOOD)];
+  return [`${toMs(calm.p50Ms)} → ${toMs(during.p50Ms)}`, `${toMs(calm.worstMs)} → ${toMs(during.worstMs)}`];
 }
 
 export function toVerdict({ flood, result }: Row): string {
@@ -100,10 +73,6 @@ export function toVerdict({ flood, result }: Row): string {
 
 function toMegabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(0);
-}
-
-function toSize(bytes: number): string {
-  return bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
 function toMs(ms: number): string {

@@ -1,133 +1,89 @@
 /**
- * The cost of reading Comet: one client with 1,000 subscribed objects gets 5,000 values a second over a compressed WebSocket,
- * through a sidecar that reads it and, alternating, through one that does not. Meanwhile other users call over REST.
+ * The cost of reading Comet: 5,000 values a second over a compressed WebSocket, through a sidecar that reads it and,
+ * alternating, through one that does not. First ten values in a message to a client with 1,000 subscribed objects, while
+ * other users call over REST; then each value in a message of its own, compressed beforehand and written by a bare socket
+ * to a client that drops them, so that both ends cost almost nothing.
  *
- *   npm run build && npx vitest run --config test/bench/vitest.config.ts
+ *   npm run build && npx vitest run --config test/bench/vitest.config.ts comet
  *
  * Compare the two only within one run. `COMET_LOAD_ROUNDS` (default 4) pairs of rounds of `COMET_LOAD_SECONDS` (default 8) each.
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type CometSidecar, startCometSidecar } from '../support/comet/comet-sidecar.ts';
+import { constants, createDeflateRaw } from 'node:zlib';
+import { expect, it } from 'vitest';
+import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { CometdPeer } from '../support/comet/cometd-peer.ts';
-import type { Browser } from '../support/comet/peer.ts';
 import { until } from '../support/comet/until.ts';
 import { startWebSocketPlant, type WebSocketPlant } from '../support/comet/websocket-plant.ts';
+import { listening, portOf } from '../support/net.ts';
+import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
+import { cpuUsOf } from './load/proc.ts';
+import { medianOf } from './load/statistics.ts';
 
 const ROUNDS = Number(process.env.COMET_LOAD_ROUNDS ?? 4);
 const SECONDS = Number(process.env.COMET_LOAD_SECONDS ?? 8);
 const WARM_UP_SECONDS = 2;
 const OBJECTS = Array.from({ length: 1_000 }, (_, i) => `H.Plant.Unit${i % 40}.Measurement${i}`);
 const VALUES_PER_SECOND = 5_000;
-const TICK_MS = 10;
-/** Of Linux on all usual machines (`getconf CLK_TCK`). */
-const TICKS_PER_SECOND = 100;
-
+const TICK_MS = 5;
 const PROBER = fileURLToPath(new URL('./rest-prober.mjs', import.meta.url));
+const EXTENSION = 'Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n';
+const ACCEPT = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n${EXTENSION}`;
+const UPGRADE =
+  'GET /smartWeb/api/cometd HTTP/1.1\r\nHost: plant\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
+  `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${EXTENSION}`;
+const HANDSHAKE = { channel: '/meta/handshake', id: '1' };
 
-interface Latencies {
-  readonly count: number;
-  readonly p50Us: number;
-  readonly p99Us: number;
-  readonly maxUs: number;
-}
+/** Figures of one round; `core` is the share of a core that the sidecar uses. */
+type Figures = Readonly<Record<string, number>> & { readonly core: number };
 
-interface Load {
-  readonly valuesPerMessage: number;
-  readonly valuesPerSecond: number;
-}
-
-interface Round {
-  /** Processor time of the sidecar, as a share of one core. */
-  readonly coreShare: number;
-  readonly valuesPerSecond: number;
-  readonly rest: Latencies;
-}
-
-let plant: WebSocketPlant;
-let reading: CometSidecar;
-let passing: CometSidecar;
-
-beforeAll(async () => {
-  plant = await startWebSocketPlant({ deflate: { threshold: 0 }, holdMs: 30_000, isPlain: true });
-  reading = await startCometSidecar(plant.port);
-  passing = await startCometSidecar(plant.port, { comet: { enabled: false } });
-});
-
-afterAll(async () => {
-  await Promise.all([reading.close(), passing.close()]);
-  await plant.close();
-});
-
-it.each<[string, Load]>([
-  [
-    '10 values in a message, like a server that collects values',
-    { valuesPerMessage: 10, valuesPerSecond: VALUES_PER_SECOND },
-  ],
-])('%s', async (name, load) => {
-  const rounds: { on: Round[]; off: Round[] } = { on: [], off: [] };
+/** Measures in pairs of rounds, with reading and without, and prints the medians. */
+async function compare(title: string, measure: (isReading: boolean) => Promise<Figures>): Promise<void> {
+  const rounds: Record<'on' | 'off', Figures[]> = { on: [], off: [] };
   for (let round = 0; round < ROUNDS; round += 1) {
     // The first one alternates, so that a machine that slows down affects both alike.
-    const order = round % 2 === 0 ? (['on', 'off'] as const) : (['off', 'on'] as const);
-    for (const way of order) {
-      const measured = await measure(way === 'on' ? reading : passing, load);
-      rounds[way].push(measured);
-      print(`  ${way.padEnd(3)} ${show(measured)}`);
+    for (const way of round % 2 === 0 ? (['on', 'off'] as const) : (['off', 'on'] as const)) {
+      const figures = await measure(way === 'on');
+      rounds[way].push(figures);
+      print(`  ${way.padEnd(3)} ${Object.entries(figures).map(([name, value]) => `${name} ${value.toFixed(3)}`)}`);
     }
   }
-  report(`${name}: median of ${ROUNDS} rounds of ${SECONDS} s`, rounds);
-  for (const { valuesPerSecond } of [...rounds.on, ...rounds.off]) {
-    expect(valuesPerSecond).toBeGreaterThan(load.valuesPerSecond * 0.95);
+  const median = (way: 'on' | 'off', name: string) =>
+    medianOf(rounds[way].map((figures) => figures[name] ?? Number.NaN));
+  print(`${title}: medians of ${ROUNDS} rounds of ${SECONDS} s`);
+  for (const name of Object.keys(rounds.on[0] ?? {})) {
+    print(
+      `  ${name.padEnd(16)} reading ${median('on', name).toFixed(3)}   not reading ${median('off', name).toFixed(3)}`,
+    );
   }
-});
-
-async function measure({ origin, process: { pid } }: CometSidecar, load: Load): Promise<Round> {
-  const browser: Browser = {
-    userName: 'load',
-    cookies: new Map(),
-    fields: {},
-    ext: { authentication: { user: 'load' } },
-  };
-  const webSocket = { perMessageDeflate: { threshold: 0 } };
-  const peer = new CometdPeer(origin, browser, { transport: 'websocket', webSocket });
-  await peer.connect();
-  await Promise.all(OBJECTS.map((object) => peer.monitor(object, 'channel')));
-  const prober = fork(PROBER, [`${origin}/smartWeb/api/rest/v0/d2/rpc/E.Load/Probe`]);
-  await once(prober, 'spawn');
-  const stopPushing = push(load);
-  await wait(WARM_UP_SECONDS * 1_000);
-  prober.send('start');
-  const before = figuresOf(pid, peer);
-  await wait(SECONDS * 1_000);
-  const after = figuresOf(pid, peer);
-  const rest = await latenciesOf(prober);
-  const pushed = stopPushing();
-  await until('all values have come', () => peer.tally.valueCount >= pushed);
-  prober.kill();
-  await peer.disconnect();
-  const elapsedS = (after.atMs - before.atMs) / 1_000;
-  return {
-    coreShare: (after.cpuS - before.cpuS) / elapsedS,
-    valuesPerSecond: (after.values - before.values) / elapsedS,
-    rest,
-  };
+  const core = median('on', 'core') - median('off', 'core');
+  print(
+    `  reading costs ${((core / VALUES_PER_SECOND) * 1e6).toFixed(1)} µs a value: ${(core * 100).toFixed(1)} % of a core`,
+  );
 }
 
-/** Pushes at the given rate, however late the timers are, until the returned function is called, which returns the number of values. */
-function push({ valuesPerMessage, valuesPerSecond }: Load): () => number {
+function print(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** The share of a core that a process uses within the next seconds. */
+async function coreOf(pid: number): Promise<number> {
+  const [beforeUs, beganMs] = [cpuUsOf(pid), performance.now()];
+  await wait(SECONDS * 1_000);
+  return (cpuUsOf(pid) - beforeUs) / ((performance.now() - beganMs) * 1_000);
+}
+
+/** Calls `push` for each value at the given rate, however late the timers are, until the returned function is called. */
+function atRate(valuesAtOnce: number, push: (at: number) => void): () => number {
   const beganMs = performance.now();
   let pushed = 0;
   const timer = setInterval(() => {
-    const wanted = Math.floor(((performance.now() - beganMs) / 1_000) * valuesPerSecond);
-    while (pushed + valuesPerMessage <= wanted) {
-      const next = Array.from({ length: valuesPerMessage }, (_, i) => OBJECTS[(pushed + i) % OBJECTS.length] as string);
-      plant.pushTogether(next);
-      pushed += valuesPerMessage;
-    }
+    const wanted = Math.floor(((performance.now() - beganMs) / 1_000) * VALUES_PER_SECOND);
+    for (; pushed + valuesAtOnce <= wanted; pushed += valuesAtOnce) push(pushed);
   }, TICK_MS);
   return () => {
     clearInterval(timer);
@@ -135,61 +91,111 @@ function push({ valuesPerMessage, valuesPerSecond }: Load): () => number {
   };
 }
 
-function figuresOf(pid: number, { tally }: CometdPeer): { cpuS: number; values: number; atMs: number } {
-  return { cpuS: processorSecondsOf(pid), values: tally.valueCount, atMs: performance.now() };
-}
+it('10 values in a message, like a server that collects values', async () => {
+  const plant = await startWebSocketPlant({ deflate: { threshold: 0 }, holdMs: 30_000, isPlain: true });
+  const reading = await startCometSidecar(plant.port);
+  const passing = await startCometSidecar(plant.port, { comet: { enabled: false } });
+  try {
+    await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
+  } finally {
+    await Promise.all([reading.close(), passing.close()]);
+    await plant.close();
+  }
+});
 
-/** User and system time of a process so far; proc(5), fields 14 and 15, after the command's name in parentheses. */
-function processorSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-async function latenciesOf(prober: ChildProcess): Promise<Latencies> {
+async function measurePeer(
+  { origin, process: { pid } }: Awaited<ReturnType<typeof startCometSidecar>>,
+  plant: WebSocketPlant,
+) {
+  const browser = { userName: 'load', cookies: new Map(), fields: {}, ext: { authentication: { user: 'load' } } };
+  const webSocket = { perMessageDeflate: { threshold: 0 } };
+  const peer = new CometdPeer(origin, browser, { transport: 'websocket', webSocket });
+  await peer.connect();
+  await Promise.all(OBJECTS.map((object) => peer.monitor(object, 'channel')));
+  const prober = fork(PROBER, [`${origin}/smartWeb/api/rest/v0/d2/rpc/E.Load/Probe`]);
+  await once(prober, 'spawn');
+  const stopPushing = atRate(10, (at) =>
+    plant.pushTogether(Array.from({ length: 10 }, (_, i) => OBJECTS[(at + i) % OBJECTS.length] as string)),
+  );
+  await wait(WARM_UP_SECONDS * 1_000);
+  prober.send('start');
+  const before = peer.tally.valueCount;
+  const core = await coreOf(pid);
+  const valuesPerSecond = (peer.tally.valueCount - before) / SECONDS;
   const told = once(prober, 'message');
   prober.send('stop');
-  const [latencies] = (await told) as [Latencies];
-  return latencies;
+  const [rest] = (await told) as [Readonly<Record<'count' | 'p50Us' | 'p99Us' | 'maxUs', number>>];
+  const pushed = stopPushing();
+  await until('all values have come', () => peer.tally.valueCount >= pushed);
+  prober.kill();
+  await peer.disconnect();
+  expect(valuesPerSecond).toBeGreaterThan(VALUES_PER_SECOND * 0.95);
+  return { core, valuesPerSecond, ...rest };
 }
 
-function report(title: string, { on, off }: { on: readonly Round[]; off: readonly Round[] }): void {
-  const figure = (rounds: readonly Round[], of: (round: Round) => number) => median(rounds.map(of));
-  const perValueUs = (rounds: readonly Round[]) =>
-    figure(rounds, (round) => (round.coreShare / round.valuesPerSecond) * 1_000_000);
-  const readingUs = perValueUs(on) - perValueUs(off);
-  const core = { on: figure(on, (round) => round.coreShare), off: figure(off, (round) => round.coreShare) };
-  const line = (what: string, of: (round: Round) => number) =>
-    print(
-      `  ${what.padEnd(24)} reading ${figure(on, of).toFixed(0).padStart(7)}   not reading ${figure(off, of).toFixed(0).padStart(7)}`,
+it('each value in a message of its own, compressed with context takeover', async () => {
+  const frames = await compressedFrames((WARM_UP_SECONDS + SECONDS + 1) * VALUES_PER_SECOND);
+  await compare('each value in a message of its own', (isReading) => measureFrames(frames, isReading));
+});
+
+async function measureFrames(frames: readonly Buffer[], isReading: boolean): Promise<Figures> {
+  const upstream = net.createServer((socket) => pushFrames(socket, frames));
+  const env = { D2_SIDECAR_COMET_ENABLED: String(isReading), D2_SIDECAR_JVM_SOURCE: 'none' };
+  const sidecar = await startSidecarProcess(flagsFor(await listening(upstream)), env);
+  const client = net.connect(portOf(sidecar.listen), '127.0.0.1');
+  client.on('error', () => undefined);
+  client.write(UPGRADE);
+  // Masked with zeros, which changes nothing.
+  const handshake = JSON.stringify([HANDSHAKE]);
+  client.write(Buffer.concat([Buffer.from([0x81, 0x80 | handshake.length, 0, 0, 0, 0]), Buffer.from(handshake)]));
+  client.resume();
+  await wait(WARM_UP_SECONDS * 1_000);
+  const core = await coreOf(sidecar.pid);
+  const values = isReading ? await valuesSeen(sidecar.monitor) : 0;
+  client.destroy();
+  upstream.close();
+  await sidecar.stop('SIGKILL');
+  if (isReading) expect(values).toBeGreaterThan(0.9 * (WARM_UP_SECONDS + SECONDS) * VALUES_PER_SECOND);
+  return { core };
+}
+
+function pushFrames(socket: net.Socket, frames: readonly Buffer[]): void {
+  socket.on('error', () => undefined);
+  socket.once('data', () => {
+    const answer = JSON.stringify([{ ...HANDSHAKE, clientId: 'load', successful: true }]);
+    socket.write(ACCEPT);
+    socket.write(Buffer.concat([headOf(0x81, answer.length), Buffer.from(answer)]));
+    socket.once(
+      'close',
+      atRate(1, (at) => frames[at] !== undefined && socket.write(frames[at])),
     );
-  print(title);
-  print(`  share of one core        reading ${percent(core.on)}   not reading ${percent(core.off)}`);
-  const atRate = percent((readingUs * VALUES_PER_SECOND) / 1_000_000).trim();
-  print(`  ratio                    ${(perValueUs(on) / perValueUs(off)).toFixed(2)} (processor time for a value)`);
-  print(`  reading costs            ${readingUs.toFixed(1)} µs a value: ${atRate} of a core at ${VALUES_PER_SECOND}/s`);
-  line('values per second', (round) => round.valuesPerSecond);
-  line('REST p50 (µs)', ({ rest }) => rest.p50Us);
-  line('REST p99 (µs)', ({ rest }) => rest.p99Us);
+  });
 }
 
-function show({ coreShare, valuesPerSecond, rest }: Round): string {
-  const { count, p50Us, p99Us, maxUs } = rest;
-  const values = `${valuesPerSecond.toFixed(0)} values/s`;
-  return `${percent(coreShare)} of a core, ${values}, REST ${count} calls, p50 ${p50Us} p99 ${p99Us} max ${maxUs} µs`;
+/** Frames of one direction with context takeover, as a server sends them. */
+async function compressedFrames(count: number): Promise<Buffer[]> {
+  const deflate = createDeflateRaw();
+  let out: Buffer[] = [];
+  deflate.on('data', (chunk: Buffer) => out.push(chunk));
+  const frames: Buffer[] = [];
+  for (let i = 0; i < count; i += 1) {
+    const data = { value: (i * 7919) % 1_000, quality: 'good', time: 1_700_000_000_000 + i };
+    deflate.write(JSON.stringify([{ channel: `/d2/object/${OBJECTS[i % OBJECTS.length]}`, data }]));
+    await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, resolve));
+    // RSV1, without the four bytes that end every flush (RFC 7692 §7.2.1).
+    const message = Buffer.concat(out).subarray(0, -4);
+    out = [];
+    frames.push(Buffer.concat([headOf(0xc1, message.length), message]));
+  }
+  return frames;
 }
 
-function median(numbers: readonly number[]): number {
-  const sorted = [...numbers].sort((a, b) => a - b);
-  const middle = Math.floor(sorted.length / 2);
-  const [low, high] = [sorted[sorted.length % 2 === 0 ? middle - 1 : middle], sorted[middle]];
-  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+function headOf(first: number, length: number): Buffer {
+  return Buffer.from(length < 126 ? [first, length] : [first, 126, length >> 8, length & 0xff]);
 }
 
-function percent(share: number): string {
-  return `${(share * 100).toFixed(1).padStart(6)} %`;
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+async function valuesSeen(monitor: string): Promise<number> {
+  const response = await fetch(`http://${monitor}/smartWeb/api/rest/v0/admin/metrics/d2/object`);
+  const { meters } = (await response.json()) as { meters: { 'object.newValues': { count: number } } };
+  return meters['object.newValues'].count;
 }

@@ -4,25 +4,12 @@
  */
 import { type Clock, NS_PER_MS, systemClock } from '../../src/base/clock.ts';
 import { createRecorder } from '../../src/measure/record/create-recorder.ts';
-import type { Recorder, RecorderConfig } from '../../src/measure/record/recorder.ts';
+import type { Recorder } from '../../src/measure/record/recorder.ts';
 import type { StateKeeper } from '../../src/state/state-keeper.ts';
 import { takeUp } from '../../src/state/take-up.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { testComet, testSessions } from '../support/wire/test-config.ts';
+import { testConfig } from '../support/wire/test-config.ts';
 
-const CONFIG: RecorderConfig = {
-  applications: ['smartWeb'],
-  rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
-  calls: { slowest: 100, clientTimeoutMs: 10_000 },
-  metrics: {
-    windowMs: 300_000,
-    durationUnit: 'seconds',
-    maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-    maxNamesPerSession: 200,
-  },
-  sessions: testSessions,
-  comet: testComet,
-};
 const SESSIONS = 10_000;
 const RPCS_OF_SESSION = 10;
 const STEPS = 30;
@@ -94,7 +81,7 @@ export async function openState(
   const silent = () => undefined;
   const logger = { debug: silent, info: silent, warn: silent, error: silent } as never;
   return await takeUp(
-    () => createRecorder(CONFIG, clock),
+    () => createRecorder(testConfig(), clock),
     (recorder) => recorder.destroy(),
     { file, intervalMs: 10_000, sidecarVersion: '0.0.0', clock, logger },
   );

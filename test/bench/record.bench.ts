@@ -8,7 +8,6 @@ import { bench, describe } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { createRecorder } from '../../src/measure/record/create-recorder.ts';
-import type { RecorderConfig } from '../../src/measure/record/recorder.ts';
 import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
 import {
   CANCELLED,
@@ -17,25 +16,12 @@ import {
   Exchange,
   type ExchangeObserver,
 } from '../../src/proxy/exchange/exchange.ts';
-import { testComet, testSessions } from '../support/wire/test-config.ts';
+import { testConfig, testSessions } from '../support/wire/test-config.ts';
 
 const CALLS = 1_000;
 const BASE = '/smartWeb/api/rest/v0';
 const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
-const CONFIG: RecorderConfig = {
-  applications: ['smartWeb'],
-  rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
-  calls: { slowest: 100, clientTimeoutMs: 10_000 },
-  metrics: {
-    windowMs: 300_000,
-    durationUnit: 'seconds',
-    maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-    maxNamesPerSession: 200,
-  },
-  sessions: { ...testSessions, max: 20_000 },
-  comet: testComet,
-};
-
+const CONFIG = testConfig({ sessions: { ...testSessions, max: 20_000 } });
 const recorder = createRecorder(CONFIG, systemClock);
 const classifier = new Classifier(CONFIG);
 

@@ -10,12 +10,12 @@
  * its own need for processor time is not measured.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, expect, it } from 'vitest';
 import { ATTACKS, type Attack, isSlowHttpTestInstalled, startAttack } from '../support/slow-clients/slow-http-test.ts';
 import { type Served, SlowClientHarness } from '../support/slow-clients/slow-stand.ts';
+import { cpuUsOf } from './load/proc.ts';
 
 const CONNECTIONS = Number(process.env.SLOW_CONNECTIONS ?? 2_000);
 const SECONDS = Number(process.env.SLOW_SECONDS ?? 60);
@@ -31,9 +31,6 @@ const WARM_UP_MS = 3_000;
 const INTERVAL_SECONDS = 10;
 /** Four times its default rate; the last connections open after 10 s. */
 const RATE = 200;
-
-/** Of Linux on all usual machines (`getconf CLK_TCK`). */
-const TICKS_PER_SECOND = 100;
 
 const COLUMNS = [
   ...['held', 'p50 without', 'with', 'ratio', 'p99 without', 'with', 'ratio', 'calls', 'failed'],
@@ -88,13 +85,12 @@ async function measure(
   beforeEnd?: () => Promise<void>,
 ): Promise<Measured> {
   const { pid } = harness.sidecar;
-  const [cpuS, beganMs] = [processorSecondsOf(pid), performance.now()];
+  const [beforeUs, beganMs] = [cpuUsOf(pid), performance.now()];
   const served = await harness.served(async () => {
     await wait(seconds * 1_000);
     await beforeEnd?.();
   });
-  const elapsedS = (performance.now() - beganMs) / 1_000;
-  return { ...served, corePercent: ((processorSecondsOf(pid) - cpuS) / elapsedS) * 100 };
+  return { ...served, corePercent: (cpuUsOf(pid) - beforeUs) / 10 / (performance.now() - beganMs) };
 }
 
 /** Measures from the first slow connection on, while the others open, too. */
@@ -117,12 +113,11 @@ async function underAttack(harness: SlowClientHarness, kind: Attack): Promise<{ 
 type Figures = Pick<Measured, 'latenciesUs' | 'corePercent'>;
 
 function toLine(name: string, held: number, quiet: Figures, during: Measured): string {
-  const [without, attacked] = [sorted(quiet.latenciesUs), sorted(during.latenciesUs)];
   const latencies = [0.5, 0.99].flatMap((share) => {
-    const [one, other] = [at(without, share), at(attacked, share)];
+    const [one, other] = [at(quiet.latenciesUs, share), at(during.latenciesUs, share)];
     return [(one / 1_000).toFixed(2), (other / 1_000).toFixed(2), (other / one).toFixed(2)];
   });
-  const calls = [attacked.length, during.failures.length].map(String);
+  const calls = [during.latenciesUs.length, during.failures.length].map(String);
   const cpu = [quiet.corePercent, during.corePercent].map((percent) => percent.toFixed(1));
   return name.padEnd(26) + toColumns([String(held), ...latencies, ...calls, ...cpu]);
 }
@@ -136,17 +131,7 @@ function pin(pid: number, cores: string): void {
   execFileSync('taskset', ['-a', '-p', '-c', cores, String(pid)], { stdio: 'ignore' });
 }
 
-/** User and system time of a process so far; proc(5), fields 14 and 15, after the command's name in parentheses. */
-function processorSecondsOf(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
-
-function sorted(numbers: readonly number[]): number[] {
-  return [...numbers].sort((a, b) => a - b);
-}
-
 function at(numbers: readonly number[], share: number): number {
-  return numbers[Math.min(numbers.length - 1, Math.floor(numbers.length * share))] ?? Number.NaN;
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

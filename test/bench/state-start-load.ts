@@ -3,21 +3,20 @@
  * test/bench/state-start-load.ts`. Starts `dist/main.js` in turn without a state file and with one of full tables, and prints
  * processor time and time to the line `listening`: median, least and most.
  */
-import { readFileSync, rmSync, statSync } from 'node:fs';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { afterAll, expect, it } from 'vitest';
-import { startSidecarProcess } from '../support/sidecar-process.ts';
+import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
 import { openFullState } from './full-tables.ts';
-import { parseStat } from './load/proc.ts';
+import { cpuUsOf } from './load/proc.ts';
+import { type Spread, spreadOf, toText } from './load/statistics.ts';
 
 const ROUNDS = 9;
 /** Several times the real value: on a busy machine only a gross loss can be detected. */
 const MAX_CPU_MS = 4_000;
 
-const folder = await mkdtemp(path.join(tmpdir(), 'd2-sidecar-start-'));
+const folder = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-start-'));
 const file = path.join(folder, 'state');
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -30,21 +29,13 @@ interface Start {
 
 async function start(env: Readonly<Record<string, string>>): Promise<Start> {
   const beganMs = performance.now();
-  const sidecar = await startSidecarProcess(
-    ['--upstream', 'http://127.0.0.1:1/smartWeb', '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'],
-    { D2_SIDECAR_JVM_SOURCE: 'none', ...env },
-  );
+  const sidecar = await startSidecarProcess(flagsFor(1), { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
   const wallMs = performance.now() - beganMs;
-  const { cpuUs } = parseStat(readFileSync(`/proc/${sidecar.pid}/stat`, 'latin1'));
+  const cpuMs = cpuUsOf(sidecar.pid) / 1_000;
   const restored = sidecar.logs.some(({ msg }) => msg === 'state restored');
   // Not by SIGTERM: it would save, and the next start would have a newer file.
   await sidecar.stop('SIGKILL');
-  return { cpuMs: cpuUs / 1_000, wallMs, restored };
-}
-
-function toText(starts: readonly Start[], of: 'cpuMs' | 'wallMs'): string {
-  const sorted = starts.map((start) => Math.round(start[of])).sort((a, b) => a - b);
-  return `${sorted[sorted.length >> 1]} ms (${sorted[0]}–${sorted.at(-1)})`;
+  return { cpuMs, wallMs, restored };
 }
 
 it('starts with full tables', async () => {
@@ -58,9 +49,8 @@ it('starts with full tables', async () => {
     full.push(await start({ D2_SIDECAR_STATE_FILE: file }));
   }
   for (const [name, starts] of Object.entries({ 'no state file': empty, 'full tables': full })) {
-    process.stdout.write(
-      `${name}: processor time ${toText(starts, 'cpuMs')}, to listening ${toText(starts, 'wallMs')}\n`,
-    );
+    const text = (of: 'cpuMs' | 'wallMs') => toText(spreadOf(starts.map((one) => one[of])) as Spread, 0);
+    process.stdout.write(`${name}: processor time ${text('cpuMs')} ms, to listening ${text('wallMs')} ms\n`);
   }
   process.stdout.write(`${(statSync(file).size / 2 ** 20).toFixed(1)} MiB\n`);
   expect(full.every(({ restored }) => restored)).toBe(true);

@@ -5,9 +5,10 @@
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ROOT_FOLDER } from '../bench/load/folders.ts';
 import { freePorts } from '../bench/load/ports.ts';
-import type { Processes } from '../bench/load/processes.ts';
+import { type Processes, progress, withProcesses } from '../bench/load/processes.ts';
+import { figuresOf } from '../support/load/figures.ts';
+import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
 import { Differences } from './accounts/differences.ts';
 import { Windows } from './accounts/windows.ts';
@@ -15,12 +16,9 @@ import { Crowd } from './clients/crowd.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { renderReport } from './report.ts';
 import { ChaosRun } from './run/chaos-run.ts';
-import { figuresOf } from './run/figures.ts';
-import { Storm } from './run/storm.ts';
-import { UpstreamProcess } from './run/upstream-process.ts';
+import { Storm, UpstreamProcess } from './run/storm.ts';
 import { makeWeather } from './run/weather.ts';
 import { randomOf } from './truth/pattern.ts';
-import { withProcesses } from './with-processes.ts';
 
 const PROGRESS_MS = 5_000;
 
@@ -34,16 +32,17 @@ async function run(args: readonly string[]): Promise<number> {
 }
 
 async function chaos(options: Options, processes: Processes, folder: string): Promise<number> {
-  const { seed, clients, lie } = options;
+  const { seed, seconds, lie, dataPath, sidecar: main } = options;
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const ledgerPath = path.join(folder, 'ledger');
   writeFileSync(ledgerPath, '');
   const differences = new Differences();
   const windows = new Windows();
   const book = new Book(seed, differences, windows);
-  const upstream = new UpstreamProcess({ processes, port: upstreamPort, seed, ledgerPath, lie });
+  const lies = lie === undefined ? [] : [lie];
+  const upstream = new UpstreamProcess(processes, [`${upstreamPort}`, `${seed}`, ledgerPath, ...lies]);
   const storm = new Storm(upstream, windows);
-  const size = toSize(clients);
+  const size = toSize(options.clients);
   const crowd: Crowd = new Crowd({
     seed,
     port,
@@ -57,18 +56,19 @@ async function chaos(options: Options, processes: Processes, folder: string): Pr
     },
     onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`),
   });
-  const main = options.sidecar ?? path.join(ROOT_FOLDER, 'dist/main.js');
   const sidecar = { processes, main, folder, port, monitorPort, upstreamPort };
   const chaosRun = new ChaosRun({ sidecar, upstream, ledgerPath, crowd, storm, book, windows, differences });
   progress(
-    `seed ${seed}, ${options.seconds} s, ${size.calls} REST, ${size.polls} long-polling, ${size.sockets} WebSocket clients`,
+    `seed ${seed}, ${seconds} s, clients: ${size.call} REST, ${size.poll} long-polling, ${size.socket} WebSocket`,
   );
-  const timer = setInterval(
-    () => progress(toProgress(options, { book, storm, differences, run: chaosRun })),
-    PROGRESS_MS,
-  );
+  const timer = setInterval(() => {
+    const of = (outcome: Parameters<Book['total']>[0]) => `${book.total(outcome)} ${outcome}`;
+    const calls = (['answered', 'problem', 'failed', 'aborted', 'unconnected'] as const).map(of).join(', ');
+    const life = `[${Math.round(performance.now() / 1_000)} of ${seconds} s] life ${chaosRun.life}${toFigures(chaosRun.pid)}`;
+    progress(`${life}; ${calls}; upstream ${storm.condition}; ${differences.count} differences`);
+  }, PROGRESS_MS);
   try {
-    await chaosRun.run(makeWeather(seed, options.seconds * 1_000, options.dataPath));
+    await chaosRun.run(makeWeather(seed, seconds * 1_000, dataPath));
   } finally {
     clearInterval(timer);
   }
@@ -77,39 +77,15 @@ async function chaos(options: Options, processes: Processes, folder: string): Pr
 }
 
 function toSize(clients: number) {
-  const sockets = Math.max(1, Math.round(clients * 0.15));
-  const polls = Math.max(1, Math.round(clients * 0.4));
-  return { calls: Math.max(1, clients - sockets - polls), polls, sockets };
-}
-
-function toProgress(
-  { seconds }: Options,
-  parts: { readonly book: Book; readonly storm: Storm; readonly differences: Differences; readonly run: ChaosRun },
-): string {
-  const { book, storm, differences, run } = parts;
-  const of = (outcome: Parameters<Book['total']>[0]) => `${book.total(outcome)} ${outcome}`;
-  const calls = (['answered', 'problem', 'failed', 'aborted', 'unconnected'] as const).map(of).join(', ');
-  return `[${Math.round(performance.now() / 1_000)} of ${seconds} s] life ${run.life}${toFigures(run.pid)}; ${calls}; upstream ${storm.condition}; ${differences.count} differences`;
+  const socket = Math.max(1, Math.round(clients * 0.15));
+  const poll = Math.max(1, Math.round(clients * 0.4));
+  return { call: Math.max(1, clients - socket - poll), poll, socket };
 }
 
 function toFigures(pid: number | undefined): string {
-  if (pid === undefined) return ', away';
-  try {
-    const { residentBytes, descriptors } = figuresOf(pid);
-    return `, ${Math.round(residentBytes / 2 ** 20)} MB, ${descriptors} descriptors`;
-  } catch {
-    // Ended meanwhile.
-    return '';
-  }
+  const figures = pid === undefined ? undefined : figuresOf(pid);
+  if (figures === undefined) return ', away';
+  return `, ${Math.round(figures.residentBytes / 2 ** 20)} MB, ${figures.descriptors} descriptors`;
 }
 
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
-
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (error) {
-  process.stderr.write(`chaos: ${(error as Error).stack ?? error}\n`);
-  process.exitCode = 1;
-}
+await runProgram('chaos', run);

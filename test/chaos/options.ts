@@ -1,5 +1,6 @@
 /** The command line of the chaos run. */
 import { parseArgs } from 'node:util';
+import { toNumber, toOneOf } from '../support/load/options.ts';
 import { DATA_PATHS, type DataPath } from './run/weather.ts';
 import { LIE_KINDS, type LieKind } from './upstream/lies.ts';
 
@@ -26,10 +27,6 @@ export const USAGE = `npm run chaos -- [options]
   --help           this
 `;
 
-const SECONDS = 600;
-const SHORT_SECONDS = 60;
-const CLIENTS = 200;
-
 /** Throws for unknown options. `chance` makes the default seed. */
 export function parseOptions(args: readonly string[], chance: () => number): Options {
   const { values } = parseArgs({
@@ -45,27 +42,14 @@ export function parseOptions(args: readonly string[], chance: () => number): Opt
       help: { type: 'boolean', default: false },
     },
   });
+  const { short, seconds, sidecar, help } = values;
   return {
     seed: toNumber('seed', values.seed, Math.floor(chance() * 1e9)),
-    seconds: toNumber('seconds', values.seconds, values.short ? SHORT_SECONDS : SECONDS),
-    clients: toNumber('clients', values.clients, CLIENTS),
-    sidecar: values.sidecar,
+    seconds: toNumber('seconds', seconds, short ? 60 : 600),
+    clients: toNumber('clients', values.clients, 200),
+    sidecar,
     lie: toOneOf('lie', LIE_KINDS, values.lie),
     dataPath: toOneOf('path', DATA_PATHS, values.path),
-    help: values.help,
+    help,
   };
-}
-
-/** Returns `text` if it is one of `known`; undefined without it. Throws for any other. */
-export function toOneOf<T extends string>(name: string, known: readonly T[], text: string | undefined): T | undefined {
-  const one = known.find((each) => each === text);
-  if (text !== undefined && one === undefined)
-    throw new Error(`--${name}: got ${text}, expected one of ${known.join(', ')}`);
-  return one;
-}
-
-function toNumber(name: string, text: string | undefined, fallback: number): number {
-  if (text === undefined) return fallback;
-  if (!/^\d{1,9}$/.test(text)) throw new Error(`--${name}: got ${text}, expected a whole number`);
-  return Number(text);
 }

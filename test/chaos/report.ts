@@ -1,13 +1,11 @@
 /** The report of a run. */
 import { renderTable } from '../bench/load/report.ts';
-import type { Book } from './accounts/book.ts';
+import type { Book, OutcomeCounts } from './accounts/book.ts';
 import type { Differences } from './accounts/differences.ts';
 import { ENTRY_KINDS, OUTCOMES } from './accounts/entry.ts';
-import { type Equation, holds } from './accounts/equations.ts';
-import type { ChaosRun, QuietPoint } from './run/chaos-run.ts';
+import { type Equation, holds, knownOf } from './accounts/equations.ts';
+import type { ChaosRun } from './run/chaos-run.ts';
 import type { Storm } from './run/storm.ts';
-
-const MEGABYTE = 1024 * 1024;
 
 export interface Reported {
   readonly seed: number;
@@ -19,10 +17,10 @@ export interface Reported {
 
 export function renderReport({ seed, book, run, storm, differences }: Reported): string {
   const { ends, life } = run;
-  const faults = [...storm.counts].map(([kind, count]) => `${kind} ${count}`).join(', ');
+  const { sent, seen, echoed, lost } = book.messages;
   return [
     `seed ${seed}: ${life} starts of the sidecar; stretches that ended in quiet ${ends.quiet}, by SIGTERM ${ends.term}, by SIGKILL ${ends.kill}`,
-    `upstream as a whole: ${faults}`,
+    `upstream as a whole: ${toCounts(storm.counts)}`,
     '',
     'Calls at the clients; sent = the sum of all endings:',
     renderKinds(book),
@@ -30,11 +28,11 @@ export function renderReport({ seed, book, run, storm, differences }: Reported):
     'Endings, by planned fault:',
     renderFaults(book),
     '',
-    renderMessages(book),
-    `Unplanned endings, by fault in progress: ${renderExcused(book)}`,
+    `Messages of WebSockets: ${sent} sent, ${seen} seen by the upstream, ${echoed} echoed, ${lost} without an echo when theirs ended.`,
+    `Unplanned endings, by fault in progress: ${toCounts(book.excused) || 'none'}`,
     '',
     'Equations at the last quiet point of each life (clients = sidecar):',
-    renderPoints(run.points),
+    renderPoints(run),
     '',
     renderMemory(run),
     '',
@@ -43,63 +41,62 @@ export function renderReport({ seed, book, run, storm, differences }: Reported):
   ].join('\n');
 }
 
+function toCounts(counts: ReadonlyMap<string, number>): string {
+  return [...counts].map(([what, count]) => `${what} ${count}`).join(', ');
+}
+
+function toCells(outcomes: OutcomeCounts): string[] {
+  return OUTCOMES.map((outcome) => String(outcomes[outcome]));
+}
+
 function renderKinds({ counts }: Book): string {
   const rows = ENTRY_KINDS.map((kind) => {
-    const { sent, seen, outcomes } = counts.get(kind) ?? { sent: 0, seen: 0, outcomes: undefined };
-    return [kind, String(sent), ...OUTCOMES.map((outcome) => String(outcomes?.[outcome] ?? 0)), String(seen)];
+    const { sent, seen, outcomes } = counts[kind];
+    return [kind, String(sent), ...toCells(outcomes), String(seen)];
   });
-  const total = rows.reduce(
-    (sums, row) => sums.map((sum, i) => sum + Number(row[i + 1])),
-    Array.from({ length: OUTCOMES.length + 2 }, () => 0),
-  );
-  return renderTable(['', 'sent', ...OUTCOMES, 'upstream saw'], [...rows, ['all', ...total.map(String)]]);
+  const titles = ['', 'sent', ...OUTCOMES, 'upstream saw'];
+  const sums = titles.slice(1).map((_, i) => String(rows.reduce((sum, row) => sum + Number(row[i + 1]), 0)));
+  return renderTable(titles, [...rows, ['all', ...sums]]);
 }
 
 function renderFaults({ faults }: Book): string {
-  const rows = [...faults]
-    .sort(([a], [b]) => a.localeCompare(b))
-    .map(([fault, counts]) => [fault, ...OUTCOMES.map((outcome) => String(counts[outcome]))]);
+  const sorted = [...faults].sort(([a], [b]) => a.localeCompare(b));
+  const rows = sorted.map(([fault, counts]) => [fault, ...toCells(counts)]);
   return renderTable(['', ...OUTCOMES], rows);
 }
 
-function renderMessages({ messages: { sent, seen, echoed, lost } }: Book): string {
-  return `Messages of WebSockets: ${sent} sent, ${seen} seen by the upstream, ${echoed} echoed, ${lost} without an echo when theirs ended.`;
+function renderPoints({ points }: ChaosRun): string {
+  const columns = [...new Map(points.map((point) => [point.life, point])).values()];
+  const row = (what: string, read: (point: (typeof columns)[number]) => string) => [what, ...columns.map(read)];
+  const equations = columns[0]?.equations.map(({ what }, i) => row(what, (point) => toSides(point.equations[i]))) ?? [];
+  const figures = [
+    row('resident MB', (point) => toMegabytes(point.figures.residentBytes, 0)),
+    row('descriptors', (point) => String(point.figures.descriptors)),
+  ];
+  return renderTable(
+    row('', ({ life, dataPath }) => `life ${life}, ${dataPath}`),
+    [...equations, ...figures],
+  );
 }
 
-function renderExcused({ excused }: Book): string {
-  return [...excused].map(([what, count]) => `${what} ${count}`).join(', ') || 'none';
-}
-
-function renderPoints(points: readonly QuietPoint[]): string {
-  const last = new Map(points.map((point) => [point.life, point]));
-  const columns = [...last.values()];
-  const names = columns[0]?.equations.map(({ what }) => what) ?? [];
-  const rows = names.map((what, i) => [what, ...columns.map(({ equations }) => renderEquation(equations[i]))]);
-  const memory = ['resident MB', ...columns.map(({ figures }) => (figures.residentBytes / MEGABYTE).toFixed(0))];
-  const descriptors = ['descriptors', ...columns.map(({ figures }) => String(figures.descriptors))];
-  const titles = columns.map(({ life, dataPath }) => `life ${life}, ${dataPath}`);
-  return renderTable(['', ...titles], [...rows, memory, descriptors]);
-}
-
-function renderEquation(equation: Equation | undefined): string {
-  if (equation === undefined) return '';
-  const { least, most, counted } = equation;
-  const known = least === most ? `${least}` : `${least}..${most}`;
-  return `${known} ${holds(equation) ? '=' : '≠'} ${counted}`;
+function toSides(equation: Equation | undefined): string {
+  return equation === undefined ? '' : `${knownOf(equation)} ${holds(equation) ? '=' : '≠'} ${equation.counted}`;
 }
 
 function renderMemory({ memory }: ChaosRun): string {
   if (memory === undefined) return 'Memory was not compared.';
-  const { before, after } = memory;
-  const text = (bytes: number) => `${(bytes / MEGABYTE).toFixed(1)} MB`;
-  return (
-    `Memory in calm, before and behind the chaos of the last life: ${text(before.residentBytes)}, ${text(after.residentBytes)}; ` +
-    `descriptors ${before.descriptors}, ${after.descriptors}.`
-  );
+  const [before, after] = [memory.before, memory.after];
+  const sizes = `${toMegabytes(before.residentBytes, 1)} MB, ${toMegabytes(after.residentBytes, 1)} MB`;
+  const descriptors = `descriptors ${before.descriptors}, ${after.descriptors}`;
+  return `Memory in calm, before and behind the chaos of the last life: ${sizes}; ${descriptors}.`;
+}
+
+function toMegabytes(bytes: number, digits: number): string {
+  return (bytes / 2 ** 20).toFixed(digits);
 }
 
 function renderVerdict(differences: Differences, seed: number): string {
   if (differences.count === 0) return 'good: every byte right, every call accounted for';
-  const counts = [...differences.counts].map(([sort, count]) => `${sort} ${count}`).join(', ');
-  return [`BAD, with seed ${seed}: ${counts}`, ...differences.first.map((line) => `  ${line}`)].join('\n');
+  const all = differences.first.map((line) => `  ${line}`);
+  return [`BAD, with seed ${seed}: ${toCounts(differences.counts)}`, ...all].join('\n');
 }

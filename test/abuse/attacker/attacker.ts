@@ -1,8 +1,7 @@
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reset } from '../../chaos/wire/reset.ts';
+import { reset } from '../../support/load/reset.ts';
 import { ATTACKER_ADDRESS } from '../plant.ts';
-import { readAnswer } from './answer.ts';
 
 export interface Target {
   readonly port: number;
@@ -15,9 +14,9 @@ export interface Cost {
   readonly bytes: number;
 }
 
+/** The source address and the port of a connection. */
 export interface Connecting {
-  /** Its source address. */
-  readonly from?: string;
+  readonly from?: string | undefined;
   readonly port?: number;
 }
 
@@ -44,10 +43,6 @@ export class Attacker {
     this.target = target;
   }
 
-  get signal(): AbortSignal {
-    return this.#stop.signal;
-  }
-
   get isOn(): boolean {
     return !this.#stop.signal.aborted;
   }
@@ -68,25 +63,23 @@ export class Attacker {
   }
 
   /** Undefined when the connection is not accepted, or the flood is over. */
-  connect({ from = ATTACKER_ADDRESS, port = this.target.port }: Connecting = {}): Promise<net.Socket | undefined> {
-    if (!this.isOn) return Promise.resolve(undefined);
+  async connect({
+    from = ATTACKER_ADDRESS,
+    port = this.target.port,
+  }: Connecting = {}): Promise<net.Socket | undefined> {
+    if (!this.isOn) return undefined;
     const socket = net.connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
-    return new Promise((resolve) => {
-      this.keep(socket);
-      socket.once('connect', () => resolve(socket));
-      socket.once('close', () => resolve(undefined));
-    });
-  }
-
-  /** Counts a connection that was not opened by `connect`, and resets it at the end. */
-  keep(socket: net.Socket): void {
     this.#connections += 1;
     this.#open.add(socket);
     // Refused, reset by the sidecar, or reset by us at the end.
     socket.on('error', () => {});
-    socket.on('close', () => {
-      this.#open.delete(socket);
-      this.#closedBytes += sentBytes(socket);
+    return await new Promise((resolve) => {
+      socket.once('connect', () => resolve(socket));
+      socket.once('close', () => {
+        this.#open.delete(socket);
+        this.#closedBytes += sentBytes(socket);
+        resolve(undefined);
+      });
     });
   }
 
@@ -109,16 +102,7 @@ export class Attacker {
   async write(socket: net.Socket, bytes: string | Uint8Array): Promise<boolean> {
     await this.#passLink(bytes.length);
     if (!this.isOn || !socket.writable) return false;
-    if (socket.write(bytes)) return true;
-    return await new Promise((resolve) => {
-      const settle = (isOpen: boolean) => () => {
-        socket.off('drain', drained).off('close', closed);
-        resolve(isOpen && this.isOn);
-      };
-      const drained = settle(true);
-      const closed = settle(false);
-      socket.once('drain', drained).once('close', closed);
-    });
+    return socket.write(bytes) || ((await next(socket, 'drain')) && this.isOn);
   }
 
   /** Resolves when the link has room for this many bytes. */
@@ -146,11 +130,7 @@ export class Attacker {
   }
 
   /** The same, with a connection for each, reopened whenever it is closed. */
-  async repeatOnConnections(
-    count: number,
-    act: (socket: net.Socket) => Promise<boolean>,
-    connecting?: Connecting,
-  ): Promise<void> {
+  async repeatOnConnections(count: number, act: (socket: net.Socket) => Promise<boolean>, connecting?: Connecting) {
     const sockets: (net.Socket | undefined)[] = [];
     await this.repeat(count, async (nth) => {
       const kept = sockets[nth];
@@ -160,15 +140,48 @@ export class Attacker {
     });
   }
 
-  /** Resolves at the end of the flood, or later than `ms`. */
+  /** Resolves after `ms`, or earlier at the end of the flood. */
   async pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.signal }).catch(() => {});
+    await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 
   /** Resolves at the end of the flood. */
   async untilEnd(): Promise<void> {
-    if (this.isOn) await new Promise((resolve) => this.signal.addEventListener('abort', resolve, { once: true }));
+    if (this.isOn) await new Promise((resolve) => this.#stop.signal.addEventListener('abort', resolve, { once: true }));
   }
+}
+
+/** Whether the event comes before the connection is closed. */
+export function next(socket: net.Socket, event: 'data' | 'drain'): Promise<boolean> {
+  return new Promise((resolve) => {
+    const settle = (isThere: boolean) => () => {
+      socket.off(event, come).off('close', closed);
+      resolve(isThere);
+    };
+    const come = settle(true);
+    const closed = settle(false);
+    socket.once(event, come).once('close', closed);
+  });
+}
+
+/** The status of the next answer, once its body has arrived; undefined when the connection ends first. Only answers with a length. */
+function readAnswer(socket: net.Socket): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    let text = '';
+    const end = (status?: number): void => {
+      socket.off('data', onData).off('close', onEnd).off('end', onEnd);
+      resolve(status);
+    };
+    const onEnd = () => end();
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString('latin1');
+      const headEnd = text.indexOf('\r\n\r\n');
+      if (headEnd < 0) return;
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(text.slice(0, headEnd))?.[1] ?? 0);
+      if (text.length - headEnd - 4 >= length) end(Number(text.slice(9, 12)));
+    };
+    socket.on('data', onData).on('close', onEnd).on('end', onEnd);
+  });
 }
 
 /** Bytes handed to the kernel: bytes queued in this process have cost nothing yet. */

@@ -1,19 +1,10 @@
-import { COMET_BODIES } from './comet-bodies.ts';
-import { CONNECTIONS } from './connections.ts';
+import { BODIES } from './bodies.ts';
+import { CONNECTIONS, SLOW_CLIENTS } from './connections.ts';
 import type { Flood } from './flood.ts';
-import { MONITORING_PORT } from './monitoring-port.ts';
-import { PIPELINING } from './pipelining.ts';
-import { SLOW_CLIENTS } from './slow-clients.ts';
-import { TLS } from './tls.ts';
+import { MONITORING_PORT, TLS } from './ports.ts';
 import { WEB_SOCKETS } from './websockets.ts';
 
 /** In the order in which they run. */
-export const FLOODS: readonly Flood[] = [
-  ...COMET_BODIES,
-  ...PIPELINING,
-  ...WEB_SOCKETS,
-  ...SLOW_CLIENTS,
-  ...CONNECTIONS,
-  ...MONITORING_PORT,
-  ...TLS,
-];
+export const FLOODS: readonly Flood[] = [BODIES, WEB_SOCKETS, SLOW_CLIENTS, CONNECTIONS, MONITORING_PORT, TLS].flatMap(
+  (floods) => Object.entries(floods).map(([name, flood]) => ({ name, ...flood })),
+);

@@ -1,4 +1,6 @@
+import type net from 'node:net';
 import type { Attacker } from '../attacker/attacker.ts';
+import { ATTACKER_CREDENTIAL } from '../plant.ts';
 
 export interface Flood {
   readonly name: string;
@@ -19,4 +21,49 @@ export interface Flood {
   readonly monitorWaitMs?: number;
   /** Runs until `attacker.isOn` is false; then open connections are reset. */
   attack(attacker: Attacker): Promise<void>;
+}
+
+/** By name. */
+export type Floods = Readonly<Record<string, Omit<Flood, 'name'>>>;
+
+export type Fields = Readonly<Record<string, string | number>>;
+
+/** The fields by which the upstream recognises the attacker. */
+export const KNOWN: Fields = { Authorization: ATTACKER_CREDENTIAL };
+
+/** The monitoring port accepts only its own address as Host. */
+export function toHead(startLine: string, fields: Fields = {}): string {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${startLine} HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines.join('')}\r\n`;
+}
+
+export function toPost(path: string, body: Uint8Array, fields: Fields = {}): Buffer {
+  return Buffer.concat([Buffer.from(toHead(`POST ${path}`, { ...fields, 'Content-Length': body.length })), body]);
+}
+
+interface Many {
+  /** In a whole run; `short`: in a short one. */
+  readonly full: number;
+  readonly short?: number;
+  readonly from?: string;
+  readonly act: (attacker: Attacker, socket: net.Socket, nth: number) => unknown;
+  /** Runs until the end. */
+  readonly meanwhile?: (attacker: Attacker, sockets: readonly net.Socket[]) => Promise<void>;
+}
+
+/** Does the same on many connections at once, and keeps them open. */
+export function onMany({ full, short = full, from, act, meanwhile }: Many): Flood['attack'] {
+  return async (attacker) => {
+    const sockets = await attacker.connectMany(attacker.count(full, short), { from });
+    await Promise.all(sockets.map((socket, nth) => act(attacker, socket, nth)));
+    await meanwhile?.(attacker, sockets);
+    await attacker.untilEnd();
+  };
+}
+
+/** Writes the same on each connection, piece after piece, until one is not accepted. */
+export function writing(...pieces: readonly (string | Uint8Array)[]): Many['act'] {
+  return async (attacker, socket) => {
+    for (const piece of pieces) if (!(await attacker.write(socket, piece))) return;
+  };
 }

@@ -1,10 +1,9 @@
 import type net from 'node:net';
-import { OPCODES, toFrame } from '../../chaos/wire/frames.ts';
-import type { Attacker, Connecting } from '../attacker/attacker.ts';
-import { ATTACKER_ADDRESS, ATTACKER_LOGIN, COMET_PATH, USERS_ADDRESS } from '../plant.ts';
+import { OPCODES, toFrame } from '../../support/load/frames.ts';
+import { type Attacker, next } from '../attacker/attacker.ts';
+import { ATTACKER_LOGIN, COMET_PATH, USERS_ADDRESS } from '../plant.ts';
 import { deflateMessage, nestedArrays } from './bombs.ts';
-import type { Flood } from './flood.ts';
-import { toHead } from './requests.ts';
+import { type Flood, type Floods, toHead } from './flood.ts';
 
 const MASK = 0x5e_ed_12_34;
 const BOMBS = 10;
@@ -24,41 +23,22 @@ const UPGRADE = toHead(`GET ${COMET_PATH}`, {
 });
 
 /** A frame of a client. `flags` replace those of a whole plain message. */
-function frame(opcode: number, payload: Buffer, flags = FIN): Buffer {
-  const bytes = toFrame(opcode, payload, MASK);
+function frame(opcode: number, payload: Buffer | string, flags = FIN): Buffer {
+  const bytes = toFrame(opcode, Buffer.from(payload), MASK);
   bytes[0] = flags | opcode;
   return bytes;
 }
 
-function handshake(isLogin: boolean): Buffer {
+/** An accepted WebSocket with an answered handshake; received data is ignored. */
+async function open(attacker: Attacker, isLogin: boolean, from?: string): Promise<net.Socket | undefined> {
+  const socket = await attacker.connect({ from });
   const login = isLogin ? { ext: { authentication: ATTACKER_LOGIN } } : {};
   const message = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['websocket'], id: '1' };
-  return frame(OPCODES.text, Buffer.from(JSON.stringify([{ ...message, ...login }])));
-}
-
-function nextData(socket: net.Socket): Promise<boolean> {
-  return new Promise((resolve) => {
-    const settle = (isThere: boolean) => () => {
-      socket.off('data', onData).off('close', onClose);
-      resolve(isThere);
-    };
-    const onData = settle(true);
-    const onClose = settle(false);
-    socket.once('data', onData).once('close', onClose);
-  });
-}
-
-/** An accepted WebSocket with an answered handshake. */
-async function open(attacker: Attacker, isLogin: boolean, connecting?: Connecting): Promise<net.Socket | undefined> {
-  const socket = await attacker.connect(connecting);
-  if (socket === undefined) return undefined;
-  for (const bytes of [UPGRADE, handshake(isLogin)]) {
-    socket.write(bytes);
-    if (!(await nextData(socket))) return undefined;
+  for (const bytes of [UPGRADE, frame(OPCODES.text, JSON.stringify([{ ...message, ...login }]))]) {
+    socket?.write(bytes);
+    if (socket === undefined || !(await next(socket, 'data'))) return undefined;
   }
-  // Received data is ignored.
-  socket.resume();
-  return socket;
+  return socket?.resume();
 }
 
 function bombs(isLogin: boolean): Flood['attack'] {
@@ -77,17 +57,18 @@ function bombs(isLogin: boolean): Flood['attack'] {
 }
 
 /** The same bytes on many WebSockets, as fast as they are accepted. */
-async function stream(attacker: Attacker, begin: Buffer, unit: Buffer, from: string): Promise<void> {
+function stream(begin: Buffer, unit: Buffer, from?: string): Flood['attack'] {
   const chunk = Buffer.concat(Array.from({ length: Math.ceil(CHUNK_BYTES / unit.length) }, () => unit));
-  await attacker.repeat(attacker.count(20, 8), async () => {
-    const socket = await open(attacker, true, { from });
-    if (socket === undefined || !(await attacker.write(socket, begin))) return false;
-    while (await attacker.write(socket, chunk)) {
-      // Yields even if the socket accepts everything at once.
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    return false;
-  });
+  return (attacker) =>
+    attacker.repeat(attacker.count(20, 8), async () => {
+      const socket = await open(attacker, true, from);
+      if (socket === undefined || !(await attacker.write(socket, begin))) return false;
+      while (await attacker.write(socket, chunk)) {
+        // Yields even if the socket accepts everything at once.
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      return false;
+    });
 }
 
 /** A whole message that fills the window of permessage-deflate, and a fragmented one that never ends. */
@@ -95,50 +76,34 @@ async function fillWindows(attacker: Attacker): Promise<void> {
   const noise = Buffer.from(Array.from({ length: WINDOW_BYTES }, (_, i) => 32 + (((i * 2_654_435_761) >>> 16) % 90)));
   const whole = frame(OPCODES.text, deflateMessage(noise.toString('latin1')), FIN | COMPRESSED);
   const begun = frame(OPCODES.text, deflateMessage(`"${'x'.repeat(1_000)}`), COMPRESSED);
-  const unfinishedBytes = attacker.count(1_000_000, 300_000);
-  const rest = frame(CONTINUATION, Buffer.alloc(unfinishedBytes, 0x55), 0);
-  await Promise.all(
-    Array.from({ length: attacker.count(300, 100) }, async () => {
-      const socket = await open(attacker, true);
-      if (socket !== undefined) await attacker.write(socket, Buffer.concat([whole, begun, rest]));
-    }),
-  );
+  const rest = frame(CONTINUATION, Buffer.alloc(attacker.count(1_000_000, 300_000), 0x55), 0);
+  const fill = async () => {
+    const socket = await open(attacker, true);
+    if (socket !== undefined) await attacker.write(socket, Buffer.concat([whole, begun, rest]));
+  };
+  await Promise.all(Array.from({ length: attacker.count(300, 100) }, fill));
   await attacker.untilEnd();
 }
 
-export const WEB_SOCKETS: readonly Flood[] = [
-  {
-    name: 'websocket-bombs',
+export const WEB_SOCKETS: Floods = {
+  'websocket-bombs': {
     what: 'ten WebSocket messages of 16 kB that unpack to 4.2 MB, without a login; again and again',
     attack: bombs(false),
   },
-  {
-    name: 'websocket-bombs-known',
-    what: 'the same behind an accepted Comet login',
-    attack: bombs(true),
-  },
-  {
-    name: 'websocket-frames',
+  'websocket-bombs-known': { what: 'the same behind an accepted Comet login', attack: bombs(true) },
+  'websocket-frames': {
     worstPlusMs: 500,
     what: "small text frames without a pause on 20 WebSockets, from the honest users' address",
-    attack: (attacker) => stream(attacker, Buffer.alloc(0), frame(OPCODES.text, Buffer.from('[]')), USERS_ADDRESS),
+    attack: stream(Buffer.alloc(0), frame(OPCODES.text, '[]'), USERS_ADDRESS),
   },
-  {
-    name: 'websocket-fragments',
+  'websocket-fragments': {
     worstPlusMs: 500,
     what: 'messages in fragments of one byte that never end, without a pause on 20 WebSockets',
-    attack: (attacker) =>
-      stream(
-        attacker,
-        frame(OPCODES.text, Buffer.from('['), 0),
-        frame(CONTINUATION, Buffer.from(' '), 0),
-        ATTACKER_ADDRESS,
-      ),
+    attack: stream(frame(OPCODES.text, '[', 0), frame(CONTINUATION, ' ', 0)),
   },
-  {
-    name: 'websocket-windows',
+  'websocket-windows': {
     worstPlusMs: 1_500,
     what: '300 compressed WebSockets, each with a full window and an unfinished message of nearly 1 MiB',
     attack: fillWindows,
   },
-];
+};

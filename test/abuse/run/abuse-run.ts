@@ -1,117 +1,130 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePorts } from '../../bench/load/ports.ts';
+import { openDescriptors, residentBytes, Watch } from '../../support/load/figures.ts';
+import { OrderedProcess } from '../../support/load/orders.ts';
+import { mainOf, type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
 import type { Cost } from '../attacker/attacker.ts';
 import type { Flood } from '../floods/flood.ts';
-import { CALM, FLOOD, RECOVERY, WARM_UP } from '../phases.ts';
-import { HONEST_OBJECTS } from '../plant.ts';
+import * as plant from '../plant.ts';
 import type { CrowdParts, CrowdResult } from '../users/crowd.ts';
-import { AbuseSidecar, type SidecarParts } from './abuse-sidecar.ts';
-import { CoreWatch } from './core-watch.ts';
-import type { FloodResult } from './flood-result.ts';
-import { MemoryWatch, openDescriptors, residentBytes } from './memory-watch.ts';
-import type { OrderedProcess } from './ordered-process.ts';
+
+/** The effect of one flood. Memory is resident memory. */
+export interface FloodResult {
+  readonly isShort: boolean;
+  readonly cost: Cost;
+  readonly users: CrowdResult;
+  /** The largest part of a second that other programs took of the sidecar's core. */
+  readonly lostMs: number;
+  readonly startBytes: number;
+  readonly peakBytes: number;
+  /** Undefined when the process has ended. */
+  readonly afterBytes: number | undefined;
+  /** How it ended; undefined while it runs. */
+  readonly lastWords: string | undefined;
+  /** From the end of the flood until the descriptors are closed; undefined: they never were. */
+  readonly overAfterMs: number | undefined;
+  /** Descriptors above those in calm, at the end. */
+  readonly leftOpen: number;
+  /** Values of the honest Comet user that the sidecar counted; undefined if it did not answer. */
+  readonly countedValues: number | undefined;
+  readonly sessions: number | undefined;
+}
 
 export interface AbuseRunParts {
-  readonly sidecar: SidecarParts;
+  readonly sidecar: Omit<SidecarParts, 'port' | 'monitorPort'>;
   readonly users: OrderedProcess;
   readonly isShort: boolean;
-  startAttacker(): Promise<OrderedProcess>;
   /** Called for each phase, and twice a second within it. */
   onProgress(phase: string, residentBytes: number | undefined): void;
 }
 
-interface Times {
-  readonly warmUpMs: number;
-  readonly calmMs: number;
-  readonly floodMs: number;
-  readonly recoveryMs: number;
-}
-
-const FULL: Times = { warmUpMs: 1_000, calmMs: 3_000, floodMs: 8_000, recoveryMs: 15_000 };
-const SHORT: Times = { warmUpMs: 300, calmMs: 1_500, floodMs: 2_500, recoveryMs: 10_000 };
+const FULL = { warmUpMs: 1_000, calmMs: 3_000, floodMs: 8_000, recoveryMs: 15_000 };
+const SHORT = { warmUpMs: 300, calmMs: 1_500, floodMs: 2_500, recoveryMs: 10_000 };
 
 const LOOK_MS = 100;
 const PROGRESS_MS = 500;
 const ORDER_TIMEOUT_MS = 10_000;
 /** Longer than a user's call may take. */
 const USERS_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 5_000;
 /** Users open new connections now and then. */
 const DESCRIPTOR_TOLERANCE = 8;
 /** How far counters may lag the last answer. */
 const COUNT_TIMEOUT_MS = 3_000;
+const [READER = ''] = plant.MONITOR_READERS;
 
 /** One flood against a sidecar of its own, beside honest users: calm, flood, recovery. */
 export class AbuseRun {
   readonly #parts: AbuseRunParts;
-  readonly #times: Times;
+  readonly #times: typeof FULL;
 
   constructor(parts: AbuseRunParts) {
     this.#parts = parts;
     this.#times = parts.isShort ? SHORT : FULL;
   }
 
+  /** With new processes, so that memory of the previous flood does not count. */
   async flood(flood: Flood): Promise<FloodResult> {
-    const { sidecar: parts, startAttacker } = this.#parts;
-    // A new process for each flood, so that memory of the previous one does not count.
-    const [sidecar, attacker] = await Promise.all([AbuseSidecar.start(parts, flood.setting), startAttacker()]);
+    const [port = 0, monitorPort = 0] = await freePorts(2);
+    const authorization = plant.toBasic(READER, plant.MONITOR_PASSWORD);
+    const parts: SidecarParts = { ...this.#parts.sidecar, port, monitorPort, authorization };
+    const [sidecar, attacker] = await Promise.all([
+      SidecarProcess.start(parts, settingsOf(parts, flood.setting)),
+      OrderedProcess.start(parts.processes, path.resolve(import.meta.dirname, '../attacker/main.js')),
+    ]);
     try {
-      return await this.#flood(flood, sidecar, attacker);
+      return await this.#flood(flood, parts, sidecar, attacker);
     } finally {
-      await Promise.all([sidecar.stop(), attacker.stop()]);
+      await Promise.all([sidecar.end('SIGTERM', STOP_TIMEOUT_MS), attacker.end()]);
     }
   }
 
-  async #flood(flood: Flood, sidecar: AbuseSidecar, attacker: OrderedProcess): Promise<FloodResult> {
+  async #flood(flood: Flood, parts: SidecarParts, sidecar: SidecarProcess, attacker: OrderedProcess) {
     const { users, isShort } = this.#parts;
-    const { port, monitorPort, pid } = sidecar;
-    const upstreamPort = this.#parts.sidecar.upstreamPort;
-    const readsMonitor = flood.setting === 'monitor';
-    const crowd: CrowdParts = { port, monitorPort, upstreamPort, isTls: flood.setting === 'tls', readsMonitor };
-    await users.order('begin', ORDER_TIMEOUT_MS, crowd);
-    await this.#phase(WARM_UP, sidecar, this.#times.warmUpMs);
-    await this.#phase(CALM, sidecar, this.#times.calmMs);
-    const descriptors = openDescriptors(pid) ?? 0;
-    const memory = new MemoryWatch(pid);
-    const core = new CoreWatch(this.#parts.sidecar.core, pid);
+    const { port, monitorPort, upstreamPort } = parts;
+    const [isTls, readsMonitor] = [flood.setting === 'tls', flood.setting === 'monitor'];
+    await users.order('begin', { port, monitorPort, upstreamPort, isTls, readsMonitor } satisfies CrowdParts);
+    await this.#phase(plant.WARM_UP, sidecar, this.#times.warmUpMs);
+    await this.#phase(plant.CALM, sidecar, this.#times.calmMs);
+    const descriptors = openDescriptors(sidecar.pid) ?? 0;
+    const watch = new Watch(sidecar.pid, parts.core);
     try {
       const target = { port, monitorPort, isShort };
-      await attacker.order('begin', ORDER_TIMEOUT_MS, { name: flood.name, target });
-      await this.#phase(FLOOD, sidecar, this.#times.floodMs);
-      const cost = await attacker.order<Cost>('end', ORDER_TIMEOUT_MS);
-      const { overAfterMs, leftOpen } = await this.#recover(sidecar, descriptors);
-      const result = await users.order<CrowdResult>('end', USERS_TIMEOUT_MS);
-      const numbers = await this.#readNumbers(sidecar, result.values);
-      return {
-        isShort,
-        cost,
-        users: result,
-        lostMs: core.mostLostMs,
-        startBytes: memory.startBytes,
-        peakBytes: memory.peakBytes,
-        afterBytes: memory.nowBytes,
-        lastWords: sidecar.hasEnded ? sidecar.lastWords : undefined,
-        overAfterMs,
-        leftOpen,
-        ...numbers,
-      };
+      await attacker.order('begin', { name: flood.name, target }, ORDER_TIMEOUT_MS);
+      await this.#phase(plant.FLOOD, sidecar, this.#times.floodMs);
+      const cost = await attacker.order<Cost>('end', undefined, ORDER_TIMEOUT_MS);
+      const recovered = await this.#recover(sidecar, descriptors);
+      const result = await users.order<CrowdResult>('end', undefined, USERS_TIMEOUT_MS);
+      const numbers = await readNumbers(sidecar, result.values);
+      watch.stop();
+      const { mostLostMs: lostMs, startBytes, peakBytes } = watch;
+      const afterBytes = residentBytes(sidecar.pid);
+      const lastWords = sidecar.hasEnded ? sidecar.lastWords : undefined;
+      const memory = { lostMs, startBytes, peakBytes, afterBytes };
+      return { isShort, cost, users: result, ...memory, lastWords, ...recovered, ...numbers };
     } finally {
-      memory.stop();
-      core.stop();
+      watch.stop();
     }
   }
 
-  async #phase(phase: string, sidecar: AbuseSidecar, forMs: number): Promise<void> {
-    await this.#parts.users.order('phase', ORDER_TIMEOUT_MS, phase);
+  async #phase(phase: string, sidecar: SidecarProcess, forMs: number): Promise<void> {
+    const { users, onProgress } = this.#parts;
+    await users.order('phase', phase, ORDER_TIMEOUT_MS);
     const endMs = performance.now() + forMs;
-    this.#tell(phase, sidecar);
     for (let leftMs = forMs; leftMs > 0 && !sidecar.hasEnded; leftMs = endMs - performance.now()) {
+      onProgress(phase, residentBytes(sidecar.pid));
       await sleep(Math.min(leftMs, PROGRESS_MS));
-      this.#tell(phase, sidecar);
     }
   }
 
   /** Waits until the descriptors of the attacker's connections are closed. */
-  async #recover(sidecar: AbuseSidecar, calmDescriptors: number) {
-    await this.#parts.users.order('phase', ORDER_TIMEOUT_MS, RECOVERY);
+  async #recover(sidecar: SidecarProcess, calmDescriptors: number) {
+    const { users, onProgress } = this.#parts;
+    await users.order('phase', plant.RECOVERY, ORDER_TIMEOUT_MS);
     const startedMs = performance.now();
     for (;;) {
       const tookMs = performance.now() - startedMs;
@@ -119,28 +132,46 @@ export class AbuseRun {
       if (sidecar.hasEnded) return { overAfterMs: undefined, leftOpen: 0 };
       if (leftOpen <= DESCRIPTOR_TOLERANCE) return { overAfterMs: tookMs, leftOpen };
       if (tookMs > this.#times.recoveryMs) return { overAfterMs: undefined, leftOpen };
-      this.#tell(RECOVERY, sidecar);
+      onProgress(plant.RECOVERY, residentBytes(sidecar.pid));
       await sleep(LOOK_MS);
     }
   }
+}
 
-  async #readNumbers(sidecar: AbuseSidecar, values: number) {
-    const startedMs = performance.now();
-    try {
-      for (;;) {
-        const samples = await sidecar.scrape();
-        const countedValues = samples.sum('d2_object_values_total', { name: HONEST_OBJECTS });
-        const isLate = performance.now() - startedMs > COUNT_TIMEOUT_MS;
-        if (countedValues === values || isLate) return { countedValues, sessions: samples.sum('d2_sessions') };
-        await sleep(LOOK_MS);
-      }
-    } catch {
-      // It has ended, or does not answer: these numbers are unknown, and the verdict says so.
-      return { countedValues: undefined, sessions: undefined };
+async function readNumbers(sidecar: SidecarProcess, values: number) {
+  const startedMs = performance.now();
+  try {
+    for (;;) {
+      const samples = await sidecar.scrape();
+      const countedValues = samples.sum('d2_object_values_total', { name: plant.HONEST_OBJECTS });
+      const isLate = performance.now() - startedMs > COUNT_TIMEOUT_MS;
+      if (countedValues === values || isLate) return { countedValues, sessions: samples.sum('d2_sessions') };
+      await sleep(LOOK_MS);
     }
+  } catch {
+    // It has ended, or does not answer: these numbers are unknown, and the verdict says so.
+    return { countedValues: undefined, sessions: undefined };
   }
+}
 
-  #tell(phase: string, { pid }: AbuseSidecar): void {
-    this.#parts.onProgress(phase, residentBytes(pid));
-  }
+/** Timeouts are short, so that a run sees clients ended that only these limits end. All other limits are the defaults. */
+function settingsOf({ main, folder }: SidecarParts, setting: Flood['setting']): Settings {
+  const certificates = new CertificateFolder(folder);
+  return {
+    ...(setting === 'tls' && { listen: { tls: certificates.signed(certificates.authority(), { name: 'plant' }) } }),
+    ...(setting === 'monitor' && { monitor: { auth: { usersFile: writeUsers(mainOf(main), folder) } } }),
+    stop: { delay: '0s', window: '0s', deadline: '1s' },
+    timeouts: { halfClosed: '3s', idle: '5s' },
+  };
+}
+
+/** All readers share one password, whose hash the sidecar creates. */
+function writeUsers(main: string, folder: string): string {
+  const options = { input: `${plant.MONITOR_PASSWORD}\n`, encoding: 'utf8' } as const;
+  const { stdout, stderr, status } = spawnSync(process.execPath, [main, 'passwd', 'reader'], options);
+  if (status !== 0) throw new Error(`passwd: ${stderr}`);
+  const rest = stdout.trim().slice('reader'.length);
+  const file = path.join(folder, 'users');
+  writeFileSync(file, plant.MONITOR_READERS.map((name) => `${name}${rest}\n`).join(''), { mode: 0o600 });
+  return file;
 }

@@ -3,9 +3,6 @@ import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'n
 import path from 'node:path';
 import type { Command } from '../../bench/load/processes.ts';
 
-const V1 = { limit: 'memory.limit_in_bytes', withSwap: 'memory.memsw.limit_in_bytes' };
-const V2 = { limit: 'memory.max', withSwap: 'memory.swap.max' };
-
 export class MemoryCgroup {
   readonly #folder: string;
 
@@ -16,15 +13,18 @@ export class MemoryCgroup {
   /** Undefined where the machine does not allow it: no root, no memory controller, read-only cgroups. */
   static create(limitBytes: number): MemoryCgroup | undefined {
     for (const parent of findParents()) {
-      const folder = path.join(parent, `d2-abuse-${process.pid}`);
+      const cgroup = new MemoryCgroup(path.join(parent, `d2-abuse-${process.pid}`));
       try {
-        mkdirSync(folder);
+        mkdirSync(cgroup.#folder);
       } catch {
         continue;
       }
-      const cgroup = new MemoryCgroup(folder);
-      if (cgroup.#limit(limitBytes)) return cgroup;
-      cgroup.remove();
+      try {
+        cgroup.#limit(limitBytes);
+        return cgroup;
+      } catch {
+        cgroup.remove();
+      }
     }
     return undefined;
   }
@@ -44,24 +44,15 @@ export class MemoryCgroup {
     }
   }
 
-  #limit(bytes: number): boolean {
-    try {
-      if (existsSync(path.join(this.#folder, V2.limit))) {
-        this.#write(V2.limit, bytes);
-        if (existsSync(path.join(this.#folder, V2.withSwap))) this.#write(V2.withSwap, 0);
-        return true;
-      }
-      this.#write(V1.limit, bytes);
-      if (existsSync(path.join(this.#folder, V1.withSwap))) this.#write(V1.withSwap, bytes);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  #write(file: string, value: number): void {
+  #limit(bytes: number): void {
+    const isV2 = existsSync(path.join(this.#folder, 'memory.max'));
+    const [limit, withSwap] = isV2
+      ? ['memory.max', 'memory.swap.max']
+      : ['memory.limit_in_bytes', 'memory.memsw.limit_in_bytes'];
     // Without O_CREAT: a file that the kernel has not made means a missing controller.
-    writeFileSync(path.join(this.#folder, file), `${value}`, { flag: 'r+' });
+    writeFileSync(path.join(this.#folder, limit), `${bytes}`, { flag: 'r+' });
+    const swap = path.join(this.#folder, withSwap);
+    if (existsSync(swap)) writeFileSync(swap, isV2 ? '0' : `${bytes}`, { flag: 'r+' });
   }
 }
 
@@ -76,11 +67,9 @@ function findParents(): string[] {
 
 /** From /proc/self/mountinfo (proc(5)) and /proc/self/cgroup (cgroups(7)). */
 export function toParents(mounts: string, memberships: string): string[] {
+  const groups = memberships.split('\n').map((line) => line.split(':'));
   const own = (controller: string) =>
-    memberships
-      .split('\n')
-      .map((line) => line.split(':'))
-      .find(([, controllers = '']) => controllers.split(',').includes(controller))?.[2];
+    groups.find(([, controllers = '']) => controllers.split(',').includes(controller))?.[2] ?? '/';
   return mounts.split('\n').flatMap((line) => {
     const [before = '', after = ''] = line.split(' - ');
     const mountPoint = before.split(' ')[4] ?? '';
@@ -88,8 +77,6 @@ export function toParents(mounts: string, memberships: string): string[] {
     const isV1 = type === 'cgroup' && options.split(',').includes('memory');
     if (!isV1 && type !== 'cgroup2') return [];
     const membership = own(isV1 ? 'memory' : '');
-    return membership === undefined || membership === '/'
-      ? [mountPoint]
-      : [path.join(mountPoint, membership), mountPoint];
+    return membership === '/' ? [mountPoint] : [path.join(mountPoint, membership), mountPoint];
   });
 }

@@ -1,8 +1,8 @@
 /** The bounds that a flood must not exceed. */
 import type { Flood } from '../floods/flood.ts';
-import { CALM, FLOOD } from '../phases.ts';
+import { CALM, FLOOD } from '../plant.ts';
 import type { CallSummary } from '../users/call-log.ts';
-import type { FloodResult } from './flood-result.ts';
+import type { FloodResult } from './abuse-run.ts';
 
 /** As in the manifests for Kubernetes. In a cgroup, the kernel enforces it. */
 export const MEMORY_BYTES = 512 * 1024 * 1024;

@@ -5,26 +5,19 @@ import { ATTACKER_LOGIN, OBJECT_PREFIX } from '../plant.ts';
 const HOLD_MS = 50;
 const MAX_CLIENTS = 10_000;
 
-export type Message = Record<string, unknown>;
-
-export interface BayeuxAnswer {
-  readonly delayMs: number;
-  /** To be called after the delay. */
-  messages(): readonly Message[];
-}
+type Message = Record<string, unknown>;
 
 /** The part of the Bayeux protocol that the honest user and the floods need. */
 export class Bayeux {
   /** Monitored channels by client id; when there are too many, the oldest client is evicted. */
   readonly #clients = new Map<string, Set<string>>();
 
-  answer(text: string, isKnown: boolean): BayeuxAnswer {
+  /** Sends the answers as JSON, at once or after the hold. */
+  answer(text: string, isKnown: boolean, send: (json: string) => void): void {
     const messages = parse(text);
-    const isConnect = messages.some(({ channel }) => channel === '/meta/connect');
-    return {
-      delayMs: isConnect ? HOLD_MS : 0,
-      messages: () => messages.flatMap((message) => this.#reply(message, isKnown)),
-    };
+    const answer = () => send(JSON.stringify(messages.flatMap((message) => this.#reply(message, isKnown))));
+    if (messages.some(({ channel }) => channel === '/meta/connect')) setTimeout(answer, HOLD_MS);
+    else answer();
   }
 
   #reply(message: Message, isKnown: boolean): Message[] {
@@ -38,9 +31,8 @@ export class Bayeux {
       return [...values, { ...reply, clientId, successful: true }];
     }
     if (channel === '/meta/subscribe') {
-      for (const each of [subscription].flat()) {
-        if (String(each).startsWith(OBJECT_PREFIX)) monitored.add(String(each));
-      }
+      const channels = [subscription].flat().map(String);
+      for (const each of channels) if (each.startsWith(OBJECT_PREFIX)) monitored.add(each);
     }
     if (channel === '/meta/disconnect') this.#clients.delete(String(clientId));
     return [{ ...reply, clientId, subscription, successful: true }];
@@ -48,21 +40,15 @@ export class Bayeux {
 
   #handshake({ ext }: Message, isKnown: boolean): Message {
     const login = (ext as { authentication?: Message } | undefined)?.authentication;
-    const { user, credentials } = ATTACKER_LOGIN;
-    const isLogin = login?.user === user && login.credentials === credentials;
+    const isLogin = login?.user === ATTACKER_LOGIN.user && login.credentials === ATTACKER_LOGIN.credentials;
     if (!isKnown && !isLogin) return { successful: false, error: '403::denied', advice: { reconnect: 'none' } };
     const clientId = randomBytes(12).toString('hex');
     this.#clients.set(clientId, new Set());
     const [oldest] = this.#clients.keys();
     if (this.#clients.size > MAX_CLIENTS && oldest !== undefined) this.#clients.delete(oldest);
     const advice = { reconnect: 'retry', interval: 0, timeout: 30_000 };
-    return {
-      clientId,
-      successful: true,
-      version: '1.0',
-      advice,
-      supportedConnectionTypes: ['long-polling', 'websocket'],
-    };
+    const supportedConnectionTypes = ['long-polling', 'websocket'];
+    return { clientId, successful: true, version: '1.0', advice, supportedConnectionTypes };
   }
 }
 

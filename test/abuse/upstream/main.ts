@@ -1,15 +1,100 @@
 /** The upstream of an abuse run as a process: it answers the users of plant.ts, and 401 to all others. */
 import { once } from 'node:events';
-import http from 'node:http';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { obeyOrders } from '../channel.ts';
+import type { Duplex } from 'node:stream';
+import { acceptOf, FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { obeyOrders } from '../../support/load/orders.ts';
+import * as plant from '../plant.ts';
 import { Bayeux } from './bayeux.ts';
-import { acceptCometSocket } from './comet-socket.ts';
-import { createSite } from './site.ts';
+
+const SMALL = '{"value":1}';
+const LARGE = Buffer.alloc(5 * 1024 * 1024, 'x');
+/** A larger refused upload is not read: the connection ends after the answer, as with Tomcat. */
+const SWALLOWED_BYTES = 64 * 1024;
+/** Larger Comet bodies are read and accepted, but not parsed: that is the sidecar's problem. */
+const PARSED_BYTES = 16 * 1024;
+/** Number of answered messages on a WebSocket; unlimited for the honest user. */
+const MAX_ANSWERED = 8;
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 const bayeux = new Bayeux();
-const server = http.createServer({ maxHeaderSize: 128 * 1024, keepAliveTimeout: 60_000 }, createSite(bayeux));
-server.on('upgrade', (request, socket) => acceptCometSocket(request, socket, bayeux));
+
+function isKnown({ headers: { authorization, cookie } }: IncomingMessage): boolean {
+  const isUser = authorization === plant.HONEST_CREDENTIAL || authorization === plant.ATTACKER_CREDENTIAL;
+  return isUser || cookie === plant.ATTACKER_COOKIE;
+}
+
+function serve(request: IncomingMessage, response: ServerResponse): void {
+  // The client may leave at any time.
+  request.on('error', () => {});
+  response.on('error', () => {});
+  // Also from the absolute form (RFC 9112 section 3.2.2).
+  const [path = '', query = ''] = (request.url ?? '').replace(/^http:\/\/[^/]*/, '').split('?');
+  if (path === plant.HOLD_PATH) request.resume();
+  else if (!isKnown(request)) refuse(request, response);
+  else if (path === plant.COMET_PATH) answerComet(request, response, query);
+  else if (path !== plant.UNREAD_PATH) {
+    const answer = path === plant.LARGE_PATH ? LARGE : path === plant.RPC_PATH ? SMALL : undefined;
+    request.resume().on('end', () => response.writeHead(answer === undefined ? 404 : 200, JSON_TYPE).end(answer));
+  }
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse): void {
+  const isRead = Number(request.headers['content-length'] ?? 0) <= SWALLOWED_BYTES;
+  const fields = { 'WWW-Authenticate': 'Basic realm="plant"', 'Content-Length': 0 };
+  response.writeHead(401, { ...fields, ...(isRead ? {} : { Connection: 'close' }) }).end();
+  if (isRead) request.resume();
+}
+
+function answerComet(request: IncomingMessage, response: ServerResponse, query: string): void {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes <= PARSED_BYTES) chunks.push(chunk);
+  });
+  request.on('end', () => {
+    if (query === plant.HOLD_QUERY) return;
+    const text = bytes > PARSED_BYTES ? '[]' : Buffer.concat(chunks).toString('utf8');
+    bayeux.answer(text, isKnown(request), (json) => response.writeHead(200, JSON_TYPE).end(json));
+  });
+}
+
+/**
+ * A WebSocket, accepted for every client: the Bayeux handshake authenticates. It answers some plain messages, up to the
+ * first frame that is compressed or fragmented. From then on it reads and drops, so that it is never slower than the sidecar.
+ */
+function acceptSocket(request: IncomingMessage, socket: Duplex): void {
+  const { 'sec-websocket-key': key = '', 'sec-websocket-extensions': offered = '', authorization } = request.headers;
+  const extensions = offered.includes('permessage-deflate') ? 'Sec-WebSocket-Extensions: permessage-deflate\r\n' : '';
+  const upgrade = 'Upgrade: websocket\r\nConnection: Upgrade';
+  socket.on('error', () => socket.destroy());
+  socket.on('end', () => socket.end());
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n${extensions}\r\n`,
+  );
+  const frames = new FrameReader(true);
+  let left = authorization === plant.HONEST_CREDENTIAL ? Number.POSITIVE_INFINITY : MAX_ANSWERED;
+  const onData = (chunk: Buffer): void => {
+    try {
+      for (const { opcode, payload } of frames.read(chunk)) {
+        if (opcode !== OPCODES.text) continue;
+        left -= 1;
+        if (left < 0) throw new Error('answered enough');
+        const send = (json: string) => socket.write(toFrame(OPCODES.text, Buffer.from(json)));
+        bayeux.answer(payload.toString('utf8'), isKnown(request), send);
+      }
+    } catch {
+      socket.off('data', onData);
+      socket.resume();
+    }
+  };
+  socket.on('data', onData);
+}
+
+const server = http.createServer({ maxHeaderSize: 128 * 1024, keepAliveTimeout: 60_000 }, serve);
+server.on('upgrade', acceptSocket);
 server.on('clientError', (_, socket) => socket.destroy());
 server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 });
 await once(server, 'listening');

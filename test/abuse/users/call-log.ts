@@ -7,38 +7,35 @@ export interface CallSummary {
 }
 
 /** By kind of call, then by phase. */
-export type Summaries = Readonly<Record<string, Readonly<Record<string, CallSummary>>>>;
+export type Summaries = Record<string, Record<string, CallSummary>>;
 
 interface Calls {
+  readonly kind: string;
+  readonly phase: string;
   readonly tookMs: number[];
   failed: number;
 }
 
 /** Calls by kind and by the phase in which they were due. */
 export class CallLog {
-  readonly #kinds = new Map<string, Map<string, Calls>>();
+  readonly #all = new Map<string, Calls>();
 
   /** A failed call counts with the time that its user waited in vain. */
-  add(
-    kind: string,
-    phase: string,
-    { tookMs, isFailed }: { readonly tookMs: number; readonly isFailed: boolean },
-  ): void {
-    const phases = this.#kinds.get(kind) ?? new Map<string, Calls>();
-    const calls = phases.get(phase) ?? { tookMs: [], failed: 0 };
+  add(kind: string, phase: string, tookMs: number, isFailed: boolean): void {
+    const key = `${kind} ${phase}`;
+    const calls = this.#all.get(key) ?? { kind, phase, tookMs: [], failed: 0 };
     calls.tookMs.push(tookMs);
-    if (isFailed) calls.failed += 1;
-    this.#kinds.set(kind, phases.set(phase, calls));
+    calls.failed += Number(isFailed);
+    this.#all.set(key, calls);
   }
 
   summaries(): Summaries {
-    const toRecord = (phases: Map<string, Calls>) =>
-      Object.fromEntries([...phases].map(([phase, calls]) => [phase, summarise(calls)]));
-    return Object.fromEntries([...this.#kinds].map(([kind, phases]) => [kind, toRecord(phases)]));
+    const summaries: Summaries = {};
+    for (const { kind, phase, tookMs, failed } of this.#all.values()) {
+      const sorted = [...tookMs].sort((a, b) => a - b);
+      const [p50Ms = 0, worstMs = 0] = [sorted[sorted.length >> 1], sorted.at(-1)];
+      summaries[kind] = { ...summaries[kind], [phase]: { count: sorted.length, failed, p50Ms, worstMs } };
+    }
+    return summaries;
   }
-}
-
-function summarise({ tookMs, failed }: Calls): CallSummary {
-  const sorted = [...tookMs].sort((a, b) => a - b);
-  return { count: sorted.length, failed, p50Ms: sorted[sorted.length >> 1] ?? 0, worstMs: sorted.at(-1) ?? 0 };
 }

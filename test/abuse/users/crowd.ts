@@ -1,13 +1,16 @@
+import http from 'node:http';
+import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CALM, FLOOD, WARM_UP } from '../phases.ts';
-import { COMET_PATH, MONITOR_READERS } from '../plant.ts';
+import { CALM, COMET_PATH, FLOOD, MONITOR_PASSWORD, MONITOR_READERS, RPC_PATH, toBasic, WARM_UP } from '../plant.ts';
 import { CallLog, type Summaries } from './call-log.ts';
-import { CometChannel } from './comet-channel.ts';
-import { CometUser } from './comet-user.ts';
-import { HonestCalls, type Ports } from './honest-calls.ts';
-import { LoopWatch } from './loop-watch.ts';
+import { CometUser, call, type Line, openChannel, post } from './honest-user.ts';
 
-export interface CrowdParts extends Ports {
+export interface CrowdParts {
+  readonly port: number;
+  readonly upstreamPort: number;
+  readonly monitorPort: number;
+  /** Whether `port` speaks TLS. */
+  readonly isTls: boolean;
   /** Whether a user reads the monitoring port as well, with a password. */
   readonly readsMonitor: boolean;
 }
@@ -28,42 +31,62 @@ const DIRECT_EVERY_MS = 50;
 const MONITOR_EVERY_MS = 250;
 /** A reader whose password has not been verified before. */
 const LOGIN_EVERY_MS = 1_000;
+/** How often the lateness of this process's own timers is measured: that delay is not the sidecar's. */
+const LOOP_EVERY_MS = 20;
 const FAILURES_TOLD = 3;
-
-interface Schedule {
-  readonly kind: string;
-  readonly everyMs: number;
-  act(): Promise<void>;
-}
 
 /**
  * Small calls at a steady rate. A call is due at its time, whether the previous one on its connection is answered or not, and its
  * duration counts from then: all calls of a second notice a pause in that second.
  */
 export class Crowd {
-  readonly #calls: HonestCalls;
-  readonly #comet: CometUser[] = [];
   readonly #parts: CrowdParts;
-  #channel: CometChannel | undefined;
+  readonly #agents: http.Agent[] = [];
+  readonly #comet: CometUser[] = [];
   readonly #log = new CallLog();
   readonly #failures: string[] = [];
-  readonly #loop: LoopWatch;
+  readonly #loop: NodeJS.Timeout;
+  #channel: Awaited<ReturnType<typeof openChannel>> | undefined;
   #phase: string = WARM_UP;
   #isOn = true;
   #working: Promise<unknown>[] = [];
 
   constructor(parts: CrowdParts) {
-    this.#calls = new HonestCalls(parts);
     this.#parts = parts;
-    this.#loop = new LoopWatch((tookMs) => this.#add({ kind: 'users', phase: this.#phase, tookMs }));
+    let dueMs = performance.now() + LOOP_EVERY_MS;
+    this.#loop = setInterval(() => {
+      const nowMs = performance.now();
+      this.#add('users', this.#phase, Math.max(0, nowMs - dueMs));
+      dueMs = nowMs + LOOP_EVERY_MS;
+    }, LOOP_EVERY_MS);
   }
 
   /** Resolves once the first calls are answered. */
   async begin(): Promise<void> {
-    await this.#calls.rpc(false);
-    await this.#beginComet();
-    const polling = this.#comet.map((user) => user.poll());
-    this.#working = [...this.#schedules().map((one) => this.#keep(one)), ...polling];
+    const { port, isTls, upstreamPort, monitorPort, readsMonitor } = this.#parts;
+    const fresh: Line = { port, isTls, agent: false };
+    const rpc = (line: Line) => () => post(line, RPC_PATH, '[]');
+    await rpc(fresh)();
+    await this.#beginComet(fresh);
+    const direct: Line = { port: upstreamPort, isTls: false, agent: this.#connection(false) };
+    this.#working = [
+      ...this.#comet.map((user) => user.poll()),
+      ...Array.from({ length: USERS }, () =>
+        this.#keep('calls', CALL_EVERY_MS, rpc({ ...fresh, agent: this.#connection() })),
+      ),
+      this.#keep('calls', CONNECT_EVERY_MS, rpc(fresh)),
+      this.#keep('upstream', DIRECT_EVERY_MS, rpc(direct)),
+    ];
+    if (!readsMonitor) return;
+    const [reader = '', ...newcomers] = MONITOR_READERS;
+    const read = (name: string) => {
+      const headers = { Authorization: toBasic(name, MONITOR_PASSWORD) };
+      return call({ port: monitorPort, isTls: false, agent: false }, { path: '/metrics', headers });
+    };
+    this.#working.push(
+      this.#keep('monitor', MONITOR_EVERY_MS, () => read(reader)),
+      this.#keep('monitor', LOGIN_EVERY_MS, () => read(newcomers.shift() ?? reader)),
+    );
   }
 
   /** Calls due from now on count for this phase. */
@@ -74,49 +97,35 @@ export class Crowd {
   /** Lets open calls finish. */
   async end(): Promise<CrowdResult> {
     this.#isOn = false;
-    for (const user of this.#comet) user.stop();
+    for (const user of this.#comet) user.isOn = false;
     await Promise.all(this.#working);
-    this.#loop.stop();
-    this.#calls.close();
+    clearInterval(this.#loop);
+    for (const agent of this.#agents) agent.destroy();
     this.#channel?.close();
     const values = this.#comet.reduce((sum, user) => sum + user.values, 0);
     return { calls: this.#log.summaries(), values, failures: this.#failures };
   }
 
-  async #beginComet(): Promise<void> {
-    const { port, isTls } = this.#parts;
-    const fail = (cause: Error) => this.#add({ kind: 'comet', phase: this.#phase, tookMs: 0, cause });
-    const connection = this.#calls.newConnection();
-    const channel = await CometChannel.open(port, isTls);
+  /** A kept connection. */
+  #connection(isTls = this.#parts.isTls): http.Agent {
+    const agent = new (isTls ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
+    this.#agents.push(agent);
+    return agent;
+  }
+
+  async #beginComet(fresh: Line): Promise<void> {
+    const fail = (cause: Error) => this.#add('comet', this.#phase, 0, cause);
+    const kept = { ...fresh, agent: this.#connection() };
+    const channel = await openChannel(fresh);
     this.#channel = channel;
-    const poll = (text: string) => this.#calls.post(connection, COMET_PATH, text);
-    this.#comet.push(new CometUser({ transport: 'long-polling', ask: poll, fail }));
-    this.#comet.push(new CometUser({ transport: 'websocket', ask: (text) => channel.ask(text), fail }));
+    this.#comet.push(
+      new CometUser({ transport: 'long-polling', ask: (text) => post(kept, COMET_PATH, text), fail }),
+      new CometUser({ transport: 'websocket', ask: channel.ask, fail }),
+    );
     for (const user of this.#comet) await user.connect();
   }
 
-  #schedules(): Schedule[] {
-    const calls = this.#calls;
-    const direct = calls.newDirectConnection();
-    const users = Array.from({ length: USERS }, (): Schedule => {
-      const connection = calls.newConnection();
-      return { kind: 'calls', everyMs: CALL_EVERY_MS, act: () => calls.rpc(connection) };
-    });
-    const all: Schedule[] = [
-      ...users,
-      { kind: 'calls', everyMs: CONNECT_EVERY_MS, act: () => calls.rpc(false) },
-      { kind: 'upstream', everyMs: DIRECT_EVERY_MS, act: () => calls.direct(direct) },
-    ];
-    if (!this.#parts.readsMonitor) return all;
-    const [reader = '', ...newcomers] = MONITOR_READERS;
-    return [
-      ...all,
-      { kind: 'monitor', everyMs: MONITOR_EVERY_MS, act: () => calls.monitor(reader) },
-      { kind: 'monitor', everyMs: LOGIN_EVERY_MS, act: () => calls.monitor(newcomers.shift() ?? reader) },
-    ];
-  }
-
-  async #keep({ kind, everyMs, act }: Schedule): Promise<void> {
+  async #keep(kind: string, everyMs: number, act: () => Promise<unknown>): Promise<void> {
     // Spread, so that users do not call all at once.
     let dueMs = performance.now() + Math.random() * everyMs;
     while (this.#isOn) {
@@ -131,23 +140,13 @@ export class Crowd {
       );
       // A call that was in progress when the flood began counts for the flood.
       const isCaught = phase === CALM && this.#phase !== CALM;
-      this.#add({ kind, phase: isCaught ? FLOOD : phase, tookMs: performance.now() - fromMs, cause });
+      this.#add(kind, isCaught ? FLOOD : phase, performance.now() - fromMs, cause);
       dueMs += everyMs;
     }
   }
 
-  #add({
-    kind,
-    phase,
-    tookMs,
-    cause,
-  }: {
-    kind: string;
-    phase: string;
-    tookMs: number;
-    cause?: Error | undefined;
-  }): void {
-    this.#log.add(kind, phase, { tookMs, isFailed: cause !== undefined });
+  #add(kind: string, phase: string, tookMs: number, cause?: Error): void {
+    this.#log.add(kind, phase, tookMs, cause !== undefined);
     if (cause !== undefined && this.#failures.length < FAILURES_TOLD) this.#failures.push(`${kind}: ${cause.message}`);
   }
 }

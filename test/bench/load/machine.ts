@@ -7,38 +7,28 @@ import { ROOT_FOLDER } from './folders.ts';
 import { findFile } from './peers/peer.ts';
 import type { Machine } from './report.ts';
 
-const VERSIONS: readonly (readonly [program: string, argument: string])[] = [
-  ['nginx', '-v'],
-  ['haproxy', '-v'],
-  ['caddy', 'version'],
-  ['wrk', '-v'],
-];
+/** Programs, and the argument for which each prints its version. */
+const PROGRAMS = { nginx: '-v', haproxy: '-v', caddy: 'version', wrk: '-v' };
 
 export function describeMachine(peerCore: number | undefined): Machine {
-  const model = os.cpus()[0]?.model ?? 'unknown';
-  const programs = VERSIONS.flatMap(([program, argument]) => {
-    const version = versionOf(program, argument);
-    return version === undefined ? [] : [[program, version] as const];
-  });
-  const packages = ['http-proxy', 'undici'].map((name) => [name, packageVersion(name)] as const);
   return [
     ['date', new Date().toISOString().slice(0, 10)],
-    ['processor', `${model}, ${os.cpus().length} cores`],
+    ['processor', `${os.cpus()[0]?.model ?? 'unknown'}, ${os.cpus().length} cores`],
     ['memory', `${Math.round(os.totalmem() / 2 ** 30)} GB`],
     ['kernel', `${os.type()} ${os.release()}`],
     ['pinned', peerCore === undefined ? 'no' : `peers to core ${peerCore}, the rest elsewhere`],
     ['Node.js', process.version],
-    ...packages,
-    ...programs,
+    ...['http-proxy', 'undici'].map((name) => [name, packageVersion(name)] as const),
+    ...Object.entries(PROGRAMS).flatMap(([name, argument]) => programVersion(name, argument)),
   ];
 }
 
 /** The version that a program prints, e.g. `1.22.1`; nginx prints it on standard error, and wrk exits with an error. */
-function versionOf(program: string, argument: string): string | undefined {
-  const file = findFile(program);
-  if (file === undefined) return undefined;
+function programVersion(name: string, argument: string): (readonly [string, string])[] {
+  const file = findFile(name);
+  if (file === undefined) return [];
   const { stdout, stderr } = spawnSync(file, [argument], { encoding: 'utf8', timeout: 5_000 });
-  return /\d+\.\d+[\w.+-]*/.exec(`${stdout}${stderr}`)?.[0] ?? 'unknown';
+  return [[name, /\d+\.\d+[\w.+-]*/.exec(`${stdout}${stderr}`)?.[0] ?? 'unknown']];
 }
 
 function packageVersion(name: string): string {
@@ -51,16 +41,11 @@ function packageVersion(name: string): string {
  * undefined if there is only one, or no `taskset`.
  */
 export function takeCores(): number | undefined {
-  const cores = readCores();
-  const [peerCore, ...others] = cores;
-  if (peerCore === undefined || others.length === 0 || findFile('taskset') === undefined) return undefined;
-  const { status } = spawnSync('taskset', ['-acp', others.join(','), String(process.pid)]);
-  return status === 0 ? peerCore : undefined;
-}
-
-function readCores(): number[] {
   const status = readFileSync('/proc/self/status', 'latin1');
-  return parseCores(/^Cpus_allowed_list:\s+(.+)$/m.exec(status)?.[1] ?? '');
+  const [peerCore, ...others] = parseCores(/^Cpus_allowed_list:\s+(.+)$/m.exec(status)?.[1] ?? '');
+  if (peerCore === undefined || others.length === 0 || findFile('taskset') === undefined) return undefined;
+  const moved = spawnSync('taskset', ['-acp', others.join(','), String(process.pid)]);
+  return moved.status === 0 ? peerCore : undefined;
 }
 
 /** Numbers of a list in the kernel's format: `0-2,5` gives 0, 1, 2, 5. */

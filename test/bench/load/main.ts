@@ -3,15 +3,14 @@
  * Progress goes to standard error, tables to standard output. This folder is compiled into dist-bench/, and uses
  * the sidecar only as built, through its ports. Read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describeMachine, takeCores } from './machine.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { ALL_PEERS } from './peers/all-peers.ts';
 import { createOldSidecar, OLD_NAME, SIDECAR } from './peers/node-peers.ts';
 import { findFile } from './peers/peer.ts';
-import { Processes } from './processes.ts';
+import { type Processes, progress, withProcesses } from './processes.ts';
 import { isReached, renderReport } from './report.ts';
 import { figure, ratio, valuesOf } from './results.ts';
 import { Rig } from './rig.ts';
@@ -25,46 +24,34 @@ const SHORT_LIMIT = 0.5;
 
 async function run(args: readonly string[]): Promise<number> {
   const options = parseOptions(args);
-  if (options.help) {
+  const { only, help } = options;
+  if (help) {
     process.stdout.write(`${USAGE}\npeers: direct, ${namesOf(ALL_PEERS)}\nworkloads: ${namesOf(ALL_WORKLOADS)}\n`);
     return 0;
   }
   const workloads = chooseWorkloads(options);
-  checkPeers(options);
+  refuseUnknown('--only', only, [{ name: 'direct' }, { name: OLD_NAME }, ...ALL_PEERS]);
   if (findFile('wrk') === undefined) throw new Error('wrk is not installed: apt-get install wrk');
-  const all = await measureAll(workloads, options);
-  return options.short ? judge(all) : 0;
+  return await withProcesses('d2-bench-', (processes, folder) => measureAll(workloads, options, processes, folder));
 }
 
-async function measureAll(workloads: readonly Workload[], options: Options): Promise<Measured[]> {
-  const folder = mkdtempSync(path.join(os.tmpdir(), 'd2-bench-'));
+async function measureAll(
+  workloads: readonly Workload[],
+  options: Options,
+  processes: Processes,
+  folder: string,
+): Promise<number> {
   const peerCore = takeCores();
-  const processes = new Processes(folder);
-  const clear = async () => {
-    await processes.close();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const interrupt = () => void clear().finally(() => process.exit(130));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
   const rig = new Rig({ processes, folder, peerCore });
   const machine = describeMachine(peerCore);
   const all: Measured[] = [];
-  try {
-    for (const workload of workloads) {
-      const result = await runWorkload(workload, {
-        rig,
-        options,
-        progress: (line) => process.stderr.write(`${line}\n`),
-      });
-      all.push({ workload, result });
-    }
-  } finally {
-    await clear();
+  for (const workload of workloads) {
+    all.push({ workload, result: await runWorkload(workload, { rig, options, progress }) });
   }
   const report = renderReport(all, machine, options);
   process.stdout.write(report);
   if (options.markdown !== undefined) writeFileSync(options.markdown, report);
-  return all;
+  return options.short ? judge(all) : 0;
 }
 
 /** The exit code of the short form. */
@@ -74,7 +61,7 @@ function judge(all: readonly Measured[]): number {
   if (spread === undefined) throw new Error('the sidecar or plain http-proxy could not be measured');
   const isWell = isReached('at most', SHORT_LIMIT, spread);
   const verdict = `${toText(spread, 2)} of the processor time of plain http-proxy, at most ${SHORT_LIMIT}`;
-  process.stderr.write(`${isWell ? 'good' : 'gross loss'}: ${verdict}\n`);
+  progress(`${isWell ? 'good' : 'gross loss'}: ${verdict}`);
   return isWell ? 0 : 1;
 }
 
@@ -92,10 +79,6 @@ function withOldSidecar(workload: Workload, main: string): Workload {
   return { ...workload, contestants };
 }
 
-function checkPeers({ only }: Options): void {
-  refuseUnknown('--only', only, [{ name: 'direct' }, { name: OLD_NAME }, ...ALL_PEERS]);
-}
-
 function refuseUnknown(option: string, given: readonly string[] = [], known: readonly { name: string }[] = []): void {
   const unknown = given.find((name) => known.every((other) => other.name !== name));
   if (unknown !== undefined) throw new Error(`${option}: got ${unknown}, expected some of ${namesOf(known)}`);
@@ -108,6 +91,6 @@ function namesOf(list: readonly { readonly name: string }[]): string {
 try {
   process.exitCode = await run(process.argv.slice(2));
 } catch (error) {
-  process.stderr.write(`bench: ${(error as Error).message}\n`);
+  progress(`bench: ${(error as Error).message}`);
   process.exitCode = 1;
 }

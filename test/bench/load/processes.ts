@@ -1,6 +1,9 @@
 /** Every process that the benchmarks start, so that each can be ended by its id, even after an interrupt. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 
 export interface Command {
   readonly file: string;
@@ -101,5 +104,30 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (child.pid !== undefined) process.kill(-child.pid, signal);
   } catch {
     // The group is empty, as it should be.
+  }
+}
+
+export function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+/** Runs `act` with a temporary folder and a set of processes; both are gone afterwards, even after a signal. */
+export async function withProcesses(
+  prefix: string,
+  act: (processes: Processes, folder: string) => Promise<number>,
+): Promise<number> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), prefix));
+  mkdirSync(path.join(folder, 'tmp'));
+  const processes = new Processes(path.join(folder, 'tmp'));
+  const clear = async () => {
+    await processes.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  const interrupt = () => void clear().finally(() => process.exit(130));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
+  try {
+    return await act(processes, folder);
+  } finally {
+    await clear();
   }
 }

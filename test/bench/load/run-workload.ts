@@ -1,17 +1,14 @@
 /** Runs one workload: all its contestants in turn, in rounds, so that disturbances of the machine affect all alike. */
-
 import type { Options } from './options.ts';
 import { whyMissing } from './peers/peer.ts';
 import type { Result, Sample } from './results.ts';
 import type { Rig, Running } from './rig.ts';
 import type { Contestant, Turn, Workload } from './workloads/workload.ts';
 
-export type Progress = (line: string) => void;
-
 export interface RunParts {
   readonly rig: Rig;
   readonly options: Pick<Options, 'rounds' | 'seconds' | 'only'>;
-  readonly progress: Progress;
+  progress(line: string): void;
 }
 
 export async function runWorkload(workload: Workload, parts: RunParts): Promise<Result> {
@@ -29,12 +26,13 @@ export function rotated<T>(list: readonly T[], by: number): T[] {
   return [...list.slice(at), ...list.slice(0, at)];
 }
 
+const keyOf = ({ processKey, name }: Contestant) => processKey ?? name;
+
 class WorkloadRun {
   readonly #workload: Workload;
   readonly #parts: RunParts;
   readonly #missing = new Map<string, string>();
   readonly #notes: string[] = [];
-  /** By the key of the process. */
   readonly #running = new Map<string, Running>();
   #upstream: Running | undefined;
 
@@ -79,13 +77,13 @@ class WorkloadRun {
   }
 
   /** A contestant that fails takes no further part, and its row says why. */
-  async #guarded<T>(contestant: Contestant, act: () => Promise<T>): Promise<T | undefined> {
-    if (this.#missing.has(contestant.name)) return undefined;
+  async #guarded<T>({ name }: Contestant, act: () => Promise<T>): Promise<T | undefined> {
+    if (this.#missing.has(name)) return undefined;
     try {
       return await act();
     } catch (cause) {
       if (this.#parts.rig.processes.isClosed) throw cause;
-      this.#missing.set(contestant.name, (cause as Error).message);
+      this.#missing.set(name, (cause as Error).message);
       return undefined;
     }
   }
@@ -96,10 +94,9 @@ class WorkloadRun {
   }
 
   async #prepare(contestant: Contestant): Promise<void> {
-    const key = contestant.processKey ?? contestant.name;
-    if (this.#running.has(key)) return;
+    if (this.#running.has(keyOf(contestant))) return;
     const running = await this.#start(contestant);
-    this.#running.set(key, running);
+    this.#running.set(keyOf(contestant), running);
     this.#parts.progress(`[${this.#workload.name}] warming up ${contestant.title}`);
     await this.#workload.prepare?.(this.#turn(contestant, running));
   }
@@ -120,26 +117,22 @@ class WorkloadRun {
   }
 
   #turn(contestant: Contestant, given?: Running): Turn {
-    const running = given ?? this.#running.get(contestant.processKey ?? contestant.name);
+    const running = given ?? this.#running.get(keyOf(contestant));
     if (running === undefined) throw new Error('is not running');
     const { rig, options } = this.#parts;
     return { rig, running, contestant, seconds: options.seconds };
   }
 
-  #tell(round: number, contestant: Contestant, sample: Sample | undefined): void {
-    const { columns, name } = this.#workload;
-    const place = `[${name} ${round + 1}/${this.#parts.options.rounds}] ${contestant.title}`;
-    if (sample === undefined) {
-      this.#parts.progress(`${place}: ${this.#missing.get(contestant.name)}`);
-      return;
-    }
-    const alone = new Map([[contestant.name, sample]]);
-    const figures = columns.flatMap(({ title, digits, read }) => {
-      const value = read(contestant.name)(alone);
+  #tell(round: number, { name, title }: Contestant, sample: Sample | undefined): void {
+    const alone = new Map([[name, sample ?? {}]]);
+    const figures = this.#workload.columns.flatMap((column) => {
+      const value = column.read(name)(alone);
       // Relative to itself, everything is 1.
-      return value === undefined || title === 'sidecar to it' ? [] : [`${title} ${value.toFixed(digits)}`];
+      if (value === undefined || column.title === 'sidecar to it') return [];
+      return [`${column.title} ${value.toFixed(column.digits)}`];
     });
-    this.#parts.progress(`${place}: ${figures.join(', ')}`);
-    if (sample.errors) this.#notes.push(`${contestant.title}: ${sample.errors} errors in round ${round + 1}.`);
+    const place = `[${this.#workload.name} ${round + 1}/${this.#parts.options.rounds}] ${title}`;
+    this.#parts.progress(`${place}: ${sample === undefined ? this.#missing.get(name) : figures.join(', ')}`);
+    if (sample?.errors) this.#notes.push(`${title}: ${sample.errors} errors in round ${round + 1}.`);
   }
 }

@@ -23,3 +23,8 @@ export function toText(spread: Spread, digits: number): string {
   if (spread.count === 1) return text(spread.median);
   return `${text(spread.median)} (${text(spread.min)}–${text(spread.max)})`;
 }
+
+/** NaN without values. */
+export function medianOf(values: readonly number[]): number {
+  return spreadOf(values)?.median ?? Number.NaN;
+}

@@ -1,10 +1,10 @@
 /** Accounts for every call: what its client sent, how it ended, and whether the upstream recorded the same. */
 import { planCall } from '../truth/call-plan.ts';
+import type { Seen } from '../truth/ledger.ts';
 import { planSocket } from '../truth/socket-plan.ts';
 import type { Differences } from './differences.ts';
 import { ENTRY_KINDS, type Entry, type EntryKind, OUTCOMES, type Outcome } from './entry.ts';
 import { leavesConnectionClosing, whatSocketExpected, whatWasExpected } from './expectation.ts';
-import type { Seen } from './ledger-reader.ts';
 import { LifeTally } from './life-tally.ts';
 import type { Windows } from './windows.ts';
 
@@ -20,12 +20,14 @@ export interface KindCounts {
 const CLOSING = 'the connection before was closing';
 
 export class Book {
-  readonly counts: ReadonlyMap<EntryKind, KindCounts> = new Map(ENTRY_KINDS.map((kind) => [kind, noCounts()]));
+  readonly counts = Object.fromEntries(
+    ENTRY_KINDS.map((kind) => [kind, { sent: 0, outcomes: noOutcomes(), seen: 0 }]),
+  ) as Record<EntryKind, KindCounts>;
   /** Unplanned endings, by the fault in progress. */
   readonly excused = new Map<string, number>();
   /** Endings of calls, by the fault in their plan. */
   readonly faults = new Map<string, OutcomeCounts>();
-  messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
+  readonly messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
   readonly #seed: number;
   readonly #differences: Differences;
   readonly #windows: Windows;
@@ -40,36 +42,28 @@ export class Book {
     this.#windows = windows;
   }
 
-  /** Calls in progress. */
-  get open(): number {
-    return this.#open.size;
-  }
-
   lifeTally(life: number): LifeTally {
-    let tally = this.#lives.get(life);
-    if (tally === undefined) {
-      tally = new LifeTally();
-      this.#lives.set(life, tally);
-    }
+    const tally = this.#lives.get(life) ?? new LifeTally();
+    this.#lives.set(life, tally);
     return tally;
   }
 
   sent(id: string): void {
     if (this.#open.has(id)) this.#differences.add('accounts', `${id} was begun twice`);
     this.#open.add(id);
-    this.#kindCounts(kindOf(this.#seed, id)).sent += 1;
+    this.counts[/^[st]/.test(id) ? 'socket' : planCall(this.#seed, id).kind].sent += 1;
   }
 
   over(entry: Entry): void {
     if (!this.#open.delete(entry.id))
       this.#differences.add('accounts', `${entry.id} ended twice, or without a beginning`);
-    this.#kindCounts(entry.kind).outcomes[entry.outcome] += 1;
+    this.counts[entry.kind].outcomes[entry.outcome] += 1;
     this.#entries.push(entry);
   }
 
   /** Number of calls of all kinds with this ending. */
   total(outcome: Outcome): number {
-    return [...this.counts.values()].reduce((sum, { outcomes }) => sum + outcomes[outcome], 0);
+    return Object.values(this.counts).reduce((sum, { outcomes }) => sum + outcomes[outcome], 0);
   }
 
   /** Compares all ended calls with the upstream's record. No call may be in progress. */
@@ -90,18 +84,17 @@ export class Book {
 
   #settleEntry(entry: Entry, seen: Seen | undefined): void {
     const { id, kind, outcome, life } = entry;
-    if (seen !== undefined) this.#kindCounts(kind).seen += 1;
-    if (entry.wrong !== undefined) this.#differences.add('wrong bytes', `${id}, at its client: ${entry.wrong}`);
-    for (const wrong of seen?.wrong ?? []) this.#differences.add('wrong bytes', `${id}, at the upstream: ${wrong}`);
-    if ((seen?.heads ?? 0) > 1)
-      this.#differences.add('doubled calls', `${id} came ${seen?.heads} times to the upstream`);
-    if (outcome === 'hung') this.#differences.add('hung', `${id}: ${entry.reason}`);
-    if (outcome === 'answered' && (seen?.heads ?? 0) === 0)
-      this.#differences.add('lost calls', `${id} was answered and never came`);
-    if (!entry.isHeadSent && seen !== undefined)
-      this.#differences.add('unknown calls', `${id}: received but never sent`);
+    const differences = this.#differences;
+    const heads = seen?.heads ?? 0;
+    if (seen !== undefined) this.counts[kind].seen += 1;
+    if (entry.wrong !== undefined) differences.add('wrong bytes', `${id}, at its client: ${entry.wrong}`);
+    for (const wrong of seen?.wrong ?? []) differences.add('wrong bytes', `${id}, at the upstream: ${wrong}`);
+    if (heads > 1) differences.add('doubled calls', `${id} came ${heads} times to the upstream`);
+    if (outcome === 'hung') differences.add('hung', `${id}: ${entry.reason}`);
+    if (outcome === 'answered' && heads === 0) differences.add('lost calls', `${id} was answered and never came`);
+    if (!entry.isHeadSent && seen !== undefined) differences.add('unknown calls', `${id}: received but never sent`);
     if (this.#isUnread(entry, seen)) {
-      this.#excuse(CLOSING);
+      count(this.excused, CLOSING);
       return;
     }
     if (kind === 'socket') this.#settleSocket(entry, seen);
@@ -120,13 +113,11 @@ export class Book {
     const isEarly = plan.fault === 'early' || plan.fault === 'early-close';
     const complete = seen?.complete ?? 0;
     if (complete > 1) this.#differences.add('doubled calls', `the body of ${id} came ${complete} times`);
-    if (outcome === 'answered' && !isEarly && complete === 0) {
+    if (outcome === 'answered' && !isEarly && complete === 0)
       this.#differences.add('lost calls', `${id} was answered before its body had come`);
-    }
     const isCutShort = outcome === 'aborted' && (reason === 'head' || reason === 'body');
     if (isCutShort && complete > 0) this.#differences.add('completed requests', `${id} was cut short and came whole`);
-    const expected = whatWasExpected(entry, plan);
-    if (expected !== undefined) this.#unplanned(entry, expected, this.#isAfterClosing(entry));
+    this.#expect(entry, whatWasExpected(entry, plan), this.#isAfterClosing(entry));
   }
 
   #settleSocket(entry: Entry, seen: Seen | undefined): void {
@@ -134,18 +125,14 @@ export class Book {
     const plan = planSocket(this.#seed, id);
     const came = seen?.messages ?? 0;
     this.#noteFault(`WebSocket: ${plan.fault ?? (plan.leaveAfter === undefined ? 'none' : 'client leaves')}`, outcome);
-    this.messages = {
-      sent: this.messages.sent + sent,
-      seen: this.messages.seen + came,
-      echoed: this.messages.echoed + echoes,
-      lost: this.messages.lost + (sent - echoes),
-    };
+    this.messages.sent += sent;
+    this.messages.seen += came;
+    this.messages.echoed += echoes;
+    this.messages.lost += sent - echoes;
     const isWhole = outcome === 'answered' && status === 101;
-    if (echoes > came || came > sent || (isWhole && echoes !== sent)) {
+    if (echoes > came || came > sent || (isWhole && echoes !== sent))
       this.#differences.add('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
-    }
-    const expected = whatSocketExpected(entry, plan);
-    if (expected !== undefined) this.#unplanned(entry, expected, false);
+    this.#expect(entry, whatSocketExpected(entry, plan), false);
   }
 
   /** A reset must be passed on as a reset: otherwise a partial answer looks complete. A killed upstream may close in order. */
@@ -156,20 +143,18 @@ export class Book {
     this.#differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
   }
 
-  #unplanned(entry: Entry, expected: string, isAfterClosing: boolean): void {
-    const { id, outcome, reason, beganMs, endedMs } = entry;
+  /** `expected`: undefined for an ending as planned. */
+  #expect(entry: Entry, expected: string | undefined, isAfterClosing: boolean): void {
+    if (expected === undefined) return;
+    const { id, kind, life, before = 'nothing', outcome, reason, status, beganMs, endedMs } = entry;
     const excuse = this.#windows.over(beganMs, endedMs) ?? (isAfterClosing ? CLOSING : undefined);
     if (excuse !== undefined) {
-      this.#excuse(excuse);
+      count(this.excused, excuse);
       return;
     }
     const lasted = `${Math.round(beganMs)} to ${Math.round(endedMs)} ms`;
-    const what = `${id} (${entry.kind}, life ${entry.life}, after ${entry.before ?? 'nothing'}, ${lasted})`;
-    this.#differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${entry.status}, expected ${expected}`);
-  }
-
-  #excuse(excuse: string): void {
-    this.excused.set(excuse, (this.excused.get(excuse) ?? 0) + 1);
+    const what = `${id} (${kind}, life ${life}, after ${before}, ${lasted})`;
+    this.#differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${status}, expected ${expected}`);
   }
 
   /**
@@ -189,28 +174,16 @@ export class Book {
   }
 
   #noteFault(fault: string, outcome: Outcome): void {
-    let counts = this.faults.get(fault);
-    if (counts === undefined) {
-      counts = noOutcomes();
-      this.faults.set(fault, counts);
-    }
+    const counts = this.faults.get(fault) ?? noOutcomes();
+    this.faults.set(fault, counts);
     counts[outcome] += 1;
-  }
-
-  #kindCounts(kind: EntryKind): KindCounts {
-    return this.counts.get(kind) as KindCounts;
   }
 }
 
-function kindOf(seed: number, id: string): EntryKind {
-  if (id.startsWith('s') || id.startsWith('t')) return 'socket';
-  return planCall(seed, id).kind;
+function count(counts: Map<string, number>, key: string): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
 function noOutcomes(): OutcomeCounts {
   return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, 0])) as OutcomeCounts;
-}
-
-function noCounts(): KindCounts {
-  return { sent: 0, outcomes: noOutcomes(), seen: 0 };
 }

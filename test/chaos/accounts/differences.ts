@@ -2,25 +2,17 @@
 const KEPT_OF_EACH = 10;
 
 export class Differences {
-  readonly #counts = new Map<string, number>();
-  readonly #kept: string[] = [];
+  readonly counts = new Map<string, number>();
+  readonly first: string[] = [];
 
   /** `sort` is short, e.g. `wrong bytes`. */
   add(sort: string, what: string): void {
-    const count = (this.#counts.get(sort) ?? 0) + 1;
-    this.#counts.set(sort, count);
-    if (count <= KEPT_OF_EACH) this.#kept.push(`${sort}: ${what}`);
+    const count = (this.counts.get(sort) ?? 0) + 1;
+    this.counts.set(sort, count);
+    if (count <= KEPT_OF_EACH) this.first.push(`${sort}: ${what}`);
   }
 
   get count(): number {
-    return [...this.#counts.values()].reduce((sum, count) => sum + count, 0);
-  }
-
-  get counts(): ReadonlyMap<string, number> {
-    return this.#counts;
-  }
-
-  get first(): readonly string[] {
-    return this.#kept;
+    return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
   }
 }

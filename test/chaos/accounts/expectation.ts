@@ -5,9 +5,16 @@ import type { Entry, Outcome } from './entry.ts';
 
 /** Undefined when the call ended as planned; otherwise the expected ending. */
 export function whatWasExpected(entry: Entry, plan: CallPlan): string | undefined {
-  if (entry.outcome === 'aborted' && plan.leave !== undefined) return undefined;
-  const expected = outcomesOf(entry, plan);
-  return expected.includes(entry.outcome) ? undefined : expected.join(' or ');
+  return unlessExpected(entry, plan.leave !== undefined, outcomesOf(entry, plan));
+}
+
+/** Likewise for WebSockets. */
+export function whatSocketExpected(entry: Entry, plan: SocketPlan): string | undefined {
+  return unlessExpected(entry, plan.leaveAfter !== undefined, socketOutcomesOf(plan));
+}
+
+function unlessExpected({ outcome }: Entry, mayLeave: boolean, expected: readonly Outcome[]): string | undefined {
+  return (outcome === 'aborted' && mayLeave) || expected.includes(outcome) ? undefined : expected.join(' or ');
 }
 
 function outcomesOf({ isRequestSent, reason }: Entry, { fault, halfCloses }: CallPlan): readonly Outcome[] {
@@ -36,13 +43,6 @@ function outcomesOf({ isRequestSent, reason }: Entry, { fault, halfCloses }: Cal
       // An upstream that sees the client's end closes as well.
       return reason === 'D2S_ERR_UPSTREAM_TIMEOUT' || halfCloses ? ['problem', 'failed'] : ['aborted'];
   }
-}
-
-/** Likewise for WebSockets. */
-export function whatSocketExpected(entry: Entry, plan: SocketPlan): string | undefined {
-  if (entry.outcome === 'aborted' && plan.leaveAfter !== undefined) return undefined;
-  const expected = socketOutcomesOf(plan);
-  return expected.includes(entry.outcome) ? undefined : expected.join(' or ');
 }
 
 function socketOutcomesOf({ fault }: SocketPlan): readonly Outcome[] {

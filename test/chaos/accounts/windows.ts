@@ -5,14 +5,8 @@ const AFTERMATH_MS = 1_000;
 /** One process gives the order, another one carries it out. */
 const BEFORE_MS = 50;
 
-interface Window {
-  readonly what: string;
-  readonly fromMs: number;
-  toMs: number;
-}
-
 export class Windows {
-  readonly #all: Window[] = [];
+  #all: { readonly what: string; readonly fromMs: number; toMs: number }[] = [];
 
   /** Opens a window; the returned function closes it. */
   open(what: string, nowMs: number): (nowMs: number) => void {
@@ -30,7 +24,6 @@ export class Windows {
 
   /** Drops windows that ended long ago. */
   forget(beforeMs: number): void {
-    const kept = this.#all.filter(({ toMs }) => toMs >= beforeMs);
-    this.#all.splice(0, this.#all.length, ...kept);
+    this.#all = this.#all.filter(({ toMs }) => toMs >= beforeMs);
   }
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { reset } from '../wire/reset.ts';
+import { reset } from '../../support/load/reset.ts';
 
 /** Receives the events of a connection. */
 export interface Listener {
@@ -16,57 +16,49 @@ export class Connection {
   readonly life: number;
   /** The last call on it. */
   lastId: string | undefined;
-  #listener: Listener | undefined;
-  #isOver = false;
+  listener: Listener | undefined;
+  /** The other side has closed it, or it is broken. */
+  isOver = false;
+  /** Bytes that arrived without a request. */
+  strayBytes = 0;
   #cause: NodeJS.ErrnoException | undefined;
-  #stray = 0;
 
   private constructor(socket: net.Socket, life: number) {
     this.socket = socket;
     this.life = life;
     socket.on('data', (chunk) => {
-      if (this.#listener === undefined) this.#stray += chunk.length;
-      else this.#listener.onBytes(chunk);
+      if (this.listener === undefined) this.strayBytes += chunk.length;
+      else this.listener.onBytes(chunk);
     });
     socket.on('end', () => {
-      this.#isOver = true;
+      this.isOver = true;
       if (this.#wasReset()) {
         socket.destroy();
-        this.#listener?.onClosed(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
+        this.listener?.onClosed(Object.assign(new Error('reset'), { code: 'ECONNRESET' }));
         return;
       }
-      this.#listener?.onEnd();
-      if (this.#listener === undefined) socket.end();
+      this.listener?.onEnd();
+      if (this.listener === undefined) socket.end();
     });
     socket.on('error', (cause: NodeJS.ErrnoException) => {
       this.#cause = cause;
     });
     socket.on('close', () => {
-      this.#isOver = true;
-      this.#listener?.onClosed(this.#cause);
+      this.isOver = true;
+      this.listener?.onClosed(this.#cause);
     });
   }
 
-  /** Rejects when the connection is not accepted. `lifeOf` is called once it is established. */
-  static async open(port: number, lifeOf: () => number): Promise<Connection> {
+  /** Undefined when the connection is not accepted. `lifeOf` is called once it is established. */
+  static async open(port: number, lifeOf: () => number): Promise<Connection | undefined> {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
     try {
       await once(socket, 'connect');
-    } catch (cause) {
+    } catch {
       socket.destroy();
-      throw cause;
+      return undefined;
     }
     return new Connection(socket, lifeOf());
-  }
-
-  /** The other side has closed it, or it is broken. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Bytes that arrived without a request. */
-  get strayBytes(): number {
-    return this.#stray;
   }
 
   /**
@@ -77,10 +69,6 @@ export class Connection {
     return !this.socket.writableEnded && this.socket.remoteAddress === undefined;
   }
 
-  listen(listener: Listener | undefined): void {
-    this.#listener = listener;
-  }
-
   leave(byReset: boolean): void {
     if (byReset) reset(this.socket);
     else this.socket.destroy();
@@ -89,14 +77,7 @@ export class Connection {
   /** Resolves when `socket.write` may be called again, or the connection has ended. */
   async drained(): Promise<void> {
     const over = new AbortController();
-    try {
-      await Promise.race([
-        once(this.socket, 'drain', over),
-        once(this.socket, 'close', over),
-        once(this.socket, 'end', over),
-      ]);
-    } finally {
-      over.abort();
-    }
+    const events = ['drain', 'close', 'end'].map((event) => once(this.socket, event, over));
+    await Promise.race(events).finally(() => over.abort());
   }
 }

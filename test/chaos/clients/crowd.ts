@@ -2,44 +2,32 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../support/fuzz/random.ts';
 import type { Entry } from '../accounts/entry.ts';
-import { CallClient } from './call-client.ts';
-import { SocketClient } from './socket-client.ts';
+import { planCall } from '../truth/call-plan.ts';
+import { planSocket } from '../truth/socket-plan.ts';
+import { UNCONNECTED } from './attempt.ts';
+import { CallAttempt } from './call-attempt.ts';
+import { Connection } from './connection.ts';
+import { SocketAttempt } from './socket-attempt.ts';
 
-/** The crowd's services for a client. */
-export interface CrowdServices {
+export type ClientKind = 'call' | 'poll' | 'socket';
+
+export interface CrowdParts {
   readonly seed: number;
   readonly port: number;
-  readonly now: () => number;
+  readonly size: Readonly<Record<ClientKind, number>>;
+  readonly random: Random;
   readonly lifeOf: () => number;
-  readonly isStopping: () => boolean;
-  readonly nextId: (of: 'call' | 'poll' | 'socket') => string;
-  readonly pace: () => Promise<void>;
+  readonly onSent: (id: string) => void;
   readonly onEntry: (entry: Entry) => void;
   readonly onConnected: (life: number) => void;
   /** Bytes arrived without a request. */
   readonly onStray: (id: string, bytes: number) => void;
 }
 
-export interface CrowdSize {
-  readonly calls: number;
-  readonly polls: number;
-  readonly sockets: number;
-}
-
-export interface CrowdParts {
-  readonly seed: number;
-  readonly port: number;
-  readonly size: CrowdSize;
-  readonly random: Random;
-  readonly lifeOf: () => number;
-  readonly onSent: (id: string) => void;
-  readonly onEntry: (entry: Entry) => void;
-  readonly onConnected: (life: number) => void;
-  readonly onStray: (id: string, bytes: number) => void;
-}
-
 /** Longest pause of a client between two calls. */
 const THINK_MS = 300;
+/** Pause after a refused connection, so that a sidecar that is down is not called a thousand times a second. */
+const RETRY_MS = 200;
 const LETTERS = {
   chaos: { call: 'r', poll: 'p', socket: 's' },
   calm: { call: 'q', poll: 'o', socket: 't' },
@@ -56,24 +44,14 @@ export class Crowd {
     this.#parts = parts;
   }
 
-  /** Calls begun so far. */
-  get issued(): number {
-    return this.#issued;
-  }
-
   /** Starts; with running clients only the plans of their calls change. */
   begin(mode: 'calm' | 'chaos'): void {
     this.#mode = mode;
     if (this.#running !== undefined) return;
     this.#isStopping = false;
-    const services = this.#services();
-    const { calls, polls, sockets } = this.#parts.size;
-    const clients = [
-      ...Array.from({ length: calls }, () => new CallClient(services, false)),
-      ...Array.from({ length: polls }, () => new CallClient(services, true)),
-      ...Array.from({ length: sockets }, () => new SocketClient(services)),
-    ];
-    this.#running = Promise.all(clients.map((client) => client.run()));
+    const kinds = ['call', 'poll', 'socket'] as const;
+    const clients = kinds.flatMap((kind) => Array.from({ length: this.#parts.size[kind] }, () => this.#run(kind)));
+    this.#running = Promise.all(clients);
   }
 
   /** Resolves when every call has ended and every connection is closed. */
@@ -83,24 +61,52 @@ export class Crowd {
     this.#running = undefined;
   }
 
-  #services(): CrowdServices {
-    const { seed, port, random, lifeOf, onSent, onEntry, onConnected, onStray } = this.#parts;
-    return {
-      seed,
-      port,
-      now: () => performance.now(),
-      lifeOf,
-      isStopping: () => this.#isStopping,
-      nextId: (of) => {
-        this.#issued += 1;
-        const id = `${LETTERS[this.#mode][of]}${this.#issued}`;
-        onSent(id);
-        return id;
-      },
-      pace: () => sleep(this.#isStopping ? 0 : random.below(THINK_MS)),
-      onEntry,
-      onConnected,
-      onStray,
-    };
+  /** A client that makes calls in sequence, over one connection as long as that lasts. */
+  async #run(kind: ClientKind): Promise<void> {
+    let connection: Connection | undefined;
+    while (!this.#isStopping) {
+      this.#issued += 1;
+      const id = `${LETTERS[this.#mode][kind]}${this.#issued}`;
+      this.#parts.onSent(id);
+      const beganMs = performance.now();
+      connection = await this.#reopen(connection);
+      const outcome = await this.#attempt(kind, id, connection, beganMs);
+      if (outcome === 'unconnected') await sleep(RETRY_MS);
+      // A poll that is held is a pause itself.
+      if (kind !== 'poll' || outcome === 'problem')
+        await sleep(this.#isStopping ? 0 : this.#parts.random.below(THINK_MS));
+    }
+    this.#leave(connection);
+  }
+
+  async #attempt(kind: ClientKind, id: string, connection: Connection | undefined, beganMs: number) {
+    const { seed, onEntry } = this.#parts;
+    const before = connection?.lastId;
+    if (connection !== undefined) connection.lastId = id;
+    const stopping = () => this.#isStopping;
+    const attempt = (on: Connection) =>
+      kind === 'socket'
+        ? new SocketAttempt(on, planSocket(seed, id), seed, stopping)
+        : new CallAttempt(on, planCall(seed, id), seed);
+    const result = connection === undefined ? UNCONNECTED : await attempt(connection).run();
+    const times = { beganMs, endedMs: performance.now() };
+    const entryKind = kind === 'socket' ? kind : planCall(seed, id).kind;
+    onEntry({ ...result, ...times, id, kind: entryKind, life: connection?.life, before });
+    return result.outcome;
+  }
+
+  /** The kept connection if it is usable, otherwise a new one; undefined when that is refused. */
+  async #reopen(kept: Connection | undefined): Promise<Connection | undefined> {
+    if (kept !== undefined && !kept.isOver && !kept.socket.destroyed && kept.strayBytes === 0) return kept;
+    this.#leave(kept);
+    const connection = await Connection.open(this.#parts.port, this.#parts.lifeOf);
+    if (connection !== undefined) this.#parts.onConnected(connection.life);
+    return connection;
+  }
+
+  #leave(connection: Connection | undefined): void {
+    if (connection === undefined) return;
+    if (connection.strayBytes > 0) this.#parts.onStray(connection.lastId ?? '-', connection.strayBytes);
+    connection.leave(false);
   }
 }

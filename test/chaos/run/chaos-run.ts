@@ -1,17 +1,16 @@
 /** A whole run: lives of the sidecar with faults, and after each stage that ends in quiet, all accounts compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Figures, steadyFiguresOf } from '../../support/load/figures.ts';
+import type { Samples } from '../../support/load/samples.ts';
+import { type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Book } from '../accounts/book.ts';
 import type { Differences } from '../accounts/differences.ts';
-import { type Equation, equationsOf, holds } from '../accounts/equations.ts';
-import { LedgerReader, type Seen } from '../accounts/ledger-reader.ts';
-import type { Samples } from '../accounts/samples.ts';
+import { type Equation, equationsOf, holds, knownOf } from '../accounts/equations.ts';
 import type { Windows } from '../accounts/windows.ts';
 import type { Crowd } from '../clients/crowd.ts';
-import { type Figures, steadyFiguresOf } from './figures.ts';
-import { type SidecarParts, SidecarProcess } from './sidecar-process.ts';
-import type { Storm } from './storm.ts';
-import type { UpstreamProcess } from './upstream-process.ts';
-import type { Life, Stage, Weather } from './weather.ts';
+import { LedgerReader, type Seen } from '../truth/ledger.ts';
+import type { Storm, UpstreamProcess } from './storm.ts';
+import type { DataPath, Life, Stage, Weather } from './weather.ts';
 
 export interface ChaosParts {
   readonly sidecar: SidecarParts;
@@ -36,32 +35,27 @@ export interface QuietPoint {
 const QUIET_TIMEOUT_MS = 10_000;
 const CALM_MS = 3_000;
 const LOOK_MS = 50;
-
 /** Tolerated growth of memory at the end, in calm: V8's own swings, not a leak per call. */
-export const MEMORY_TOLERANCE_BYTES = 48 * 1024 * 1024;
+const MEMORY_TOLERANCE_BYTES = 48 * 1024 * 1024;
 /** Descriptors must not grow, except for those opened once on first use. */
-export const DESCRIPTOR_TOLERANCE = 2;
+const DESCRIPTOR_TOLERANCE = 2;
 
 export class ChaosRun {
   readonly points: QuietPoint[] = [];
   readonly ends = { quiet: 0, term: 0, kill: 0 };
   /** Of the long life: before and after. */
   memory: { readonly before: Figures; readonly after: Figures } | undefined;
+  /** Number of the current start of the sidecar. */
+  life = 0;
   readonly #parts: ChaosParts;
   readonly #seen = new Map<string, Seen>();
   readonly #ledger: LedgerReader;
-  #life = 0;
   #sidecar: SidecarProcess | undefined;
   #closeAway: ((nowMs: number) => void) | undefined;
 
   constructor(parts: ChaosParts) {
     this.#parts = parts;
     this.#ledger = new LedgerReader(parts.ledgerPath);
-  }
-
-  /** Number of the current start of the sidecar. */
-  get life(): number {
-    return this.#life;
   }
 
   /** Set while the sidecar runs. */
@@ -77,7 +71,7 @@ export class ChaosRun {
   /** The life in which memory is compared, once warm: calm, chaos, and the same calm again. */
   async #liveLong(life: Life): Promise<void> {
     await this.#quiet(life);
-    await this.#stopIfRunning();
+    await this.#stop('SIGTERM', 'stopped');
     await this.#start(life);
     const [warmUp, ...stages] = life.stages;
     if (warmUp !== undefined) await this.#storm(warmUp);
@@ -92,10 +86,9 @@ export class ChaosRun {
     const { differences } = this.#parts;
     const grown = after.residentBytes - before.residentBytes;
     if (grown > MEMORY_TOLERANCE_BYTES) differences.add('memory', `${grown} bytes more than at the start`);
-    if (after.descriptors - before.descriptors > DESCRIPTOR_TOLERANCE) {
+    if (after.descriptors - before.descriptors > DESCRIPTOR_TOLERANCE)
       differences.add('descriptors', `${after.descriptors}, ${before.descriptors} at the start`);
-    }
-    await this.#stopIfRunning();
+    await this.#stop('SIGTERM', 'stopped');
   }
 
   async #calm(life: Life): Promise<Figures> {
@@ -110,23 +103,22 @@ export class ChaosRun {
       await this.#storm(stage);
       this.ends[stage.end] += 1;
       if (stage.end === 'quiet') await this.#quiet(life);
-      else await this.#endUnderLoad(stage.end);
+      else await this.#stop(stage.end === 'term' ? 'SIGTERM' : 'SIGKILL', stage.end);
     }
-    if (this.#sidecar !== undefined) await this.#stopIfRunning();
+    await this.#stop('SIGTERM', 'stopped');
   }
 
-  async #start(life: Life): Promise<void> {
+  async #start({ upstreamComesAfterMs: lateMs, awayMs, dataPath, responseTimeoutMs }: Life): Promise<void> {
     const { sidecar, upstream, windows } = this.#parts;
-    const isLate = life.upstreamComesAfterMs !== undefined;
-    const closeLate = isLate ? windows.open('upstream: not there yet', performance.now()) : undefined;
-    if (isLate) await upstream.end('SIGTERM');
-    await sleep(life.awayMs);
-    this.#life += 1;
-    this.#sidecar = await SidecarProcess.start(sidecar, life);
+    const closeLate = lateMs === undefined ? undefined : windows.open('upstream: not there yet', performance.now());
+    if (lateMs !== undefined) await upstream.end('SIGTERM');
+    await sleep(awayMs);
+    this.life += 1;
+    this.#sidecar = await SidecarProcess.start(sidecar, settingsOf(dataPath, responseTimeoutMs));
     this.#closeAway?.(performance.now());
     this.#closeAway = undefined;
     this.#parts.crowd.begin('chaos');
-    if (isLate) await sleep(life.upstreamComesAfterMs);
+    if (lateMs !== undefined) await sleep(lateMs);
     if (!upstream.isRunning) await upstream.start();
     closeLate?.(performance.now());
   }
@@ -141,46 +133,39 @@ export class ChaosRun {
     await stormy;
   }
 
-  async #endUnderLoad(end: 'term' | 'kill'): Promise<void> {
-    this.#closeAway = this.#parts.windows.open(`sidecar: ${end}`, performance.now());
-    await this.#end(end === 'term' ? 'SIGTERM' : 'SIGKILL');
-  }
-
-  async #stopIfRunning(): Promise<void> {
-    if (this.#sidecar === undefined) return;
-    this.#closeAway = this.#parts.windows.open('sidecar: stopped', performance.now());
-    await this.#end('SIGTERM');
-  }
-
-  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+  /** Ends the sidecar if it runs. */
+  async #stop(signal: 'SIGTERM' | 'SIGKILL', why: string): Promise<void> {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;
-    const { differences } = this.#parts;
-    if (sidecar.hasEnded)
-      differences.add('crash', `ended without an order in life ${this.#life}: ${sidecar.lastWords}`);
+    const { differences, windows } = this.#parts;
+    this.#closeAway = windows.open(`sidecar: ${why}`, performance.now());
+    if (sidecar.hasEnded) differences.add('crash', `ended without an order in life ${this.life}: ${sidecar.lastWords}`);
     const code = await sidecar.end(signal);
-    if (signal === 'SIGTERM' && code !== 0) differences.add('exit code', `${code} after SIGTERM in life ${this.#life}`);
+    if (signal === 'SIGTERM' && code !== 0) differences.add('exit code', `${code} after SIGTERM in life ${this.life}`);
     for (const complaint of sidecar.complaints) differences.add('complaints', complaint);
     this.#sidecar = undefined;
   }
 
   /** Lets all clients finish, and compares everything; resolves to the sidecar's figures. */
   async #quiet({ dataPath }: Life): Promise<Figures> {
-    const { crowd, book, windows } = this.#parts;
+    const { crowd, book, windows, differences } = this.#parts;
     await crowd.stop();
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return { residentBytes: 0, descriptors: 0 };
     if (sidecar.hasEnded)
-      throw new Error(`the sidecar ended without an order in life ${this.#life}: ${sidecar.lastWords}`);
+      throw new Error(`the sidecar ended without an order in life ${this.life}: ${sidecar.lastWords}`);
     const samples = await this.#untilQuiet(sidecar);
     this.#ledger.readInto(this.#seen);
     book.settle(this.#seen);
     windows.forget(performance.now());
-    const equations = equationsOf(book.lifeTally(this.#life), samples);
-    for (const equation of equations) if (!holds(equation)) this.#note(equation, dataPath);
+    const equations = equationsOf(book.lifeTally(this.life), samples);
+    for (const equation of equations.filter((one) => !holds(one))) {
+      const sides = `${equation.counted} at the sidecar, ${knownOf(equation)} at the clients`;
+      differences.add('numbers', `${equation.what}: ${sides} (life ${this.life}, ${dataPath})`);
+    }
     await this.#compareStatistics(sidecar, samples);
     const figures = await steadyFiguresOf(sidecar.pid);
-    this.points.push({ life: this.#life, dataPath, equations, figures });
+    this.points.push({ life: this.life, dataPath, equations, figures });
     return figures;
   }
 
@@ -191,14 +176,12 @@ export class ChaosRun {
     for (;;) {
       const samples = await sidecar.scrape();
       const open = samples.sum('d2_sidecar_connections') + samples.sum('d2_sidecar_exchanges_open');
-      const atUpstream = (await upstream.order({ kind: 'list' })) as string[];
+      const atUpstream = await upstream.order<string[]>('list');
       // The answer is rendered in slices: its first numbers may be older than the zeros after them.
       if (open === 0 && atUpstream.length === 0) return await sidecar.scrape();
       if (performance.now() > deadline) {
-        differences.add(
-          'left open',
-          `${open} at the sidecar, at the upstream ${atUpstream.join('; ')} (life ${this.#life})`,
-        );
+        const where = `${open} at the sidecar, at the upstream ${atUpstream.join('; ')}`;
+        differences.add('left open', `${where} (life ${this.life})`);
         return samples;
       }
       await sleep(LOOK_MS);
@@ -207,22 +190,26 @@ export class ChaosRun {
 
   /** Both ways to read the same numbers must agree. */
   async #compareStatistics(sidecar: SidecarProcess, samples: Samples): Promise<void> {
-    const { timers, meters } = await sidecar.statistics();
+    type Counts = Readonly<Record<string, { readonly count: number }>>;
+    const answer = await sidecar.get('/smartWeb/api/rest/v0/admin/metrics/d2');
+    const { timers, meters } = JSON.parse(answer) as { readonly timers: Counts; readonly meters: Counts };
     for (const kind of ['rpc', 'sba']) {
       const answered = samples.sum('d2_call_duration_seconds_count', { kind });
       const errors = samples.sum('d2_calls_total', { kind, outcome: 'error' });
-      const json = [timers[kind]?.count, meters[`${kind}.errors`]?.count];
-      if (json[0] !== answered || json[1] !== errors) {
-        this.#parts.differences.add('endpoints', `${kind}: ${json.join()} in JSON, ${answered},${errors} in /metrics`);
-      }
+      const json = [timers[kind]?.count, meters[`${kind}.errors`]?.count].join();
+      if (json !== `${answered},${errors}`)
+        this.#parts.differences.add('endpoints', `${kind}: ${json} in JSON, ${answered},${errors} in /metrics`);
     }
   }
+}
 
-  #note({ what, least, most, counted }: Equation, dataPath: string): void {
-    const known = least === most ? `${least}` : `${least} to ${most}`;
-    this.#parts.differences.add(
-      'numbers',
-      `${what}: ${counted} at the sidecar, ${known} at the clients (life ${this.#life}, ${dataPath})`,
-    );
-  }
+export function settingsOf(dataPath: DataPath, responseTimeoutMs = 0): Settings {
+  return {
+    dataPath,
+    upstream: { responseTimeout: `${responseTimeoutMs}ms` },
+    // Short, since a run has many stops; but long enough for some WebSockets to be closed in order.
+    stop: { delay: '300ms', window: '700ms', deadline: '4s' },
+    // `idle` also bounds how soon a client is missed that left while the upstream did not read; no client here is silent for that long.
+    timeouts: { halfClosed: '4s', idle: '5s' },
+  };
 }

@@ -3,7 +3,7 @@ import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SmallClient } from '../../bench/load/small-client.ts';
 import type { Random } from '../../support/fuzz/random.ts';
-import { reset } from '../wire/reset.ts';
+import { reset } from '../../support/load/reset.ts';
 
 /** Tells the upstream for how many milliseconds to hold a poll; lower-case, as Node reads fields. */
 export const HOLD_FIELD = 'x-hold';
@@ -26,7 +26,6 @@ const MOST_HELD_MS = 40_000;
 const LEAST_HELD_MS = 10_000;
 /** Duration of a call whose client aborts. */
 const ABORTED_AFTER_MS = 1_000;
-const LOOK_MS = 500;
 /** More waiting requests than this mean that the sidecar does not keep up; it is not a burst. */
 const MOST_CONNECTIONS = 200;
 
@@ -42,6 +41,10 @@ export class Load {
   readonly #idle: SmallClient[] = [];
   #connections = 0;
   #isOver = false;
+  #end!: () => void;
+  readonly #over = new Promise<false>((resolve) => {
+    this.#end = () => resolve(false);
+  });
 
   constructor(parts: LoadParts) {
     this.#parts = parts;
@@ -69,14 +72,17 @@ export class Load {
   /** Aborts held polls; running requests finish. */
   stop(): void {
     this.#isOver = true;
+    this.#end();
+  }
+
+  get summary(): string {
+    const { answered, aborted, failed, released, skipped } = this;
+    return `${answered} calls answered, ${aborted} aborted, ${failed} failed, ${skipped} not made in time, ${released} polls answered`;
   }
 
   async #call(): Promise<void> {
     const { random, aborts } = this.#parts;
-    if (random.chance(aborts)) {
-      await this.#leave();
-      return;
-    }
+    if (random.chance(aborts)) return await this.#leave();
     // The longest idle connection, so that none is closed for idleness.
     const client = this.#idle.shift() ?? (await this.#connect());
     if (client === undefined) return;
@@ -124,43 +130,32 @@ export class Load {
     let client = await SmallClient.connect(port);
     while (!this.#isOver) {
       const holdMs = LEAST_HELD_MS + random.below(MOST_HELD_MS - LEAST_HELD_MS);
-      const over = new AbortController();
-      const stopped = this.#untilStopped(over.signal);
       try {
-        const isReleased = await Promise.race([client.exchange(pollRequest(user, holdMs)).then(() => true), stopped]);
-        if (isReleased) this.released += 1;
+        const released = client.exchange(pollRequest(user, holdMs)).then(() => true);
+        if (await Promise.race([released, this.#over])) this.released += 1;
       } catch {
         this.failed += 1;
         client = await SmallClient.connect(port);
-      } finally {
-        over.abort();
       }
     }
     client.close();
   }
-
-  async #untilStopped(signal: AbortSignal): Promise<false> {
-    while (!this.#isOver && !signal.aborted) await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
-    return false;
-  }
 }
 
 function toRequest(random: Random, holdMs: number): string {
-  const body = '{"parameters":[{"type":"INT","value":42}]}';
   const user = random.below(USERS);
   const name = (user * NAMES_OF_USER + random.below(NAMES_OF_USER)) % NAMES;
-  const path = `/smartWeb/api/rest/v0/d2/rpc/E.Soak/Call${name}`;
-  const hold = holdMs === 0 ? '' : `${HOLD_FIELD}: ${holdMs}\r\n`;
-  return `POST ${path} HTTP/1.1\r\n${fieldsOf(user)}${hold}Content-Length: ${body.length}\r\n\r\n${body}`;
+  return toPost(`rest/v0/d2/rpc/E.Soak/Call${name}`, user, holdMs, '{"parameters":[{"type":"INT","value":42}]}');
 }
 
 function pollRequest(user: number, holdMs: number): string {
-  const body = `[{"channel":"/meta/connect","clientId":"soak${user}","connectionType":"long-polling","id":"1"}]`;
-  const fields = `${fieldsOf(user % USERS)}${HOLD_FIELD}: ${holdMs}\r\n`;
-  return `POST /smartWeb/api/cometd/connect HTTP/1.1\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`;
+  const message = { channel: '/meta/connect', clientId: `soak${user}`, connectionType: 'long-polling', id: '1' };
+  return toPost('cometd/connect', user % USERS, holdMs, JSON.stringify([message]));
 }
 
-function fieldsOf(user: number): string {
+function toPost(path: string, user: number, holdMs: number, body: string): string {
   const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
-  return `Host: plant.example\r\nContent-Type: application/json\r\nAuthorization: Basic ${credentials}\r\n`;
+  const fields = `Host: plant.example\r\nContent-Type: application/json\r\nAuthorization: Basic ${credentials}\r\n`;
+  const hold = holdMs === 0 ? '' : `${HOLD_FIELD}: ${holdMs}\r\n`;
+  return `POST /smartWeb/api/${path} HTTP/1.1\r\n${fields}${hold}Content-Length: ${body.length}\r\n\r\n${body}`;
 }

@@ -2,13 +2,13 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ROOT_FOLDER } from '../../bench/load/folders.ts';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
-import { hasEnded, type Processes } from '../../bench/load/processes.ts';
-import { figuresOf } from '../run/figures.ts';
-import { SidecarProcess } from '../run/sidecar-process.ts';
+import { hasEnded, type Processes, progress, withProcesses } from '../../bench/load/processes.ts';
+import { figuresOf } from '../../support/load/figures.ts';
+import { runProgram } from '../../support/load/run.ts';
+import { SidecarProcess } from '../../support/load/sidecar.ts';
+import { settingsOf } from '../run/chaos-run.ts';
 import { randomOf } from '../truth/pattern.ts';
-import { withProcesses } from '../with-processes.ts';
 import { Load } from './load.ts';
 import { parseSoakOptions, SOAK_USAGE, type SoakOptions } from './options.ts';
 import { judge, renderSamples, type SoakSample, type Verdict } from './soak-report.ts';
@@ -32,26 +32,25 @@ async function run(args: readonly string[]): Promise<number> {
 }
 
 async function soak(options: SoakOptions, processes: Processes, folder: string): Promise<number> {
+  const { minutes, bound, csv, dataPath, sidecar: main } = options;
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const upstream = processes.start({ file: process.execPath, args: [UPSTREAM, String(upstreamPort)] });
   await untilListening(upstreamPort, () => hasEnded(upstream));
-  const main = options.sidecar ?? path.join(ROOT_FOLDER, 'dist/main.js');
   const parts = { processes, main, folder, port, monitorPort, upstreamPort };
-  const sidecar = await SidecarProcess.start(parts, { dataPath: options.dataPath, responseTimeoutMs: 0 });
-  const { rate, polls, aborts } = options;
-  const load = new Load({ port, rate, polls, aborts, random: randomOf(1, 'soak') });
+  const sidecar = await SidecarProcess.start(parts, settingsOf(dataPath));
+  const load = new Load({ ...options, port, random: randomOf(1, 'soak') });
   const running = load.run();
   const samples = await watch(options, sidecar, load);
   load.stop();
   await running;
-  const warmUpS = Math.max(LEAST_WARM_UP_S, options.minutes * 60 * WARM_UP_SHARE);
+  const warmUpS = Math.max(LEAST_WARM_UP_S, minutes * 60 * WARM_UP_SHARE);
   const counts = await compareCounts(sidecar, load);
-  const verdict = judge(samples, warmUpS, options.bound);
+  const verdict = judge(samples, warmUpS, bound);
   const code = await sidecar.end('SIGTERM');
   const complaints = sidecar.complaints.map((complaint) => `complaint: ${complaint}`);
-  const lines = [renderSamples(samples, warmUpS), '', describe(load), counts.text, ...complaints, verdict.text];
+  const lines = [renderSamples(samples, warmUpS), '', load.summary, counts.text, ...complaints, verdict.text];
   process.stdout.write(`${lines.join('\n')}\n`);
-  if (options.csv !== undefined) writeFileSync(options.csv, toCsv(samples));
+  if (csv !== undefined) writeFileSync(csv, toCsv(samples));
   const isGood = verdict.isGood && counts.isGood && code === 0 && load.failed === 0 && complaints.length === 0;
   return isGood ? 0 : 1;
 }
@@ -62,15 +61,16 @@ async function watch({ minutes }: SoakOptions, sidecar: SidecarProcess, load: Lo
   for (let i = 0; performance.now() - beganMs < minutes * 60_000; i += 1) {
     const waitMs = beganMs + i * SAMPLE_MS - performance.now();
     if (waitMs > 0) await sleep(waitMs);
-    if (sidecar.hasEnded) throw new Error(`the sidecar has ended: ${sidecar.complaints.join()}`);
+    const figures = figuresOf(sidecar.pid);
+    if (figures === undefined) throw new Error(`the sidecar has ended: ${sidecar.complaints.join()}`);
     const scraped = i % SCRAPE_EVERY === 0 ? await sidecar.scrape() : undefined;
-    const sample = {
-      atS: (performance.now() - beganMs) / 1_000,
-      ...figuresOf(sidecar.pid),
-      heapUsedBytes: scraped?.sum('nodejs_heap_size_used_bytes'),
-    };
-    samples.push(sample);
-    if (i % PROGRESS_EVERY === 0) process.stderr.write(`${toProgress(sample, minutes, load)}\n`);
+    const heapUsedBytes = scraped?.sum('nodejs_heap_size_used_bytes');
+    const atS = (performance.now() - beganMs) / 1_000;
+    samples.push({ atS, ...figures, heapUsedBytes });
+    if (i % PROGRESS_EVERY !== 0) continue;
+    const [resident, heap] = [figures.residentBytes, heapUsedBytes ?? 0].map((bytes) => (bytes / 2 ** 20).toFixed(1));
+    const memory = `${resident} MB resident, ${heap} MB heap, ${figures.descriptors} descriptors`;
+    progress(`[${Math.round(atS)} of ${Math.round(minutes * 60)} s] ${memory}; ${load.summary}`);
   }
   return samples;
 }
@@ -82,19 +82,7 @@ async function compareCounts(sidecar: SidecarProcess, load: Load): Promise<Verdi
   const aborted = samples.sum('d2_calls_aborted_total', { kind: 'rpc' });
   // An aborted request may have been answered already, or never received.
   const isGood = ok >= load.answered && ok + aborted <= load.answered + load.aborted;
-  const text = `the sidecar counted ${ok} calls answered, ${aborted} aborted`;
-  return { text: isGood ? text : `BAD: ${text}`, isGood };
-}
-
-function toProgress(sample: SoakSample, minutes: number, load: Load): string {
-  const { atS, residentBytes, descriptors, heapUsedBytes = 0 } = sample;
-  const megabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
-  const figures = `${megabytes(residentBytes)} MB resident, ${megabytes(heapUsedBytes)} MB heap, ${descriptors} descriptors`;
-  return `[${Math.round(atS)} of ${Math.round(minutes * 60)} s] ${figures}; ${describe(load)}`;
-}
-
-function describe({ answered, aborted, failed, released, skipped }: Load): string {
-  return `${answered} calls answered, ${aborted} aborted, ${failed} failed, ${skipped} not made in time, ${released} polls answered`;
+  return { text: `${isGood ? '' : 'BAD: '}the sidecar counted ${ok} calls answered, ${aborted} aborted`, isGood };
 }
 
 function toCsv(samples: readonly SoakSample[]): string {
@@ -104,9 +92,4 @@ function toCsv(samples: readonly SoakSample[]): string {
   return `${['seconds,resident bytes,heap bytes,descriptors', ...lines].join('\n')}\n`;
 }
 
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (error) {
-  process.stderr.write(`soak: ${(error as Error).stack ?? error}\n`);
-  process.exitCode = 1;
-}
+await runProgram('soak', run);

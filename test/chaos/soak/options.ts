@@ -1,6 +1,6 @@
 /** The command line of the soak. */
 import { parseArgs } from 'node:util';
-import { toOneOf } from '../options.ts';
+import { toNumber, toOneOf } from '../../support/load/options.ts';
 import { DATA_PATHS, type DataPath } from '../run/weather.ts';
 
 export interface SoakOptions {
@@ -47,21 +47,18 @@ export function parseSoakOptions(args: readonly string[]): SoakOptions {
       help: { type: 'boolean', default: false },
     },
   });
+  const { path, sidecar, csv, help } = values;
+  const number = (name: 'minutes' | 'rate' | 'polls' | 'aborts' | 'bound', fallback: number) =>
+    toNumber(name, values[name], fallback, /^\d{1,6}(\.\d{1,3})?$/);
   return {
-    minutes: toNumber('minutes', values.minutes, 30),
-    rate: toNumber('rate', values.rate, 1_000),
-    polls: toNumber('polls', values.polls, 500),
-    aborts: toNumber('aborts', values.aborts, 1) / 100,
-    bound: toNumber('bound', values.bound, 1),
-    dataPath: toOneOf('path', DATA_PATHS, values.path) ?? 'auto',
-    sidecar: values.sidecar,
-    csv: values.csv,
-    help: values.help,
+    minutes: number('minutes', 30),
+    rate: number('rate', 1_000),
+    polls: number('polls', 500),
+    aborts: number('aborts', 1) / 100,
+    bound: number('bound', 1),
+    dataPath: toOneOf('path', DATA_PATHS, path) ?? 'auto',
+    sidecar,
+    csv,
+    help,
   };
-}
-
-function toNumber(name: string, text: string | undefined, fallback: number): number {
-  if (text === undefined) return fallback;
-  if (!/^\d{1,6}(\.\d{1,3})?$/.test(text)) throw new Error(`--${name}: got ${text}, expected a number`);
-  return Number(text);
 }

@@ -1,5 +1,5 @@
 /** Robust regression: the long-term trend of a noisy curve. */
-import { spreadOf } from '../../bench/load/statistics.ts';
+import { medianOf, spreadOf } from '../../bench/load/statistics.ts';
 
 export interface Point {
   readonly atS: number;
@@ -10,7 +10,7 @@ const SECONDS_AN_HOUR = 3_600;
 
 /** The median value of each span of `spanS` seconds, at its middle. */
 export function medians(points: readonly Point[], spanS: number): Point[] {
-  return bySpan(points, spanS, (values) => spreadOf(values)?.median ?? 0);
+  return bySpan(points, spanS, medianOf);
 }
 
 /** The minimum of each span: of a heap, its size after a collection. */
@@ -37,9 +37,7 @@ function bySpan(points: readonly Point[], spanS: number, toValue: (values: reado
   const spans = new Map<number, number[]>();
   for (const { atS, value } of points) {
     const span = Math.floor(atS / spanS);
-    const values = spans.get(span);
-    if (values === undefined) spans.set(span, [value]);
-    else values.push(value);
+    spans.set(span, [...(spans.get(span) ?? []), value]);
   }
   return [...spans].map(([span, values]) => ({ atS: (span + 0.5) * spanS, value: toValue(values) }));
 }

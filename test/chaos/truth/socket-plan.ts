@@ -68,9 +68,13 @@ export function socketRequestLines({ id, target }: SocketPlan): string[] {
     `X-Chaos: ${id}`,
     'Upgrade: websocket',
     'Connection: Upgrade',
-    `Sec-WebSocket-Key: ${Buffer.from(`chaos ${id}`.padEnd(16, '.').slice(0, 16)).toString('base64')}`,
+    `Sec-WebSocket-Key: ${keyOf(id)}`,
     'Sec-WebSocket-Version: 13',
   ];
+}
+
+export function keyOf(id: string): string {
+  return Buffer.from(`chaos ${id}`.padEnd(16, '.').slice(0, 16)).toString('base64');
 }
 
 export const REFUSAL_BODY = 'no WebSocket for you';

@@ -1,42 +1,23 @@
-/**
- * The scripted upstream as a process: `node upstream/main.js <port> <seed> <ledger file> [lie]`. Commands come as messages
- * (see commands.ts); it ends with its parent.
- */
-import type { UpstreamCommand } from './commands.ts';
-import { FileLedger } from './ledger.ts';
+/** The scripted upstream as a process: `node upstream/main.js <port> <seed> <ledger file> [lie]`. It ends with its parent. */
+import { obeyOrders } from '../../support/load/orders.ts';
+import { Ledger } from '../truth/ledger.ts';
 import { type LieKind, Lies } from './lies.ts';
 import { ScriptedUpstream } from './scripted-upstream.ts';
 
-const [port = '0', seed = '0', ledgerFile = '', lie] = process.argv.slice(2);
+const [port, seed, ledgerFile = '', lie] = process.argv.slice(2);
 const upstream = new ScriptedUpstream({
   seed: Number(seed),
-  ledger: new FileLedger(ledgerFile),
+  ledger: new Ledger(ledgerFile),
   lies: new Lies(lie as LieKind | undefined),
   isDirect: false,
 });
-
-async function obey(command: UpstreamCommand): Promise<unknown> {
-  switch (command.kind) {
-    case 'refuse':
-      return upstream.refuse();
-    case 'accept':
-      return await upstream.listen(Number(port));
-    case 'reset-new':
-      return upstream.setResetting(command.isOn);
-    case 'reset-all':
-      return upstream.resetAll();
-    case 'list':
-      return upstream.openCalls;
-  }
-}
-
-process.on('message', (command: UpstreamCommand) => {
-  void obey(command).then((result) => process.send?.({ number: command.number, result }));
-});
-process.on('disconnect', () => process.exit(0));
-process.on('SIGTERM', () => {
-  upstream.close();
-  process.exit(0);
-});
 await upstream.listen(Number(port));
-process.send?.({ number: 0 });
+
+obeyOrders({
+  /** Closes the port, and opens it again. */
+  refuse: () => upstream.refuse(),
+  accept: () => upstream.listen(Number(port)),
+  'reset-new': (isOn: boolean) => upstream.setResetting(isOn),
+  'reset-all': () => upstream.resetAll(),
+  list: () => upstream.openCalls,
+});

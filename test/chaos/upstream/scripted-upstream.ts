@@ -5,8 +5,8 @@
  */
 import { once } from 'node:events';
 import net from 'node:net';
-import { reset } from '../wire/reset.ts';
-import type { Ledger } from './ledger.ts';
+import { reset } from '../../support/load/reset.ts';
+import type { Ledger } from '../truth/ledger.ts';
 import type { Lies } from './lies.ts';
 import { ServedConnection } from './served-connection.ts';
 
@@ -17,8 +17,6 @@ export interface UpstreamParts {
   /** Without a sidecar in front, there are no forwarding fields. */
   readonly isDirect: boolean;
 }
-
-const HOST = '127.0.0.1';
 
 export class ScriptedUpstream {
   readonly #parts: UpstreamParts;
@@ -38,8 +36,7 @@ export class ScriptedUpstream {
   /** Opens the port, 0 for a free one; returns the bound port. */
   async listen(port: number): Promise<number> {
     const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
-    this.#server = server;
-    server.listen({ port, host: HOST, backlog: 4_096 });
+    this.#server = server.listen({ port, host: '127.0.0.1', backlog: 4_096 });
     await once(server, 'listening');
     return (server.address() as net.AddressInfo).port;
   }
@@ -59,7 +56,7 @@ export class ScriptedUpstream {
   }
 
   close(): void {
-    this.#server?.close();
+    this.refuse();
     for (const socket of this.#connections.keys()) socket.destroy();
   }
 

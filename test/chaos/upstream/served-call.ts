@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { reset } from '../../support/load/reset.ts';
 import { type CallPlan, planCall } from '../truth/call-plan.ts';
 import {
   answerBody,
@@ -8,14 +9,13 @@ import {
   piecesOf,
   requestBody,
   requestLines,
-  TRAILER,
   toWire,
   toWireEnd,
+  trailerOf,
 } from '../truth/messages.ts';
 import { PatternCheck } from '../truth/pattern.ts';
 import { BodyReader } from '../wire/body-reader.ts';
 import type { Head } from '../wire/heads.ts';
-import { reset } from '../wire/reset.ts';
 import { withWrongByte } from './lies.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
 import { type Served, whatIsWrong } from './served-connection.ts';
@@ -54,7 +54,7 @@ export class ServedCall implements Served {
     const { id, fault } = this.#plan;
     const { ledger, isDirect } = this.#parts;
     const wrong = whatIsWrong(head, requestLines(this.#plan), isDirect);
-    if (wrong !== undefined) ledger.wrong(id, wrong);
+    if (wrong !== undefined) ledger.note('W', id, wrong);
     this.#body = new BodyReader(head.framing(false), (chunk, from, to) => this.#onPayload(chunk, from, to));
     if (fault === 'reset-before') reset(this.#socket);
     else if (fault === 'close-before') this.#socket.end();
@@ -71,12 +71,11 @@ export class ServedCall implements Served {
 
   #onPayload(chunk: Buffer, from: number, to: number): void {
     const { ledger, lies } = this.#parts;
+    const payload = chunk.subarray(from, to);
     const isLie = to > from && lies.tells('request-byte');
-    const wrong = isLie
-      ? this.#check.take(withWrongByte(chunk.subarray(from, to)), 0, to - from)
-      : this.#check.take(chunk, from, to);
+    const wrong = this.#check.take(isLie ? withWrongByte(payload) : payload, 0, to - from);
     if (wrong === undefined) return;
-    ledger.wrong(this.#plan.id, `its body: ${wrong}`);
+    ledger.note('W', this.#plan.id, `its body: ${wrong}`);
     this.#socket.destroy();
   }
 
@@ -85,10 +84,9 @@ export class ServedCall implements Served {
     const { ledger } = this.#parts;
     const trailers = this.#body?.trailers.join() ?? '';
     if (!this.#check.isComplete)
-      ledger.wrong(id, `its body ends after ${this.#check.received} of ${request.bytes} bytes`);
-    else if (trailers !== (request.hasTrailer ? `${TRAILER}: ${id}` : ''))
-      ledger.wrong(id, `its trailers: ${trailers}`);
-    else ledger.complete(id);
+      ledger.note('W', id, `its body ends after ${this.#check.received} of ${request.bytes} bytes`);
+    else if (trailers !== trailerOf(id, request.hasTrailer)) ledger.note('W', id, `its trailers: ${trailers}`);
+    else ledger.note('E', id);
     // An early answer may still be in flight, and only its end is awaited then.
     if (this.#isSent) this.#onDone();
     else if (this.#isAnswered) return;
@@ -117,7 +115,12 @@ export class ServedCall implements Served {
     const whole = Buffer.concat([Buffer.from(head, 'latin1'), ...wire, end]);
     if (fault === 'twice') await this.#send(Buffer.concat([whole, whole]));
     else if (answer.pieceBytes === 0) await this.#send(whole);
-    else await this.#sendSlowly([Buffer.from(head, 'latin1'), ...wire, end]);
+    else {
+      for (const piece of [Buffer.from(head, 'latin1'), ...wire, end]) {
+        await this.#send(piece);
+        await sleep(1);
+      }
+    }
     this.#finish();
   }
 
@@ -140,35 +143,16 @@ export class ServedCall implements Served {
   }
 
   #finish(): void {
-    const { fault, answer } = this.#plan;
+    const { fault, answer, request } = this.#plan;
     const socket = this.#socket;
     this.#isSent = true;
-    switch (fault) {
-      case 'reset-within':
-        reset(socket);
-        return;
-      case 'close-within':
-        socket.end();
-        return;
-      case 'rubbish-within':
-        socket.end(RUBBISH_CHUNK);
-        return;
-      case 'half-close':
-        socket.end();
-        return;
-      case 'early-close':
-      case 'close-after':
-        socket.end(() => socket.destroy());
-        return;
-    }
-    if (answer.isLast || this.#plan.request.isLast) socket.end();
-    this.#onDone();
-  }
-
-  async #sendSlowly(pieces: readonly Buffer[]): Promise<void> {
-    for (const piece of pieces) {
-      await this.#send(piece);
-      await sleep(1);
+    if (fault === 'reset-within') reset(socket);
+    else if (fault === 'rubbish-within') socket.end(RUBBISH_CHUNK);
+    else if (fault === 'close-within' || fault === 'half-close') socket.end();
+    else if (fault === 'early-close' || fault === 'close-after') socket.end(() => socket.destroy());
+    else {
+      if (answer.isLast || request.isLast) socket.end();
+      this.#onDone();
     }
   }
 
@@ -177,11 +161,7 @@ export class ServedCall implements Served {
     if (socket.destroyed || !socket.writable) throw new Error('gone');
     if (bytes.length === 0 || socket.write(bytes)) return;
     const over = new AbortController();
-    try {
-      // A peer that leaves causes no 'drain'.
-      await Promise.race([once(socket, 'drain', over), once(socket, 'close', over)]);
-    } finally {
-      over.abort();
-    }
+    // A peer that leaves causes no 'drain'.
+    await Promise.race([once(socket, 'drain', over), once(socket, 'close', over)]).finally(() => over.abort());
   }
 }

@@ -9,6 +9,7 @@ import { ServedSocket } from './served-socket.ts';
 
 /** The exchange or WebSocket being served on a connection. */
 export interface Served {
+  begin(head: Head): void;
   /** Takes bytes, and returns those after its end. Throws for unexpected bytes. */
   onBytes(chunk: Buffer): Buffer;
   /** The request has been read completely, so the next one may follow. */
@@ -44,7 +45,7 @@ export class ServedConnection {
       try {
         this.#onBytes(chunk);
       } catch (cause) {
-        this.#parts.ledger.wrong(this.#id, (cause as Error).message);
+        this.#parts.ledger.note('W', this.#id, (cause as Error).message);
         this.#socket.destroy();
       }
     });
@@ -69,15 +70,13 @@ export class ServedConnection {
   }
 
   #begin(head: Head): void {
-    const id = head.field(ID_FIELD);
-    if (id === undefined || !/^[rpqost]\d+$/.test(id))
-      throw new Error(`a request without a known id: ${head.startLine}`);
+    const id = head.field(ID_FIELD) ?? '';
+    if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
     this.#id = id;
     const { ledger, lies, seed } = this.#parts;
-    if (!lies.tells('lost')) ledger.seen(id);
-    if (lies.tells('doubled')) ledger.seen(id);
-    const isSocket = id.startsWith('s') || id.startsWith('t');
-    const served: Served & { begin(head: Head): void } = isSocket
+    if (!lies.tells('lost')) ledger.note('S', id);
+    if (lies.tells('doubled')) ledger.note('S', id);
+    const served: Served = /^[st]/.test(id)
       ? new ServedSocket(this.#socket, this.#parts, planSocket(seed, id))
       : new ServedCall(this.#socket, this.#parts, planCall(seed, id), () => this.#done(served));
     this.#served = served;
@@ -98,7 +97,6 @@ export function whatIsWrong(head: Head, expected: readonly string[], isDirect: b
   const got = head.without(...FORWARDED, 'connection');
   const wanted = expected.filter((line) => !line.startsWith('Connection:'));
   if (got.join('\n') !== wanted.join('\n')) return `an altered head: ${got.join(' | ')}`;
-  if (isDirect) return undefined;
   const values = FORWARDED.map((name) => head.field(name)).join(' ');
-  return values === '127.0.0.1 http plant.example' ? undefined : `forwarded for ${values}`;
+  return isDirect || values === '127.0.0.1 http plant.example' ? undefined : `forwarded for ${values}`;
 }

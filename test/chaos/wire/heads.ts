@@ -16,6 +16,20 @@ export class Head {
     return this.lines[0] ?? '';
   }
 
+  /** Of an answer; 0 for any other start line. */
+  get status(): number {
+    return Number(/^HTTP\/1\.1 (\d{3}) /.exec(this.startLine)?.[1] ?? 0);
+  }
+
+  /** Whether the sidecar answered instead of the upstream. */
+  get isProblem(): boolean {
+    return this.field('x-chaos') === undefined && this.field('proxy-status')?.startsWith('d2-sidecar;') === true;
+  }
+
+  problemCode(body: string): string {
+    return /"code":"(\w+)"/.exec(body)?.[1] ?? `status ${this.status}`;
+  }
+
   /** Value of the first field of that name. */
   field(name: string): string | undefined {
     const prefix = `${name.toLowerCase()}:`;

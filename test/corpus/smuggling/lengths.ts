@@ -3,144 +3,113 @@ import { type AmbiguousMessage, HOST, head, messages, post, SMUGGLED } from './m
 const N = SMUGGLED.length;
 
 /** In one reading the smuggled request is content, in another it is a request. */
-function length(...lines: readonly string[]): string {
-  return post(lines, SMUGGLED);
-}
+const length = (...lines: string[]) => post(lines, SMUGGLED);
+const each = (...all: (string | number)[]) => all.map((value) => length(`Content-Length: ${value}`));
+const lines = (...all: string[]) => all.map((line) => length(line));
+const withContent = (...starts: string[]) =>
+  starts.map((start) => `${head(`${start} HTTP/1.1`, HOST, `Content-Length: ${N}`)}${SMUGGLED}`);
+const inChunks = (method: string, body: string) =>
+  `${head(`${method} /m HTTP/1.1`, HOST, 'Transfer-Encoding: chunked')}${body}`;
+const ONE_CHUNK = '1\r\na\r\n0\r\n\r\n';
 
 export const lengthMessages: readonly AmbiguousMessage[] = [
-  ...messages('RFC 9112 §6.3 item 5, two lengths; Linhart, Probe', 'refused', [
-    ['CL.CL: zero, then all', length('Content-Length: 0', `Content-Length: ${N}`)],
-    ['CL.CL: all, then zero', length(`Content-Length: ${N}`, 'Content-Length: 0')],
-    ['CL.CL: the same twice', length(`Content-Length: ${N}`, `Content-Length: ${N}`)],
-    ['CL.CL: with a leading zero in one', length(`Content-Length: ${N}`, `Content-Length: 0${N}`)],
-    ['CL.CL: names in two letter cases', length('content-length: 0', `CONTENT-LENGTH: ${N}`)],
-    ['CL.CL: another field in between', length('Content-Length: 0', 'X-A: b', `Content-Length: ${N}`)],
-    ['CL.CL: three', length('Content-Length: 1', 'Content-Length: 2', `Content-Length: ${N}`)],
-    ['CL.CL: empty, then all (CVE-2023-40225)', length('Content-Length:', `Content-Length: ${N}`)],
-    ['CL.CL: all, then empty', length(`Content-Length: ${N}`, 'Content-Length: ')],
-    ['CL list: the same twice', length(`Content-Length: ${N}, ${N}`)],
-    ['CL list: zero and all', length(`Content-Length: 0, ${N}`)],
-    ['CL list: all and zero', length(`Content-Length: ${N},0`)],
-    ['CL list: an empty member first', length(`Content-Length: ,${N}`)],
-    ['CL list: an empty member last', length(`Content-Length: ${N},`)],
-    ['CL list: by semicolon', length(`Content-Length: 0;${N}`)],
-    ['CL list: by blank', length(`Content-Length: 0 ${N}`)],
-    ['CL list: by tab', length(`Content-Length: 0\t${N}`)],
-  ]),
-  ...messages('RFC 9110 §8.6, a length is digits; Garden, T-Reqs, Probe', 'refused', [
-    ['CL with a plus', length(`Content-Length: +${N}`)],
-    ['CL with a minus', length(`Content-Length: -${N}`)],
-    ['CL minus zero', length('Content-Length: -0')],
-    ['CL plus zero', length('Content-Length: +0')],
-    ['CL minus one', length('Content-Length: -1')],
-    ['CL in hexadecimal', length(`Content-Length: 0x${N.toString(16)}`)],
-    ['CL in hexadecimal digits alone', length('Content-Length: a')],
-    ['CL in octal with a mark', length(`Content-Length: 0o${N.toString(8)}`)],
-    ['CL in binary with a mark', length(`Content-Length: 0b${N.toString(2)}`)],
-    ['CL with a fraction', length(`Content-Length: ${N}.0`)],
-    ['CL with an exponent', length('Content-Length: 1e1')],
-    ['CL with an underscore (Python)', length('Content-Length: 4_3')],
-    ['CL with a thousands mark', length("Content-Length: 1'0")],
-    ['CL in quotes', length(`Content-Length: "${N}"`)],
-    ['CL in apostrophes', length(`Content-Length: '${N}'`)],
-    ['CL with a letter behind', length(`Content-Length: ${N}x`)],
-    ['CL with a letter before', length(`Content-Length: x${N}`)],
-    ['CL with digits above ASCII', length('Content-Length: \xb2\xb3')],
-    ['CL of fullwidth digits in UTF-8', length('Content-Length: \xef\xbc\x94\xef\xbc\x93')],
-    ['CL with a parameter', length(`Content-Length: ${N};q=1`)],
-    ['CL with a comment', length(`Content-Length: ${N} (all)`)],
-    ['CL empty', length('Content-Length:')],
-    ['CL of blanks', length('Content-Length:  \t ')],
-    ['CL with a vertical tab before', length(`Content-Length:\x0b${N}`)],
-    ['CL with a form feed behind', length(`Content-Length: ${N}\x0c`)],
-    ['CL with NUL behind', length(`Content-Length: ${N}\0`)],
-    ['CL with NUL before', length(`Content-Length: \0${N}`)],
-    ['CL with NUL in the middle', length('Content-Length: 4\x003')],
-    ['CL with a non-breaking space before', length(`Content-Length:\xa0${N}`)],
-    ['CL with a next-line character behind', length(`Content-Length: ${N}\x85`)],
-    ['CL with a bare CR behind', length(`Content-Length: ${N}\r`)],
-    ['CL with a bare CR before', length(`Content-Length: \r${N}`)],
-    ['CL inf', length('Content-Length: inf')],
-    ['CL NaN', length('Content-Length: NaN')],
-  ]),
-  ...messages('RFC 9112 §6.3, integers above the countable range; Garden', 'refused', [
-    ['CL 2^64', length('Content-Length: 18446744073709551616')],
-    ['CL 2^53', length('Content-Length: 9007199254740992')],
-    ['CL 2^63', length('Content-Length: 9223372036854775808')],
-    ['CL 2^64 - 1', length('Content-Length: 18446744073709551615')],
-    ['CL 2^64 and all', length(`Content-Length: ${2n ** 64n + BigInt(N)}`)],
-    ['CL of forty digits', length(`Content-Length: ${'1'.repeat(40)}`)],
-  ]),
-  ...messages('RFC 9112 §6.3, integers that overflow a word are valid lengths; Garden', 'open', [
-    ['CL 2^32 and all', length(`Content-Length: ${2n ** 32n + BigInt(N)}`)],
-    ['CL 2^31', length('Content-Length: 2147483648')],
-  ]),
-  ...messages('RFC 9110 §8.6, leading zeros are digits, not octal; T-Reqs', 'served', [
-    ['CL with leading zeros', length(`Content-Length: 0000${N}`)],
-    ['CL of many leading zeros', length(`Content-Length: ${String(N).padStart(40, '0')}`)],
-    ['CL of many zeros', post(['Content-Length: 00000000'])],
-  ]),
-  ...messages('RFC 9112 §5.1, names are tokens and whole; Desync, Garden', 'served', [
-    ['Content_Length beside none', post([`Content_Length: ${N}`])],
-    ['Content_Length zero beside the true one', length(`Content-Length: ${N}`, 'Content_Length: 0')],
-    ['X-Content-Length beside the true one', length('X-Content-Length: 0', `Content-Length: ${N}`)],
-    ['Content-Length- beside the true one', length('Content-Length-: 0', `Content-Length: ${N}`)],
-    ['Content-Length in mixed case', length(`cOnTeNt-LeNgTh: ${N}`)],
-    ['Content-Length without a blank', length(`Content-Length:${N}`)],
-    ['Content-Length in many blanks', length(`Content-Length:      ${N}      `)],
-    ['Content-Length in Connection', length(`Content-Length: ${N}`, 'Connection: Content-Length')],
-    [
-      'Content-Length in Connection, keep-alive',
+  ...messages('RFC 9112 §6.3 item 5, two lengths; Linhart, Probe', 'refused', {
+    'CL.CL: zero and all': [
+      length('Content-Length: 0', `Content-Length: ${N}`),
+      length(`Content-Length: ${N}`, 'Content-Length: 0'),
+      length('content-length: 0', `CONTENT-LENGTH: ${N}`),
+      length('Content-Length: 0', 'X-A: b', `Content-Length: ${N}`),
+    ],
+    'CL.CL: the same twice': length(`Content-Length: ${N}`, `Content-Length: ${N}`),
+    'CL.CL: with a leading zero in one': length(`Content-Length: ${N}`, `Content-Length: 0${N}`),
+    'CL.CL: three': length('Content-Length: 1', 'Content-Length: 2', `Content-Length: ${N}`),
+    'CL.CL: empty, then all (CVE-2023-40225)': length('Content-Length:', `Content-Length: ${N}`),
+    'CL.CL: all, then empty': length(`Content-Length: ${N}`, 'Content-Length: '),
+    'CL list: the same twice, or zero and all': each(`${N}, ${N}`, `0, ${N}`, `${N},0`),
+    'CL list: an empty member': each(`,${N}`, `${N},`),
+    'CL list: by semicolon, blank or tab': each(`0;${N}`, `0 ${N}`, `0\t${N}`),
+  }),
+  ...messages('RFC 9110 §8.6, a length is digits; Garden, T-Reqs, Probe', 'refused', {
+    'CL with a sign': each(`+${N}`, `-${N}`, '-0', '+0', '-1'),
+    'CL in hexadecimal': each(`0x${N.toString(16)}`, 'a'),
+    'CL in octal or binary, with a mark': each(`0o${N.toString(8)}`, `0b${N.toString(2)}`),
+    'CL with a fraction or an exponent': each(`${N}.0`, '1e1'),
+    'CL with an underscore (Python) or a thousands mark': each('4_3', "1'0"),
+    'CL in quotes or apostrophes': each(`"${N}"`, `'${N}'`),
+    'CL with a letter': each(`${N}x`, `x${N}`),
+    'CL with digits above ASCII, or fullwidth digits in UTF-8': each('\xb2\xb3', '\xef\xbc\x94\xef\xbc\x93'),
+    'CL with a parameter or a comment': each(`${N};q=1`, `${N} (all)`),
+    'CL empty, or of blanks': lines('Content-Length:', 'Content-Length:  \t '),
+    'CL with a vertical tab or a form feed': lines(`Content-Length:\x0b${N}`, `Content-Length: ${N}\x0c`),
+    'CL with NUL': each(`${N}\0`, `\0${N}`, '4\x003'),
+    'CL with a space above ASCII': lines(`Content-Length:\xa0${N}`, `Content-Length: ${N}\x85`),
+    'CL with a bare CR': each(`${N}\r`, `\r${N}`),
+    'CL that is no number': each('inf', 'NaN'),
+  }),
+  ...messages('RFC 9112 §6.3, integers above the countable range; Garden', 'refused', {
+    'CL 2^53 and 2^63': each('9007199254740992', '9223372036854775808'),
+    'CL about 2^64': each('18446744073709551616', '18446744073709551615', `${2n ** 64n + BigInt(N)}`),
+    'CL of forty digits': each('1'.repeat(40)),
+  }),
+  ...messages('RFC 9112 §6.3, integers that overflow a word are valid lengths; Garden', 'open', {
+    'CL 2^32 and all, or 2^31': each(`${2n ** 32n + BigInt(N)}`, '2147483648'),
+  }),
+  ...messages('RFC 9110 §8.6, leading zeros are digits, not octal; T-Reqs', 'served', {
+    'CL with leading zeros': each(`0000${N}`, String(N).padStart(40, '0')),
+    'CL of many zeros': post(['Content-Length: 00000000']),
+  }),
+  ...messages('RFC 9112 §5.1, names are tokens and whole; Desync, Garden', 'served', {
+    'Content_Length beside none': post([`Content_Length: ${N}`]),
+    'another name beside the true one': [
+      length(`Content-Length: ${N}`, 'Content_Length: 0'),
+      length('X-Content-Length: 0', `Content-Length: ${N}`),
+      length('Content-Length-: 0', `Content-Length: ${N}`),
+    ],
+    'Content-Length in mixed case, or in many blanks or none': lines(
+      `cOnTeNt-LeNgTh: ${N}`,
+      `Content-Length:${N}`,
+      `Content-Length:      ${N}      `,
+    ),
+    'Content-Length in Connection': [
+      length(`Content-Length: ${N}`, 'Connection: Content-Length'),
       length('Connection: keep-alive, content-length', `Content-Length: ${N}`),
     ],
-  ]),
-  ...messages('RFC 9112 §5.1, §5.2, malformed field lines; Desync, Probe', 'refused', [
-    ['a blank before the colon of CL', length(`Content-Length : ${N}`)],
-    ['a tab before the colon of CL', length(`Content-Length\t: ${N}`)],
-    ['a blank before CL', length(` Content-Length: ${N}`)],
-    ['CL without a colon', length(`Content-Length ${N}`)],
-    ['CL with an equals sign', length(`Content-Length= ${N}`)],
-    ['CL with two colons', length(`Content-Length:: ${N}`)],
-    ['a folded CL', length('Content-Length:', ` ${N}`)],
-    ['a CL folded between digits', length('Content-Length: 4', ' 3')],
-    ['CL behind a bare CR', length('X-A: b\rContent-Length: 0', `Content-Length: ${N}`)],
-    ['CL behind a bare LF', length(`X-A: b\nContent-Length: ${N}`)],
-  ]),
-  ...messages('RFC 9110 §9.3, any method may have content; Linhart, Browser (CL.0)', 'served', [
-    ['GET with content', `${head('GET /m HTTP/1.1', HOST, `Content-Length: ${N}`)}${SMUGGLED}`],
-    ['HEAD with content', `${head('HEAD /m HTTP/1.1', HOST, `Content-Length: ${N}`)}${SMUGGLED}`],
-    ['DELETE with content', `${head('DELETE /m HTTP/1.1', HOST, `Content-Length: ${N}`)}${SMUGGLED}`],
-    ['OPTIONS with content', `${head('OPTIONS /m HTTP/1.1', HOST, `Content-Length: ${N}`)}${SMUGGLED}`],
-    ['OPTIONS * with content', `${head('OPTIONS * HTTP/1.1', HOST, `Content-Length: ${N}`)}${SMUGGLED}`],
-    ['TRACE with content', `${head('TRACE /m HTTP/1.1', HOST, `Content-Length: ${N}`)}${SMUGGLED}`],
-    ['GET in chunks', `${head('GET /m HTTP/1.1', HOST, 'Transfer-Encoding: chunked')}0\r\n\r\n`],
-    ['HEAD in chunks', `${head('HEAD /m HTTP/1.1', HOST, 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\n\r\n`],
-    [
-      'DELETE in chunks (http-proxy #1721)',
-      `${head('DELETE /m HTTP/1.1', HOST, 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\n\r\n`,
+  }),
+  ...messages('RFC 9112 §5.1, §5.2, malformed field lines; Desync, Probe', 'refused', {
+    'a blank or a tab before the colon of CL': lines(`Content-Length : ${N}`, `Content-Length\t: ${N}`),
+    'a blank before CL': lines(` Content-Length: ${N}`),
+    'CL without a colon': lines(`Content-Length ${N}`, `Content-Length= ${N}`),
+    'CL with two colons': lines(`Content-Length:: ${N}`),
+    'a folded CL': [length('Content-Length:', ` ${N}`), length('Content-Length: 4', ' 3')],
+    'CL behind a bare CR or LF': [
+      length('X-A: b\rContent-Length: 0', `Content-Length: ${N}`),
+      length(`X-A: b\nContent-Length: ${N}`),
     ],
-    ['OPTIONS in chunks', `${head('OPTIONS /m HTTP/1.1', HOST, 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\n\r\n`],
-    ['POST without a length, then a request', `${post([])}${SMUGGLED}`],
-    ['POST with length zero, then a request', `${post(['Content-Length: 0'])}${SMUGGLED}`],
-  ]),
-  ...messages('RFC 9112 §6.2, a body that is shorter or longer than its length', 'open', [
-    ['a length that takes the marker in', post(['Content-Length: 4000'], SMUGGLED)],
-  ]),
-  ...messages('RFC 9112 §3, the rest of a body is not a request line', 'refused', [
-    ['content without a length', post([], 'a=b&c=d')],
-    ['content behind length zero', post(['Content-Length: 0'], 'a=b&c=d')],
-  ]),
+  }),
+  ...messages('RFC 9110 §9.3, any method may have content; Linhart, Browser (CL.0)', 'served', {
+    'a method with content': withContent('GET /m', 'HEAD /m', 'DELETE /m', 'OPTIONS /m', 'OPTIONS *', 'TRACE /m'),
+    'a method in chunks': [inChunks('GET', '0\r\n\r\n'), inChunks('HEAD', ONE_CHUNK), inChunks('OPTIONS', ONE_CHUNK)],
+    'DELETE in chunks (http-proxy #1721)': inChunks('DELETE', ONE_CHUNK),
+    'POST without a length, then a request': `${post([])}${SMUGGLED}`,
+    'POST with length zero, then a request': `${post(['Content-Length: 0'])}${SMUGGLED}`,
+  }),
+  ...messages('RFC 9112 §6.2, a body that is shorter or longer than its length', 'open', {
+    'a length that takes the marker in': each(4000),
+  }),
+  ...messages('RFC 9112 §3, the rest of a body is not a request line', 'refused', {
+    'content without a length, or behind length zero': [post([], 'a=b&c=d'), post(['Content-Length: 0'], 'a=b&c=d')],
+  }),
   ...messages(
     'RFC 9110 §9.1, the rest of a body makes another method, which the server judges',
     ['served', 'refused', 'closed'],
-    [
-      ['a length one too short', post([`Content-Length: ${N - 3}`], `${SMUGGLED.slice(0, -4)}XYZ!`)],
-      ['a length one too long', post([`Content-Length: ${N + 1}`], SMUGGLED)],
-    ],
+    {
+      'a length one too short': post([`Content-Length: ${N - 3}`], `${SMUGGLED.slice(0, -4)}XYZ!`),
+      'a length one too long': each(N + 1),
+    },
   ),
   ...messages(
     'RFC 9110 §5.5, tabs around a value: Node’s parser takes none behind it, so the gateway refuses',
     ['served', 'refused'],
-    [['Content-Length by tabs', length(`Content-Length:\t${N}\t`)]],
+    { 'Content-Length by tabs': lines(`Content-Length:\t${N}\t`) },
   ),
 ];

@@ -20,18 +20,27 @@ export const HOST = 'Host: app.example';
 /** A request that no client sends: it is content, or part of a field, of another one. */
 export const SMUGGLED = `GET /smuggled HTTP/1.1\r\n${HOST}\r\n\r\n`;
 
-/** Messages concerning the same rule, each as name and bytes. */
+/** Messages concerning the same rule, by what is odd about them; several forms of the same are numbered. */
 export function messages(
   why: string,
   taken: Taken | readonly Taken[],
-  entries: readonly (readonly [name: string, bytes: string])[],
+  odd: Readonly<Record<string, string | readonly string[]>>,
 ): AmbiguousMessage[] {
-  return entries.map(([name, bytes]) => ({ name, bytes, taken: [taken].flat(), why }));
+  return Object.entries(odd).flatMap(([what, forms]) =>
+    [forms].flat().map((bytes, i) => {
+      const name = typeof forms === 'string' ? what : `${what}, form ${i + 1}`;
+      return { name, bytes, taken: [taken].flat(), why };
+    }),
+  );
 }
 
 /** The lines, each with an end, and the empty line. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`;
+}
+
+export function get(...fields: readonly string[]): string {
+  return head('GET /m HTTP/1.1', HOST, ...fields);
 }
 
 export function post(fields: readonly string[], body = ''): string {

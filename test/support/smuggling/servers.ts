@@ -3,7 +3,6 @@
  * a process of its own with everything in a temporary folder. nginx and haproxy have a recording server behind them.
  */
 import { spawnSync } from 'node:child_process';
-import type http from 'node:http';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -22,8 +21,11 @@ export function isInstalled(program: string): boolean {
 
 export async function startNode(): Promise<RealServer> {
   const server = await startRecordingServer({ port: 0, host: '127.0.0.1' });
-  const { port } = server.address() as net.AddressInfo;
-  return { address: { port, host: '127.0.0.1' }, stop: async () => closeServer(server) };
+  const stop = async () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { address: { port: (server.address() as net.AddressInfo).port, host: '127.0.0.1' }, stop };
 }
 
 export async function startTomcatServer(): Promise<RealServer> {
@@ -80,9 +82,4 @@ frontend front
 backend back
   server recording unix@${folder}/backend
 `;
-}
-
-function closeServer(server: http.Server): void {
-  server.close();
-  server.closeAllConnections();
 }

@@ -125,18 +125,14 @@ class Counting implements ExchangeObserver {
     const counted: CountedExchange = { method, target, body: '', status: 0, ending: 'none' };
     this.#counted.push(counted);
     this.#running.set(exchange, counted);
-    exchange.requestObserver = {
-      onBytes: (bytes) => {
-        counted.body += bytes.toString('latin1');
-      },
-      onEnd: () => undefined,
+    const onBytes = (bytes: Buffer) => {
+      counted.body += bytes.toString('latin1');
     };
+    exchange.requestObserver = { onBytes, onEnd: () => undefined };
   }
 
-  onEnd(exchange: Exchange, ending: Ending): void {
-    const counted = this.#running.get(exchange) as CountedExchange;
+  onEnd(exchange: Exchange, { kind: ending }: Ending): void {
+    Object.assign(this.#running.get(exchange) as CountedExchange, { status: exchange.status, ending });
     this.#running.delete(exchange);
-    counted.status = exchange.status;
-    counted.ending = ending.kind;
   }
 }

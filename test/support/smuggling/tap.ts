@@ -1,4 +1,5 @@
 import net from 'node:net';
+import { listening } from '../net.ts';
 
 /** A server connection still open this long after the sidecar's has closed is ended. */
 const HOLD_MS = 2_000;
@@ -15,11 +16,11 @@ export interface TappedConnection {
  * even if the sidecar has dropped the connection by then.
  */
 export class Tap {
+  port = 0;
   readonly #server: net.Server;
   readonly #to: net.NetConnectOpts;
   readonly #sockets = new Set<net.Socket>();
   #connections: TappedConnection[] = [];
-  #open = 0;
   #wake: () => void = () => undefined;
 
   private constructor(to: net.NetConnectOpts) {
@@ -29,19 +30,13 @@ export class Tap {
 
   static async listen(to: net.NetConnectOpts): Promise<Tap> {
     const tap = new Tap(to);
-    await new Promise<void>((resolve) => {
-      tap.#server.listen(0, '127.0.0.1', resolve);
-    });
+    tap.port = await listening(tap.#server);
     return tap;
-  }
-
-  get port(): number {
-    return (this.#server.address() as net.AddressInfo).port;
   }
 
   /** Everything since the last call, once the server has closed all connections. */
   async takeAll(): Promise<readonly TappedConnection[]> {
-    while (this.#open > 0) {
+    while (this.#sockets.size > 0) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
@@ -59,7 +54,6 @@ export class Tap {
   #onConnection(sidecar: net.Socket): void {
     const seen: TappedConnection = { toServer: '', fromServer: '' };
     this.#connections.push(seen);
-    this.#open += 1;
     const server = net.connect({ ...this.#to, allowHalfOpen: true });
     this.#sockets.add(sidecar).add(server);
     let timer: NodeJS.Timeout | undefined;
@@ -78,8 +72,7 @@ export class Tap {
       if (!sidecar.destroyed) sidecar.write(bytes);
     });
     // Only the client half-closes and still waits; the sidecar passes that on.
-    sidecar.on('end', leave);
-    sidecar.on('close', leave);
+    sidecar.on('end', leave).on('close', leave);
     server.on('end', () => {
       sidecar.end();
       server.end();
@@ -89,8 +82,7 @@ export class Tap {
       sidecar.destroySoon();
       this.#sockets.delete(sidecar);
       this.#sockets.delete(server);
-      this.#open -= 1;
-      if (this.#open === 0) this.#wake();
+      if (this.#sockets.size === 0) this.#wake();
     });
   }
 }

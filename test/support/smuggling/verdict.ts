@@ -69,10 +69,8 @@ type Fail = (what: string, ...about: unknown[]) => void;
 
 function readUpstream(text: string, requests: readonly StrictRequest[], fail: Fail): readonly ResponseSeen[] {
   try {
-    return readResponses(
-      text,
-      requests.map(({ method }) => method),
-    );
+    const methods = requests.map(({ method }) => method);
+    return readResponses(text, methods);
   } catch (cause) {
     fail('the server’s bytes are no responses:', String(cause));
     return [];
@@ -146,10 +144,8 @@ function compareCounted(
 function compareAnswers({ received, exchanges }: Played, fail: Fail): readonly number[] {
   let answers: readonly ResponseSeen[];
   try {
-    answers = readResponses(
-      received,
-      exchanges.map(({ method }) => method),
-    );
+    const methods = exchanges.map(({ method }) => method);
+    answers = readResponses(received, methods);
   } catch (cause) {
     fail('the client got', String(cause));
     return [];

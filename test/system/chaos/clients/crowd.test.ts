@@ -5,11 +5,10 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Book } from '../../../chaos/accounts/book.ts';
 import { Differences } from '../../../chaos/accounts/differences.ts';
-import { LedgerReader, type Seen } from '../../../chaos/accounts/ledger-reader.ts';
 import { Windows } from '../../../chaos/accounts/windows.ts';
 import { Crowd } from '../../../chaos/clients/crowd.ts';
+import { Ledger, LedgerReader, type Seen } from '../../../chaos/truth/ledger.ts';
 import { randomOf } from '../../../chaos/truth/pattern.ts';
-import { FileLedger } from '../../../chaos/upstream/ledger.ts';
 import { LIE_KINDS, type LieKind, Lies } from '../../../chaos/upstream/lies.ts';
 import { ScriptedUpstream } from '../../../chaos/upstream/scripted-upstream.ts';
 import { playsAll } from '../../../support/effort.ts';
@@ -33,7 +32,7 @@ async function talk(
   lie: LieKind | undefined,
 ): Promise<{ readonly sorts: string[]; readonly book: Book }> {
   const ledgerPath = path.join(folder, 'ledger');
-  const parts = { seed: SEED, ledger: new FileLedger(ledgerPath), lies: new Lies(lie, 2), isDirect: true };
+  const parts = { seed: SEED, ledger: new Ledger(ledgerPath), lies: new Lies(lie, 2), isDirect: true };
   const upstream = new ScriptedUpstream(parts);
   const differences = new Differences();
   const windows = new Windows();
@@ -46,7 +45,7 @@ async function talk(
   const crowd = new Crowd({
     seed: SEED,
     port: await upstream.listen(0),
-    size: { calls: 40, polls: 20, sockets: 10 },
+    size: { call: 40, poll: 20, socket: 10 },
     random: randomOf(SEED, 'pace'),
     lifeOf: () => 1,
     onSent: (id) => {

@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Flood } from '../../../abuse/floods/flood.ts';
-import type { FloodResult } from '../../../abuse/run/flood-result.ts';
+import type { FloodResult } from '../../../abuse/run/abuse-run.ts';
 import { missedBounds } from '../../../abuse/run/verdict.ts';
 import type { CallSummary } from '../../../abuse/users/call-log.ts';
 
@@ -16,56 +16,32 @@ function toResult(changes: Partial<FloodResult>, during = calls(27, 209), upstre
     isShort: false,
     cost: { connections: 1, bytes: 1 },
     users: { calls: { calls: { calm: calls(1, 10), flood: during }, upstream: same }, values: 5, failures: [] },
-    lostMs: 0,
-    startBytes: 70e6,
-    peakBytes: 109e6,
-    afterBytes: 80e6,
-    lastWords: undefined,
-    overAfterMs: 100,
-    leftOpen: 0,
-    countedValues: 5,
-    sessions: 100,
+    ...{ lostMs: 0, startBytes: 70e6, peakBytes: 109e6, afterBytes: 80e6 },
+    ...{ lastWords: undefined, overAfterMs: 100, leftOpen: 0, countedValues: 5, sessions: 100 },
     ...changes,
   };
 }
 
-describe('missedBounds', () => {
-  it('is empty just within all bounds', () => {
-    expect(missedBounds(FLOOD, toResult({}))).toEqual([]);
-  });
+it.each<[string, FloodResult, readonly string[]]>([
+  ['nothing is missed just within all bounds', toResult({}), []],
+  ['a slow median', toResult({}, calls(28.1, 100)), ['p50 of calls']],
+  ['a slow call', toResult({}, calls(2, 211)), ['worst of calls']],
+  ['a failed call', toResult({}, calls(2, 20, 1)), ['1 calls failed']],
+  ['no call at all', toResult({}, { ...calls(0, 0), count: 0 }), ['no calls']],
+  ['growth of memory', toResult({ peakBytes: 111e6 }), ['memory']],
+  ['memory above the limit', toResult({ startBytes: 520e6, peakBytes: 540e6 }), ['512 MiB']],
+  ['an end', toResult({ lastWords: 'signal SIGKILL', overAfterMs: undefined }), ['ended']],
+  ['open descriptors', toResult({ overAfterMs: undefined, leftOpen: 900 }), ['900 left open']],
+  ['values that were not counted', toResult({ countedValues: 4 }), ['values']],
+  ['too many sessions', toResult({ sessions: 101 }), ['101 sessions']],
+  ['a delay that direct calls have as well is not the sidecar’s', toResult({}, calls(2, 500), calls(1, 400)), []],
+  ['time that other programs took is not the sidecar’s', toResult({ lostMs: 300 }, calls(2, 500)), []],
+  ['a short flood may delay eight times as much', toResult({ isShort: true }, calls(202, 1_609)), []],
+  ['but no more', toResult({ isShort: true }, calls(204, 1_612)), ['p50 of calls', 'worst of calls']],
+])('%s', (_, result, missed) => {
+  expect(missedBounds(FLOOD, result)).toEqual(missed);
+});
 
-  it.each<[string, FloodResult]>([
-    ['p50 of calls', toResult({}, calls(28.1, 100))],
-    ['worst of calls', toResult({}, calls(2, 211))],
-    ['1 calls failed', toResult({}, calls(2, 20, 1))],
-    ['no calls', toResult({}, { ...calls(0, 0), count: 0 })],
-    ['memory', toResult({ peakBytes: 111e6 })],
-    ['512 MiB', toResult({ startBytes: 520e6, peakBytes: 540e6 })],
-    ['ended', toResult({ lastWords: 'signal SIGKILL', overAfterMs: undefined })],
-    ['900 left open', toResult({ overAfterMs: undefined, leftOpen: 900 })],
-    ['values', toResult({ countedValues: 4 })],
-    ['101 sessions', toResult({ sessions: 101 })],
-  ])('contains: %s', (missed, result) => {
-    expect(missedBounds(FLOOD, result)).toEqual([missed]);
-  });
-
-  it('does not blame the sidecar for a delay that direct calls have as well', () => {
-    expect(missedBounds(FLOOD, toResult({}, calls(2, 500), calls(1, 400)))).toEqual([]);
-  });
-
-  it('does not blame the sidecar for processor time that other programs took', () => {
-    expect(missedBounds(FLOOD, toResult({ lostMs: 300 }, calls(2, 500)))).toEqual([]);
-  });
-
-  it('allows a short flood eight times the added delay', () => {
-    expect(missedBounds(FLOOD, toResult({ isShort: true }, calls(202, 1_609)))).toEqual([]);
-    expect(missedBounds(FLOOD, toResult({ isShort: true }, calls(204, 1_612)))).toEqual([
-      'p50 of calls',
-      'worst of calls',
-    ]);
-  });
-
-  it('judges the honest reader when the flood is aimed at the monitoring port', () => {
-    expect(missedBounds({ ...FLOOD, setting: 'monitor' }, toResult({}))).toEqual(['no monitor']);
-  });
+it('the honest reader is judged when the flood is aimed at the monitoring port', () => {
+  expect(missedBounds({ ...FLOOD, setting: 'monitor' }, toResult({}))).toEqual(['no monitor']);
 });

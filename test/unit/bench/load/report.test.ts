@@ -4,6 +4,8 @@ import { figure, type Result, ratio } from '../../../bench/load/results.ts';
 import { CPU } from '../../../bench/load/workloads/columns.ts';
 import type { Workload } from '../../../bench/load/workloads/workload.ts';
 
+const TO_NGINX = ratio(figure('sidecar', 'cpuUs'), figure('nginx', 'cpuUs'));
+
 const WORKLOAD: Workload = {
   name: 'rpc',
   title: 'Small RPC',
@@ -12,81 +14,39 @@ const WORKLOAD: Workload = {
   contestants: ['sidecar', 'nginx', 'caddy', 'haproxy'].map((name) => ({ name, title: name, peer: undefined })),
   columns: [CPU],
   targets: [
-    {
-      text: 'to nginx',
-      bound: 'at most',
-      limit: 1.5,
-      digits: 2,
-      read: ratio(figure('sidecar', 'cpuUs'), figure('nginx', 'cpuUs')),
-    },
+    { text: 'to nginx', bound: 'at most', limit: 1.5, digits: 2, read: TO_NGINX },
     { text: 'start', bound: 'at most', limit: 400, digits: 0, read: figure('sidecar', 'startMs') },
   ],
   measure: async () => ({}),
 };
 
 const RESULT: Result = {
-  rounds: [30, 34, 32].map(
-    (cpuUs) =>
-      new Map([
-        ['sidecar', { cpuUs }],
-        ['nginx', { cpuUs: 20 }],
-      ]),
-  ),
+  rounds: [30, 34, 32].map((cpuUs) => new Map(Object.entries({ sidecar: { cpuUs }, nginx: { cpuUs: 20 } }))),
   missing: new Map([['caddy', 'not installed: apt-get install caddy']]),
   notes: ['nginx: 3 errors in round 1.'],
 };
 
-describe('the table of a workload', () => {
-  const lines = renderWorkload({ workload: WORKLOAD, result: RESULT }).split('\n');
+describe('the report', () => {
+  const workload = renderWorkload({ workload: WORKLOAD, result: RESULT });
+  const targets = renderTargets([{ workload: WORKLOAD, result: RESULT }]);
 
-  it('has the median with lowest and highest', () => {
-    expect(lines).toContainEqual(expect.stringMatching(/^\| sidecar +\| +32\.0 \(30\.0–34\.0\) \|$/));
-  });
-
-  it('names the peers that could not take part, with the reason', () => {
-    expect(lines).toContainEqual(expect.stringMatching(/^\| caddy: see below +\| +\|$/));
-    expect(lines).toContain('- caddy: not installed: apt-get install caddy');
+  it.each([
+    ['has the median with lowest and highest', workload, /^\| sidecar +\| +32\.0 \(30\.0–34\.0\) \|$/m],
+    ['names the peers that could not take part', workload, /^\| caddy: see below +\| +\|$/m],
+    ['has the reason below', workload, /^- caddy: not installed: apt-get install caddy$/m],
+    ['keeps the notes', workload, /\n- nginx: 3 errors in round 1\.$/],
+    ['judges the median', targets, /^\| to nginx +\| at most 1\.5 \| 1\.60 \(1\.50–1\.70\) \| \*\*no\*\* \|$/m],
+    ['says when nothing was measured', targets, /^\| start +\| at most 400 \| +not measured \| +\|$/m],
+  ])('%s', (_, text, line) => {
+    expect(text).toMatch(line);
   });
 
   it('omits the peers that were excluded on request', () => {
-    expect(lines.filter((line) => line.includes('haproxy'))).toEqual([]);
+    expect(workload).not.toContain('haproxy');
   });
 
-  it('keeps the notes', () => {
-    expect(lines.at(-1)).toBe('- nginx: 3 errors in round 1.');
-  });
-});
-
-describe('the table of targets', () => {
-  const lines = renderTargets([{ workload: WORKLOAD, result: RESULT }]).split('\n');
-
-  it('judges the median', () => {
-    expect(lines).toContainEqual(
-      expect.stringMatching(/^\| to nginx +\| at most 1\.5 \| 1\.60 \(1\.50–1\.70\) \| \*\*no\*\* \|$/),
-    );
-  });
-
-  it('says when nothing was measured', () => {
-    expect(lines).toContainEqual(expect.stringMatching(/^\| start +\| at most 400 \| +not measured \| +\|$/));
-  });
-});
-
-describe('a target', () => {
-  const spread = { median: 0.5, min: 0, max: 1, count: 3 };
-
-  it('is met at its exact limit, from either side', () => {
-    expect(isReached('at most', 0.5, spread)).toBe(true);
-    expect(isReached('at least', 0.5, spread)).toBe(true);
-  });
-
-  it('is missed beyond its limit', () => {
-    expect(isReached('at most', 0.49, spread)).toBe(false);
-    expect(isReached('at least', 0.51, spread)).toBe(false);
-  });
-});
-
-describe('a printed table', () => {
   it('has columns as wide as their widest cell, and numbers on the right', () => {
+    const lines = ['|       |   µs |', '| ----- | ---: |', '| nginx |    9 |', '| a     | 1234 |'];
     expect(
       renderTable(
         ['', 'µs'],
@@ -95,6 +55,15 @@ describe('a printed table', () => {
           ['a', '1234'],
         ],
       ),
-    ).toBe(['|       |   µs |', '| ----- | ---: |', '| nginx |    9 |', '| a     | 1234 |'].join('\n'));
+    ).toBe(lines.join('\n'));
   });
+});
+
+it.each([
+  ['at most', 0.5, true],
+  ['at least', 0.5, true],
+  ['at most', 0.49, false],
+  ['at least', 0.51, false],
+] as const)('a median of 0.5 reaches the target "%s %d": %s', (bound, limit, isMet) => {
+  expect(isReached(bound, limit, { median: 0.5, min: 0, max: 1, count: 3 })).toBe(isMet);
 });

@@ -1,32 +1,33 @@
-import { describe, expect, it } from 'vitest';
-import { difference, figure, type Result, ratio, type Sample, valuesOf } from '../../../bench/load/results.ts';
+import { expect, it } from 'vitest';
+import { difference, figure, type Read, ratio, type Sample, valuesOf } from '../../../bench/load/results.ts';
 import { addedP50 } from '../../../bench/load/workloads/columns.ts';
 
-function resultOf(...rounds: Readonly<Record<string, Sample>>[]): Result {
-  return { rounds: rounds.map((samples) => new Map(Object.entries(samples))), missing: new Map(), notes: [] };
-}
+const cpu = (name: string) => figure(name, 'cpuUs');
+const rounds = (a: readonly number[], b: readonly (number | undefined)[]): Record<string, Sample>[] =>
+  a.map((cpuUs, i) => ({ a: { cpuUs }, ...(b[i] !== undefined && { b: { cpuUs: b[i] } }) }));
 
-describe('values over rounds', () => {
-  const cpu = (name: string) => figure(name, 'cpuUs');
-
-  it('are ratios within each round, so that a slow round does not show', () => {
-    const result = resultOf({ a: { cpuUs: 30 }, b: { cpuUs: 20 } }, { a: { cpuUs: 300 }, b: { cpuUs: 200 } });
-    expect(valuesOf(result, ratio(cpu('a'), cpu('b')))).toEqual([1.5, 1.5]);
-  });
-
-  it('omit rounds in which one side is missing', () => {
-    const result = resultOf({ a: { cpuUs: 30 } }, { a: { cpuUs: 30 }, b: { cpuUs: 15 } });
-    expect(valuesOf(result, ratio(cpu('a'), cpu('b')))).toEqual([2]);
-    expect(valuesOf(result, difference(cpu('a'), cpu('b')))).toEqual([15]);
-  });
-
-  it('omit ratios to zero or a negative number', () => {
-    const result = resultOf({ a: { cpuUs: 30 }, b: { cpuUs: 0 } }, { a: { cpuUs: 30 }, b: { cpuUs: -4 } });
-    expect(valuesOf(result, ratio(cpu('a'), cpu('b')))).toEqual([]);
-  });
-
-  it('include what a peer adds to the median of the upstream itself', () => {
-    const result = resultOf({ direct: { p50Us: 100 }, haproxy: { p50Us: 180 } });
-    expect(valuesOf(result, addedP50('haproxy'))).toEqual([80]);
-  });
+it.each<[string, Record<string, Sample>[], Read, readonly number[]]>([
+  [
+    'are ratios within each round, so that a slow one does not show',
+    rounds([30, 300], [20, 200]),
+    ratio(cpu('a'), cpu('b')),
+    [1.5, 1.5],
+  ],
+  [
+    'omit ratios of rounds in which one side is missing',
+    rounds([30, 30], [undefined, 15]),
+    ratio(cpu('a'), cpu('b')),
+    [2],
+  ],
+  ['omit differences likewise', rounds([30, 30], [undefined, 15]), difference(cpu('a'), cpu('b')), [15]],
+  ['omit ratios to zero or a negative number', rounds([30, 30], [0, -4]), ratio(cpu('a'), cpu('b')), []],
+  [
+    'include what a peer adds to the upstream itself',
+    [{ direct: { p50Us: 100 }, haproxy: { p50Us: 180 } }],
+    addedP50('haproxy'),
+    [80],
+  ],
+])('values over rounds %s', (_, samples, read, values) => {
+  const result = { rounds: samples.map((round) => new Map(Object.entries(round))), missing: new Map(), notes: [] };
+  expect(valuesOf(result, read)).toEqual(values);
 });

@@ -2,9 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { Book } from '../../../chaos/accounts/book.ts';
 import { Differences } from '../../../chaos/accounts/differences.ts';
 import type { Entry } from '../../../chaos/accounts/entry.ts';
-import { noteLine, type Seen } from '../../../chaos/accounts/ledger-reader.ts';
 import { Windows } from '../../../chaos/accounts/windows.ts';
 import { type CallPlan, planCall } from '../../../chaos/truth/call-plan.ts';
+import { noteLine, type Seen } from '../../../chaos/truth/ledger.ts';
 
 const SEED = 3;
 const IDS = Array.from({ length: 2_000 }, (_, i) => `r${i}`);
@@ -45,31 +45,41 @@ function settle(entries: readonly Entry[], ledger: readonly string[]): Record<st
   return Object.fromEntries(differences.counts);
 }
 
+const SEEN = [`S ${PLAIN}`, `E ${PLAIN}`];
+const OTHER = idOf(({ kind, fault, id }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
+const RUBBISH = idOf(({ fault }) => fault === 'rubbish');
+const LEAVES = idOf(({ leave }) => leave?.at === 'body');
+const RESET = idOf(({ fault, answer }) => fault === 'reset-within' && answer.framing === 'close');
+const CUT_SHORT = { outcome: 'aborted', reason: 'body', isRequestSent: false } as const;
+const CUT = { outcome: 'failed', reason: 'cut', wasCut: true } as const;
+const UNSENT = { outcome: 'unconnected', isHeadSent: false } as const;
+
+/** `ledger`: the letters of the lines about the call. */
+it.each<[string, Entry | undefined, string, Record<string, number>]>([
+  ['a call that was answered but never received', entryOf(PLAIN), '', { 'lost calls': 2 }],
+  ['a call that was answered before its body had arrived', entryOf(PLAIN), 'S', { 'lost calls': 1 }],
+  ['a call that was received twice at once', entryOf(PLAIN), 'SSE', { 'doubled calls': 1 }],
+  ['a call that no client sent', undefined, 'S', { 'unknown calls': 1 }],
+  ['a call that was not sent', entryOf(PLAIN, UNSENT), 'S', { 'unknown calls': 1, 'unplanned endings': 1 }],
+  ['an answer where a fault was planned', entryOf(RUBBISH), 'SE', { 'unplanned endings': 1 }],
+  ['a request that was cut short but arrived whole', entryOf(LEAVES, CUT_SHORT), 'SE', { 'completed requests': 1 }],
+  ['a partial answer that ended like a whole one', entryOf(RESET, CUT), 'SE', { 'cut answers': 1 }],
+  ['a client without an answer', entryOf(PLAIN, { outcome: 'hung' }), 'SE', { hung: 1, 'unplanned endings': 1 }],
+])('the account book reports %s', (_, entry, ledger, reported) => {
+  const lines = [...ledger].map((letter) => `${letter} ${entry?.id ?? 'r5'}`);
+  expect(settle(entry === undefined ? [] : [entry], lines)).toEqual(reported);
+});
+
 describe('the account book', () => {
   it('reports nothing for a call that was sent, received once and answered', () => {
-    expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `E ${PLAIN}`])).toEqual({});
-    expect(book.counts.get('rpc')).toMatchObject({ sent: 1, seen: 1, outcomes: { answered: 1, failed: 0 } });
+    expect(settle([entryOf(PLAIN)], SEEN)).toEqual({});
+    expect(book.counts.rpc).toMatchObject({ sent: 1, seen: 1, outcomes: { answered: 1, failed: 0 } });
     expect(book.lifeTally(1).rpc).toEqual({ below500: 1, errors: 0, broken: 0 });
   });
 
-  it('reports a call that was answered but never received', () => {
-    expect(settle([entryOf(PLAIN)], [])).toMatchObject({ 'lost calls': 2 });
-  });
-
-  it('reports a call that was answered before its body had arrived', () => {
-    expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`])).toEqual({ 'lost calls': 1 });
-  });
-
-  it('reports a call that was received twice, at once or later', () => {
-    expect(settle([entryOf(PLAIN)], [`S ${PLAIN}`, `S ${PLAIN}`, `E ${PLAIN}`])).toEqual({ 'doubled calls': 1 });
-    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'doubled calls': 1, 'unknown calls': 1 });
-  });
-
-  it('reports a call that no client sent', () => {
-    expect(settle([], ['S r5'])).toEqual({ 'unknown calls': 1 });
-    expect(settle([entryOf(PLAIN, { outcome: 'unconnected', isHeadSent: false })], [`S ${PLAIN}`])).toMatchObject({
-      'unknown calls': 2,
-    });
+  it('reports a call that was received again after its end', () => {
+    settle([entryOf(PLAIN)], SEEN);
+    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'unknown calls': 1 });
   });
 
   it('reports a call without an end, and a call with two ends', () => {
@@ -82,7 +92,7 @@ describe('the account book', () => {
   });
 
   it('reports wrong bytes on either side', () => {
-    const ledger = [`S ${PLAIN}`, `E ${PLAIN}`, `W ${PLAIN} its body: byte 3 is 0x1, not 0x2`];
+    const ledger = [...SEEN, `W ${PLAIN} its body: byte 3 is 0x1, not 0x2`];
     expect(settle([entryOf(PLAIN, { wrong: 'byte 17' })], ledger)).toEqual({ 'wrong bytes': 2 });
     expect(differences.first).toContain(`wrong bytes: ${PLAIN}, at the upstream: its body: byte 3 is 0x1, not 0x2`);
   });
@@ -92,39 +102,16 @@ describe('the account book', () => {
     windows.open('upstream: kill', 500)(600);
     expect(settle([entryOf(PLAIN, failed)], [])).toEqual({});
     expect(book.excused).toEqual(new Map([['upstream: kill', 1]]));
-    const later = { beganMs: 5_000, endedMs: 5_010 };
-    const other = idOf(({ kind, fault, id }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
-    expect(settle([entryOf(other, { ...failed, ...later })], [])).toEqual({ 'unplanned endings': 1 });
+    const later = { ...failed, beganMs: 5_000, endedMs: 5_010 };
+    expect(settle([entryOf(OTHER, later)], [])).toEqual({ 'unplanned endings': 1 });
   });
 
   it('excuses a call whose connection closed after an early answer, and only that call', () => {
     const broken = { outcome: 'failed', status: 0, reason: 'closed', hasAnswerBegun: false } as const;
-    const earlyClosed = idOf(({ fault }) => fault === 'early-close');
-    expect(settle([entryOf(PLAIN, { ...broken, before: earlyClosed })], [])).toEqual({});
+    const before = idOf(({ fault }) => fault === 'early-close');
+    expect(settle([entryOf(PLAIN, { ...broken, before })], [])).toEqual({});
     expect(book.lifeTally(1).rpc).toEqual({ below500: 0, errors: 0, broken: 0 });
-    const other = idOf(({ id, kind, fault }) => kind === 'rpc' && fault === undefined && id !== PLAIN);
-    expect(settle([entryOf(other, { ...broken, before: PLAIN })], [])).toEqual({ 'unplanned endings': 1 });
+    expect(settle([entryOf(OTHER, { ...broken, before: PLAIN })], [])).toEqual({ 'unplanned endings': 1 });
     expect(book.lifeTally(1).rpc).toEqual({ below500: 0, errors: 1, broken: 1 });
-  });
-
-  it('reports an answer where a fault was planned', () => {
-    const id = idOf(({ fault }) => fault === 'rubbish');
-    expect(settle([entryOf(id)], [`S ${id}`, `E ${id}`])).toEqual({ 'unplanned endings': 1 });
-  });
-
-  it('reports a request that was cut short but arrived whole', () => {
-    const id = idOf(({ leave }) => leave?.at === 'body');
-    const cut = { outcome: 'aborted', reason: 'body', isRequestSent: false } as const;
-    expect(settle([entryOf(id, cut)], [`S ${id}`, `E ${id}`])).toEqual({ 'completed requests': 1 });
-  });
-
-  it('reports a partial answer that ended like a whole one', () => {
-    const id = idOf(({ fault, answer }) => fault === 'reset-within' && answer.framing === 'close');
-    const cut = { outcome: 'failed', reason: 'cut', wasCut: true } as const;
-    expect(settle([entryOf(id, cut)], [`S ${id}`, `E ${id}`])).toEqual({ 'cut answers': 1 });
-  });
-
-  it('reports a client that never got an answer', () => {
-    expect(settle([entryOf(PLAIN, { outcome: 'hung' })], [`S ${PLAIN}`, `E ${PLAIN}`])).toMatchObject({ hung: 1 });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { equationsOf, holds } from '../../../chaos/accounts/equations.ts';
 import { LifeTally } from '../../../chaos/accounts/life-tally.ts';
-import { Samples } from '../../../chaos/accounts/samples.ts';
+import { Samples } from '../../../support/load/samples.ts';
 
 /** The metrics of a sidecar that has counted everything in `tallyOf`. */
 const RIGHT: Readonly<Record<string, number>> = {
@@ -34,27 +34,18 @@ function tallyOf(): LifeTally {
   tally.connected = 9;
   Object.assign(tally.rpc, { below500: 7, errors: 3, broken: 2 });
   Object.assign(tally.object, { values: 6, others: 0, broken: 1 });
-  Object.assign(tally.page, { sure: 6, perhaps: 0 });
-  Object.assign(tally.live, { sure: 1, perhaps: 0 });
-  Object.assign(tally.sba, { sure: 4, perhaps: 2 });
-  Object.assign(tally.comet, { sure: 3, perhaps: 0 });
-  Object.assign(tally.completed, { sure: 27, perhaps: 3 });
-  Object.assign(tally.failed, { sure: 3, perhaps: 3 });
-  Object.assign(tally.upgrades, { sure: 1, perhaps: 0 });
-  Object.assign(tally.pushedValues, { sure: 2, perhaps: 0 });
-  Object.assign(tally.clientMessages, { sure: 3, perhaps: 0 });
-  Object.assign(tally.serverMessages, { sure: 4, perhaps: 0 });
+  const begun = { page: [6, 0], live: [1, 0], sba: [4, 2], comet: [3, 0], completed: [27, 3], failed: [3, 3] } as const;
+  const others = { upgrades: [1, 0], pushedValues: [2, 0], clientMessages: [3, 0], serverMessages: [4, 0] } as const;
+  for (const [name, [sure, perhaps]] of Object.entries({ ...begun, ...others }))
+    Object.assign(tally[name as keyof typeof begun], { sure, perhaps });
   tally.users.add(1).add(2);
   return tally;
 }
 
 function broken(numbers: Readonly<Record<string, number>>): string[] {
-  const text = `# HELP something\n${Object.entries(numbers)
-    .map(([name, value]) => `${name} ${value}\n`)
-    .join('')}`;
-  return equationsOf(tallyOf(), new Samples(text))
-    .filter((equation) => !holds(equation))
-    .map(({ what }) => what);
+  const lines = Object.entries(numbers).map(([name, value]) => `${name} ${value}\n`);
+  const equations = equationsOf(tallyOf(), new Samples(`# HELP something\n${lines.join('')}`));
+  return equations.filter((equation) => !holds(equation)).map(({ what }) => what);
 }
 
 describe('the equations', () => {

@@ -4,16 +4,12 @@ import { hashOf, PatternCheck, patternOf } from '../../../chaos/truth/pattern.ts
 const PATTERN = patternOf(7, 'r1/answer', 1_000);
 
 /** Checks the bytes in pieces of this size; returns the first fault. */
-function checkInPieces(
-  bytes: Buffer,
-  size: number,
-): { readonly wrong: string | undefined; readonly isComplete: boolean } {
+function checkInPieces(bytes: Buffer, size: number): { wrong: string | undefined; isComplete: boolean } {
   const check = new PatternCheck(PATTERN);
-  for (let at = 0; at < bytes.length; at += size) {
-    const wrong = check.take(bytes, at, Math.min(bytes.length, at + size));
-    if (wrong !== undefined) return { wrong, isComplete: check.isComplete };
-  }
-  return { wrong: undefined, isComplete: check.isComplete };
+  let wrong: string | undefined;
+  for (let at = 0; at < bytes.length && wrong === undefined; at += size)
+    wrong = check.take(bytes, at, Math.min(bytes.length, at + size));
+  return { wrong, isComplete: check.isComplete };
 }
 
 describe('a pattern', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BodyReader, type Framing } from '../../../chaos/wire/body-reader.ts';
-import { FrameReader, OPCODES, toFrame } from '../../../chaos/wire/frames.ts';
 import { HeadReader } from '../../../chaos/wire/heads.ts';
+import { FrameReader, OPCODES, toFrame } from '../../../support/load/frames.ts';
 
 function readInPieces(framing: Framing, text: string, size: number) {
   const bytes = Buffer.from(text, 'latin1');
@@ -37,11 +37,12 @@ describe('the body reader', () => {
     expect(readInPieces({ kind: 'none' }, 'NEXT', 2)).toMatchObject({ payload: '', isDone: true, unread: 4 });
   });
 
-  it('refuses malformed chunks', () => {
-    const read = (text: string) => () => readInPieces({ kind: 'chunked' }, text, 100);
-    expect(read('zz\r\nabc\r\n')).toThrow('malformed chunk size');
-    expect(read('3\r\nabcd\r\n')).toThrow('longer than its size');
-    expect(read('3\nabc\r\n')).toThrow('bare LF');
+  it.each([
+    ['zz\r\nabc\r\n', 'malformed chunk size'],
+    ['3\r\nabcd\r\n', 'longer than its size'],
+    ['3\nabc\r\n', 'bare LF'],
+  ])('refuses the chunks %j', (text, message) => {
+    expect(() => readInPieces({ kind: 'chunked' }, text, 100)).toThrow(message);
   });
 });
 

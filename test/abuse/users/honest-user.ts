@@ -1,0 +1,113 @@
+/** The calls of honest users. All reject for any answer except 200, and for none. */
+import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { WebSocket } from 'ws';
+import { COMET_PATH, HONEST_CREDENTIAL, HONEST_OBJECTS, OBJECT_PREFIX, USERS_ADDRESS } from '../plant.ts';
+
+/** A call without an answer by then has failed. */
+const TIMEOUT_MS = 30_000;
+const PAUSE_AFTER_FAILURE_MS = 100;
+
+/** Where a user calls, and over which connection; `agent` false: a new one. */
+export interface Line {
+  readonly port: number;
+  readonly isTls: boolean;
+  readonly agent: http.Agent | false;
+}
+
+export function post(line: Line, path: string, body: string): Promise<string> {
+  const headers = { Authorization: HONEST_CREDENTIAL, 'Content-Type': 'application/json' };
+  return call(line, { method: 'POST', path, headers }, body);
+}
+
+export async function call({ isTls, ...line }: Line, options: http.RequestOptions, body = ''): Promise<string> {
+  const address = { host: '127.0.0.1', localAddress: USERS_ADDRESS, rejectUnauthorized: false, timeout: TIMEOUT_MS };
+  const request = (isTls ? https : http).request({ ...address, ...line, ...options });
+  request.on('timeout', () => request.destroy(new Error('not answered in time')));
+  // Those before the answer reject `once`, later ones end the answer.
+  request.on('error', () => {});
+  request.end(body);
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  let text = '';
+  for await (const part of response.setEncoding('utf8')) text += part;
+  if (response.statusCode !== 200) throw new Error(`answered ${response.statusCode}`);
+  return text;
+}
+
+/** A WebSocket: one message there, one back. */
+export async function openChannel({ port, isTls }: Line) {
+  const socket = new WebSocket(`${isTls ? 'wss' : 'ws'}://127.0.0.1:${port}${COMET_PATH}`, {
+    headers: { Authorization: HONEST_CREDENTIAL },
+    localAddress: USERS_ADDRESS,
+    perMessageDeflate: false,
+    rejectUnauthorized: false,
+  });
+  await once(socket, 'open');
+  const closed = new AbortController();
+  socket.on('error', () => socket.terminate()).on('close', () => closed.abort());
+  return {
+    ask: async (text: string): Promise<string> => {
+      const signal = AbortSignal.any([closed.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+      const answer = once(socket, 'message', { signal });
+      if (!signal.aborted) socket.send(text);
+      return String((await answer)[0]);
+    },
+    close: () => socket.terminate(),
+  };
+}
+
+interface CometUserParts {
+  readonly transport: 'long-polling' | 'websocket';
+  /** Resolves to the text of the answer. */
+  ask(text: string): Promise<string>;
+  /** Called for each call that failed. */
+  fail(cause: Error): void;
+}
+
+interface Reply {
+  readonly channel?: string;
+  readonly clientId?: string;
+  readonly successful?: boolean;
+}
+
+/** A Comet client that counts the values that it receives. */
+export class CometUser {
+  values = 0;
+  isOn = true;
+  readonly #parts: CometUserParts;
+  #clientId: string | undefined;
+
+  constructor(parts: CometUserParts) {
+    this.#parts = parts;
+  }
+
+  /** Handshake and subscriptions. */
+  async connect(): Promise<void> {
+    const supportedConnectionTypes = [this.#parts.transport];
+    const [hello] = await this.#send({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes });
+    this.#clientId = hello?.clientId;
+    const subscription = HONEST_OBJECTS.map((name) => `${OBJECT_PREFIX}${name}`);
+    const [subscribed] = await this.#send({ channel: '/meta/subscribe', subscription });
+    if (subscribed?.successful !== true) throw new Error('the honest Comet user was refused');
+  }
+
+  /** Connects in a loop while it is on. */
+  async poll(): Promise<void> {
+    while (this.isOn) {
+      try {
+        const replies = await this.#send({ channel: '/meta/connect', connectionType: this.#parts.transport });
+        this.values += replies.filter(({ channel }) => channel?.startsWith(OBJECT_PREFIX)).length;
+      } catch (cause) {
+        this.#parts.fail(cause as Error);
+        await sleep(PAUSE_AFTER_FAILURE_MS);
+      }
+    }
+  }
+
+  async #send(message: Readonly<Record<string, unknown>>): Promise<readonly Reply[]> {
+    const body = JSON.stringify([{ id: '1', ...message, ...(this.#clientId && { clientId: this.#clientId }) }]);
+    return JSON.parse(await this.#parts.ask(body)) as Reply[];
+  }
+}

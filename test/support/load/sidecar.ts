@@ -1,0 +1,138 @@
+/** A real sidecar as a process, observed only through its ports, its output and /proc. */
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { ROOT_FOLDER } from '../../bench/load/folders.ts';
+import { NODE_ARGS, NODE_ENVIRONMENT } from '../../bench/load/peers/node-peers.ts';
+import { type Command, hasEnded, type Processes } from '../../bench/load/processes.ts';
+import { Samples } from './samples.ts';
+
+export interface SidecarParts {
+  readonly processes: Processes;
+  /** The sidecar's `main.js`; undefined: the one in dist/. */
+  readonly main: string | undefined;
+  /** For its configuration. */
+  readonly folder: string;
+  readonly port: number;
+  readonly monitorPort: number;
+  readonly upstreamPort: number;
+  /** Its dedicated core; undefined: shared with all others. */
+  readonly core?: number | undefined;
+  /** The command to run instead, e.g. the same one in a cgroup. */
+  readonly wrap?: ((command: Command) => Command) | undefined;
+  /** Of a reader of the monitoring port. */
+  readonly authorization?: string;
+}
+
+/** Sections of the configuration, each added to that of the parts. */
+export type Settings = Readonly<Record<string, string | Readonly<Record<string, unknown>>>>;
+
+const START_TIMEOUT_MS = 20_000;
+const SCRAPE_TIMEOUT_MS = 10_000;
+/** Beyond its own deadline for running exchanges. */
+const STOP_TIMEOUT_MS = 15_000;
+const MOST_COMPLAINTS = 100;
+
+export function mainOf(main: string | undefined): string {
+  return main ?? path.join(ROOT_FOLDER, 'dist/main.js');
+}
+
+export class SidecarProcess {
+  readonly pid: number;
+  /** Log lines of level error and above, and standard error. */
+  readonly complaints: string[] = [];
+  readonly #child: ChildProcess;
+  readonly #parts: SidecarParts;
+
+  private constructor(child: ChildProcess, parts: SidecarParts) {
+    this.#child = child;
+    this.#parts = parts;
+    this.pid = child.pid as number;
+  }
+
+  /** Resolves when it listens. Throws when it ends instead. It is started like the image's. */
+  static async start(parts: SidecarParts, settings: Settings): Promise<SidecarProcess> {
+    const { processes, main, folder, port, monitorPort, upstreamPort, core, wrap } = parts;
+    const { upstream = {}, listen = {}, monitor = {}, ...others } = settings as Record<string, object>;
+    const configuration = {
+      upstream: { url: `http://127.0.0.1:${upstreamPort}/smartWeb`, ...upstream },
+      listen: { host: '127.0.0.1', port, ...listen },
+      monitor: { host: '127.0.0.1', port: monitorPort, ...monitor },
+      jvm: { source: 'none' },
+      ...others,
+    };
+    const file = path.join(folder, 'sidecar.json');
+    writeFileSync(file, JSON.stringify(configuration));
+    const args = [...NODE_ARGS, mainOf(main), '--config', file];
+    const command = { file: process.execPath, args, env: NODE_ENVIRONMENT };
+    const sidecar = new SidecarProcess(processes.start(wrap?.(command) ?? command, core), parts);
+    await sidecar.#untilListening();
+    return sidecar;
+  }
+
+  get hasEnded(): boolean {
+    return hasEnded(this.#child);
+  }
+
+  /** How it ended, and its last output, e.g. `signal SIGSEGV: ...`. */
+  get lastWords(): string {
+    const { exitCode, signalCode } = this.#child;
+    const output = this.#parts.processes.outputOf(this.#child);
+    const fatal = output.split('\n').find((line) => line.startsWith('FATAL'));
+    return `${signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`}: ${fatal ?? output.slice(-2_000)}`;
+  }
+
+  /** Its metrics. */
+  async scrape(): Promise<Samples> {
+    return new Samples(await this.get('/metrics'));
+  }
+
+  /** An answer of its monitoring port. */
+  async get(path: string): Promise<string> {
+    const { monitorPort, authorization } = this.#parts;
+    const signal = AbortSignal.timeout(SCRAPE_TIMEOUT_MS);
+    // On a closed connection, so that no descriptor is left.
+    const headers = { Connection: 'close', ...(authorization !== undefined && { Authorization: authorization }) };
+    const response = await fetch(`http://127.0.0.1:${monitorPort}${path}`, { signal, headers });
+    if (!response.ok) throw new Error(`${path} was answered ${response.status}`);
+    return await response.text();
+  }
+
+  /** Sends the signal and resolves to the exit code, 128 when a signal ended it. */
+  async end(signal: 'SIGTERM' | 'SIGKILL', timeoutMs = STOP_TIMEOUT_MS): Promise<number> {
+    const ended = this.hasEnded ? undefined : once(this.#child, 'exit');
+    this.#child.kill(signal);
+    const timer = setTimeout(() => {
+      this.complaints.push(`did not end ${timeoutMs} ms after ${signal}`);
+      this.#child.kill('SIGKILL');
+    }, timeoutMs);
+    await ended;
+    clearTimeout(timer);
+    await this.#parts.processes.stop(this.#child);
+    return this.#child.exitCode ?? 128;
+  }
+
+  async #untilListening(): Promise<void> {
+    const child = this.#child;
+    const complain = (text: string) => {
+      if (this.complaints.length < MOST_COMPLAINTS) this.complaints.push(text.trim().slice(0, 500));
+    };
+    child.stderr?.on('data', complain);
+    const isListening = new Promise<undefined>((resolve) => {
+      createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+        if (line.includes('"msg":"listening"')) resolve(undefined);
+        if (/"level":"(error|fatal)"/.test(line)) complain(line);
+      });
+    });
+    const over = new AbortController();
+    const ended = once(child, 'exit', over).then(() => 'has ended');
+    const late = once(AbortSignal.timeout(START_TIMEOUT_MS), 'abort', over).then(() => 'says nothing');
+    const failure = await Promise.race([isListening, ended, late]).finally(() => over.abort());
+    if (failure === undefined) return;
+    const words = this.lastWords;
+    await this.end('SIGKILL');
+    throw new Error(`the sidecar ${failure}: ${words}`);
+  }
+}
