@@ -148,11 +148,7 @@ describe('a reload', () => {
     const { reloader } = await open();
     obstacle = new TypeError('s3cr3t');
     const outcome = await reloader.reload('SIGHUP');
-    expect(outcome).toEqual({
-      kind: 'refused',
-      code: undefined,
-      problems: ['an unexpected error: TypeError'],
-    });
+    expect(outcome).toEqual({ kind: 'refused', code: undefined, problems: ['an unexpected error: TypeError'] });
     expect(JSON.stringify(lines)).not.toContain('s3cr3t');
   });
 

@@ -2,7 +2,7 @@
  * Whose a call is that brings more than one thing that the server may have accepted it for. The server here takes a valid login
  * cookie first and looks at nothing else then, as Tomcat does with a cached principal.
  */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { MAX_CLAIMS_PER_LOGIN } from '../../../../src/measure/sessions/claim-index.ts';
 import type { DataPath } from '../../../../src/proxy/exchange/exchange.ts';
 import {
@@ -16,6 +16,11 @@ import {
   Traffic,
 } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
+
+let traffic: Traffic;
+beforeEach(() => {
+  traffic = new Traffic();
+});
 
 const IDLE_MS = 30 * 60_000;
 const RIGHT = { user: 'anna' };
@@ -56,7 +61,6 @@ for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
   describe(`${path}: anna’s session`, () => {
     for (const [what, login] of LOGINS) {
       it(`is untouched by her name beside ${what} of another one`, () => {
-        const traffic = new Traffic();
         traffic.send({ line: RPC, ...RIGHT, path });
         traffic.clock.advanceMs(1_000);
         const before = annasOf(traffic);
@@ -81,7 +85,6 @@ for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
     }
 
     it('is not begun, named or joined by a claim that came before it', () => {
-      const traffic = new Traffic();
       traffic.send({ line: LOGIN, ...WRONG, fields: COOKIE, path });
       const [claim] = unverifiedOf(traffic);
       traffic.send({ line: RPC, ...RIGHT, path });
@@ -91,7 +94,6 @@ for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
     });
 
     it('ends by her own logout, and the claims on her name stay with those who made them', () => {
-      const traffic = new Traffic();
       traffic.send({ line: RPC, ...RIGHT, path });
       traffic.send({ line: RPC, ...WRONG, fields: COOKIE, path });
       traffic.send({ line: LOGOUT, ...RIGHT, path });
@@ -117,7 +119,6 @@ for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
         const hasCookie = fields.cookie !== undefined;
         const lands = kind === 'known' ? 'hers' : kind === 'none' || !hasCookie ? 'nobody’s' : 'unverified';
         it(`a call with ${cookie} and ${credential} is ${lands}`, () => {
-          const traffic = new Traffic();
           for (const known of [RIGHT, KEY]) traffic.send({ line: RPC, ...known, path });
           const before = traffic.sessions();
           // Without a cookie the server looks at the credential.
@@ -141,14 +142,12 @@ for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
 
 describe('an unverified session', () => {
   it('is shown as such, also of a key without a name', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, apiKey: 'key-2', fields: COOKIE });
     expect(traffic.onlySession()).toMatchObject({ userName: null, verified: false });
     expect(Object.keys(traffic.sessions()[0] ?? {}).at(-1)).toBe('verified');
   });
 
   it('is found by cookie and credential together, and by neither alone', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
     traffic.send({ line: RPC, ...WRONG }, { status: 401 });
     traffic.send({ line: RPC, fields: COOKIE });
@@ -160,7 +159,6 @@ describe('an unverified session', () => {
   });
 
   it('is not begun by a refused call, one that failed, or a logout', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { status: 401 });
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { status: 500 });
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE }, { ending: FAILED });
@@ -169,7 +167,6 @@ describe('an unverified session', () => {
   });
 
   it('keeps a call that runs from ending it, and is not begun anew by one that ran at its end', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
     const running = traffic.begin({ line: RPC, ...WRONG, fields: COOKIE });
     traffic.clock.advanceMs(2 * IDLE_MS);
@@ -180,7 +177,6 @@ describe('an unverified session', () => {
   });
 
   it('becomes verified when its credential is proven and its user has no other: same id, same numbers', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, ...RIGHT, fields: { cookie: 'JSESSIONID=of-anna' } });
     const { id, verified } = traffic.onlySession();
     expect(verified).toBe(false);
@@ -194,7 +190,6 @@ describe('an unverified session', () => {
   });
 
   it('stays unverified when another credential of its user is proven', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
     traffic.send({ line: RPC, ...RIGHT });
     expect(traffic.sessions().map(({ requests, verified }) => [requests, verified])).toEqual([
@@ -204,7 +199,6 @@ describe('an unverified session', () => {
   });
 
   it('stays unverified when it has come with two credentials', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
     traffic.send({ line: RPC, ...RIGHT, fields: COOKIE });
     expect(traffic.onlySession()).toMatchObject({ requests: 2, verified: false });
@@ -213,7 +207,6 @@ describe('an unverified session', () => {
   });
 
   it('runs out idle beside a proven one of the same credential', () => {
-    const traffic = new Traffic();
     for (const cookie of ['JSESSIONID=1', 'JSESSIONID=2']) traffic.send({ line: RPC, ...RIGHT, fields: { cookie } });
     traffic.send({ line: RPC, ...RIGHT });
     expect(traffic.sessions().map(({ verified, requests }) => [verified, requests])).toEqual([
@@ -236,7 +229,7 @@ describe('an unverified session', () => {
 
 describe('the bounds of unverified sessions', () => {
   it(`are ${MAX_CLAIMS_PER_LOGIN} for each login: 9,700 random keys with one cookie leave sessions.max alone`, () => {
-    const traffic = new Traffic({ sessions: { ...testSessions, max: 100 } });
+    traffic = new Traffic({ sessions: { ...testSessions, max: 100 } });
     for (let i = 0; i < 9_700; i += 1) {
       traffic.send({ line: RPC, apiKey: `random-${i}`, fields: COOKIE, from: `10.${i >> 8}.${i & 255}.1` });
     }
@@ -250,7 +243,6 @@ describe('the bounds of unverified sessions', () => {
   });
 
   it('hold for the login that pays, whatever else comes beside it', () => {
-    const traffic = new Traffic();
     for (let i = 0; i < 100; i += 1) {
       const cookie = `JSESSIONID=junk-${i}; JSESSIONID=of-mallory`;
       traffic.send({ line: `${RPC};v=${i}`, apiKey: `random-${i}`, fields: { cookie }, from: `10.0.${i}.1` });
@@ -262,7 +254,6 @@ describe('the bounds of unverified sessions', () => {
   });
 
   it('are 32 new ones for each address in a minute', () => {
-    const traffic = new Traffic();
     const send = (from: string) => {
       for (let i = 0; i < 100; i += 1) {
         traffic.send({ line: RPC, apiKey: `random-${i}`, fields: { cookie: `JSESSIONID=${from}-${i}` }, from });
@@ -279,7 +270,6 @@ describe('the bounds of unverified sessions', () => {
   });
 
   it('are given back when a session ends or is verified', () => {
-    const traffic = new Traffic();
     const claims = Array.from({ length: MAX_CLAIMS_PER_LOGIN }, (_, i) => ({
       line: RPC,
       apiKey: `k${i}`,
@@ -300,7 +290,6 @@ describe('the bounds of unverified sessions', () => {
 });
 
 it('a client certificate proves its name, also beside a cookie', () => {
-  const traffic = new Traffic();
   const holder = { certificateUser: 'anna', certificateSubject: 'CN=anna' };
   traffic.send({ line: RPC, fields: COOKIE, holder });
   expect(traffic.onlySession()).toMatchObject({ userName: 'anna', requests: 1 });

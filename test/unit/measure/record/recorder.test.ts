@@ -1,14 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
 import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
 import type { ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 
+let traffic: Traffic;
+beforeEach(() => {
+  traffic = new Traffic();
+});
+
 const NAME = 'rpc.E.Demo.TestInOut';
 
 describe('an answered call', () => {
   it('counts in the total and under its name, with its duration from the head to the last byte', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC }, { afterMs: 25 });
     traffic.send({ line: RPC }, { afterMs: 5 });
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
@@ -24,7 +28,6 @@ describe('an answered call', () => {
   });
 
   it('is counted by its kind', () => {
-    const traffic = new Traffic();
     traffic.send({ line: `GET ${BASE}/d2/sba/E.Files/Download?fileName=a` });
     traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload` });
     traffic.send({ line: `GET ${BASE}/d2/object/M.Level` });
@@ -55,21 +58,18 @@ describe('an answered call', () => {
   ];
   for (const [status, expected] of statuses) {
     it(`of status ${status} gives ${JSON.stringify(expected)}`, () => {
-      const traffic = new Traffic();
       traffic.send({ line: RPC }, { status });
       expect(traffic.counts()).toEqual(expected);
     });
   }
 
   it('of status 404 counts under a name that is there', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC });
     traffic.send({ line: RPC }, { status: 404 });
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
   });
 
   it('that read an object is a value only when it succeeded', () => {
-    const traffic = new Traffic();
     const line = `GET ${BASE}/d2/object/M.Level`;
     for (const status of [404, 500, 200, 404, 500]) traffic.send({ line }, { status });
     expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.M.Level.newValues': 1 });
@@ -78,7 +78,6 @@ describe('an answered call', () => {
 
 describe('a call that the upstream did not answer', () => {
   it('is an error, not a duration, and creates no name', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC }, { ending: FAILED });
     expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
     traffic.send({ line: RPC });
@@ -88,7 +87,6 @@ describe('a call that the upstream did not answer', () => {
   });
 
   it('to the end is the same: an error, whatever status it began with', () => {
-    const traffic = new Traffic();
     traffic.send({ line: `GET ${BASE}/d2/sba/E.Files/Download` }, { ending: FAILED, status: 200 });
     traffic.send({ line: `GET ${BASE}/d2/object/M.Level` }, { ending: FAILED, status: 200 });
     expect(traffic.counts()).toEqual({ 'sba.errors': 1 });
@@ -96,7 +94,6 @@ describe('a call that the upstream did not answer', () => {
 });
 
 it('a call whose client left is neither answered nor an error', () => {
-  const traffic = new Traffic();
   traffic.send({ line: RPC }, { ending: CANCELLED });
   traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
   traffic.send({ line: `GET ${BASE}/d2/object/M.Level` }, { ending: CANCELLED, status: 200 });
@@ -106,7 +103,6 @@ it('a call whose client left is neither answered nor an error', () => {
 });
 
 it('what is no call counts in the sidecar’s own metrics only, with its data path and ending', () => {
-  const traffic = new Traffic();
   traffic.send({ line: 'GET /smartWeb/index.html', user: 'anna' });
   traffic.send({ line: `GET ${BASE}/admin/metrics/d2`, user: 'anna' });
   traffic.send({ line: 'GET /other/api/rest/v0/d2/object/M.Level', user: 'anna', path: 'gateway' });
@@ -133,13 +129,11 @@ it('what is no call counts in the sidecar’s own metrics only, with its data pa
 
 describe('names', () => {
   it('a scan of 100,000 unknown ones creates none, and does not hide', () => {
-    const traffic = new Traffic();
     for (let i = 0; i < 100_000; i += 1) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Scan/M${i}` }, { status: 404 });
     expect(traffic.counts()).toEqual({ rpc: 100_000 });
   });
 
   it('5,000 real ones stop at the cap, and the total counts all', () => {
-    const traffic = new Traffic();
     for (let i = 0; i < 5_000; i += 1) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Real/M${i}`, user: 'anna' });
     const { rpc, ...names } = traffic.counts();
     expect(rpc).toBe(5_000);
@@ -153,7 +147,7 @@ describe('names', () => {
 });
 
 it('applications are counted apart', () => {
-  const traffic = new Traffic({ applications: ['smartWeb', 'plant', ''] });
+  traffic = new Traffic({ applications: ['smartWeb', 'plant', ''] });
   for (const application of ['', '/plant', '/plant']) {
     traffic.send({ line: `GET ${application}/api/rest/v0/d2/object/M.A`, user: 'anna' });
   }
@@ -168,7 +162,6 @@ it('applications are counted apart', () => {
 });
 
 it('HEAD counts as GET: a read of an object is a value, a logout ends the session', () => {
-  const traffic = new Traffic();
   traffic.send({ line: `HEAD ${BASE}/d2/object/M.Level`, user: 'anna' });
   traffic.send({ line: `HEAD ${BASE}/d2/sba/E.Files/Download`, user: 'anna', path: 'gateway' });
   expect(traffic.counts()).toEqual({
@@ -181,7 +174,6 @@ it('HEAD counts as GET: a read of an object is a value, a logout ends the sessio
 });
 
 it('login and logout are in no statistics of calls', () => {
-  const traffic = new Traffic();
   traffic.send({ line: LOGIN, user: 'anna' });
   expect(traffic.onlySession().counts).toEqual({});
   traffic.send({ line: LOGIN, user: 'anna' }, { status: 500 });
@@ -195,7 +187,6 @@ it('a rule that cannot be used is refused when the recorder is made', () => {
 });
 
 it('ignores a second ending of an exchange', () => {
-  const traffic = new Traffic();
   const exchange = traffic.begin({ line: RPC, user: 'anna' });
   traffic.end(exchange);
   const observer: ExchangeObserver = traffic.recorder;

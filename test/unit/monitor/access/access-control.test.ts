@@ -52,14 +52,8 @@ async function fail(times: number, address = HERE): Promise<void> {
 describe('a credential', () => {
   it('identifies its reader and the role', async () => {
     expect(await check(ANN)).toEqual(KNOWN_ANN);
-    expect(await check(basic('bob', 'bobbobbob'))).toEqual({
-      kind: 'known',
-      reader: { name: 'bob', role: 'metrics' },
-    });
-    expect(await check(`Bearer ${TOKEN}`)).toEqual({
-      kind: 'known',
-      reader: { name: 'prometheus', role: 'metrics' },
-    });
+    expect(await check(basic('bob', 'bobbobbob'))).toEqual({ kind: 'known', reader: { name: 'bob', role: 'metrics' } });
+    expect(await check(`Bearer ${TOKEN}`)).toEqual({ kind: 'known', reader: { name: 'prometheus', role: 'metrics' } });
     expect(control.counts).toEqual({ wrong: 0, limited: 0, unchecked: 0, forgotten: 0 });
   });
 

@@ -4,9 +4,7 @@ import { VerificationQueue } from '../../../../src/monitor/access/verification-q
 /** Starts verifications that the test ends; tells in which order they began. */
 class Stand {
   readonly failures = new Map<string, number>();
-  readonly queue = new VerificationQueue<string>({
-    failuresOf: (address) => this.failures.get(address) ?? 0,
-  });
+  readonly queue = new VerificationQueue<string>({ failuresOf: (address) => this.failures.get(address) ?? 0 });
   readonly begun: string[] = [];
   readonly #ends = new Map<string, () => void>();
 

@@ -1,8 +1,13 @@
 /** What of a Comet request is looked into, and when. */
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED } from '../../../../support/measure/record/traffic.ts';
+
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = new CometTraffic();
+});
 
 const call = (clientId: string, id = '1'): Message => ({
   channel: '/service/d2/rpc',
@@ -21,14 +26,12 @@ const answer = (id = '1'): Message => ({ channel: '/service/d2/rpc', id, data: {
 
 describe('the body of a stranger', () => {
   it.each([401, 403, 404, 302, 500])('is never read when the server answers %d', (status) => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost([call('stranger')]);
     traffic.endPost(exchange, { status });
     expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
   });
 
   it('is read once the server has accepted it, with the moment at which it came', () => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost([call('a')]);
     expect(traffic.numbers.messages.client).toBe(0);
     traffic.endPost(exchange, { messages: [answer()], afterMs: 30 });
@@ -37,7 +40,6 @@ describe('the body of a stranger', () => {
   });
 
   it('is not read when the client leaves before the answer', () => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost([call('a')]);
     traffic.endPost(exchange, { ending: CANCELLED });
     expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
@@ -46,7 +48,6 @@ describe('the body of a stranger', () => {
 
 describe('the body of a client that the server knows', () => {
   it('is read at once: by its clientId', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     const held = traffic.hold('known');
     expect([traffic.numbers.messages.client, traffic.numbers.holds.now]).toEqual([2, 1]);
@@ -54,21 +55,16 @@ describe('the body of a client that the server knows', () => {
   });
 
   it('is read at once: by the cookie of its login, also when it is compressed', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known', { cookie: 'c1' });
     const held = traffic.beginPost(
       gzipSync(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'known' }])),
-      {
-        cookie: 'c1',
-        coding: 'gzip',
-      },
+      { cookie: 'c1', coding: 'gzip' },
     );
     expect(traffic.numbers.holds.now).toBe(1);
     traffic.release(held);
   });
 
   it('counts calls that are answered by another exchange before their own has its answer', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     const held = traffic.hold('known');
     const publish = traffic.beginPost([call('known', '7')]);
@@ -81,7 +77,6 @@ describe('the body of a client that the server knows', () => {
 
 describe('a login form', () => {
   it('is kept until the answer, and not after it', () => {
-    const traffic = new CometTraffic();
     const login = (status: number) => {
       const form = traffic.beginPost('j_username=anna&j_password=geheim', {}, '/smartWeb/pages/j_security_check');
       expect(traffic.memory.used.bodies).toBeGreaterThan(0);
@@ -109,7 +104,6 @@ describe('a body is read as the server reads it', () => {
     ['nested 900 deep', DEEP, undefined],
     ['in gzip', gzipSync(TEXT), 'gzip'],
   ])('%s', (_, body, coding) => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost(body, coding === undefined ? {} : { coding });
     traffic.endPost(exchange, { messages: [answer()] });
     expect(traffic.counts()).toEqual(COUNTED);
@@ -118,7 +112,6 @@ describe('a body is read as the server reads it', () => {
   });
 
   it('and passes unread, counted, where it is twice compressed, too large, or too much at once', () => {
-    const traffic = new CometTraffic();
     const post = (body: string | Buffer, coding?: string): void =>
       traffic.endPost(traffic.beginPost(body, coding === undefined ? {} : { coding }), { body: '[]' });
     post(gzipSync(gzipSync(TEXT)), 'gzip, gzip');
@@ -131,7 +124,6 @@ describe('a body is read as the server reads it', () => {
 });
 
 it('a response that is broken off gives back what was kept of it', () => {
-  const traffic = new CometTraffic();
   traffic.handshake('known');
   const held = traffic.hold('known');
   const fields = () => [];
@@ -143,7 +135,6 @@ it('a response that is broken off gives back what was kept of it', () => {
 });
 
 it('many messages in one response end one hold, with a delivery', () => {
-  const traffic = new CometTraffic();
   traffic.handshake('known');
   const held = traffic.hold('known');
   const values = Array.from({ length: 5_000 }, (_, n) => ({ channel: '/d2/object/H.Demo', data: { n } }));
@@ -154,7 +145,6 @@ it('many messages in one response end one hold, with a delivery', () => {
 
 describe('names on their way', () => {
   it('are in the budget until the answer has come, and refused past it', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     const channels = Array.from({ length: 2_000 }, (_, n) => `/d2/object/H.Pump${n}`);
     const ask = () =>
@@ -169,14 +159,12 @@ describe('names on their way', () => {
   });
 
   it('of a client that nobody knows are given back with its connection', () => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost(Array.from({ length: 50 }, (_, n) => call('stranger', `${n}`)));
     traffic.endPost(exchange, { body: '[]' });
     expect(traffic.memory.usedBytes).toBe(0);
   });
 
   it('that are monitored are in the budget until their client has left', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     traffic.subscribe('known', ['/d2/object/A', '/d2/object/B']);
     expect(traffic.memory.used.names).toBeGreaterThan(200);

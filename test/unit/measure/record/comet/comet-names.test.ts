@@ -1,8 +1,13 @@
 /** What proves the name of a Comet session, which belongs to its cookie in any case. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CometTraffic, type Message, type Sender } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { LOGOUT, RPC } from '../../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../../support/wire/test-config.ts';
+
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = new CometTraffic();
+});
 
 const ANNA = { user: 'anna' };
 
@@ -40,7 +45,7 @@ for (const [transport, handshake] of TRANSPORTS) {
     ];
     for (const [what, sender, ext, userName, verified] of cases) {
       it(`${what}: ${userName}, ${verified === false ? 'unverified' : 'nothing left to prove'}`, () => {
-        const traffic = new CometTraffic({
+        traffic = new CometTraffic({
           sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
         });
         handshake(traffic, sender, ext);
@@ -49,7 +54,6 @@ for (const [transport, handshake] of TRANSPORTS) {
     }
 
     it('is proven by a credential that was proven before', () => {
-      const traffic = new CometTraffic();
       traffic.send({ line: RPC, user: 'anna' });
       handshake(traffic, { user: 'anna', cookie: 'one' });
       expect(traffic.sessions().map(({ userName, verified }) => [userName, verified])).toEqual([
@@ -59,7 +63,6 @@ for (const [transport, handshake] of TRANSPORTS) {
     });
 
     it('is proven by a credential that is proven afterwards, and by that one only', () => {
-      const traffic = new CometTraffic();
       handshake(traffic, { user: 'anna', password: 'wrong', cookie: 'one' });
       traffic.send({ line: RPC, user: 'anna' });
       expect(traffic.sessions().map(({ verified }) => verified)).toEqual([false, undefined]);
@@ -68,7 +71,6 @@ for (const [transport, handshake] of TRANSPORTS) {
     });
 
     it('is proven by a form login on its cookie; the session stays', () => {
-      const traffic = new CometTraffic();
       handshake(traffic, { cookie: 'one' }, ANNA);
       const { id } = traffic.onlySession();
       traffic.login('anna', { cookie: 'one' });
@@ -77,7 +79,6 @@ for (const [transport, handshake] of TRANSPORTS) {
     });
 
     it('gives way to the name of a form login; the session stays', () => {
-      const traffic = new CometTraffic();
       handshake(traffic, { cookie: 'one' }, ANNA);
       const { id } = traffic.onlySession();
       traffic.login('mallory', { cookie: 'one' });
@@ -86,14 +87,12 @@ for (const [transport, handshake] of TRANSPORTS) {
     });
 
     it('does not take the place of a name that was proven', () => {
-      const traffic = new CometTraffic();
       traffic.login('mallory', { cookie: 'one' });
       handshake(traffic, { cookie: 'one' }, ANNA);
       expect(shownOf(traffic)).toEqual(['mallory', undefined]);
     });
 
     it('leaves the sessions of the user it states untouched', () => {
-      const traffic = new CometTraffic();
       traffic.send({ line: RPC, user: 'anna' });
       traffic.login('anna', { cookie: 'of-anna' });
       const before = traffic.sessions();
@@ -111,7 +110,6 @@ for (const [transport, handshake] of TRANSPORTS) {
 }
 
 it('a client that was there before the sidecar proves nothing with what it states', () => {
-  const traffic = new CometTraffic();
   traffic.release(traffic.hold('a', { user: 'anna' }));
   expect(shownOf(traffic)).toEqual(['anna', false]);
 });

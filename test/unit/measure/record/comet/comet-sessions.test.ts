@@ -1,7 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CometTraffic, GONE_MS, IDLE_MS } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { LOGOUT, RPC } from '../../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../../support/wire/test-config.ts';
+
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = new CometTraffic();
+});
 
 const OBJECT = '/d2/object/H.Level';
 const PUBLISH = { channel: '/chat', id: 'p' };
@@ -9,7 +14,6 @@ const ACK = { channel: '/chat', id: 'p', successful: true };
 
 describe('a session begins', () => {
   it('with the first successful handshake, which is its creation', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { from: '10.0.0.9' });
     expect(traffic.sessions()).toMatchObject([
       { userName: null, connectionType: 'COMET_LONG_POLLING', remoteAddress: '10.0.0.9', requests: 0 },
@@ -19,7 +23,6 @@ describe('a session begins', () => {
   });
 
   it('with an accepted form login, whose name it bears, and not again with the handshake on its cookie', () => {
-    const traffic = new CometTraffic();
     traffic.login('Žofia', {}, { setCookie: 'one' });
     traffic.handshake('a', { cookie: 'one' });
     traffic.handshake('b', { cookie: 'one' });
@@ -28,7 +31,6 @@ describe('a session begins', () => {
   });
 
   it('not with a refused login or a refused handshake', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' }, { status: 401 });
     const asked = { channel: '/meta/handshake', id: '1' };
     traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
@@ -37,13 +39,11 @@ describe('a session begins', () => {
   });
 
   it('not with a login that leaves no cookie to know it by', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna');
     expect(traffic.sessions()).toEqual([]);
   });
 
   it('once for each login: another user on the same cookie begins another', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' });
     traffic.login('anna', { cookie: 'one' });
     traffic.login('boris', { cookie: 'one' });
@@ -52,14 +52,12 @@ describe('a session begins', () => {
   });
 
   it('for each client without a cookie', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.handshake('b');
     expect(traffic.sessions()).toHaveLength(2);
   });
 
   it('over WebSocket', () => {
-    const traffic = new CometTraffic();
     traffic.webSocket({ cookie: 'one' }).handshake('a');
     expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
   });
@@ -67,19 +65,16 @@ describe('a session begins', () => {
 
 describe('the user', () => {
   it('of Basic is shown', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { user: 'anna' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
   });
 
   it('of the handshake’s ext.authentication is shown', () => {
-    const traffic = new CometTraffic();
     traffic.webSocket().handshake('a', { authentication: { user: 'anna', credentials: 'geheim' } });
     expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
   });
 
   it('is shown although the login came behind the handshake', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { cookie: 'one' });
     traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
@@ -90,7 +85,6 @@ describe('the user', () => {
 
 describe('client activity', () => {
   it('is what the client asks for, and neither heartbeats nor what the server pushes', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { cookie: 'one' });
     traffic.subscribe('a', OBJECT, { cookie: 'one' });
     const { lastActivityTime } = traffic.onlySession();
@@ -102,7 +96,6 @@ describe('client activity', () => {
   });
 
   it('counts REST calls on the login’s cookie', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' });
     traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
     traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
@@ -110,7 +103,6 @@ describe('client activity', () => {
   });
 
   it('that is missing for long ends the session, with its monitorings, although its connection is held', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     const held = traffic.hold('a');
@@ -126,7 +118,6 @@ describe('client activity', () => {
 
 describe('a session ends', () => {
   it('at the logout, however many tabs there are', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' });
     for (const tab of ['a', 'b']) {
       traffic.handshake(tab, { cookie: 'one' });
@@ -143,7 +134,6 @@ describe('a session ends', () => {
   });
 
   it('at once with /meta/disconnect where no cookie ties it to more', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     traffic.disconnect('a');
@@ -151,7 +141,6 @@ describe('a session ends', () => {
   });
 
   it('some time after the last /meta/disconnect on its cookie, unless a client is back', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { cookie: 'one' });
     traffic.handshake('b', { cookie: 'one' });
     const held = traffic.hold('b', { cookie: 'one' });
@@ -178,7 +167,6 @@ describe('a session ends', () => {
     ['WebSocket without a cookie', (traffic: CometTraffic) => traffic.webSocket()],
   ] as const) {
     it(`some time after its last ${how} was closed without a word`, () => {
-      const traffic = new CometTraffic();
       const tunnel = begin(traffic);
       tunnel.handshake('a');
       tunnel.client({ channel: '/meta/subscribe', id: '2', clientId: 'a', subscription: OBJECT });
@@ -197,7 +185,6 @@ describe('a session ends', () => {
   }
 
   it('not when its client comes back over another WebSocket', () => {
-    const traffic = new CometTraffic();
     const first = traffic.webSocket();
     first.handshake('a');
     first.close();
@@ -210,7 +197,6 @@ describe('a session ends', () => {
   });
 
   it('when the server says 402 to its only client', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     const held = traffic.hold('a');
@@ -224,7 +210,6 @@ describe('a session ends', () => {
 
 describe('a client that was there before the sidecar', () => {
   it('is shown with its first answered heartbeat, and not counted as created', () => {
-    const traffic = new CometTraffic();
     traffic.release(traffic.hold('a', { cookie: 'one' }));
     expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
     expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(0);
@@ -234,7 +219,6 @@ describe('a client that was there before the sidecar', () => {
   });
 
   it('is none when the server does not know it', () => {
-    const traffic = new CometTraffic();
     const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
     traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
     expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
@@ -242,7 +226,7 @@ describe('a client that was there before the sidecar', () => {
 });
 
 it('more clients than there may be are counted, and their monitorings are not', () => {
-  const traffic = new CometTraffic({ sessions: { ...testSessions, max: 1 } });
+  traffic = new CometTraffic({ sessions: { ...testSessions, max: 1 } });
   for (let i = 0; i < 6; i += 1) {
     traffic.handshake(`c${i}`);
     traffic.subscribe(`c${i}`, OBJECT);
