@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import { ManualClock } from '../../../../support/clock.ts';
 import { CometTraffic, GONE_MS, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED, FAILED } from '../../../../support/measure/record/traffic.ts';
@@ -7,23 +8,15 @@ import { testComet } from '../../../../support/wire/test-config.ts';
 const CHANNEL = '/service/d2/rpc';
 const DATA = { eventName: 'E.Demo', rpcName: 'Test' };
 const NAME = 'rpc.E.Demo.Test';
+const FAILED_ONCE = { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 };
 
 function call(id: string, data: Message = DATA, channel = CHANNEL): Message {
   return { channel, id, clientId: 'a', data };
 }
 
-function answer(id: string, data: unknown = { result: 1 }, channel = CHANNEL): Message {
-  return { channel, id, data };
-}
-
-function acknowledged(id: string, channel = CHANNEL): Message {
-  return { channel, id, successful: true };
-}
-
-function maxMsOf(traffic: CometTraffic, name = NAME): number {
-  const timer = traffic.application().statistics.rpc.metrics().timers.get(name);
-  return (timer?.snapshot().max ?? Number.NaN) / 1e6;
-}
+const answer = (id: string, data: unknown = { result: 1 }, channel = CHANNEL) => ({ channel, id, data });
+const acknowledged = (id: string) => ({ channel: CHANNEL, id, successful: true });
+const refused = (id: string, error?: string) => ({ channel: CHANNEL, id, successful: false, error });
 
 function started(change?: ConstructorParameters<typeof CometTraffic>[0]): CometTraffic {
   const traffic = new CometTraffic(change);
@@ -39,7 +32,7 @@ describe('a call', () => {
     expect(traffic.counts()).toEqual({});
     traffic.release(held, [answer('7')], { afterMs: 30 });
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(maxMsOf(traffic)).toBe(40);
+    expect(traffic.maxMsOf()).toBe(40);
     expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
   });
 
@@ -54,27 +47,22 @@ describe('a call', () => {
   it('ends with its plain acknowledgement when no data follow in time', () => {
     const traffic = started();
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
-    traffic.clock.advanceMs(testComet.ackWaitMs - 1);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(testComet.ackWaitMs - 1);
     expect(traffic.counts()).toEqual({});
-    traffic.clock.advanceMs(1);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(1);
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(maxMsOf(traffic)).toBe(10);
+    expect(traffic.maxMsOf()).toBe(10);
   });
 
   it('is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
     const clock = new ManualClock();
     // Reading a message of the slow channel uses up the time for reading.
-    const traffic = new CometTraffic(
-      {},
-      {
-        onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
-        onUpstreamMessage: () => undefined,
-        onFailure: () => expect.unreachable(),
-      },
-      clock,
-    );
+    const slow: CometListener = {
+      onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
+      onUpstreamMessage: () => undefined,
+      onFailure: () => expect.unreachable(),
+    };
+    const traffic = new CometTraffic({}, slow, clock);
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.client(call('7'));
@@ -82,40 +70,33 @@ describe('a call', () => {
     tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
     clock.advanceMs(testComet.ackWaitMs - 50);
     tunnel.client({ channel: '/slow', id: '9', clientId: 'a' });
-    tunnel.upstream({ channel: CHANNEL, id: '7', successful: false, error: '500::failed' });
+    tunnel.upstream(refused('7', '500::failed'));
     clock.advanceMs(testComet.ackWaitMs);
     traffic.recorder.sweep();
     expect(traffic.counts()).toEqual({});
     traffic.recorder.finish();
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
-    expect(maxMsOf(traffic)).toBe(testComet.ackWaitMs - 10);
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
+    expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
   });
 
   it('that is refused is an error', () => {
     const traffic = started();
-    traffic.post([call('7')], [{ channel: CHANNEL, id: '7', successful: false }]);
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+    traffic.post([call('7')], [refused('7')]);
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('of an unknown name, refused as such, creates none', () => {
     const traffic = started();
-    traffic.post([call('7')], [{ channel: CHANNEL, id: '7', successful: false, error: '404::unknown' }]);
+    traffic.post([call('7')], [refused('7', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     traffic.post([call('8')], [answer('8')]);
-    traffic.post([call('9')], [{ channel: CHANNEL, id: '9', successful: false, error: '404::unknown' }]);
+    traffic.post([call('9')], [refused('9', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
   });
 
   it('whose answer’s data say failure, by a rule, is an error', () => {
-    const rules = [
-      {
-        channel: '/calls',
-        kind: 'rpc',
-        action: 'call',
-        name: '{/rpc}',
-        reply: { channel: '/answers', id: '/data/call', error: '/data/error' },
-      },
-    ] as const;
+    const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
+    const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
     const traffic = started({ comet: { ...testComet, rules } });
     const ask = (id: number) => ({ channel: '/calls', clientId: 'a', data: { rpc: 'P', call: id } });
     traffic.post([ask(1), ask(2)], []);
@@ -130,7 +111,7 @@ describe('a call', () => {
     const traffic = started();
     traffic.post([call('6')], [answer('6')]);
     traffic.endPost(traffic.beginPost([call('7')]), { ending: FAILED });
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('that HTTP answers with an error has that status', () => {
@@ -150,8 +131,7 @@ describe('a call', () => {
   it('of a client that leaves is neither answered nor an error', () => {
     const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
-    traffic.clock.advanceMs(GONE_MS);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(GONE_MS);
     expect(traffic.counts()).toEqual({});
     expect(traffic.numbers.unanswered).toEqual({ timedOut: 0, abandoned: 1 });
     expect(traffic.sessions()).toEqual([]);
@@ -161,8 +141,7 @@ describe('a call', () => {
     const traffic = started();
     const tunnel = traffic.webSocket();
     tunnel.client(call('7'));
-    traffic.clock.advanceMs(testComet.callTimeoutMs);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(testComet.callTimeoutMs);
     expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
     expect(traffic.numbers.unanswered).toEqual({ timedOut: 1, abandoned: 0 });
     tunnel.upstream(answer('7'));
@@ -171,8 +150,7 @@ describe('a call', () => {
 
   it('is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
     const traffic = started();
-    const refused = { channel: CHANNEL, id: '7', successful: false, error: '402::unknown' };
-    traffic.post([{ ...call('7'), clientId: 'guess' }], [refused]);
+    traffic.post([{ ...call('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     expect(traffic.sessions()).toHaveLength(1);
   });
@@ -189,7 +167,7 @@ describe('a call', () => {
     traffic.clock.advanceMs(100);
     tunnel.upstream(answer('2'));
     expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 3 });
-    expect(maxMsOf(traffic)).toBe(120);
+    expect(traffic.maxMsOf()).toBe(120);
   });
 
   it('beyond the bound is counted as untracked, and the others go on', () => {

@@ -10,6 +10,7 @@ beforeEach(() => {
 
 const OBJECT = '/d2/object/H.Level';
 const PUBLISH = { channel: '/chat', id: 'p' };
+const NOTHING = { active: 0, monitored: 0, subscriptions: 0 };
 const ACK = { channel: '/chat', id: 'p', successful: true };
 
 describe('a session begins', () => {
@@ -27,7 +28,7 @@ describe('a session begins', () => {
     traffic.handshake('a', { cookie: 'one' });
     traffic.handshake('b', { cookie: 'one' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(1);
+    expect(traffic.created).toBe(1);
   });
 
   it('not with a refused login or a refused handshake', () => {
@@ -48,7 +49,7 @@ describe('a session begins', () => {
     traffic.login('anna', { cookie: 'one' });
     traffic.login('boris', { cookie: 'one' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(2);
+    expect(traffic.created).toBe(2);
   });
 
   it('for each client without a cookie', () => {
@@ -64,16 +65,6 @@ describe('a session begins', () => {
 });
 
 describe('the user', () => {
-  it('of Basic is shown', () => {
-    traffic.handshake('a', { user: 'anna' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
-  });
-
-  it('of the handshake’s ext.authentication is shown', () => {
-    traffic.webSocket().handshake('a', { authentication: { user: 'anna', credentials: 'geheim' } });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
-  });
-
   it('is shown although the login came behind the handshake', () => {
     traffic.handshake('a', { cookie: 'one' });
     traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
@@ -106,9 +97,8 @@ describe('client activity', () => {
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     const held = traffic.hold('a');
-    traffic.clock.advanceMs(IDLE_MS);
-    traffic.recorder.sweep();
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    traffic.sweepAfter(IDLE_MS);
+    expect(traffic.gauges()).toEqual(NOTHING);
     traffic.release(held);
     expect(traffic.sessions()).toEqual([]);
     traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK]);
@@ -126,7 +116,7 @@ describe('a session ends', () => {
     const held = traffic.hold('a', { cookie: 'one' });
     expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 2 });
     traffic.send({ line: LOGOUT, fields: { cookie: 'JSESSIONID=one' } });
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
     // The server lets go of the connect, which says nothing of a client that was there before the sidecar.
     traffic.release(held, [], { afterMs: 10 });
     expect(traffic.sessions()).toEqual([]);
@@ -137,7 +127,7 @@ describe('a session ends', () => {
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     traffic.disconnect('a');
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
   });
 
   it('some time after the last /meta/disconnect on its cookie, unless a client is back', () => {
@@ -153,8 +143,7 @@ describe('a session ends', () => {
     expect(traffic.sessions()).toHaveLength(1);
     traffic.handshake('c', { cookie: 'one' });
     const again = traffic.hold('c', { cookie: 'one' });
-    traffic.clock.advanceMs(GONE_MS * 2);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(GONE_MS * 2);
     expect(traffic.sessions()).toHaveLength(1);
     traffic.release(again);
     traffic.disconnect('c', { cookie: 'one' });
@@ -162,27 +151,21 @@ describe('a session ends', () => {
     expect(traffic.sessions()).toEqual([]);
   });
 
-  for (const [how, begin] of [
-    ['WebSocket', (traffic: CometTraffic) => traffic.webSocket({ cookie: 'one' })],
-    ['WebSocket without a cookie', (traffic: CometTraffic) => traffic.webSocket()],
-  ] as const) {
-    it(`some time after its last ${how} was closed without a word`, () => {
-      const tunnel = begin(traffic);
-      tunnel.handshake('a');
-      tunnel.client({ channel: '/meta/subscribe', id: '2', clientId: 'a', subscription: OBJECT });
-      tunnel.upstream({ channel: '/meta/subscribe', id: '2', subscription: OBJECT, successful: true });
-      traffic.clock.advanceMs(GONE_MS * 2);
-      traffic.recorder.sweep();
-      expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-      tunnel.close();
-      traffic.clock.advanceMs(GONE_MS - 1);
-      traffic.recorder.sweep();
-      expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-      traffic.clock.advanceMs(1);
-      traffic.recorder.sweep();
-      expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
-    });
-  }
+  it.each([
+    ['with', { cookie: 'one' }],
+    ['without', {}],
+  ])('some time after its last WebSocket %s a cookie was closed without a word', (_how, sender) => {
+    const tunnel = traffic.webSocket(sender);
+    tunnel.handshake('a');
+    tunnel.subscribe('a', OBJECT);
+    traffic.sweepAfter(GONE_MS * 2);
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+    tunnel.close();
+    traffic.sweepAfter(GONE_MS - 1);
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+    traffic.sweepAfter(1);
+    expect(traffic.gauges()).toEqual(NOTHING);
+  });
 
   it('not when its client comes back over another WebSocket', () => {
     const first = traffic.webSocket();
@@ -191,8 +174,7 @@ describe('a session ends', () => {
     traffic.clock.advanceMs(GONE_MS - 1);
     const second = traffic.webSocket();
     second.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
-    traffic.clock.advanceMs(GONE_MS * 2);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(GONE_MS * 2);
     expect(traffic.sessions()).toHaveLength(1);
   });
 
@@ -203,7 +185,7 @@ describe('a session ends', () => {
     traffic.endPost(held, {
       messages: [{ channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' }],
     });
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
     expect(traffic.numbers.unknownClients).toBe(1);
   });
 });
@@ -212,7 +194,7 @@ describe('a client that was there before the sidecar', () => {
   it('is shown with its first answered heartbeat, and not counted as created', () => {
     traffic.release(traffic.hold('a', { cookie: 'one' }));
     expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(0);
+    expect(traffic.created).toBe(0);
     expect(traffic.numbers.adopted).toBe(1);
     traffic.subscribe('a', OBJECT, { cookie: 'one' });
     expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
@@ -221,7 +203,7 @@ describe('a client that was there before the sidecar', () => {
   it('is none when the server does not know it', () => {
     const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
     traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
   });
 });
 
