@@ -10,7 +10,9 @@ import { ManualClock } from '../../support/clock.ts';
 
 const MS = NS_PER_MS;
 const OPTIONS = {
-  ...{ windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 3 },
+  windowMs: 300_000,
+  durationUnit: 'seconds',
+  maxNamesPerSession: 3,
   maxNames: { rpc: 3, sba: 2, object: 2 },
 } as const;
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import { ManualClock } from '../../../../support/clock.ts';
 import { CometTraffic, GONE_MS, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
@@ -24,9 +24,13 @@ function started(change?: ConstructorParameters<typeof CometTraffic>[0]): CometT
   return traffic;
 }
 
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = started();
+});
+
 describe('a call', () => {
   it('takes from its message to the answer with data, on whichever exchange that comes', () => {
-    const traffic = started();
     const held = traffic.hold('a');
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
     expect(traffic.counts()).toEqual({});
@@ -37,7 +41,6 @@ describe('a call', () => {
   });
 
   it('is named with its interface, and of its own kind', () => {
-    const traffic = started();
     const data = { ...DATA, interfaceName: 'I' };
     traffic.post([call('1', data, '/service/d2/rpcJava')], [answer('1', {}, '/service/d2/rpcJava')]);
     traffic.post([call('2', DATA, '/service/d2/rpcSBA')], [answer('2', {}, '/service/d2/rpcSBA')]);
@@ -45,7 +48,6 @@ describe('a call', () => {
   });
 
   it('ends with its plain acknowledgement when no data follow in time', () => {
-    const traffic = started();
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
     traffic.sweepAfter(testComet.ackWaitMs - 1);
     expect(traffic.counts()).toEqual({});
@@ -62,7 +64,7 @@ describe('a call', () => {
       onUpstreamMessage: () => undefined,
       onFailure: () => expect.unreachable(),
     };
-    const traffic = new CometTraffic({}, slow, clock);
+    traffic = new CometTraffic({}, slow, clock);
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.client(call('7'));
@@ -80,13 +82,11 @@ describe('a call', () => {
   });
 
   it('that is refused is an error', () => {
-    const traffic = started();
     traffic.post([call('7')], [refused('7')]);
     expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('of an unknown name, refused as such, creates none', () => {
-    const traffic = started();
     traffic.post([call('7')], [refused('7', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     traffic.post([call('8')], [answer('8')]);
@@ -97,7 +97,7 @@ describe('a call', () => {
   it('whose answer’s data say failure, by a rule, is an error', () => {
     const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
     const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
-    const traffic = started({ comet: { ...testComet, rules } });
+    traffic = started({ comet: { ...testComet, rules } });
     const ask = (id: number) => ({ channel: '/calls', clientId: 'a', data: { rpc: 'P', call: id } });
     traffic.post([ask(1), ask(2)], []);
     traffic.release(traffic.hold('a'), [
@@ -108,28 +108,24 @@ describe('a call', () => {
   });
 
   it('that the upstream did not answer is an error without a duration', () => {
-    const traffic = started();
     traffic.post([call('6')], [answer('6')]);
     traffic.endPost(traffic.beginPost([call('7')]), { ending: FAILED });
     expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('that HTTP answers with an error has that status', () => {
-    const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { status: 503, body: '<html>' });
     traffic.endPost(traffic.beginPost([call('8')]), { status: 403, body: '<html>' });
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
   });
 
   it('of a client that did not wait for the response may be answered on another one', () => {
-    const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
     traffic.release(traffic.hold('a'), [answer('7')]);
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
   });
 
   it('of a client that leaves is neither answered nor an error', () => {
-    const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
     traffic.sweepAfter(GONE_MS);
     expect(traffic.counts()).toEqual({});
@@ -138,7 +134,6 @@ describe('a call', () => {
   });
 
   it('without any answer for long has failed', () => {
-    const traffic = started();
     const tunnel = traffic.webSocket();
     tunnel.client(call('7'));
     traffic.sweepAfter(testComet.callTimeoutMs);
@@ -149,14 +144,13 @@ describe('a call', () => {
   });
 
   it('is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
-    const traffic = started();
     traffic.post([{ ...call('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     expect(traffic.sessions()).toHaveLength(1);
   });
 
   it('over WebSocket, several at a time, each find their own answer', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     for (const id of ['1', '2', '3']) {
@@ -171,7 +165,7 @@ describe('a call', () => {
   });
 
   it('beyond the bound is counted as untracked, and the others go on', () => {
-    const traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
+    traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
     const tunnel = traffic.webSocket();
     tunnel.client(call('1'), call('2'), call('3'));
     tunnel.upstream(answer('1'), answer('2'), answer('3'));
@@ -182,7 +176,6 @@ describe('a call', () => {
 
 describe('a /meta/connect', () => {
   it('is never a call, and its hold ends with a delivery or without', () => {
-    const traffic = started();
     const first = traffic.hold('a');
     expect(traffic.numbers.holds.now).toBe(1);
     traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
@@ -195,7 +188,6 @@ describe('a /meta/connect', () => {
   });
 
   it('beside publishes in one request is still a hold, and they are still calls', () => {
-    const traffic = started();
     const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
     const exchange = traffic.beginPost([call('1'), connect]);
     expect(traffic.numbers.holds.now).toBe(1);
@@ -207,7 +199,6 @@ describe('a /meta/connect', () => {
 
 describe('signs of trouble', () => {
   it('a connect later than the advised interval', () => {
-    const traffic = started();
     const connect = (afterMs: number) => {
       traffic.clock.advanceMs(afterMs);
       const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
@@ -218,7 +209,7 @@ describe('signs of trouble', () => {
   });
 
   it('a fall back from WebSocket, once for each client', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.close();
@@ -229,7 +220,7 @@ describe('signs of trouble', () => {
   });
 
   it('a storm of handshakes', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
     expect(traffic.numbers.handshakes.storms).toBe(0);
     for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { COMET, CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { testComet } from '../../../../support/wire/test-config.ts';
 
@@ -13,6 +13,11 @@ function started(): CometTraffic {
   return traffic;
 }
 
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = started();
+});
+
 function said(what: 'subscribeObject' | 'unSubscribeObject'): Message {
   return { channel: `/service/d2/${what}`, id: '9', clientId: 'a', data: { objectName: 'H.Level' } };
 }
@@ -24,7 +29,6 @@ function unreadOf({ numbers }: CometTraffic): Record<string, number> {
 
 describe('monitorings', () => {
   it('begin and end with what the server has accepted, by channel, several at a time', () => {
-    const traffic = started();
     traffic.subscribe('a', [LEVEL, FLOW, '/chat']);
     expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
     expect(traffic.subscriptionsOf('H.Prítok')).toBe(1);
@@ -34,7 +38,6 @@ describe('monitorings', () => {
   });
 
   it('of two channels whose names are shown alike are two of one object, and end one by one', () => {
-    const traffic = started();
     const channels = ['/d2/object/H.%1BLevel', '/d2/object/H.%E2%80%AELevel'];
     traffic.subscribe('a', channels);
     const counts = [traffic.subscriptionsOf('H.\ufffdLevel')];
@@ -46,7 +49,6 @@ describe('monitorings', () => {
   });
 
   it('are one, however often the same client asks for it', () => {
-    const traffic = started();
     traffic.subscribe('a', LEVEL);
     traffic.subscribe('a', LEVEL);
     traffic.handshake('b');
@@ -55,7 +57,6 @@ describe('monitorings', () => {
   });
 
   it('are none when the server refuses them, by channel or by message', () => {
-    const traffic = started();
     const asked = { channel: '/meta/subscribe', id: 's', clientId: 'a', subscription: LEVEL };
     traffic.ask(asked, {}, { successful: false, error: '403::denied' });
     traffic.ask(said('subscribeObject'), {}, { successful: false });
@@ -63,7 +64,6 @@ describe('monitorings', () => {
   });
 
   it('begin and end by message, too, and belong to their session', () => {
-    const traffic = started();
     traffic.ask(said('subscribeObject'));
     expect(traffic.subscriptionsOf('H.Level')).toBe(1);
     const session = traffic.application().sessions.find(traffic.onlySession().id);
@@ -73,7 +73,7 @@ describe('monitorings', () => {
   });
 
   it('beyond the bound are counted as untracked', () => {
-    const traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
+    traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
     traffic.handshake('a');
     traffic.subscribe('a', ['/d2/object/O1', '/d2/object/O2', '/d2/object/O3']);
     expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
@@ -83,7 +83,6 @@ describe('monitorings', () => {
 
 describe('received values', () => {
   it('are the deliveries, each of them, with and without compression, and no acknowledgement is one', () => {
-    const traffic = started();
     const values = [
       { channel: LEVEL, data: 1 },
       { channel: LEVEL, data: 0, id: '77' },
@@ -97,7 +96,6 @@ describe('received values', () => {
   });
 
   it('come over callback-polling as well', () => {
-    const traffic = started();
     const exchange = traffic.begin({ line: `GET ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
     expect(traffic.numbers.holds.now).toBe(1);
     const reply = JSON.stringify([
@@ -110,7 +108,6 @@ describe('received values', () => {
   });
 
   it('are not polled for by HEAD', () => {
-    const traffic = started();
     const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
     expect(traffic.numbers.holds.now).toBe(0);
     traffic.endPost(exchange, { body: '' });
@@ -118,7 +115,7 @@ describe('received values', () => {
   });
 
   it('over WebSocket belong to the session of its client', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.upstream({ channel: LEVEL, data: 1 }, { channel: LEVEL, data: 2 });
@@ -134,7 +131,7 @@ describe('what is not read', () => {
   });
 
   it('is counted by its reason, and what follows on the same connection is read', () => {
-    const traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
+    traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
     traffic.handshake('a');
     traffic.release(traffic.hold('a'), [{ channel: LEVEL, data: 'x'.repeat(3_000) }]);
     traffic.endPost(traffic.hold('a'), { body: 'rubbish' });
@@ -147,7 +144,7 @@ describe('what is not read', () => {
   });
 
   it('is the whole WebSocket where an unknown extension was agreed', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket({}, ['x-webkit-deflate-frame']);
     tunnel.upstream({ channel: LEVEL, data: 1 });
     tunnel.close();
@@ -156,7 +153,7 @@ describe('what is not read', () => {
   });
 
   it('is everything where comet.enabled is false', () => {
-    const traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
+    traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
     const exchange = traffic.beginPost([{ channel: '/meta/handshake', id: '1' }]);
     expect(exchange).toMatchObject({ requestObserver: undefined, wantsResponse: false });
     traffic.endPost(exchange, { messages: [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }] });
