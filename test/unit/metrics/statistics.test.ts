@@ -1,24 +1,21 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
+import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
+import { Counter } from '../../../src/metrics/counter.ts';
 import { Meter } from '../../../src/metrics/meter.ts';
-import { type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
-import { OTHER_NAME } from '../../../src/metrics/name-table.ts';
-import {
-  type ApplicationStatistics,
-  createStatistics,
-  SessionStatistics,
-  type Statistics,
-} from '../../../src/metrics/statistics.ts';
+import { emptyMetricSet, type MetricSet, unionOf } from '../../../src/metrics/metric-set.ts';
+import type { ApplicationStatistics, Statistics } from '../../../src/metrics/statistics.ts';
+import { createStatistics } from '../../../src/metrics/statistics.ts';
 import { ManualClock } from '../../support/clock.ts';
 
+const MS = NS_PER_MS;
 const OPTIONS = {
   windowMs: 300_000,
   durationUnit: 'seconds',
-  maxNames: { rpc: 3, sba: 2, object: 2 },
   maxNamesPerSession: 3,
+  maxNames: { rpc: 3, sba: 2, object: 2 },
 } as const;
 
-const MS = NS_PER_MS;
 const opened: ApplicationStatistics[] = [];
 let clock: ManualClock;
 beforeEach(() => {
@@ -34,29 +31,28 @@ function createApplication(): ApplicationStatistics {
   return statistics;
 }
 
+const createSession = (): Statistics => createApplication().createSessionStatistics();
+
 /** Counts by section and name, e.g. `{ 'timers rpc': 2, 'gauges object.monitored': 0 }`. */
-function countsOf(set: MetricSet): Record<string, number | string | null> {
+function countsOf(set: MetricSet | undefined): Record<string, number | string | null> {
   const counts: Record<string, number | string | null> = {};
-  for (const [name, gauge] of set.gauges) counts[`gauges ${name}`] = gauge.read();
+  for (const [name, gauge] of set?.gauges ?? []) counts[`gauges ${name}`] = gauge.read();
   for (const section of ['counters', 'meters', 'timers'] as const) {
-    for (const [name, { count }] of set[section]) counts[`${section} ${name}`] = count;
+    for (const [name, { count }] of set?.[section] ?? []) counts[`${section} ${name}`] = count;
   }
   return counts;
 }
 
 const KINDS: { kind: string; create: () => Statistics }[] = [
   { kind: 'of the application', create: createApplication },
-  { kind: 'of a session', create: () => new SessionStatistics(clock, OPTIONS.maxNamesPerSession) },
+  { kind: 'of a session', create: createSession },
 ];
 
 describe.each(KINDS)('call statistics $kind', ({ create }) => {
   it('have their totals from the start, with zeros', () => {
     const { rpc, sba } = create();
     expect(countsOf(unionOf(rpc.metrics(), sba.metrics()))).toEqual({
-      'meters rpc.errors': 0,
-      'meters sba.errors': 0,
-      'timers rpc': 0,
-      'timers sba': 0,
+      ...{ 'meters rpc.errors': 0, 'meters sba.errors': 0, 'timers rpc': 0, 'timers sba': 0 },
     });
   });
 
@@ -64,62 +60,66 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
     const { rpc } = create();
     for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
     expect(countsOf(rpc.metrics())).toEqual({
-      'timers rpc': 5,
-      'timers rpc.E.A': 5,
-      'meters rpc.errors': 2,
-      'meters rpc.E.A.errors': 2,
+      ...{ 'timers rpc': 5, 'timers rpc.E.A': 5, 'meters rpc.errors': 2, 'meters rpc.E.A.errors': 2 },
     });
     expect(rpc.metrics().timers.get('rpc.E.A')?.snapshot()).toMatchObject({ min: 4 * MS, max: 4 * MS });
   });
 
-  it('count refused calls of unknown names in the totals only', () => {
+  it('admit a name by an answer below 400 or from 500 on, and count other calls of unknown names in the totals', () => {
     const { sba } = create();
-    sba.recordAnswered('scan', 404, MS);
+    for (const status of [400, 401, 404, 429, 499]) sba.recordAnswered('scan', status, MS);
     sba.recordAnswered(undefined, 200, MS);
-    expect(countsOf(sba.metrics())).toEqual({ 'timers sba': 2, 'meters sba.errors': 0 });
+    expect(countsOf(sba.metrics())).toEqual({ 'timers sba': 6, 'meters sba.errors': 0 });
     expect(sba.metricsOf('scan')).toBeUndefined();
+    for (const status of [101, 200, 304, 399, 500, 503]) {
+      const { rpc } = create();
+      rpc.recordAnswered('E.A', status, MS);
+      rpc.recordAnswered('E.A', 404, MS);
+      expect(rpc.metricsOf('E.A')?.timers.get('rpc.E.A')?.count).toBe(2);
+    }
   });
 
   it('count unanswered calls as errors without a duration, on a name only if it exists', () => {
     const { rpc } = create();
-    rpc.recordFailed('E.A');
-    rpc.recordFailed(undefined);
+    for (const name of ['E.A', undefined]) rpc.recordFailed(name);
     expect(countsOf(rpc.metrics())).toEqual({ 'timers rpc': 0, 'meters rpc.errors': 2 });
     rpc.recordAnswered('E.A', 200, MS);
     rpc.recordFailed('E.A');
     expect(countsOf(rpc.metrics())).toEqual({
-      'timers rpc': 1,
-      'timers rpc.E.A': 1,
-      'meters rpc.errors': 3,
-      'meters rpc.E.A.errors': 1,
+      ...{ 'timers rpc': 1, 'timers rpc.E.A': 1, 'meters rpc.errors': 3, 'meters rpc.E.A.errors': 1 },
     });
   });
 
-  it('fold names beyond the budget into (other), and say how often', () => {
+  it('fold names beyond the budget into (other), say how often, and show the metrics of one name', () => {
     const { rpc } = create();
     for (const name of ['a', 'b', 'c', 'd', 'e', 'a']) rpc.recordAnswered(name, name === 'e' ? 500 : 200, MS);
     rpc.recordAnswered('unknown', 404, MS);
     rpc.recordFailed('d');
     const counts = countsOf(rpc.metrics());
-    expect(counts).toMatchObject({
-      'timers rpc': 7,
-      'timers rpc.a': 2,
-      'timers rpc.(other)': 2,
-      'meters rpc.(other).errors': 1,
-    });
+    expect(counts).toMatchObject({ 'timers rpc': 7, 'timers rpc.a': 2 });
     expect(counts).not.toHaveProperty(['timers rpc.d']);
     expect(rpc.foldedCount).toBe(2);
-    expect(countsOf(rpc.metricsOf(OTHER_NAME) as MetricSet)).toEqual({
-      'timers rpc.(other)': 2,
-      'meters rpc.(other).errors': 1,
-    });
+    const other = { 'timers rpc.(other)': 2, 'meters rpc.(other).errors': 1 };
+    expect([counts, countsOf(rpc.metricsOf('(other)'))]).toEqual([expect.objectContaining(other), other]);
+    expect(countsOf(rpc.metricsOf('b'))).toEqual({ 'timers rpc.b': 1, 'meters rpc.b.errors': 0 });
   });
 
-  it('show the metrics of one name', () => {
+  it('fold names longer than 512 characters without touching the budget', () => {
     const { rpc } = create();
-    rpc.recordAnswered('E.A', 200, MS);
-    rpc.recordAnswered('E.B', 200, MS);
-    expect(countsOf(rpc.metricsOf('E.B') as MetricSet)).toEqual({ 'timers rpc.E.B': 1, 'meters rpc.E.B.errors': 0 });
+    for (const length of [513, 513, 100_000, 512]) rpc.recordAnswered('x'.repeat(length), 200, MS);
+    for (const name of ['a', 'b']) rpc.recordAnswered(name, 200, MS);
+    const { timers } = rpc.metrics();
+    expect([...timers.values()].map(({ count }) => count)).toEqual([6, 3, 1, 1, 1]);
+    expect([...timers.keys()].map(({ length }) => length)).toEqual([3, 11, 516, 5, 5]);
+    rpc.recordAnswered('x'.repeat(513), 404, MS);
+    expect(timers.get('rpc.(other)')?.count).toBe(4);
+  });
+
+  it('share (other) with a call of that name, outside of the budget and not counted as folded', () => {
+    const { rpc } = create();
+    for (const name of ['(other)', 'a', 'b', 'c', 'd']) rpc.recordAnswered(name, 200, MS);
+    expect(rpc.foldedCount).toBe(1);
+    expect(countsOf(rpc.metrics())).toMatchObject({ 'timers rpc.(other)': 2, 'timers rpc.c': 1 });
   });
 
   it('show the same metrics whenever they are read', () => {
@@ -152,19 +152,17 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
 describe.each(KINDS)('object statistics $kind', ({ create }) => {
   it('have their totals from the start, with zeros', () => {
     expect(countsOf(create().object.metrics())).toEqual({
-      'gauges object.monitored': 0,
-      'counters object.subscriptions': 0,
-      'meters object.newValues': 0,
+      ...{ 'gauges object.monitored': 0, 'counters object.subscriptions': 0, 'meters object.newValues': 0 },
     });
   });
 
-  it('count a read below 400 as one received value', () => {
+  it('count a read below 400 and a pushed value as one received value', () => {
     const { object } = create();
     for (const status of [200, 204, 399, 404, 500]) object.recordRead('H.T', status);
-    expect(countsOf(object.metrics())).toMatchObject({
-      'meters object.newValues': 3,
-      'meters object.H.T.newValues': 3,
-      'counters object.H.T.subscriptions': 0,
+    object.recordValue('H.T');
+    expect(countsOf(object.metrics())).toMatchObject({ 'meters object.newValues': 4 });
+    expect(countsOf(object.metricsOf('H.T'))).toEqual({
+      ...{ 'meters object.H.T.newValues': 4, 'counters object.H.T.subscriptions': 0 },
     });
   });
 
@@ -172,9 +170,8 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
     const { object } = create();
     object.recordRead('H.Broken', 500);
     object.recordRead('H.Unknown', 404);
-    expect(countsOf(object.metricsOf('H.Broken') as MetricSet)).toEqual({
-      'counters object.H.Broken.subscriptions': 0,
-      'meters object.H.Broken.newValues': 0,
+    expect(countsOf(object.metricsOf('H.Broken'))).toEqual({
+      ...{ 'counters object.H.Broken.subscriptions': 0, 'meters object.H.Broken.newValues': 0 },
     });
     expect(object.metricsOf('H.Unknown')).toBeUndefined();
     expect(countsOf(object.metrics())).toMatchObject({ 'meters object.newValues': 0 });
@@ -182,43 +179,27 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
 
   it('follow monitorings up and down, and never below zero', () => {
     const { object } = create();
+    const read = () => {
+      const counts = countsOf(object.metrics());
+      return ['gauges object.monitored', 'counters object.subscriptions', 'counters object.a.subscriptions'].map(
+        (name) => counts[name],
+      );
+    };
     for (const name of ['a', 'a', 'b']) object.subscribe(name);
-    expect(countsOf(object.metrics())).toMatchObject({
-      'gauges object.monitored': 2,
-      'counters object.subscriptions': 3,
-      'counters object.a.subscriptions': 2,
-    });
+    expect(read()).toEqual([2, 3, 2]);
     for (const name of ['a', 'a', 'a', 'b', 'b', 'never']) object.unsubscribe(name);
-    expect(countsOf(object.metrics())).toMatchObject({
-      'gauges object.monitored': 0,
-      'counters object.subscriptions': 0,
-      'counters object.a.subscriptions': 0,
-    });
-  });
-
-  it('count pushed values', () => {
-    const { object } = create();
-    object.recordValue('a');
-    object.recordValue('a');
-    expect(countsOf(object.metricsOf('a') as MetricSet)).toEqual({
-      'counters object.a.subscriptions': 0,
-      'meters object.a.newValues': 2,
-    });
+    expect(read()).toEqual([0, 0, 0]);
   });
 
   it('keep the monitorings of folded objects under (other), and take them back there', () => {
     const { object } = create();
     for (const name of ['a', 'b', 'c', 'd', 'e']) object.subscribe(name);
-    const { counters } = object.metrics();
-    const folded = counters.get('object.(other).subscriptions')?.count ?? 0;
+    const folded = object.metrics().counters.get('object.(other).subscriptions')?.count ?? 0;
     expect(folded).toBe(object.foldedCount);
     expect(folded).toBeGreaterThan(0);
     for (const name of ['a', 'b', 'c', 'd', 'e']) object.unsubscribe(name);
-    expect(countsOf(object.metrics())).toMatchObject({
-      'gauges object.monitored': 0,
-      'counters object.subscriptions': 0,
-      'counters object.(other).subscriptions': 0,
-    });
+    const none = { 'counters object.subscriptions': 0, 'counters object.(other).subscriptions': 0 };
+    expect(countsOf(object.metrics())).toMatchObject({ 'gauges object.monitored': 0, ...none });
   });
 });
 
@@ -226,8 +207,7 @@ describe('budgets', () => {
   it('are one for each kind in the application', () => {
     const { rpc, sba, object } = createApplication();
     for (let i = 0; i < 10; i += 1) {
-      rpc.recordAnswered(`n${i}`, 200, MS);
-      sba.recordAnswered(`n${i}`, 200, MS);
+      for (const calls of [rpc, sba]) calls.recordAnswered(`n${i}`, 200, MS);
       object.recordRead(`n${i}`, 200);
     }
     // The names of the budget, the total, and (other).
@@ -235,35 +215,35 @@ describe('budgets', () => {
     expect([rpc.foldedCount, sba.foldedCount, object.foldedCount]).toEqual([7, 8, 8]);
   });
 
-  it('are one over all kinds in a session', () => {
-    const { rpc, sba, object } = new SessionStatistics(clock, OPTIONS.maxNamesPerSession);
-    for (const name of ['a', 'b']) rpc.recordAnswered(name, 200, MS);
-    sba.recordAnswered('a', 200, MS);
-    sba.recordAnswered('b', 200, MS);
-    object.recordRead('a', 200);
+  it('are one over all kinds in a session, given to names in the order of the calls', () => {
+    const session = createSession();
+    session.recordAnswered({ kind: 'rpc', name: 'a' }, 200, 5, 1);
+    session.recordAnswered({ kind: 'sba', name: 'a' }, 200, 5, 2);
+    session.recordAnswered({ kind: 'object', name: 'a' }, 200, 5, 3);
+    session.object.recordValue('later');
+    session.sba.recordAnswered('b', 200, MS);
+    const { rpc, sba, object } = session;
     expect([...unionOf(rpc.metrics(), sba.metrics(), object.metrics()).meters.keys()].sort()).toEqual([
-      'object.(other).newValues',
-      'object.newValues',
-      'rpc.a.errors',
-      'rpc.b.errors',
-      'rpc.errors',
-      'sba.(other).errors',
-      'sba.a.errors',
-      'sba.errors',
+      ...['object.(other).newValues', 'object.a.newValues', 'object.newValues', 'rpc.a.errors', 'rpc.errors'],
+      ...['sba.(other).errors', 'sba.a.errors', 'sba.errors'],
     ]);
   });
+});
 
-  it('hold against a scan of 100,000 unknown names', () => {
-    const { rpc } = createApplication();
-    for (let i = 0; i < 100_000; i += 1) rpc.recordAnswered(`scan${i}`, 404, MS);
-    expect(countsOf(rpc.metrics())).toEqual({ 'timers rpc': 100_000, 'meters rpc.errors': 0 });
-  });
+it('a session shows each answer at once, however few or many there were', () => {
+  const session = createSession();
+  for (let n = 1; n <= 70; n += 1) {
+    session.recordAnswered({ kind: 'rpc', name: 'A' }, n % 2 === 0 ? 200 : 503, n * MS, n);
+    session.recordAnswered({ kind: 'object', name: 'O' }, 200, 5, n);
+    expect(session.rpc.metricsOf('A')?.timers.get('rpc.A')?.snapshot()).toMatchObject({ count: n, max: n * MS });
+    expect(session.object.metricsOf('O')?.meters.get('object.O.newValues')?.count).toBe(n);
+    expect(session.errorCount).toBe(Math.ceil(n / 2));
+  }
 });
 
 describe('the timers', () => {
   it('of the application forget after the window, those of a session do not', () => {
-    const application = createApplication();
-    const session = new SessionStatistics(clock, OPTIONS.maxNamesPerSession);
+    const [application, session] = [createApplication(), createSession()];
     for (const { rpc } of [application, session]) rpc.recordAnswered('a', 200, 6 * MS);
     clock.advanceS(300);
     expect(application.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 0 });
@@ -271,19 +251,68 @@ describe('the timers', () => {
   });
 
   it('of a session count from its beginning, although they are created later', () => {
-    const session = new SessionStatistics(clock, OPTIONS.maxNamesPerSession);
+    const session = createSession();
     clock.advanceS(8);
     session.sba.recordAnswered(undefined, 200, MS);
     clock.advanceS(2);
     expect(session.sba.metrics().timers.get('sba')?.snapshot().rates.mean).toBe(0.1);
   });
 
-  it('made on request forget after the same window', () => {
+  it('made on request forget after the same window, but not their buckets', () => {
     const timer = createApplication().createTimer();
     timer.update(MS);
     clock.advanceS(299);
     expect(timer.snapshot().max).toBe(MS);
     clock.advanceS(1);
-    expect(timer.snapshot().max).toBe(0);
+    expect([timer.snapshot().max, timer.durations?.cumulative().at(-1)]).toEqual([0, 1]);
   });
+});
+
+describe('the counts of calls', () => {
+  const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => {
+    return [ok, clientErrors, errors, durations.cumulative().at(-1) ?? 0];
+  };
+
+  it('hold each call once, by its outcome, agree with meter and timer, and forget nothing', () => {
+    const { rpc } = createApplication();
+    for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
+    rpc.recordFailed('E.A');
+    rpc.recordRefused('E.A', 2 * MS);
+    clock.advanceS(3_600);
+    expect(plain(rpc.countsByName.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
+    const { timers, meters } = rpc.metrics();
+    expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);
+  });
+
+  it('add up to the totals, whether calls have a name, had one refused, or none, which has no series of its own', () => {
+    const { rpc } = createApplication();
+    rpc.recordAnswered('a', 200, MS);
+    rpc.recordAnswered('b', 500, MS);
+    for (const name of ['c', 'too many', undefined, '']) rpc.recordAnswered(name, 200, MS);
+    rpc.recordAnswered('scan', 404, MS);
+    for (const name of ['unknown', undefined]) rpc.recordFailed(name);
+    rpc.recordRefused('unknown', MS);
+    expect([...rpc.countsByName.keys()]).toEqual(['', 'a', 'b', 'c', '(other)']);
+    const sums = [...rpc.countsByName.values()].map(plain).reduce((a, b) => a.map((n, i) => n + (b[i] ?? 0)));
+    expect(sums).toEqual([5, 1, 4, 8]);
+    const { timers, meters } = rpc.metrics();
+    expect([timers.get('rpc')?.count, meters.get('rpc.errors')?.count, rpc.nameCount]).toEqual([8, 4, 4]);
+  });
+
+  it('are not kept for sessions', () => {
+    const { rpc } = createSession();
+    rpc.recordAnswered('a', 200, MS);
+    expect(rpc.countsByName.size).toBe(0);
+  });
+});
+
+it('a union of sets has every metric once, and refuses two metrics with one name in one section', () => {
+  const counters = (entries: Record<string, Counter>) => {
+    return { ...emptyMetricSet, counters: new Map(Object.entries(entries)) };
+  };
+  const [a, b] = [new Counter(), new Counter()];
+  const gauges = new Map([['a', { type: 'integer', read: () => 1 } as const]]);
+  const union = unionOf(counters({ a }), emptyMetricSet, counters({ a, b }), { ...emptyMetricSet, gauges });
+  expect([Object.fromEntries(union.counters), union.gauges.size, union.timers.size]).toEqual([{ a, b }, 1, 0]);
+  expect(() => unionOf(counters({ a }), counters({ a: b }))).toThrow('two metrics are called a');
 });

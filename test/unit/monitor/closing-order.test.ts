@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ClosingOrder } from '../../../src/monitor/closing-order.ts';
+import { Random } from '../../support/fuzz/random.ts';
 
 /** Connections are called by address and number, e.g. `a1`. */
 class Stand {
@@ -19,11 +20,16 @@ class Stand {
   }
 }
 
+let stand: Stand;
+beforeEach(() => {
+  stand = new Stand();
+});
+
+const byArrival = (one: string, other: string) => Number(one.slice(1)) - Number(other.slice(1));
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
 describe('the order in which connections are closed', () => {
   it('is the order of arrival if no address has more than a browser opens', () => {
-    const stand = new Stand();
     stand.add('a', 1);
     stand.add('b', 1, 2);
     stand.add('c', ...upTo(6));
@@ -32,7 +38,6 @@ describe('the order in which connections are closed', () => {
   });
 
   it('begins with the oldest of the address with the most, until others have as many', () => {
-    const stand = new Stand();
     stand.add('old', 1);
     stand.add('some', ...upTo(10));
     stand.add('most', ...upTo(12));
@@ -43,18 +48,12 @@ describe('the order in which connections are closed', () => {
   });
 
   it('begins with the oldest one for a single address', () => {
-    const stand = new Stand();
     stand.add('a', 1, 2);
     stand.add('b', 1);
-    expect([stand.order.firstOf('a'), stand.order.firstOf('b'), stand.order.firstOf('c')]).toEqual([
-      'a1',
-      'b1',
-      undefined,
-    ]);
+    expect(['a', 'b', 'c'].map((address) => stand.order.firstOf(address))).toEqual(['a1', 'b1', undefined]);
   });
 
   it('is empty after all have been removed in any order, and ignores unknown ones', () => {
-    const stand = new Stand();
     for (const address of ['a', 'b', 'c']) stand.add(address, ...upTo(30));
     stand.order.remove('a', 'b1');
     stand.order.remove('d', 'd1');
@@ -68,33 +67,24 @@ describe('the order in which connections are closed', () => {
   });
 
   it('agrees with a simple model', () => {
-    const stand = new Stand();
     const open = new Map<string, string[]>();
-    let seed = 1;
-    const random = (below: number) => {
-      seed = (seed * 48_271) % 2_147_483_647;
-      return seed % below;
-    };
+    const random = new Random(1);
     for (let step = 0; step < 5_000; step++) {
-      const address = 'abcd'.charAt(random(4));
+      const address = random.pick([...'abcd']);
       const list = open.get(address) ?? [];
       open.set(address, list);
-      if (random(100) < 52 || list.length === 0) {
+      if (random.chance(0.52) || list.length === 0) {
         stand.add(address, step);
         list.push(`${address}${step}`);
       } else {
-        const [gone = ''] = list.splice(random(list.length), 1);
+        const [gone = ''] = list.splice(random.below(list.length), 1);
         stand.order.remove(address, gone);
       }
       const most = Math.max(...[...open.values()].map(({ length }) => length));
       const first = stand.order.first() ?? '';
       const ofFirst = open.get(first.charAt(0)) ?? [];
       if (most > 8) expect([ofFirst.length, first]).toEqual([most, ofFirst[0]]);
-      else if (most > 0) expect(first).toBe(oldestOf([...open.values()].flat()));
+      else if (most > 0) expect(first).toBe([...open.values()].flat().sort(byArrival)[0]);
     }
   });
 });
-
-function oldestOf(all: readonly string[]): string | undefined {
-  return [...all].sort((one, other) => Number(one.slice(1)) - Number(other.slice(1)))[0];
-}

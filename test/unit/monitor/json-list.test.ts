@@ -18,10 +18,7 @@ const LISTS: Readonly<Record<string, readonly SessionEntry[]>> = {
   'one that nothing has proven': [{ ...ENTRY, verified: false }, ENTRY],
   'three, one without a name': [ENTRY, { ...ENTRY, userName: null }, { ...ENTRY, requests: 0 }],
   'names that need escapes': ['a"b', 'x\\y', 'two\nlines', '  },\n  {', 'Größe 😀', '\ud83d', '\u2028', ''].map(
-    (userName) => ({
-      ...ENTRY,
-      userName,
-    }),
+    (userName) => ({ ...ENTRY, userName }),
   ),
 };
 

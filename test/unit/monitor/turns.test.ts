@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -40,9 +40,13 @@ class Loop {
   }
 }
 
+let loop: Loop;
+beforeEach(() => {
+  loop = new Loop();
+});
+
 describe('Turns', () => {
   it('does no work in the turn in which it is entered', () => {
-    const loop = new Loop();
     loop.enter(1);
     expect(loop.clock.ns).toBe(0);
     loop.turn();
@@ -50,13 +54,11 @@ describe('Turns', () => {
   });
 
   it('gives work a tenth of a millisecond of each turn until it is done', () => {
-    const loop = new Loop();
     loop.enter(25);
     expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
   });
 
   it('gives work as much time as everything else took in the turn, at most a millisecond', () => {
-    const loop = new Loop();
     loop.enter(400);
     const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
       loop.clock.ns += othersSteps * STEP_NS;
@@ -66,7 +68,6 @@ describe('Turns', () => {
   });
 
   it('shares one turn among all work, in order', () => {
-    const loop = new Loop();
     const notes: string[] = [];
     for (const name of ['a', 'b', 'c']) loop.enter(20, name, notes);
     for (let turn = 0; turn < 6; turn += 1) expect(loop.turn()).toBe(10 * STEP_NS);
@@ -74,7 +75,6 @@ describe('Turns', () => {
   });
 
   it('gives the rest of a turn to the next', () => {
-    const loop = new Loop();
     const notes: string[] = [];
     loop.enter(4, 'a', notes);
     loop.enter(20, 'b', notes);
@@ -83,14 +83,12 @@ describe('Turns', () => {
   });
 
   it('is idle when nothing is left', () => {
-    const loop = new Loop();
     loop.enter(3);
     loop.turn();
     expect(loop.isIdle).toBe(true);
   });
 
   it('calls work once that entered twice, and not at all after it left', () => {
-    const loop = new Loop();
     let calls = 0;
     const work = (): void => {
       calls += 1;

@@ -8,10 +8,7 @@ import { application, live, NOW_MS, points } from '../../support/page/samples.ts
 
 const START = toInitialState(parseRoute(''));
 const withPoints = (count: number, startTime?: string) =>
-  live({
-    applications: [application(points(count, () => ({})))],
-    ...(startTime === undefined ? {} : { startTime }),
-  });
+  live({ applications: [application(points(count, () => ({})))], ...(startTime === undefined ? {} : { startTime }) });
 
 describe('the state of the page', () => {
   it('appends new points, up to an hour of them', () => {

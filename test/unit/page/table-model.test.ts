@@ -7,13 +7,8 @@ import { type Column, filterRows, sortRows, toSlice } from '../../../src/page/ta
 type Row = readonly [name: string, value: number | null];
 
 const column = (at: 0 | 1): Column<Row> => ({
-  key: String(at),
-  label: '',
-  def: 'call.name',
-  isNumber: at === 1,
-  width: '',
-  value: (row) => row[at],
-  text: (row) => String(row[at]),
+  ...{ key: String(at), label: '', def: 'call.name', isNumber: at === 1, width: '' },
+  ...{ value: (row) => row[at], text: (row) => String(row[at]) },
 });
 const ROWS: readonly Row[] = [
   ['Epsilon', null],
@@ -51,14 +46,8 @@ describe('numbers', () => {
   it('are written for people', () => {
     expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
     expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
-    expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual([
-      '–',
-      '0',
-      '412 µs',
-      '12.3 ms',
-      '1.23 s',
-      '2 min 3 s',
-    ]);
+    const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
+    expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual(durations);
     expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
     expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
     expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
@@ -102,18 +91,9 @@ describe('the details', () => {
 });
 
 describe('the user of a session', () => {
+  const TIME = '2026-03-01T08:00:00.000Z';
   const row = (userName: string | null, ...verified: [] | [false]) =>
-    [
-      'id',
-      userName,
-      'REST',
-      '2026-03-01T08:00:00.000Z',
-      '2026-03-01T08:00:00.000Z',
-      '10.0.0.7',
-      1,
-      0,
-      ...verified,
-    ] as const;
+    ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
 
   it('is marked as unverified without proof of the name', () => {
     expect(toUser(row('anna'))).toBe('anna');

@@ -32,11 +32,8 @@ describe('the verdict', () => {
     ['CERT_HAS_EXPIRED', 'server'],
     ['EMFILE', 'sidecar'],
   ])('for an upstream that is unreachable with %s blames the %s', (reason, subject) => {
-    const verdict = verdictOf(
-      points(12, () => ({})),
-      unreachable(reason),
-    );
-    expect([verdict.subject, verdict.text.includes(reason)]).toEqual([subject, true]);
+    const history = points(12, () => ({}));
+    expect(verdictOf(history, unreachable(reason))).toMatchObject({ subject, text: expect.stringContaining(reason) });
   });
 
   it('blames the server from 5 % of failed calls, and at least 3', () => {
@@ -47,12 +44,10 @@ describe('the verdict', () => {
   });
 
   it('counts calls without an answer, which are errors and not among the answered', () => {
-    const unanswered = (count: number) =>
-      verdictOf(points(12, () => ({ rpc: [count, 4, null, null, null], unanswered: 4 })));
-    expect([unanswered(0), unanswered(4)].map(({ subject, text }) => [subject, text])).toEqual([
-      ['server', 'The server: 100 % of the calls failed in the last minute (48 of 48).'],
-      ['server', 'The server: 50 % of the calls failed in the last minute (48 of 96).'],
-    ]);
+    const textOf = (count: number) =>
+      verdictOf(points(12, () => ({ rpc: [count, 4, null, null, null], unanswered: 4 }))).text;
+    expect(textOf(0)).toBe('The server: 100 % of the calls failed in the last minute (48 of 48).');
+    expect(textOf(4)).toBe('The server: 50 % of the calls failed in the last minute (48 of 96).');
   });
 
   it('blames the server when its collectors take 10 % of the time', () => {
@@ -80,16 +75,11 @@ describe('the verdict', () => {
   });
 
   it('follows the first rule that applies, and lists all rules with their figures', () => {
-    const { subject, rules } = verdictOf(
-      points(12, () => ({ rpc: [5, 5, 1, 1, 1], aborted: 5 })),
-      { state: 'draining' },
-    );
+    const history = points(12, () => ({ rpc: [5, 5, 1, 1, 1], aborted: 5 }));
+    const { subject, rules } = verdictOf(history, { state: 'draining' });
     expect(subject).toBe('sidecar');
-    expect(rules.filter(({ holds }) => holds).map(({ name }) => name)).toEqual([
-      'The sidecar is leaving',
-      'Calls fail',
-      'Clients leave early',
-    ]);
+    const names = rules.filter(({ holds }) => holds).map(({ name }) => name);
+    expect(names).toEqual(['The sidecar is leaving', 'Calls fail', 'Clients leave early']);
     expect(rules.every(({ text }) => text.includes('Now: '))).toBe(true);
   });
 });
@@ -108,13 +98,8 @@ describe('the sentences of the page', () => {
       /^The upstream has not accepted connections in time since \d\d:\d\d:\d\d \(D2S_ERR_UPSTREAM_CONNECT_TIMEOUT\)\.$/,
     );
     expect(textsOf(unreachable('EPROTO'))[0]).toMatch(/^The upstream could not be reached since /);
-    const jvm = {
-      state: 'unavailable',
-      source: null,
-      since: null,
-      reason: 'Refused. Is the server up?',
-      heapMax: null,
-    } as const;
+    const reason = 'Refused. Is the server up?';
+    const jvm = { state: 'unavailable', source: null, since: null, reason, heapMax: null } as const;
     expect(textsOf({ jvm })).toContain('The JVM has not been readable: Refused. Is the server up?');
   });
 
@@ -131,9 +116,7 @@ describe('the sentences of the page', () => {
     expect(texts).toEqual(
       expect.arrayContaining([
         'Limit sessions.max was reached 12 times in the last minute.',
-        expect.stringMatching(
-          /^Limit limits.fields was reached once since \d\d:\d\d:\d\d, but not in the last minute\.$/,
-        ),
+        expect.stringMatching(/^Limit limits.fields was reached once since [\d:]{8}, but not in the last minute\.$/),
         '1 exchange failed with D2S_ERR_UPSTREAM_REFUSED in the last minute.',
         '2 connections were refused at a limit in the last minute.',
       ]),
@@ -141,12 +124,9 @@ describe('the sentences of the page', () => {
   });
 
   it('say what a drain does and how long it may take, and that no JVM is read', () => {
-    expect(textsOf({ state: 'draining', stopLeftSeconds: 12.3 })).toEqual(
-      expect.arrayContaining([
-        'The sidecar is draining: it keeps serving, and asks clients to leave; it stops in 12 s at the latest.',
-        'No JVM source is configured.',
-      ]),
-    );
+    const texts = textsOf({ state: 'draining', stopLeftSeconds: 12.3 });
+    const drain = 'The sidecar is draining: it keeps serving, and asks clients to leave; it stops in 12 s at the latest.';
+    expect(texts).toEqual(expect.arrayContaining([drain, 'No JVM source is configured.']));
   });
 
   it.each<[string, Partial<Live>, string]>([

@@ -66,6 +66,11 @@ class Plant implements Stoppable {
     }
   }
 
+  async ended(): Promise<string> {
+    await this.settle();
+    return this.lifecycle.ended;
+  }
+
   /** Lets it look often enough for whatever it does at one moment. */
   async settle(): Promise<void> {
     for (let look = 0; look < 5; look += 1) {
@@ -79,6 +84,14 @@ class Plant implements Stoppable {
     const line = `${this.seconds}: ${what}`;
     if (!this.told.some((told) => told.endsWith(`: ${what}`))) this.told.push(line);
   }
+}
+
+/** A plant that has been asked to stop. */
+async function stopping(times?: Partial<StopTimes>, now?: Partial<Underway>): Promise<Plant> {
+  const plant = await started(times, now);
+  plant.lifecycle.stop('SIGTERM');
+  await plant.settle();
+  return plant;
 }
 
 async function started(times?: Partial<StopTimes>, now: Partial<Underway> = {}): Promise<Plant> {
@@ -99,9 +112,7 @@ describe('a life', () => {
   });
 
   it('is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
-    const plant = await started({}, { webSockets: 3, connections: 2, exchanges: 2 });
-    plant.lifecycle.stop('SIGTERM');
-    await plant.settle();
+    const plant = await stopping({}, { webSockets: 3, connections: 2, exchanges: 2 });
     expect(plant.lifecycle.state).toBe('draining');
     await plant.pass(4);
     expect(plant.told).toEqual(['0: announce']);
@@ -110,59 +121,50 @@ describe('a life', () => {
     expect(plant.lifecycle.state).toBe('stopping');
     await plant.pass(2);
     plant.now = { ...plant.now, connections: 0 };
-    await plant.settle();
-    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(await plant.ended()).toBe('stopped');
     expect(plant.told.at(-1)).toBe('17: end');
     expect(plant.log.lines).toEqual(['info asked to stop', 'info draining', 'info stopping', 'info stopped']);
   });
 
   it('skips the window if nothing is held, but not the delay', async () => {
-    const plant = await started();
-    plant.lifecycle.stop('SIGTERM');
+    const plant = await stopping();
     await plant.pass(5);
-    await plant.settle();
-    await plant.lifecycle.ended;
+    await plant.ended();
     expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
   });
 
   it('closes a WebSocket that opens after the listener has closed', async () => {
-    const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
-    plant.lifecycle.stop('SIGTERM');
-    await plant.settle();
+    const plant = await stopping({ delayMs: 0, windowMs: 0 }, { connections: 1 });
     expect(plant.lifecycle.state).toBe('stopping');
     plant.now = { ...plant.now, connections: 0, webSockets: 1 };
-    await plant.settle();
-    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(await plant.ended()).toBe('stopped');
   });
 
   it('ends at its deadline with anything still open', async () => {
-    const plant = await started({}, { connections: 1, exchanges: 1 });
-    plant.lifecycle.stop('SIGTERM');
+    const plant = await stopping({}, { connections: 1, exchanges: 1 });
     await plant.pass(24);
     expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['stopping', 1_000]);
     await plant.pass(1);
-    await plant.settle();
-    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(await plant.ended()).toBe('stopped');
     expect(plant.told.at(-1)).toBe('25: end');
   });
 
   it('leaves time for closing if the window is longer than the deadline', async () => {
-    const plant = await started({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
-    plant.lifecycle.stop('SIGTERM');
+    const plant = await stopping(
+      { delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 },
+      { heldPolls: 1, connections: 1 },
+    );
     await plant.pass(10);
-    await plant.settle();
-    await plant.lifecycle.ended;
+    await plant.ended();
     expect(plant.told).toContain('9: refuse');
   });
 
   it('cuts only held polls before its deadline', async () => {
-    const plant = await started({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
-    plant.lifecycle.stop('SIGTERM');
+    const plant = await stopping({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
     await plant.pass(8);
     expect(plant.lifecycle.state).toBe('stopping');
     plant.now = { ...plant.now, exchanges: 2, connections: 2 };
-    await plant.settle();
-    await plant.lifecycle.ended;
+    await plant.ended();
     expect(plant.told.at(-1)).toBe('8: end');
   });
 
@@ -176,8 +178,7 @@ describe('a life', () => {
     await plant.settle();
     expect(plant.lifecycle.state).toBe('stopping');
     plant.now = { ...plant.now, connections: 0 };
-    await plant.settle();
-    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(await plant.ended()).toBe('stopped');
   });
 
   it('drains without ending, and then stops without further delay', async () => {
@@ -188,8 +189,7 @@ describe('a life', () => {
     expect(plant.told).toEqual(['0: announce', '5: let go over 10']);
     plant.lifecycle.drain();
     plant.lifecycle.stop('SIGTERM');
-    await plant.settle();
-    await plant.lifecycle.ended;
+    await plant.ended();
     expect(plant.told.slice(2)).toEqual(['30: refuse', '30: let go over 0', '30: end']);
   });
 
@@ -201,8 +201,7 @@ describe('a life', () => {
     await plant.pass(1);
     expect(plant.lifecycle.state).toBe('draining');
     await plant.pass(1);
-    await plant.settle();
-    await plant.lifecycle.ended;
+    await plant.ended();
     expect(plant.told.at(-1)).toBe('5: end');
   });
 
@@ -213,8 +212,7 @@ describe('a life', () => {
     expect(plant.told).toEqual(['0: announce', '0: let go over 10', '0: refuse', '0: let go over 0']);
     expect([plant.lifecycle.state, plant.quietMs]).toEqual(['stopping', 0]);
     plant.now = { ...plant.now, connections: 0 };
-    await plant.settle();
-    expect(await plant.lifecycle.ended).toBe('stopped');
+    expect(await plant.ended()).toBe('stopped');
   });
 
   it('closes idle connections only when they have been quiet for a second, and only while it stops', async () => {
@@ -226,8 +224,7 @@ describe('a life', () => {
     await plant.settle();
     expect(plant.quietMs).toBe(1_000);
     plant.now = { ...plant.now, connections: 0 };
-    await plant.settle();
-    await plant.lifecycle.ended;
+    await plant.ended();
   });
 
   it('ends at once at the second request, in any state', async () => {

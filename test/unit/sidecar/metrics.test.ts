@@ -27,12 +27,11 @@ describe('/metrics', () => {
     expect(['0.001', '0.0025', '0.005', '60.0', '+Inf'].map(bucket)).toEqual([2, 2, 3, 3, 4]);
     expect(samples.get(`d2_call_duration_seconds_sum{${of}}`)).toBeCloseTo(70.0045, 9);
     expect(samples.get(`d2_call_duration_seconds_count{${of}}`)).toBe(4);
-    expect(samples.get(`d2_calls_total{${of},outcome="ok"}`)).toBe(3);
-    expect(samples.get(`d2_calls_total{${of},outcome="client_error"}`)).toBe(1);
-    expect(samples.get(`d2_calls_total{${of},outcome="error"}`)).toBe(0);
-    const unnamed = (kind: string) => `application="smartWeb",kind="${kind}",name=""`;
-    expect(samples.get(`d2_calls_total{${unnamed('rpc')},outcome="client_error"}`)).toBe(1);
-    expect(samples.get(`d2_calls_total{${unnamed('sba')},outcome="error"}`)).toBe(1);
+    const outcomes = (labels: string) =>
+      ['ok', 'client_error', 'error'].map((outcome) => samples.get(`d2_calls_total{${labels},outcome="${outcome}"}`));
+    expect(outcomes(of)).toEqual([3, 1, 0]);
+    expect(outcomes('application="smartWeb",kind="rpc",name=""')).toEqual([0, 1, 0]);
+    expect(outcomes('application="smartWeb",kind="sba",name=""')).toEqual([0, 0, 1]);
   });
 
   it('shows objects and sessions', async () => {
@@ -43,13 +42,15 @@ describe('/metrics', () => {
     created.update(20 * MS);
     const samples = samplesOf(text());
     const of = (name: string) => `{application="smartWeb",name="${name}"}`;
-    expect(samples.get('d2_objects_monitored{application="smartWeb"}')).toBe(1);
-    expect(samples.get(`d2_object_subscriptions${of('H.Level')}`)).toBe(1);
-    expect(samples.get(`d2_object_subscriptions${of('H.Temp')}`)).toBe(0);
-    expect(samples.get(`d2_object_values_total${of('H.Temp')}`)).toBe(1);
-    expect(samples.get('d2_sessions{application="smartWeb",connection_type="REST"}')).toBe(0);
-    expect(samples.get('d2_sessions_created_total{application="smartWeb"}')).toBe(1);
-    expect(samples.get('d2_session_creation_duration_seconds_sum{application="smartWeb"}')).toBe(0.02);
+    expect(Object.fromEntries(samples)).toMatchObject({
+      'd2_objects_monitored{application="smartWeb"}': 1,
+      [`d2_object_subscriptions${of('H.Level')}`]: 1,
+      [`d2_object_subscriptions${of('H.Temp')}`]: 0,
+      [`d2_object_values_total${of('H.Temp')}`]: 1,
+      'd2_sessions{application="smartWeb",connection_type="REST"}': 0,
+      'd2_sessions_created_total{application="smartWeb"}': 1,
+      'd2_session_creation_duration_seconds_sum{application="smartWeb"}': 0.02,
+    });
   });
 
   it('counts calls whose name no longer fits', async () => {
@@ -76,8 +77,7 @@ describe('/metrics', () => {
 
   it('shows the JVM under the names of the Java library, without the values that are missing', async () => {
     const samples = samplesOf((await createPlant()).text());
-    const told = [...samples].filter(([name]) => name.startsWith('jvm_'));
-    expect(Object.fromEntries(told)).toEqual({
+    expect(only(samples, /^jvm_/)).toEqual({
       jvm_classes_currently_loaded: 880,
       jvm_classes_loaded_total: 900,
       jvm_classes_unloaded_total: 20,
@@ -108,7 +108,7 @@ describe('/metrics', () => {
     const samples = samplesOf(text);
     expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
     expect(text).not.toMatch(/(^| )jvm_/m);
-    expect([...samples.keys()].filter((name) => /reading_age|source_info/.test(name))).toEqual([]);
+    expect(only(samples, /reading_age|source_info/)).toEqual({});
   });
 
   it('shows nothing of a JVM, credentials or TLS that are not configured', async () => {
@@ -126,7 +126,7 @@ describe('/metrics', () => {
       ...{ handshakes: { listen, monitor: undefined }, upstreamTls: upstream },
       ...{ certificates: sections, files: sections },
     });
-    expect(Object.fromEntries([...samples].filter(([name]) => /_tls_|_files_/.test(name)))).toEqual({
+    expect(only(samples, /_tls_|_files_/)).toEqual({
       'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="timeout"}': 2,
       'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="certificate"}': 3,
       'd2_sidecar_tls_handshakes_failed_total{listener="listen",reason="other"}': 4,
@@ -145,7 +145,7 @@ describe('/metrics', () => {
     reloads.note({ kind: 'applied', changed: [], waiting: ['a', 'b'] });
     reloads.note({ kind: 'refused', code: undefined, problems: [] });
     const samples = await shown({ reloads });
-    expect(Object.fromEntries([...samples].filter(([name]) => name.includes('_config_')))).toEqual({
+    expect(only(samples, /_config_/)).toEqual({
       'd2_sidecar_config_reloads_total{result="applied"}': 1,
       'd2_sidecar_config_reloads_total{result="refused"}': 1,
       d2_sidecar_config_last_reload_successful: 0,
@@ -159,8 +159,7 @@ describe('/metrics', () => {
       ...{ history: { droppedMarks: 3 }, monitor: { size: 4, overflows: 7 } },
       access: { wrong: 1, limited: 2, unchecked: 5, forgotten: 6 },
     });
-    const told = [...samples].filter(([name]) => /_monitor_|_marks_/.test(name));
-    expect(Object.fromEntries(told)).toEqual({
+    expect(only(samples, /_monitor_|_marks_/)).toEqual({
       d2_sidecar_history_marks_dropped_total: 3,
       d2_sidecar_monitor_connections: 4,
       d2_sidecar_monitor_overflows_total: 7,
@@ -183,32 +182,22 @@ describe('/metrics', () => {
       // Past the window each time, which forgets percentiles.
       clock.advanceS(400);
       const written = text();
-      const counters = new Set(
-        [...written.matchAll(/^# TYPE (\S+) (?:counter|histogram|summary)$/gm)].map(([, n]) => n),
-      );
-      const now = new Map(
-        [...samplesOf(written)].filter(([name]) =>
-          counters.has(/^\w+/.exec(name)?.[0].replace(/_(bucket|sum|count)$/, '')),
-        ),
-      );
+      const rising = [...written.matchAll(/^# TYPE (\S+) (?:counter|histogram|summary)$/gm)].map(([, n]) => n);
+      const familyOf = (name: string) => /^\w+/.exec(name)?.[0].replace(/_(bucket|sum|count)$/, '');
+      const now = new Map([...samplesOf(written)].filter(([name]) => rising.includes(familyOf(name))));
       for (const [name, value] of before) expect([name, (now.get(name) ?? -1) >= value]).toEqual([name, true]);
       before = now;
     }
-    expect(before.get('d2_calls_total{application="smartWeb",kind="rpc",name="a",outcome="error"}')).toBeGreaterThan(
-      40,
-    );
+    const errors = 'd2_calls_total{application="smartWeb",kind="rpc",name="a",outcome="error"}';
+    expect(before.get(errors)).toBeGreaterThan(40);
   });
 });
 
 describe('a document of /metrics', () => {
   it('has every list that a room exports', () => {
     const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-    const lists = files.flatMap((file) =>
-      Array.from(
-        read(file).matchAll(/^export const (\w+_METRICS): readonly MetricDescription</gm),
-        ([, name = '']) => name,
-      ),
-    );
+    const pattern = /^export const (\w+_METRICS): readonly MetricDescription</gm;
+    const lists = files.flatMap((file) => Array.from(read(file).matchAll(pattern), ([, name = '']) => name));
     expect(lists.length).toBeGreaterThan(20);
     const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
     expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
@@ -242,6 +231,11 @@ describe('a document of /metrics', () => {
     }
   });
 });
+
+/** The samples whose name matches. */
+function only(samples: Map<string, number>, names: RegExp): Record<string, number> {
+  return Object.fromEntries([...samples].filter(([name]) => names.test(name)));
+}
 
 async function shown(sources: Partial<MetricSources>): Promise<Map<string, number>> {
   return samplesOf((await createPlant({ sources })).text());

@@ -18,16 +18,8 @@ let gate: Promise<void> | undefined;
 let target: Reloadable;
 
 const clock = { nowNs: () => 0, epochMs: () => epochMs };
-const note =
-  (level: string) =>
-  (...args: unknown[]) =>
-    void lines.push([level, ...args]);
-const logger = {
-  debug: note('debug'),
-  info: note('info'),
-  warn: note('warn'),
-  error: note('error'),
-} as unknown as Logger;
+const note = (level: string) => (details: unknown, message?: unknown) => void lines.push([level, details, message]);
+const logger: Logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
 
 beforeEach(() => {
   epochMs = 1_000;
@@ -65,12 +57,15 @@ async function open(): Promise<{ reloader: Reloader; applied: Config[] }> {
   return { reloader: new Reloader(parts), applied };
 }
 
-function opened(): { promise: Promise<void>; open: () => void } {
-  let release: () => void = () => {};
-  const promise = new Promise<void>((resolve) => {
-    release = resolve;
+/** Begins a reload, which stays in its preparation until `open` is called. */
+async function heldReload(reloader: Reloader) {
+  let open: () => void = () => {};
+  gate = new Promise<void>((resolve) => {
+    open = resolve;
   });
-  return { promise, open: release };
+  const running = reloader.reload('SIGHUP');
+  while (!told.includes('prepare')) await new Promise(setImmediate);
+  return { running, open };
 }
 
 describe('a reload', () => {
@@ -95,13 +90,9 @@ describe('a reload', () => {
     for (let round = 0; round < 2; round += 1) {
       lines = [];
       await reloader.reload('SIGHUP');
-      expect(lines.filter(([level]) => level === 'warn')).toEqual([
-        [
-          'warn',
-          { keys: ['listen.port', 'jvm.source'] },
-          'needs a restart: listen.port, jvm.source; the rest is in force',
-        ],
-      ]);
+      const message = 'needs a restart: listen.port, jvm.source; the rest is in force';
+      const warnings = lines.filter(([level]) => level === 'warn');
+      expect(warnings).toEqual([['warn', { keys: ['listen.port', 'jvm.source'] }, message]]);
       expect(target.reloads.waiting).toBe(2);
     }
     expect(held?.listen.port).toBe(8081);
@@ -118,20 +109,12 @@ describe('a reload', () => {
     expect(problems).toHaveLength(2);
     expect(outcome).toEqual({ kind: 'refused', code: 'D2S_ERR_CONFIG', problems });
     expect(told).toEqual(['load']);
-    expect(lines).toEqual([
-      [
-        'error',
-        { reason: 'reload', code: 'D2S_ERR_CONFIG', problems },
-        'the configuration was not reloaded: everything stays as it was',
-      ],
-    ]);
+    const message = 'the configuration was not reloaded: everything stays as it was';
+    expect(lines).toEqual([['error', { reason: 'reload', code: 'D2S_ERR_CONFIG', problems }, message]]);
     const { results, lastAppliedEpochMs, isLastApplied } = target.reloads;
-    expect([results, lastAppliedEpochMs, isLastApplied, applied]).toEqual([
-      { applied: 0, refused: 1 },
-      1_000,
-      false,
-      [],
-    ]);
+    expect({ results, lastAppliedEpochMs, isLastApplied, applied }).toEqual({
+      ...{ results: { applied: 0, refused: 1 }, lastAppliedEpochMs: 1_000, isLastApplied: false, applied: [] },
+    });
   });
 
   it('with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
@@ -148,25 +131,18 @@ describe('a reload', () => {
     const { reloader } = await open();
     obstacle = new TypeError('s3cr3t');
     const outcome = await reloader.reload('SIGHUP');
-    expect(outcome).toEqual({
-      kind: 'refused',
-      code: undefined,
-      problems: ['an unexpected error: TypeError'],
-    });
+    expect(outcome).toEqual({ kind: 'refused', code: undefined, problems: ['an unexpected error: TypeError'] });
     expect(JSON.stringify(lines)).not.toContain('s3cr3t');
   });
 
   it('is shared by all requests during another one, and reads later changes', async () => {
     const { reloader } = await open();
-    const first = opened();
-    gate = first.promise;
     file = { limits: { connections: 7 } };
-    const running = reloader.reload('SIGHUP');
-    while (!told.includes('prepare')) await new Promise(setImmediate);
+    const first = await heldReload(reloader);
     file = { limits: { connections: 8 } };
     const waiting = [reloader.reload('SIGHUP'), reloader.reload('reload'), reloader.reload('SIGHUP')];
     first.open();
-    expect(await running).toMatchObject({ changed: ['limits.connections'] });
+    expect(await first.running).toMatchObject({ changed: ['limits.connections'] });
     expect(new Set(await Promise.all(waiting)).size, 'one outcome').toBe(1);
     expect(told).toEqual(['load', 'prepare', 'take over', 'load', 'prepare', 'take over']);
     expect(held?.limits.connections).toBe(8);
@@ -176,14 +152,11 @@ describe('a reload', () => {
 
   it('may fail without blocking the next one', async () => {
     const { reloader } = await open();
-    const first = opened();
-    gate = first.promise;
     obstacle = new ConfigError('a: wrong');
-    const running = reloader.reload('SIGHUP');
-    while (!told.includes('prepare')) await new Promise(setImmediate);
+    const first = await heldReload(reloader);
     const next = reloader.reload('SIGHUP');
     first.open();
-    expect((await running).kind).toBe('refused');
+    expect((await first.running).kind).toBe('refused');
     obstacle = undefined;
     // The one behind it has been prepared with the obstacle, or without: it has an outcome in any case.
     expect(['applied', 'refused']).toContain((await next).kind);

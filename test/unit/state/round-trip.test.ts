@@ -9,14 +9,17 @@ import { testComet, testSessions } from '../../support/wire/test-config.ts';
 import { shownOf } from './recorded.ts';
 
 let folder: StateFolder;
+let first: Life;
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = new StateFolder();
+  first = await folder.start();
 });
 
 afterEach(() => folder.remove());
 
 const USERS = 6;
+const METRICS = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
 
 /** Traffic of all kinds, for about 20 minutes. */
 function live({ traffic }: Life, seed: number, talk = comet): void {
@@ -52,12 +55,13 @@ function comet(traffic: CometTraffic, clientId: string, what: number): void {
   else traffic.disconnect(clientId, sender);
 }
 
+const durationsOf = ({ traffic }: Life) => traffic.application().statistics.rpc.metrics().timers.get('rpc')?.snapshot();
+
 /** Sessions that begin have ids of their own, and how late a connect is does not outlive a restart: so no more of Comet. */
 function none(): void {}
 
 describe('restored state', () => {
   it.each([1, 2, 3, 4, 5, 6, 7, 8])('shows the same numbers as before the restart (seed %d)', async (seed) => {
-    const first = await folder.start();
     live(first, seed);
     const second = await folder.restart(first);
     expect(second.keeper.restored).toBe('restored');
@@ -65,7 +69,6 @@ describe('restored state', () => {
   });
 
   it.each([1, 2, 3])('continues as if there had been no restart (seed %d)', async (seed) => {
-    const first = await folder.start();
     live(first, seed);
     const second = await folder.restart(first);
     for (const { traffic } of [first, second]) {
@@ -78,31 +81,24 @@ describe('restored state', () => {
   });
 
   it('reflects the time without a sidecar: averages have decayed, windows are empty, counts stay', async () => {
-    const first = await folder.start();
     live(first, 1);
     const second = await folder.restart(first, 10 * 60_000);
     first.traffic.clock.advanceMs(10 * 60_000);
-    const timers = (traffic: CometTraffic) => traffic.application().statistics.rpc.metrics().timers.get('rpc');
-    const [before, after] = [timers(first.traffic)?.snapshot(), timers(second.traffic)?.snapshot()];
-    expect(after).toEqual(before);
-    expect(after).toMatchObject({ max: 0, p99: 0 });
-    expect(after?.count).toBeGreaterThan(100);
+    expect(durationsOf(second)).toEqual(durationsOf(first));
+    expect(durationsOf(second)).toMatchObject({ max: 0, p99: 0 });
+    expect(durationsOf(second)?.count).toBeGreaterThan(100);
   });
 
   it('counts no downtime when the wall clock has gone backwards', async () => {
-    const first = await folder.start();
     live(first, 1);
     const second = await folder.restart(first, -24 * 3_600_000);
-    const rpc = ({ traffic }: Life) => traffic.application().statistics.rpc.metrics().timers.get('rpc')?.snapshot();
-    expect(rpc(second)).toEqual(rpc(first));
+    expect(durationsOf(second)).toEqual(durationsOf(first));
     expect(second.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
   });
 
   it('keeps names above a lowered limit, and admits no more', async () => {
-    const first = await folder.start();
     for (const name of ['A', 'B', 'C']) first.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user: 'ann' });
-    const metrics = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
-    const second = await folder.restart(first, 0, { metrics: { ...metrics, maxNames: { rpc: 2, sba: 2, object: 2 } } });
+    const second = await folder.restart(first, 0, { metrics: { ...METRICS, maxNames: { rpc: 2, sba: 2, object: 2 } } });
     second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/D`, user: 'ann' });
     second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/C`, user: 'ann' });
     expect(second.traffic.counts()).toEqual({
@@ -113,25 +109,19 @@ describe('restored state', () => {
 
 describe('sessions after a restart', () => {
   it('of a password are found again by their user, with the next accepted call', async () => {
-    const first = await folder.start();
     first.traffic.send({ line: RPC, user: 'ann' });
     const second = await folder.restart(first, 60_000);
     const id = first.traffic.onlySession().id;
     second.traffic.send({ line: RPC, user: 'ann', password: 'wrong' }, { status: 401 });
     expect(second.traffic.onlySession()).toMatchObject({ id, requests: 1 });
     second.traffic.send({ line: RPC, user: 'ann' });
-    expect(second.traffic.onlySession()).toMatchObject({
-      id,
-      requests: 2,
-      counts: { rpc: 2, 'rpc.E.Demo.TestInOut': 2 },
-    });
+    expect(second.traffic.onlySession()).toMatchObject({ id, requests: 2, counts: { rpc: 2 } });
     second.traffic.send({ line: LOGOUT, user: 'ann' });
     expect(second.traffic.sessions()).toEqual([]);
   });
 
   it('that are unverified stay so, go on with the same user and login, and keep their share of its bound', async () => {
     const fields = { cookie: 'JSESSIONID=one' };
-    const first = await folder.start();
     for (let i = 0; i < 7; i += 1) first.traffic.send({ line: RPC, apiKey: `key ${i}`, fields });
     first.traffic.send({ line: RPC, user: 'ann', fields });
     const second = await folder.restart(first, 60_000);
@@ -153,7 +143,6 @@ describe('sessions after a restart', () => {
 
   it('of a second password beside the first are not kept', async () => {
     const authorization = ['Basic YW5uOmE=', 'Basic Ym9iOmI='];
-    const first = await folder.start();
     first.traffic.send({ line: RPC, fields: { authorization } });
     first.traffic.send({ line: RPC, user: 'cyril' });
     expect(first.traffic.sessions()).toHaveLength(2);
@@ -163,7 +152,6 @@ describe('sessions after a restart', () => {
   });
 
   it('of Comet keep an unverified name, until a form login proves one', async () => {
-    const first = await folder.start();
     first.traffic.handshake('client1', { cookie: 'one', user: 'ann' });
     const { traffic } = await folder.restart(first, 60_000);
     expect(traffic.onlySession()).toMatchObject({ userName: 'ann', verified: false });
@@ -173,7 +161,6 @@ describe('sessions after a restart', () => {
   });
 
   it('keep the number of calls that failed before it', async () => {
-    const first = await folder.start();
     first.traffic.send({ line: RPC, user: 'ann' });
     first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
     const { traffic } = await folder.restart(first, 60_000);
@@ -188,7 +175,7 @@ describe('sessions after a restart', () => {
   });
 
   it('of an application key are found again at once', async () => {
-    const first = await folder.start(undefined, {
+    first = await folder.start(undefined, {
       sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
     });
     first.traffic.send({ line: RPC, apiKey: 'key-1' });
@@ -198,7 +185,6 @@ describe('sessions after a restart', () => {
   });
 
   it('end by the usual rules, for which the downtime counts', async () => {
-    const first = await folder.start();
     first.traffic.send({ line: RPC, user: 'ann' });
     first.traffic.handshake('client1', { cookie: 'one' });
     first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
@@ -215,7 +201,6 @@ describe('sessions after a restart', () => {
   });
 
   it('with a running call count as active until the save', async () => {
-    const first = await folder.start();
     first.traffic.send({ line: RPC, user: 'ann' });
     first.traffic.begin({ line: RPC, user: 'ann' });
     first.traffic.clock.advanceMs(IDLE_MS * 2);
@@ -225,7 +210,6 @@ describe('sessions after a restart', () => {
 
   it('of Comet go on with the same clientId: session, tabs and monitorings, without a new login', async () => {
     const sender = { cookie: 'one' };
-    const first = await folder.start();
     first.traffic.login('ann', {}, { setCookie: 'one' });
     first.traffic.handshake('client1', sender);
     first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B'], sender);
@@ -243,9 +227,8 @@ describe('sessions after a restart', () => {
   });
 
   it('whose objects were folded into (other) do not fold them again', async () => {
-    const metrics = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 1 } as const;
-    const change = { metrics: { ...metrics, maxNames: { rpc: 1, sba: 1, object: 1 } } };
-    const first = await folder.start(undefined, change);
+    const change = { metrics: { ...METRICS, maxNamesPerSession: 1, maxNames: { rpc: 1, sba: 1, object: 1 } } };
+    first = await folder.start(undefined, change);
     first.traffic.handshake('client1');
     first.traffic.subscribe('client1', ['/d2/object/H.A', '/d2/object/H.B']);
     const second = await folder.restart(first, 0, change);
@@ -257,7 +240,6 @@ describe('sessions after a restart', () => {
   });
 
   it('of Comet are restored without their clients when Comet is disabled', async () => {
-    const first = await folder.start();
     first.traffic.handshake('client1', { cookie: 'one' });
     first.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
     const second = await folder.restart(first, 0, { comet: { ...testComet, enabled: false } });
@@ -268,7 +250,6 @@ describe('sessions after a restart', () => {
 
 describe('the state file', () => {
   it('never includes credentials, cookies, client ids or hashes of passwords', async () => {
-    const first = await folder.start();
     const { traffic, keeper } = first;
     traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
     traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });

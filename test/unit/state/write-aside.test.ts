@@ -1,19 +1,16 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WrittenByAnotherError, writeAside } from '../../../src/state/write-aside.ts';
+import { StateFolder } from '../../support/state/restart.ts';
 
-let folder: string;
+let folder: StateFolder;
 let file: string;
-
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-aside-'));
-  file = path.join(folder, 'state');
+  folder = new StateFolder();
+  ({ file } = folder);
   writeFileSync(file, 'old');
 });
-
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => folder.remove());
 
 it('the old file stays until the new one is whole', async () => {
   const seen: string[] = [];

@@ -3,14 +3,8 @@ import type { CometListener } from '../../../../src/measure/record/comet/comet-l
 import { createRecorder } from '../../../../src/measure/record/create-recorder.ts';
 import type { Recorder, RecorderConfig } from '../../../../src/measure/record/recorder.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
-import type { ClientConnection } from '../../../../src/proxy/exchange/exchange.ts';
-import {
-  CANCELLED,
-  COMPLETED,
-  type DataPath,
-  type Ending,
-  type Exchange,
-} from '../../../../src/proxy/exchange/exchange.ts';
+import type { ClientConnection, DataPath, Ending, Exchange } from '../../../../src/proxy/exchange/exchange.ts';
+import { CANCELLED, COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
 import { ManualClock } from '../../clock.ts';
@@ -80,16 +74,8 @@ export class Traffic {
     this.reporter = new ExchangeReporter(this.clock, this.recorder, { debug: log, info: log, warn: log, error: log });
   }
 
-  begin({
-    line,
-    user,
-    password = 'pass',
-    apiKey,
-    fields = {},
-    from = '10.0.0.7',
-    path = 'relay',
-    holder,
-  }: Sent): Exchange {
+  begin({ line, user, password = 'pass', apiKey, fields = {}, ...connection }: Sent): Exchange {
+    const { from = '10.0.0.7', path = 'relay', holder } = connection;
     const [method = '', target = ''] = line.split(' ');
     const all: Record<string, string | readonly string[]> = { ...fields };
     if (user !== undefined) all.authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
@@ -121,6 +107,11 @@ export class Traffic {
 
   sessions(name = 'smartWeb'): SessionEntry[] {
     return [...this.application(name).sessions.entries()];
+  }
+
+  /** How many sessions have begun. */
+  get created(): number | undefined {
+    return this.application().sessions.metrics().timers.get('sessions.created')?.count;
   }
 
   /** The calls counted on the only session. */

@@ -4,27 +4,22 @@ import { describe, expect, it } from 'vitest';
 import { CallSpans, type CallSpansParts } from '../../../../src/export/otlp/call-spans.ts';
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { endedCall } from '../../../support/export/access-log/ended-call.ts';
 
 const MS = 1e6;
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
 
 const clock = new ManualClock();
-const CALL: EndedCall = {
-  ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: false, method: 'POST', status: 200 },
-  ...{ outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7', requestBytes: 1 },
-  ...{ beganNs: clock.nowNs() - 250.5 * MS, endedNs: clock.nowNs(), responseBytes: 2 },
-  ...{ traceparent: undefined, ownTraceparent: undefined },
-  session: { id: 'session-id', userName: 'alice', isVerified: true },
+const CALL = endedCall({ name: 'E.Demo.Test', beganNs: clock.nowNs() - 250.5 * MS, endedNs: clock.nowNs() });
+const PARTS: CallSpansParts = {
+  ...{ resource: resourceFromAttributes({}), scope: { name: 'd2-sidecar', version: '1' }, clock },
+  ...{ sampleRatio: 1, slowerThanMs: 0, take: () => {} },
 };
 
 function spansOf(calls: readonly EndedCall[], options: Partial<CallSpansParts> = {}): ReadableSpan[] {
   const made: ReadableSpan[] = [];
-  const spans = new CallSpans({
-    ...{ resource: resourceFromAttributes({}), scope: { name: 'd2-sidecar', version: '1' }, clock },
-    ...{ sampleRatio: 1, slowerThanMs: 0, take: (create) => made.push(create()) },
-    ...options,
-  });
+  const spans = new CallSpans({ ...PARTS, take: (create) => made.push(create()), ...options });
   // As in the recorder: asked when the call begins.
   for (const call of calls) {
     const ownTraceparent = call.isComet ? undefined : spans.traceparentFor(call.traceparent);
@@ -84,13 +79,11 @@ describe('a span', () => {
 });
 
 describe('the traceparent with which a sampled call goes on', () => {
-  const parts = { resource: resourceFromAttributes({}), scope: { name: 'd2-sidecar', version: '1' }, clock };
-  const spans = (options: Partial<CallSpansParts>, made: ReadableSpan[] = []) =>
-    new CallSpans({ ...parts, sampleRatio: 0, slowerThanMs: 0, take: (create) => made.push(create()), ...options });
+  const spans = (options: Partial<CallSpansParts>) => new CallSpans({ ...PARTS, ...options });
 
   it('is of the client’s trace, names the call’s span as parent, and keeps the flags', () => {
     const made: ReadableSpan[] = [];
-    const observer = spans({}, made);
+    const observer = spans({ sampleRatio: 0, take: (create) => made.push(create()) });
     const traceparent = `00-${TRACE}-${PARENT}-03`;
     const ownTraceparent = observer.traceparentFor(traceparent);
     observer.callEnded({ ...CALL, traceparent, ownTraceparent });
@@ -100,13 +93,13 @@ describe('the traceparent with which a sampled call goes on', () => {
   });
 
   it('begins a trace where the client sent none, for the drawn calls only', () => {
-    expect(spans({ sampleRatio: 1 }).traceparentFor(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+    expect(spans({}).traceparentFor(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
     expect(spans({ sampleRatio: 0 }).traceparentFor(undefined)).toBeUndefined();
-    expect(spans({ sampleRatio: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
+    expect(spans({}).traceparentFor(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
   });
 
   it('is the client’s own with slowerThan, since only the end tells whether there is a span', () => {
-    expect(spans({ sampleRatio: 1, slowerThanMs: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-01`)).toBeUndefined();
+    expect(spans({ slowerThanMs: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-01`)).toBeUndefined();
   });
 });
 
@@ -114,10 +107,8 @@ describe('sampling', () => {
   it('without a traceparent takes the configured share, each in its own trace', () => {
     let i = 0;
     const random = () => (i++ % 10) / 10;
-    const made = spansOf(
-      Array.from({ length: 100 }, () => CALL),
-      { sampleRatio: 0.3, random },
-    );
+    const calls = Array.from({ length: 100 }, () => CALL);
+    const made = spansOf(calls, { sampleRatio: 0.3, random });
     expect(made).toHaveLength(30);
     expect(new Set(made.map((span) => span.spanContext().traceId)).size).toBe(30);
     expect(made.every((span) => span.parentSpanContext === undefined)).toBe(true);

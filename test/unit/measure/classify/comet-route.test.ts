@@ -27,12 +27,10 @@ describe('the Comet routes', () => {
     ['POST', '/plant/j_security_check/more', undefined],
     ['POST', '/other/j_security_check', undefined],
   ];
-  for (const [method, target, expected] of cases) {
-    it(`map ${method} ${target} to ${expected ?? 'nothing'}`, () => {
-      const route = routes.find(method, target);
-      expect(route && `${route.application} ${route.kind}`).toBe(expected);
-    });
-  }
+  it.each(cases)('map %s %s to %s', (method, target, expected) => {
+    const route = routes.find(method, target);
+    expect(route && `${route.application} ${route.kind}`).toBe(expected);
+  });
 
   it('work in the root context', () => {
     const root = new CometRoutes([''], 'api/cometd', 'auth/login');

@@ -15,11 +15,8 @@ describe('the check of denied paths', () => {
     ...['/%ff/../manager', '/%zz/../%6danager', '/x/..%3b/manager', '/manager/../smartWeb', '//..//manager'],
     ...['http://a/manager', 'HTTP://a:8080/manager/html', 'http://manager/manager', 'http://a/x/../%6danager'],
     ...['https://u@a//manager', 'http:///manager', 'ws://a/manager', 'http://a\\manager', 'manager/html'],
-    ...[
-      '/plant/%C4%8cisti%C4%8Dka/admin',
-      '/plant//%c4%8Cisti%C4%8Dka;a/admin/x',
-      '/plant/\xc4\x8cisti\xc4\x8dka/admin',
-    ],
+    ...['/plant/%C4%8cisti%C4%8Dka/admin', '/plant//%c4%8Cisti%C4%8Dka;a/admin/x'],
+    ...['/plant/\xc4\x8cisti\xc4\x8dka/admin', '/plant/x/../%C4%8Cisti%C4%8Dka/y/../admin'],
   ])('denies %s', (target) => {
     expect(denied.denies(target, OTHER)).toBe(true);
   });
@@ -28,14 +25,14 @@ describe('the check of denied paths', () => {
     ...['/', '*', '', '/managers', '/manager2/html', '/x/manager', '/Manager', '/MANAGER', '/smartWeb/manager'],
     ...['/smartWeb?a=/../manager', '/smartWeb/%20/manager', '/smartWeb;manager/x', '/smartWeb//manager', '/manager%20'],
     ...['/plant', '/plant/admin', '/plant/x/admin', 'http://manager/smartWeb', 'http://manager', '/%256danager'],
-    ...['/smartWeb/A..manager', '/smartWeb/a%2fmanagers', '/smartWeb/api/rest/v0/d2/object/H.Tank%20manager'],
+    ...[
+      '/admin/../plant',
+      '/smartWeb/A..manager',
+      '/smartWeb/a%2fmanagers',
+      '/smartWeb/api/rest/v0/d2/object/H.Tank%20manager',
+    ],
   ])('allows %s', (target) => {
     expect(denied.denies(target, OTHER)).toBe(false);
-  });
-
-  it('finds a denied path of several segments after dot segments', () => {
-    expect(denied.denies('/plant/x/../%C4%8Cisti%C4%8Dka/y/../admin', OTHER)).toBe(true);
-    expect(denied.denies('/admin/../plant', OTHER)).toBe(false);
   });
 
   it.each(['127.0.0.1', '127.9.8.7', '::1'])('allows everything to %s', (address) => {
@@ -43,14 +40,9 @@ describe('the check of denied paths', () => {
     expect(denied.denies('/x/..%2fmanager', { remoteAddress: address })).toBe(false);
   });
 
-  it.each(['10.0.0.7', '128.0.0.1', '::ffff:10.127.0.1', 'fd00::1', '::', '2001:db8::127.0.0.1', ''])(
-    'denies /manager to %s',
-    (address) => {
-      expect(denied.denies('/manager', { remoteAddress: address })).toBe(true);
-    },
-  );
-
-  it('denies to loopback when only a proxy says so', () => {
+  it('denies /manager to all other addresses, and to loopback when only a proxy says so', () => {
+    const others = ['10.0.0.7', '128.0.0.1', '::ffff:10.127.0.1', 'fd00::1', '::', '2001:db8::127.0.0.1', ''];
+    for (const remoteAddress of others) expect(denied.denies('/manager', { remoteAddress }), remoteAddress).toBe(true);
     expect(denied.denies('/manager', { remoteAddress: '127.0.0.1', isTold: true })).toBe(true);
   });
 

@@ -1,40 +1,34 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
+import type { ManualClock } from '../../../support/clock.ts';
 import { available, createSources, type Sources, unavailable } from '../../../support/measure/history/sources.ts';
 
-const made: Sources[] = [];
-afterEach(() => {
-  for (const { statistics } of made.splice(0)) statistics.destroy();
+let sources: Sources;
+let clock: ManualClock;
+let history: History;
+beforeEach(() => {
+  sources = createSources();
+  ({ clock } = sources);
+  history = new History(sources, clock);
 });
+afterEach(() => sources.statistics.destroy());
 
-function started(change: (sources: Sources) => void = () => undefined) {
-  const sources = createSources();
-  made.push(sources);
-  change(sources);
-  const { clock } = sources;
-  const history = new History(sources, clock);
-  /** Marks since the start, as kind and text, after a look one second later. */
-  const look = () => {
-    clock.advanceMs(1_000);
-    return history.marks.slice(1).map(({ kind, text }) => `${kind}: ${text}`);
-  };
-  return { sources, clock, history, look };
+/** Marks since the start, as kind and text, after a look one second later. */
+function look(): string[] {
+  clock.advanceMs(1_000);
+  return history.marks.slice(1).map(({ kind, text }) => `${kind}: ${text}`);
 }
 
 const REFUSED = { kind: 'unreachable', reason: 'ECONNREFUSED' } as const;
 
 describe('marks', () => {
   it('begin with the start and the restore', () => {
-    const { history, clock } = started();
     expect(history.marks).toEqual([{ epochMs: clock.epochMs(), kind: 'start', text: 'The sidecar has started.' }]);
-    const { history: restored } = started((sources) => {
-      sources.isRestored = true;
-    });
+    const restored = new History({ ...sources, isRestored: true }, clock);
     expect(restored.marks.map(({ kind }) => kind)).toEqual(['start', 'restored']);
   });
 
   it('tell when the upstream is lost and back, as of the moment it happened', () => {
-    const { sources, history, look } = started();
     sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
     expect(look()).toEqual([]);
     sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
@@ -47,7 +41,6 @@ describe('marks', () => {
   });
 
   it('show a loss and recovery between two looks', () => {
-    const { sources, look } = started();
     sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
     look();
     sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 2_000 };
@@ -55,7 +48,6 @@ describe('marks', () => {
   });
 
   it('tell that it was never there, and another reason is no other loss', () => {
-    const { sources, look } = started();
     sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
     look();
     sources.upstream.reachability = { kind: 'unreachable', reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
@@ -63,7 +55,6 @@ describe('marks', () => {
   });
 
   it('tell when the JVM is lost and back', () => {
-    const { sources, history, look } = started();
     sources.jvm.state = available({}, 500);
     expect(look()).toEqual([]);
     sources.jvm.state = unavailable('There is no such process.', 4_000);
@@ -75,7 +66,6 @@ describe('marks', () => {
   });
 
   it('show no loss of a JVM that has not been read yet, and a recovery once a failing one can be read', () => {
-    const { look, sources } = started();
     expect(look()).toEqual([]);
     sources.jvm = { state: unavailable('There is no such process.'), failures: 1 };
     expect(look()).toEqual([]);
@@ -87,7 +77,6 @@ describe('marks', () => {
     ['collections', { collectors: new Map([['G1', { count: 3 }]]) }, { collectors: new Map([['G1', { count: 2 }]]) }],
     ['loaded classes', { classes: { loaded: 900 } }, { classes: { loaded: 899 } }],
   ])('tell that the JVM is another one, by its %s', (_what, before, after) => {
-    const { sources, look } = started();
     sources.jvm.state = available(before);
     look();
     expect(look()).toEqual([]);
@@ -97,7 +86,6 @@ describe('marks', () => {
   });
 
   it('show a drain and reloads', () => {
-    const { sources, clock, look } = started();
     sources.lifecycle.state = 'serving';
     expect(look()).toEqual([]);
     clock.advanceMs(1_000);
@@ -110,7 +98,6 @@ describe('marks', () => {
   });
 
   it('are also added by the steps, without a reader', () => {
-    const { sources, clock, history } = started();
     sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 1_000 };
     clock.advanceMs(5_000);
     history.sample();
@@ -119,7 +106,6 @@ describe('marks', () => {
   });
 
   it('are at most 200; dropped ones are counted', () => {
-    const { sources, history } = started();
     for (let i = 1; i <= 250; i += 1) {
       sources.reloads.lastAppliedEpochMs += 1;
       expect(history.marks).toHaveLength(Math.min(200, i + 1));

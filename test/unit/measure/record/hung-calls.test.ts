@@ -14,9 +14,7 @@ function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly nu
   const rpc = new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(10), keepsCounts: true });
   for (const seconds of answeredS) rpc.recordAnswered('P.Report', 200, seconds * S);
   const whole = running.map(
-    (name): RunningName => ({
-      ...{ kind: 'rpc', name: 'P.Report', count: 1, youngest: 0, oldest: 0, ...name },
-    }),
+    (name): RunningName => ({ ...{ kind: 'rpc', name: 'P.Report', count: 1, youngest: 0, oldest: 0, ...name } }),
   );
   return findHung({ running: { byName: () => whole }, statistics: { rpc, sba: rpc } });
 }

@@ -27,9 +27,8 @@ describe('a recorder whose configuration is read again', () => {
 
   it('changes nothing where a rule cannot be used', () => {
     const traffic = new Traffic();
-    expect(() => traffic.reload({ sessions: { ...testSessions, max: 1 }, rest: rest('{a}', '{b}') })).toThrow(
-      ConfigError,
-    );
+    const change = { sessions: { ...testSessions, max: 1 }, rest: rest('{a}', '{b}') };
+    expect(() => traffic.reload(change)).toThrow(ConfigError);
     for (const user of ['ann', 'bob']) traffic.send({ line: RPC, user });
     expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.E.Demo.TestInOut': 2 });
     expect(traffic.sessions()).toHaveLength(2);
@@ -95,14 +94,7 @@ describe('Comet traffic, when the configuration is read again', () => {
     const traffic = new CometTraffic();
     const tunnel = traffic.webSocket({ cookie: 'a' });
     tunnel.handshake('c1');
-    tunnel.client({ channel: '/meta/subscribe', id: '2', clientId: 'c1', subscription: '/d2/object/H.Level' });
-    tunnel.upstream({
-      channel: '/meta/subscribe',
-      id: '2',
-      clientId: 'c1',
-      subscription: '/d2/object/H.Level',
-      successful: true,
-    });
+    tunnel.subscribe('c1', '/d2/object/H.Level');
     tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
     traffic.reload({ comet: { ...testComet, rules: [OWN], defaultRules: false } });
     tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
@@ -121,8 +113,7 @@ describe('Comet traffic, when the configuration is read again', () => {
     expect(traffic.numbers.untracked.subscriptions).toBe(1);
     traffic.release(traffic.hold('c1'));
     traffic.reload({ sessions: { ...testSessions, cometGoneMs: 5_000 } });
-    traffic.clock.advanceMs(6_000);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(6_000);
     expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
   });
 

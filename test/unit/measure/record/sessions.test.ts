@@ -1,21 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type MetricSet, unionOf } from '../../../../src/metrics/metric-set.ts';
 import type { Statistics } from '../../../../src/metrics/statistics.ts';
-import {
-  BASE,
-  CANCELLED,
-  FAILED,
-  LOGIN,
-  LOGOUT,
-  RPC,
-  type Sent,
-  Traffic,
-} from '../../../support/measure/record/traffic.ts';
+import type { Sent } from '../../../support/measure/record/traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
 
 const NAME = 'rpc.E.Demo.TestInOut';
 const IDLE_MS = 30 * 60_000;
 const OBJECT = `GET ${BASE}/d2/object/M.Level`;
+
+let traffic: Traffic;
+beforeEach(() => {
+  traffic = new Traffic();
+});
 
 /** The two ways of REST to say who one is. */
 const WAYS: [string, Omit<Sent, 'line'>, string | null][] = [
@@ -24,126 +21,93 @@ const WAYS: [string, Omit<Sent, 'line'>, string | null][] = [
   ['an unknown X-API-Key', { apiKey: 'key-2' }, null],
 ];
 
-for (const [way, who, userName] of WAYS) {
-  describe(`a session by ${way}`, () => {
-    it('begins with the first accepted call, whose duration is that of its creation', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who, from: '10.0.0.9' }, { afterMs: 40 });
-      traffic.clock.advanceMs(10);
-      traffic.send({ line: OBJECT, ...who, from: '10.0.0.10' }, { afterMs: 3 });
-      expect(traffic.onlySession()).toMatchObject({
-        createTime: '2026-03-01T08:00:00.040Z',
-        userName,
-        connectionType: 'REST',
-        lastActivityTime: '2026-03-01T08:00:00.053Z',
-        remoteAddress: '10.0.0.9',
-        requests: 2,
-        counts: { rpc: 1, [NAME]: 1, 'object.newValues': 1, 'object.M.Level.newValues': 1 },
-      });
-      const created = traffic.application().sessions.metrics().timers.get('sessions.created')?.snapshot();
-      expect(created).toMatchObject({ count: 1, min: 40_000_000, max: 40_000_000 });
+describe.each(WAYS)('a session by %s', (_way, who, userName) => {
+  it('begins with the first accepted call, whose duration is that of its creation', () => {
+    traffic.send({ line: RPC, ...who, from: '10.0.0.9' }, { afterMs: 40 });
+    traffic.clock.advanceMs(10);
+    traffic.send({ line: OBJECT, ...who, from: '10.0.0.10' }, { afterMs: 3 });
+    expect(traffic.onlySession()).toMatchObject({
+      ...{ createTime: '2026-03-01T08:00:00.040Z', lastActivityTime: '2026-03-01T08:00:00.053Z' },
+      ...{ userName, connectionType: 'REST', remoteAddress: '10.0.0.9', requests: 2 },
+      counts: { rpc: 1, [NAME]: 1, 'object.newValues': 1, 'object.M.Level.newValues': 1 },
     });
-
-    for (const status of [200, 204, 302, 399]) {
-      it(`begins with status ${status}`, () => {
-        const traffic = new Traffic();
-        traffic.send({ line: RPC, ...who }, { status });
-        expect(traffic.onlySession().requests).toBe(1);
-      });
-    }
-    for (const status of [400, 401, 403, 404, 500, 503]) {
-      it(`does not begin with status ${status}`, () => {
-        const traffic = new Traffic();
-        traffic.send({ line: RPC, ...who }, { status });
-        traffic.send({ line: LOGIN, ...who }, { status });
-        expect(traffic.sessions()).toEqual([]);
-        expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(0);
-      });
-    }
-
-    it('begins with an accepted login when there is none, and not anew when there is one', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: LOGIN, ...who }, { afterMs: 7 });
-      const { id } = traffic.onlySession();
-      traffic.send({ line: RPC, ...who });
-      traffic.send({ line: LOGIN, ...who });
-      expect(traffic.onlySession()).toMatchObject({ id, requests: 3, counts: { rpc: 1, [NAME]: 1 } });
-    });
-
-    it('ends with an accepted logout, and only with that', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who });
-      const { id } = traffic.onlySession();
-      for (const status of [401, 404, 500]) traffic.send({ line: LOGOUT, ...who }, { status });
-      traffic.send({ line: LOGOUT, ...who }, { ending: FAILED });
-      expect(traffic.onlySession()).toMatchObject({ id, requests: 5 });
-      traffic.send({ line: LOGOUT, ...who });
-      expect(traffic.sessions()).toEqual([]);
-      expect(traffic.application().sessions.find(id)).toBeUndefined();
-      traffic.send({ line: RPC, ...who });
-      expect(traffic.onlySession().id).not.toBe(id);
-      expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(2);
-    });
-
-    it('is not begun by a logout', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: LOGOUT, ...who });
-      expect(traffic.sessions()).toEqual([]);
-    });
-
-    it('ends after 30 idle minutes, and the next call begins another', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who });
-      const { id } = traffic.onlySession();
-      traffic.clock.advanceMs(IDLE_MS - 1);
-      traffic.send({ line: RPC, ...who });
-      traffic.clock.advanceMs(IDLE_MS - 1);
-      expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
-      traffic.clock.advanceMs(1);
-      expect(traffic.sessions()).toEqual([]);
-      traffic.send({ line: RPC, ...who });
-      expect(traffic.onlySession()).toMatchObject({ requests: 1 });
-      expect(traffic.onlySession().id).not.toBe(id);
-    });
-
-    it('takes its calls of any status, answered or not, once it was accepted', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who });
-      traffic.send({ line: RPC, ...who }, { status: 404 });
-      traffic.send({ line: RPC, ...who }, { status: 500 });
-      traffic.send({ line: RPC, ...who }, { ending: FAILED });
-      expect(traffic.onlySession()).toMatchObject({
-        requests: 4,
-        counts: { rpc: 3, [NAME]: 3, 'rpc.errors': 2, [`${NAME}.errors`]: 2 },
-      });
-    });
-
-    it('takes a call whose client left as activity and a request, without statistics', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who }, { ending: CANCELLED, status: 200 });
-      expect(traffic.sessions()).toEqual([]);
-      traffic.send({ line: RPC, ...who });
-      traffic.clock.advanceMs(1_000);
-      traffic.send({ line: RPC, ...who }, { ending: CANCELLED });
-      expect(traffic.onlySession()).toMatchObject({
-        requests: 2,
-        lastActivityTime: '2026-03-01T08:00:01.000Z',
-        counts: { rpc: 1, [NAME]: 1 },
-      });
-    });
-
-    it('ends with a logout that was accepted though the client did not wait for the whole answer', () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, ...who });
-      traffic.send({ line: LOGOUT, ...who }, { ending: CANCELLED, status: 200 });
-      expect(traffic.sessions()).toEqual([]);
-    });
+    const created = traffic.application().sessions.metrics().timers.get('sessions.created')?.snapshot();
+    expect(created).toMatchObject({ count: 1, min: 40_000_000, max: 40_000_000 });
   });
-}
+
+  it.each([200, 204, 302, 399])('begins with status %d', (status) => {
+    traffic.send({ line: RPC, ...who }, { status });
+    expect(traffic.onlySession().requests).toBe(1);
+  });
+
+  it('begins neither with a status from 400 on nor with a logout', () => {
+    for (const status of [400, 401, 403, 404, 500, 503]) {
+      for (const line of [RPC, LOGIN]) traffic.send({ line, ...who }, { status });
+    }
+    traffic.send({ line: LOGOUT, ...who });
+    expect([traffic.sessions(), traffic.created]).toEqual([[], 0]);
+  });
+
+  it('begins with an accepted login when there is none, and not anew when there is one', () => {
+    traffic.send({ line: LOGIN, ...who }, { afterMs: 7 });
+    const { id } = traffic.onlySession();
+    traffic.send({ line: RPC, ...who });
+    traffic.send({ line: LOGIN, ...who });
+    expect(traffic.onlySession()).toMatchObject({ id, requests: 3, counts: { rpc: 1, [NAME]: 1 } });
+  });
+
+  it('ends with an accepted logout, and only with that', () => {
+    traffic.send({ line: RPC, ...who });
+    const { id } = traffic.onlySession();
+    for (const status of [401, 404, 500]) traffic.send({ line: LOGOUT, ...who }, { status });
+    traffic.send({ line: LOGOUT, ...who }, { ending: FAILED });
+    expect(traffic.onlySession()).toMatchObject({ id, requests: 5 });
+    traffic.send({ line: LOGOUT, ...who });
+    expect([traffic.sessions(), traffic.application().sessions.find(id)]).toEqual([[], undefined]);
+    traffic.send({ line: RPC, ...who });
+    expect(traffic.onlySession().id).not.toBe(id);
+    expect(traffic.created).toBe(2);
+  });
+
+  it('ends after 30 idle minutes, and the next call begins another', () => {
+    traffic.send({ line: RPC, ...who });
+    const { id } = traffic.onlySession();
+    traffic.clock.advanceMs(IDLE_MS - 1);
+    traffic.send({ line: RPC, ...who });
+    traffic.clock.advanceMs(IDLE_MS - 1);
+    expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
+    traffic.clock.advanceMs(1);
+    expect(traffic.sessions()).toEqual([]);
+    traffic.send({ line: RPC, ...who });
+    expect(traffic.onlySession()).toMatchObject({ requests: 1, id: expect.not.stringContaining(id) });
+  });
+
+  it('takes its calls of any status, answered or not, once it was accepted', () => {
+    for (const status of [200, 404, 500]) traffic.send({ line: RPC, ...who }, { status });
+    traffic.send({ line: RPC, ...who }, { ending: FAILED });
+    const counts = { rpc: 3, [NAME]: 3, 'rpc.errors': 2, [`${NAME}.errors`]: 2 };
+    expect(traffic.onlySession()).toMatchObject({ requests: 4, counts });
+  });
+
+  it('takes a call whose client left as activity and a request, without statistics', () => {
+    traffic.send({ line: RPC, ...who }, { ending: CANCELLED, status: 200 });
+    expect(traffic.sessions()).toEqual([]);
+    traffic.send({ line: RPC, ...who });
+    traffic.clock.advanceMs(1_000);
+    traffic.send({ line: RPC, ...who }, { ending: CANCELLED });
+    const lastActivityTime = '2026-03-01T08:00:01.000Z';
+    expect(traffic.onlySession()).toMatchObject({ requests: 2, lastActivityTime, counts: { rpc: 1, [NAME]: 1 } });
+  });
+
+  it('ends with a logout that was accepted though the client did not wait for the whole answer', () => {
+    traffic.send({ line: RPC, ...who });
+    traffic.send({ line: LOGOUT, ...who }, { ending: CANCELLED, status: 200 });
+    expect(traffic.sessions()).toEqual([]);
+  });
+});
 
 describe('whose call it is', () => {
   it('all calls of one user share one session, from any address and with any data path', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, user: 'anna', from: '10.0.0.1' });
     traffic.send({ line: RPC, user: 'anna', from: '10.0.0.2', path: 'gateway' });
     traffic.send({ line: RPC, user: 'boris', from: '10.0.0.1' });
@@ -154,51 +118,40 @@ describe('whose call it is', () => {
   });
 
   it('first calls that run at the same time begin one session', () => {
-    const traffic = new Traffic();
     const calls = [1, 2, 3].map(() => traffic.begin({ line: RPC, user: 'anna' }));
     for (const call of calls) traffic.end(call, { afterMs: 10 });
     expect(traffic.onlySession()).toMatchObject({ requests: 3, counts: { rpc: 3, [NAME]: 3 } });
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(1);
+    expect(traffic.created).toBe(1);
   });
 
   it('a wrong password counts not on the user’s session, and does not keep it alive', () => {
-    const traffic = new Traffic();
+    const wrong = { user: 'anna', password: 'wrong' };
     traffic.send({ line: RPC, user: 'anna' });
     traffic.clock.advanceMs(IDLE_MS - 1);
-    for (const status of [401, 404, 500]) traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { status });
-    traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { ending: FAILED });
-    traffic.send({ line: RPC, user: 'anna', password: 'wrong' }, { ending: CANCELLED });
-    traffic.send({ line: LOGOUT, user: 'anna', password: 'wrong' }, { status: 404 });
+    for (const status of [401, 404, 500]) traffic.send({ line: RPC, ...wrong }, { status });
+    for (const ending of [FAILED, CANCELLED]) traffic.send({ line: RPC, ...wrong }, { ending });
+    traffic.send({ line: LOGOUT, ...wrong }, { status: 404 });
     expect(traffic.onlySession()).toMatchObject({ requests: 1, lastActivityTime: '2026-03-01T08:00:00.000Z' });
     traffic.clock.advanceMs(1);
     expect(traffic.sessions()).toEqual([]);
   });
 
-  it('a changed password goes on with the session, and is then known by itself', () => {
-    const traffic = new Traffic();
+  it('a changed password goes on with the session, is then known by itself, and can end it', () => {
     traffic.send({ line: RPC, user: 'anna' });
     traffic.send({ line: RPC, user: 'anna', password: 'new' });
-    traffic.send({ line: RPC, user: 'anna', password: 'new' }, { status: 500 });
-    traffic.send({ line: RPC, user: 'anna' }, { status: 500 });
+    for (const password of ['new', 'pass']) traffic.send({ line: RPC, user: 'anna', password }, { status: 500 });
     expect(traffic.onlySession().requests).toBe(4);
-  });
-
-  it('a logout ends the session with a password that was new to it', () => {
-    const traffic = new Traffic();
-    traffic.send({ line: RPC, user: 'anna' });
-    traffic.send({ line: LOGOUT, user: 'anna', password: 'new' });
+    traffic.send({ line: LOGOUT, user: 'anna', password: 'newer' });
     expect(traffic.sessions()).toEqual([]);
   });
 
   it('a logout ends one user’s session only', () => {
-    const traffic = new Traffic();
     for (const user of ['anna', 'boris', 'anna', 'boris']) traffic.send({ line: RPC, user });
     traffic.send({ line: LOGOUT, user: 'anna' });
     expect(traffic.onlySession()).toMatchObject({ userName: 'boris', requests: 2 });
   });
 
   it('a call that was running at the logout does not begin the next session', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, user: 'anna' });
     const running = traffic.begin({ line: RPC, user: 'anna' });
     traffic.send({ line: LOGOUT, user: 'anna' });
@@ -207,58 +160,54 @@ describe('whose call it is', () => {
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
   });
 
-  it('a user of 31 minutes’ download does not lose the session', () => {
-    const traffic = new Traffic();
+  it('a user of 31 minutes’ download does not lose the session, which ends 30 idle minutes after it', () => {
     traffic.send({ line: RPC, user: 'anna' });
     const { id } = traffic.onlySession();
     const download = traffic.begin({ line: `GET ${BASE}/d2/sba/E.Files/Download`, user: 'anna' });
     traffic.clock.advanceMs(IDLE_MS + 60_000);
     expect(traffic.onlySession()).toMatchObject({ id, requests: 1 });
     traffic.end(download);
+    traffic.clock.advanceMs(IDLE_MS - 1);
     expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
+    traffic.clock.advanceMs(1);
+    expect(traffic.sessions()).toEqual([]);
   });
 
   it('Basic wins over an application key', () => {
-    const traffic = new Traffic();
     traffic.send({ line: RPC, user: 'anna', apiKey: 'key-1' });
     traffic.send({ line: RPC, user: 'anna' });
     expect(traffic.onlySession()).toMatchObject({ userName: 'anna', requests: 2 });
   });
 
-  const nobody: [string, Record<string, string>][] = [
-    ['nothing', {}],
-    ['another scheme', { authorization: 'Bearer YW5uYTpwYXNz' }],
-    ['base64 that is none', { authorization: 'Basic \xff\xfe!' }],
-    ['no colon', { authorization: 'Basic YW5uYQ==' }],
-    ['an empty Authorization', { authorization: '' }],
-    ['a cookie', { cookie: 'JSESSIONID=SECRET' }],
-  ];
-  for (const [what, fields] of nobody) {
-    it(`with ${what} it is nobody’s`, () => {
-      const traffic = new Traffic();
-      traffic.send({ line: RPC, fields });
-      expect(traffic.sessions()).toEqual([]);
-      expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    });
-  }
+  it('without a readable credential, also with a cookie, it is nobody’s', () => {
+    for (const authorization of ['', 'Bearer YW5uYTpwYXNz', 'Basic \xff\xfe!', 'Basic YW5uYQ==']) {
+      traffic.send({ line: RPC, fields: { authorization } });
+    }
+    for (const fields of [{}, { cookie: 'JSESSIONID=SECRET' }]) traffic.send({ line: RPC, fields });
+    expect(traffic.sessions()).toEqual([]);
+    expect(traffic.counts()).toEqual({ rpc: 6, [NAME]: 6 });
+  });
 });
 
 it('beyond sessions.max none is tracked, each such call is counted, and statistics go on', () => {
-  const traffic = new Traffic({ sessions: { ...testSessions, idleMs: IDLE_MS, max: 2 } });
+  traffic = new Traffic({ sessions: { ...testSessions, idleMs: IDLE_MS, max: 2 } });
   for (const user of ['anna', 'boris', 'cyril', 'cyril', 'anna']) traffic.send({ line: RPC, user });
-  expect(traffic.sessions()).toMatchObject([
-    { userName: 'anna', requests: 2 },
-    { userName: 'boris', requests: 1 },
+  expect(traffic.sessions().map(({ userName, requests }) => [userName, requests])).toEqual([
+    ['anna', 2],
+    ['boris', 1],
   ]);
-  expect(traffic.recorder.own.read().sessionsUntracked).toBe(2);
+  expect([traffic.recorder.own.read().sessionsUntracked, traffic.created]).toEqual([2, 2]);
   expect(traffic.counts()).toEqual({ rpc: 5, [NAME]: 5 });
   traffic.send({ line: LOGOUT, user: 'boris' });
   traffic.send({ line: RPC, user: 'cyril' });
   expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['anna', 'cyril']);
+  traffic.clock.advanceMs(IDLE_MS);
+  traffic.send({ line: RPC, user: 'boris' });
+  expect(traffic.onlySession().userName).toBe('boris');
+  expect(traffic.recorder.own.read().sessionsUntracked).toBe(2);
 });
 
 it('a sweep gives idle sessions back without a read', () => {
-  const traffic = new Traffic({ sessions: { ...testSessions, idleMs: IDLE_MS, max: 1 } });
   traffic.send({ line: RPC, user: 'anna' });
   const { id } = traffic.onlySession();
   traffic.clock.advanceMs(IDLE_MS);
@@ -267,7 +216,6 @@ it('a sweep gives idle sessions back without a read', () => {
 });
 
 it('the metrics of a session have the names of the application’s, with its one creation', () => {
-  const traffic = new Traffic();
   traffic.send({ line: RPC, user: 'anna' }, { afterMs: 20 });
   traffic.send({ line: RPC, user: 'boris' }, { afterMs: 30 });
   traffic.clock.advanceMs(80);
@@ -277,12 +225,13 @@ it('the metrics of a session have the names of the application’s, with its one
     of && own && unionOf(of.rpc.metrics(), of.sba.metrics(), of.object.metrics(), own);
   const ofSession = all(session?.statistics, session?.metrics());
   const ofApplication = all(statistics, sessions.metrics());
+  const namesOf = (set: MetricSet | undefined, section: keyof MetricSet) => [...(set?.[section].keys() ?? [])].sort();
   for (const section of ['gauges', 'counters', 'meters', 'timers'] as const) {
-    expect([...(ofSession?.[section].keys() ?? [])].sort()).toEqual(
-      [...(ofApplication?.[section].keys() ?? [])].sort(),
-    );
+    expect(namesOf(ofSession, section)).toEqual(namesOf(ofApplication, section));
   }
   expect(ofSession?.gauges.get('sessions.active')?.read()).toBe(1);
+  expect(ofApplication?.gauges.get('sessions.active')).toMatchObject({ type: 'integer' });
+  expect(ofApplication?.gauges.get('sessions.active')?.read()).toBe(2);
   const created = ofSession?.timers.get('sessions.created')?.snapshot();
   expect(created).toMatchObject({ count: 1, min: 20_000_000, p50: 20_000_000, max: 20_000_000 });
   // One creation in the 130 ms since its call began.

@@ -1,12 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { VerificationQueue } from '../../../../src/monitor/access/verification-queue.ts';
 
 /** Starts verifications that the test ends; tells in which order they began. */
 class Stand {
   readonly failures = new Map<string, number>();
-  readonly queue = new VerificationQueue<string>({
-    failuresOf: (address) => this.failures.get(address) ?? 0,
-  });
+  readonly queue = new VerificationQueue<string>({ failuresOf: (address) => this.failures.get(address) ?? 0 });
   readonly begun: string[] = [];
   readonly #ends = new Map<string, () => void>();
 
@@ -34,9 +32,13 @@ class Stand {
   }
 }
 
+let stand: Stand;
+beforeEach(() => {
+  stand = new Stand();
+});
+
 describe('the queue of verifications', () => {
   it('runs two at a time, and then alternates between the newest and the oldest address', async () => {
-    const stand = new Stand();
     const all = stand.startAll('a1', 'a2', 'b1', 'c1', 'd1', 'e1');
     expect(stand.begun).toEqual(['a1', 'a2']);
     await stand.endAll();
@@ -46,14 +48,12 @@ describe('the queue of verifications', () => {
   });
 
   it('gives an address its second turn after all others have had one', async () => {
-    const stand = new Stand();
     void stand.startAll('x1', 'x2', 'a1', 'a2', 'a3', 'b1', 'c1');
     await stand.endAll();
     expect(stand.begun.slice(2).map((id) => id[0])).toEqual(['c', 'a', 'b', 'a', 'a']);
   });
 
   it('lets the newest wait for only one after the running ones, however many wait', async () => {
-    const stand = new Stand();
     void stand.startAll(...Array.from({ length: 120 }, (_, index) => `address-${index}-1`));
     await stand.end('address-0-1');
     void stand.start('reader1');
@@ -62,7 +62,6 @@ describe('the queue of verifications', () => {
   });
 
   it('bounds the wait of the oldest although newer ones keep arriving', async () => {
-    const stand = new Stand();
     void stand.startAll('x1', 'y1', 'a1', 'b1', 'oldest1');
     for (let count = 0; !stand.begun.includes('oldest1'); count++) {
       void stand.start(`new-${count}-1`);
@@ -72,7 +71,6 @@ describe('the queue of verifications', () => {
   });
 
   it('puts an address that failed while it waited behind those that did not fail', async () => {
-    const stand = new Stand();
     void stand.startAll('x1', 'x2', 'failed1', 'a1', 'worse1', 'b1');
     stand.failures.set('failed', 1).set('worse', 2);
     await stand.endAll();
@@ -80,7 +78,6 @@ describe('the queue of verifications', () => {
   });
 
   it('never gives both slots to addresses that failed, and prefers others', async () => {
-    const stand = new Stand();
     stand.failures.set('x', 1).set('y', 10);
     const all = stand.startAll('x1', 'x2', 'y1');
     expect(stand.begun).toEqual(['x1']);
@@ -96,7 +93,6 @@ describe('the queue of verifications', () => {
   });
 
   it('evicts the oldest of four waiting ones of an address for its fifth', async () => {
-    const stand = new Stand();
     const all = stand.startAll('a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1');
     expect(await all[2]).toBeUndefined();
     expect([stand.queue.size, stand.queue.refused]).toEqual([7, 1]);
@@ -105,7 +101,6 @@ describe('the queue of verifications', () => {
   });
 
   it('holds a bounded number, and evicts the oldest for a new address', async () => {
-    const stand = new Stand();
     const all = Array.from({ length: 200 }, (_, index) => stand.start(`address-${index}-1`));
     expect([stand.queue.size, stand.queue.refused]).toEqual([130, 70]);
     await stand.endAll();
@@ -116,7 +111,6 @@ describe('the queue of verifications', () => {
   });
 
   it('evicts from the address with the most failures, then from the one with the longest queue', async () => {
-    const stand = new Stand();
     void stand.startAll('x1', 'x2');
     const first = stand.start('first1');
     const several = stand.startAll('several1', 'several2');
@@ -132,7 +126,6 @@ describe('the queue of verifications', () => {
   });
 
   it('verifies the same credential of an address once for up to sixteen requests', async () => {
-    const stand = new Stand();
     const all = Array.from({ length: 17 }, (_, index) => stand.start(`a${index}`, 'same'));
     const other = stand.start('b0', 'same');
     expect(stand.begun).toEqual(['a0', 'b0']);
@@ -146,7 +139,6 @@ describe('the queue of verifications', () => {
   });
 
   it('refuses all requests that share an evicted verification', async () => {
-    const stand = new Stand();
     void stand.startAll('x1', 'x2', 'a1');
     const shared = [stand.start('a2', 'a1'), stand.start('a3', 'a1')];
     void stand.startAll('a4', 'a5', 'a6', 'a7');
@@ -155,7 +147,7 @@ describe('the queue of verifications', () => {
   });
 
   it('frees its slot when the work fails', async () => {
-    const { queue, failures } = new Stand();
+    const { queue, failures } = stand;
     failures.set('a', 1);
     const failing = queue.run({ address: 'a', credential: '1' }, () => Promise.reject(new Error('out of memory')));
     const next = queue.run({ address: 'a', credential: '2' }, () => Promise.resolve('next'));

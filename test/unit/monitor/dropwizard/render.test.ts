@@ -12,16 +12,9 @@ const COMPACT = { pretty: false, durationUnit: 'seconds' } as const;
 
 /** Gauges of the samples that the sidecar does not have: other types, and numbers beyond those of JavaScript. */
 const FOREIGN_GAUGES: Readonly<Record<string, readonly string[]>> = {
-  'registry-edge-cases': [
-    'gauge.bigDecimal',
-    'gauge.bigDecimalExp',
-    'gauge.bool',
-    'gauge.emptySet',
-    'gauge.intArray',
-    'gauge.list',
-    'gauge.longMax',
-    'gauge.map',
-  ],
+  'registry-edge-cases': 'bigDecimal bigDecimalExp bool emptySet intArray list longMax map'
+    .split(' ')
+    .map((name) => `gauge.${name}`),
   'registry-demo-seconds-seconds': ['object.H.Pump.value'],
   'registry-demo-seconds-milliseconds': ['object.H.Pump.value'],
   'registry-demo-4.2.28': ['object.H.Pump.value'],
@@ -33,6 +26,7 @@ const SAMPLES = [
   ['registry-demo-seconds-milliseconds', 'milliseconds'],
   ['registry-edge-cases', 'milliseconds'],
   ['registry-jvm-g1', 'seconds'],
+  ['registry-demo-4.2.28', 'milliseconds'],
 ] as const;
 
 function textOf(set: MetricSet, options: RenderOptions = COMPACT): string {
@@ -53,23 +47,14 @@ function timerOf(snapshot: TimerSnapshot): MetricSet['timers'] extends ReadonlyM
 }
 
 const SNAPSHOT: TimerSnapshot = {
-  count: 1,
-  max: 1,
-  mean: 1,
-  min: 1,
-  p50: 1,
-  p75: 1,
-  p95: 1,
-  p98: 1,
-  p99: 1,
-  p999: 1,
-  stddev: 0,
+  ...{ count: 1, max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99: 1, p999: 1, stddev: 0 },
   rates: { count: 1, m1: 0, m5: 0, m15: 0, mean: 0 },
 };
 
 describe('renderMetrics', () => {
   for (const [sample, durationUnit] of SAMPLES) {
-    for (const pretty of [false, true]) {
+    // Of release 4.2.28 of the library there is one file.
+    for (const pretty of sample === 'registry-demo-4.2.28' ? [true] : [false, true]) {
       const file = `${sample}.${pretty ? 'pretty' : 'compact'}.json`;
       it(`writes ${file} byte for byte`, () => {
         // A stream writes the astral character as escapes, where this file's writer did not.
@@ -78,14 +63,6 @@ describe('renderMetrics', () => {
       });
     }
   }
-
-  it('writes the same bytes as release 4.2.28 of the library', () => {
-    const sample = readFixture('registry-demo-4.2.28.pretty.json');
-    expect(sample).toContain('"version" : "4.0.0"');
-    const expected = reduced(sample, true, FOREIGN_GAUGES['registry-demo-4.2.28']);
-    const durationUnit = sample.includes('"milliseconds"') ? 'milliseconds' : 'seconds';
-    expect(textOf(metricsOfSample(expected), { pretty: true, durationUnit })).toBe(expected);
-  });
 
   it('writes the error of a gauge that throws, and all other metrics', () => {
     const broken: Gauge = {
@@ -111,15 +88,6 @@ describe('renderMetrics', () => {
     expect(gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
     expect(gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
     expect(gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
-  });
-
-  it('sorts any number of names by their UTF-16 code units', () => {
-    const names = Array.from({ length: 7_345 }, (_, i) => `n${(i * 7_919) % 7_345}`);
-    names.push('', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__');
-    const counters = new Map(names.map((name) => [name, { count: 1 }]));
-    const text = textOf({ ...emptyMetricSet, counters });
-    const written = [...text.matchAll(/("(?:[^"\\]|\\.)*"):\{"count"/g)].map((match) => JSON.parse(match[1] as string));
-    expect(written).toEqual([...names].sort());
   });
 
   it('reads one metric for each piece', () => {
@@ -166,11 +134,11 @@ describe('renderMetrics', () => {
     const same = {
       ...emptyMetricSet,
       counters: new Map([
-        ['b', { count: 2 }],
+        ['__proto__', { count: 2 }],
         ['c', shared],
       ]),
     };
-    expect(unionText([one, same])).toContain('"counters":{"b":{"count":2},"c":{"count":1}}');
+    expect(unionText([one, same])).toContain('"counters":{"__proto__":{"count":2},"c":{"count":1}}');
     const other = { ...emptyMetricSet, counters: new Map([['c', { count: 1 }]]) };
     expect(() => unionText([one, other])).toThrow('two metrics are called c');
   });

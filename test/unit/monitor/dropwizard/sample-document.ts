@@ -13,6 +13,7 @@ interface Parsed {
   readonly timers: Record<string, Numbers>;
 }
 
+const DURATIONS = ['max', 'mean', 'min', 'p50', 'p75', 'p95', 'p98', 'p99', 'p999', 'stddev'] as const;
 const NS_PER_UNIT: Readonly<Record<string, number>> = { seconds: 1e9, milliseconds: 1e6 };
 
 /** Metrics that read what stands in a document of the real library, to be written again. */
@@ -94,20 +95,8 @@ function toTimer(numbers: Numbers): TimerSnapshot {
   const nsPerUnit = NS_PER_UNIT[String(numbers.duration_units)] ?? Number.NaN;
   const at = (key: string): number => toNs(Number(numbers[key]), nsPerUnit);
   const rates = toRates(numbers);
-  return {
-    count: rates.count,
-    rates,
-    max: at('max'),
-    mean: at('mean'),
-    min: at('min'),
-    p50: at('p50'),
-    p75: at('p75'),
-    p95: at('p95'),
-    p98: at('p98'),
-    p99: at('p99'),
-    p999: at('p999'),
-    stddev: at('stddev'),
-  };
+  const durations = Object.fromEntries(DURATIONS.map((key) => [key, at(key)]));
+  return { count: rates.count, rates, ...(durations as Record<(typeof DURATIONS)[number], number>) };
 }
 
 /** Nanoseconds that the library's multiplication turns into `value`: a whole number if there is one, else the nearest double. */

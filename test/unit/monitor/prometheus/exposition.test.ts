@@ -1,20 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import {
-  counter,
-  gauge,
-  histogram,
-  info,
-  summary,
-  type Table,
-  toTable,
-} from '../../../../src/base/metric-description.ts';
+import type { Table } from '../../../../src/base/metric-description.ts';
+import { counter, gauge, histogram, info, summary, toTable } from '../../../../src/base/metric-description.ts';
 import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buckets.ts';
-import {
-  type ExpositionFormat,
-  renderTables,
-  toLabelValue,
-  toNumber,
-} from '../../../../src/monitor/prometheus/exposition.ts';
+import type { ExpositionFormat } from '../../../../src/monitor/prometheus/exposition.ts';
+import { renderTables, toLabelValue, toNumber } from '../../../../src/monitor/prometheus/exposition.ts';
 
 function textOf(tables: readonly Table[], format: ExpositionFormat = 'text'): string {
   return [...renderTables(tables, format)].join('');
@@ -38,77 +27,53 @@ function smallTables(): readonly Table[] {
   ].map((description) => toTable(description, {}));
 }
 
-const SAMPLES = {
-  e: `e_seconds_bucket{name="n",le="0.0025"} 1
+/** What both formats write, in which families of OpenMetrics have no endings. */
+function expectedOf(family: (name: string, ending: string) => string, infoType: string): string {
+  return `# HELP ${family('a', '_total')} Things.
+# TYPE ${family('a', '_total')} counter
+a_total 3
+# HELP b_bytes Bytes.
+# TYPE b_bytes gauge
+b_bytes 1.5
+# HELP ${family('c', '_total')} By kind.
+# TYPE ${family('c', '_total')} counter
+c_total{kind="x"} 1
+c_total{kind="y"} 0
+# HELP d By map.
+# TYPE d gauge
+d{of="m"} 2
+# HELP e_seconds Durations.
+# TYPE e_seconds histogram
+e_seconds_bucket{name="n",le="0.0025"} 1
 e_seconds_bucket{name="n",le="1.0"} 1
 e_seconds_bucket{name="n",le="60.0"} 2
 e_seconds_bucket{name="n",le="+Inf"} 2
 e_seconds_sum{name="n"} 3.002
 e_seconds_count{name="n"} 2
-`,
-  f: `f_seconds_bucket{le="1.0"} 0
+# HELP f_seconds Without labels.
+# TYPE f_seconds histogram
+f_seconds_bucket{le="1.0"} 0
 f_seconds_bucket{le="+Inf"} 0
 f_seconds_sum 0
 f_seconds_count 0
-`,
-  g: `g_seconds_sum{gc="both"} 0.5
+# HELP g_seconds Sums.
+# TYPE g_seconds summary
+g_seconds_sum{gc="both"} 0.5
 g_seconds_count{gc="both"} 2
 g_seconds_count{gc="half"} 7
-`,
-};
+# HELP ${family('h', '_info')} About.
+# TYPE ${family('h', '_info')} ${infoType}
+h_info{v="1",w="2"} 1
+`;
+}
 
 describe('renderTables', () => {
   it('writes text 0.0.4', () => {
-    expect(textOf(smallTables())).toBe(`# HELP a_total Things.
-# TYPE a_total counter
-a_total 3
-# HELP b_bytes Bytes.
-# TYPE b_bytes gauge
-b_bytes 1.5
-# HELP c_total By kind.
-# TYPE c_total counter
-c_total{kind="x"} 1
-c_total{kind="y"} 0
-# HELP d By map.
-# TYPE d gauge
-d{of="m"} 2
-# HELP e_seconds Durations.
-# TYPE e_seconds histogram
-${SAMPLES.e}# HELP f_seconds Without labels.
-# TYPE f_seconds histogram
-${SAMPLES.f}# HELP g_seconds Sums.
-# TYPE g_seconds summary
-${SAMPLES.g}# HELP h_info About.
-# TYPE h_info gauge
-h_info{v="1",w="2"} 1
-`);
+    expect(textOf(smallTables())).toBe(expectedOf((name, ending) => name + ending, 'gauge'));
   });
 
   it('writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
-    expect(textOf(smallTables(), 'openmetrics')).toBe(`# HELP a Things.
-# TYPE a counter
-a_total 3
-# HELP b_bytes Bytes.
-# TYPE b_bytes gauge
-b_bytes 1.5
-# HELP c By kind.
-# TYPE c counter
-c_total{kind="x"} 1
-c_total{kind="y"} 0
-# HELP d By map.
-# TYPE d gauge
-d{of="m"} 2
-# HELP e_seconds Durations.
-# TYPE e_seconds histogram
-${SAMPLES.e}# HELP f_seconds Without labels.
-# TYPE f_seconds histogram
-${SAMPLES.f}# HELP g_seconds Sums.
-# TYPE g_seconds summary
-${SAMPLES.g}# HELP h About.
-# TYPE h info
-h_info{v="1",w="2"} 1
-# EOF
-`);
+    expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
   });
 
   it('writes an empty text, or only the end mark, without tables', () => {

@@ -33,10 +33,8 @@ async function textOf(sources: ReportSources, hasUsers: boolean): Promise<string
 
 async function reportOf(change: Partial<ReportSources> = {}, hasUsers = false): Promise<Report> {
   const plant = await createPlant();
-  const text = await textOf(
-    { config: testConfig(), monitored: plant.monitored, log: undefined, clock: plant.clock, ...change },
-    hasUsers,
-  );
+  const { monitored, clock } = plant;
+  const text = await textOf({ config: testConfig(), monitored, log: undefined, clock, ...change }, hasUsers);
   expect(text.indexOf('\n')).toBe(text.length - 1);
   return JSON.parse(text) as Report;
 }
@@ -99,19 +97,17 @@ describe('a report', () => {
   it('names users and addresses only on request', async () => {
     const plant = await plantWith([SESSION]);
     const http = { kind: 'jolokia', url: 'https://h/j', username: 'ann-of-jvm', passwordFile: '/run/p' } as const;
+    const certificates = [{ name: 'ann-of-tls', role: 'metrics' } as const];
+    const auth = { usersFile: '/run/u', tokensFile: undefined, certificates };
     const base = testConfig();
     const config: Config = {
       ...base,
       sessions: { ...base.sessions, apiKeys: [{ user: 'ann-of-key', key: 's3cr3t' }] },
       jvm: { ...base.jvm, http: { ...http, passwordEnv: undefined, serverName: undefined, caFile: undefined } },
-      monitor: {
-        ...base.monitor,
-        auth: { usersFile: '/run/u', tokensFile: undefined, certificates: [{ name: 'ann-of-tls', role: 'metrics' }] },
-      },
+      monitor: { ...base.monitor, auth },
     };
-    const texts = await Promise.all(
-      [false, true].map((hasUsers) => textOf({ ...plant, config, log: undefined }, hasUsers)),
-    );
+    const sources = { ...plant, config, log: undefined };
+    const texts = await Promise.all([false, true].map((hasUsers) => textOf(sources, hasUsers)));
     for (const name of ['anna', '10.0.0.7', 'ann-of-key', 'ann-of-jvm', 'ann-of-tls']) {
       expect(texts.map((text) => text.includes(name))).toEqual([false, true]);
     }

@@ -2,12 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import type { RecorderConfig } from '../../../../../src/measure/record/recorder.ts';
-import {
-  COMPLETED,
-  type Ending,
-  type Exchange,
-  type TunnelObserver,
-} from '../../../../../src/proxy/exchange/exchange.ts';
+import type { Ending, Exchange, TunnelObserver } from '../../../../../src/proxy/exchange/exchange.ts';
+import { COMPLETED } from '../../../../../src/proxy/exchange/exchange.ts';
 import type { ManualClock } from '../../../clock.ts';
 import { testComet, testSessions } from '../../../wire/test-config.ts';
 import { Traffic } from '../traffic.ts';
@@ -26,7 +22,7 @@ export interface Sender {
   readonly apiKey?: string;
   readonly from?: string;
   /** `Content-Encoding` of the request. */
-  readonly coding?: string;
+  readonly coding?: string | undefined;
 }
 
 export interface Reply {
@@ -107,18 +103,34 @@ export class CometTraffic extends Traffic {
     });
   }
 
-  subscribe(clientId: string, channel: string | readonly string[], sender: Sender = {}): void {
-    const asked = { channel: '/meta/subscribe', id: 's', clientId, subscription: channel };
-    this.post(
-      [asked],
-      [{ channel: '/meta/subscribe', id: 's', clientId, subscription: channel, successful: true }],
-      sender,
-    );
+  /** Posts a message that the server accepts, or answers with what `reply` says. */
+  ask(message: Message, sender: Sender = {}, reply: Message = { successful: true }): void {
+    const { data: _, ...answer } = message;
+    this.post([message], [{ ...answer, ...reply }], sender);
   }
 
-  disconnect(clientId: string, sender: Sender = {}): void {
-    const asked = { channel: '/meta/disconnect', id: 'd', clientId };
-    this.post([asked], [{ channel: '/meta/disconnect', id: 'd', clientId, successful: true }], sender);
+  subscribe(clientId: string, channel: string | readonly string[], sender?: Sender): void {
+    this.ask({ channel: '/meta/subscribe', id: 's', clientId, subscription: channel }, sender);
+  }
+
+  unsubscribe(clientId: string, channel: string, sender?: Sender): void {
+    this.ask({ channel: '/meta/unsubscribe', id: 'u', clientId, subscription: channel }, sender);
+  }
+
+  disconnect(clientId: string, sender?: Sender): void {
+    this.ask({ channel: '/meta/disconnect', id: 'd', clientId }, sender);
+  }
+
+  /** Lets time pass until the next sweep. */
+  sweepAfter(ms: number): void {
+    this.clock.advanceMs(ms);
+    this.recorder.sweep();
+  }
+
+  /** The longest call of a name. */
+  maxMsOf(name = 'rpc.E.Demo.Test'): number {
+    const timer = this.application().statistics.rpc.metrics().timers.get(name);
+    return (timer?.snapshot().max ?? Number.NaN) / 1e6;
   }
 
   login(userName: string, sender: Sender = {}, reply: Reply = {}): void {
@@ -188,6 +200,12 @@ export class Tunnel {
 
   close(): void {
     this.#observer.onClosed();
+  }
+
+  subscribe(clientId: string, subscription: string): void {
+    const asked = { channel: '/meta/subscribe', id: '2', clientId, subscription };
+    this.client(asked);
+    this.upstream({ ...asked, successful: true });
   }
 
   handshake(clientId: string, ext?: unknown): void {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import { ManualClock } from '../../../../support/clock.ts';
 import { CometTraffic, GONE_MS, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED, FAILED } from '../../../../support/measure/record/traffic.ts';
@@ -7,23 +8,15 @@ import { testComet } from '../../../../support/wire/test-config.ts';
 const CHANNEL = '/service/d2/rpc';
 const DATA = { eventName: 'E.Demo', rpcName: 'Test' };
 const NAME = 'rpc.E.Demo.Test';
+const FAILED_ONCE = { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 };
 
 function call(id: string, data: Message = DATA, channel = CHANNEL): Message {
   return { channel, id, clientId: 'a', data };
 }
 
-function answer(id: string, data: unknown = { result: 1 }, channel = CHANNEL): Message {
-  return { channel, id, data };
-}
-
-function acknowledged(id: string, channel = CHANNEL): Message {
-  return { channel, id, successful: true };
-}
-
-function maxMsOf(traffic: CometTraffic, name = NAME): number {
-  const timer = traffic.application().statistics.rpc.metrics().timers.get(name);
-  return (timer?.snapshot().max ?? Number.NaN) / 1e6;
-}
+const answer = (id: string, data: unknown = { result: 1 }, channel = CHANNEL) => ({ channel, id, data });
+const acknowledged = (id: string) => ({ channel: CHANNEL, id, successful: true });
+const refused = (id: string, error?: string) => ({ channel: CHANNEL, id, successful: false, error });
 
 function started(change?: ConstructorParameters<typeof CometTraffic>[0]): CometTraffic {
   const traffic = new CometTraffic(change);
@@ -31,20 +24,23 @@ function started(change?: ConstructorParameters<typeof CometTraffic>[0]): CometT
   return traffic;
 }
 
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = started();
+});
+
 describe('a call', () => {
   it('takes from its message to the answer with data, on whichever exchange that comes', () => {
-    const traffic = started();
     const held = traffic.hold('a');
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
     expect(traffic.counts()).toEqual({});
     traffic.release(held, [answer('7')], { afterMs: 30 });
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(maxMsOf(traffic)).toBe(40);
+    expect(traffic.maxMsOf()).toBe(40);
     expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
   });
 
   it('is named with its interface, and of its own kind', () => {
-    const traffic = started();
     const data = { ...DATA, interfaceName: 'I' };
     traffic.post([call('1', data, '/service/d2/rpcJava')], [answer('1', {}, '/service/d2/rpcJava')]);
     traffic.post([call('2', DATA, '/service/d2/rpcSBA')], [answer('2', {}, '/service/d2/rpcSBA')]);
@@ -52,29 +48,23 @@ describe('a call', () => {
   });
 
   it('ends with its plain acknowledgement when no data follow in time', () => {
-    const traffic = started();
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
-    traffic.clock.advanceMs(testComet.ackWaitMs - 1);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(testComet.ackWaitMs - 1);
     expect(traffic.counts()).toEqual({});
-    traffic.clock.advanceMs(1);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(1);
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(maxMsOf(traffic)).toBe(10);
+    expect(traffic.maxMsOf()).toBe(10);
   });
 
   it('is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
     const clock = new ManualClock();
     // Reading a message of the slow channel uses up the time for reading.
-    const traffic = new CometTraffic(
-      {},
-      {
-        onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
-        onUpstreamMessage: () => undefined,
-        onFailure: () => expect.unreachable(),
-      },
-      clock,
-    );
+    const slow: CometListener = {
+      onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
+      onUpstreamMessage: () => undefined,
+      onFailure: () => expect.unreachable(),
+    };
+    traffic = new CometTraffic({}, slow, clock);
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.client(call('7'));
@@ -82,41 +72,32 @@ describe('a call', () => {
     tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
     clock.advanceMs(testComet.ackWaitMs - 50);
     tunnel.client({ channel: '/slow', id: '9', clientId: 'a' });
-    tunnel.upstream({ channel: CHANNEL, id: '7', successful: false, error: '500::failed' });
+    tunnel.upstream(refused('7', '500::failed'));
     clock.advanceMs(testComet.ackWaitMs);
     traffic.recorder.sweep();
     expect(traffic.counts()).toEqual({});
     traffic.recorder.finish();
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
-    expect(maxMsOf(traffic)).toBe(testComet.ackWaitMs - 10);
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
+    expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
   });
 
   it('that is refused is an error', () => {
-    const traffic = started();
-    traffic.post([call('7')], [{ channel: CHANNEL, id: '7', successful: false }]);
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+    traffic.post([call('7')], [refused('7')]);
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('of an unknown name, refused as such, creates none', () => {
-    const traffic = started();
-    traffic.post([call('7')], [{ channel: CHANNEL, id: '7', successful: false, error: '404::unknown' }]);
+    traffic.post([call('7')], [refused('7', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     traffic.post([call('8')], [answer('8')]);
-    traffic.post([call('9')], [{ channel: CHANNEL, id: '9', successful: false, error: '404::unknown' }]);
+    traffic.post([call('9')], [refused('9', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
   });
 
   it('whose answer’s data say failure, by a rule, is an error', () => {
-    const rules = [
-      {
-        channel: '/calls',
-        kind: 'rpc',
-        action: 'call',
-        name: '{/rpc}',
-        reply: { channel: '/answers', id: '/data/call', error: '/data/error' },
-      },
-    ] as const;
-    const traffic = started({ comet: { ...testComet, rules } });
+    const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
+    const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
+    traffic = started({ comet: { ...testComet, rules } });
     const ask = (id: number) => ({ channel: '/calls', clientId: 'a', data: { rpc: 'P', call: id } });
     traffic.post([ask(1), ask(2)], []);
     traffic.release(traffic.hold('a'), [
@@ -127,42 +108,35 @@ describe('a call', () => {
   });
 
   it('that the upstream did not answer is an error without a duration', () => {
-    const traffic = started();
     traffic.post([call('6')], [answer('6')]);
     traffic.endPost(traffic.beginPost([call('7')]), { ending: FAILED });
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('that HTTP answers with an error has that status', () => {
-    const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { status: 503, body: '<html>' });
     traffic.endPost(traffic.beginPost([call('8')]), { status: 403, body: '<html>' });
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
   });
 
   it('of a client that did not wait for the response may be answered on another one', () => {
-    const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
     traffic.release(traffic.hold('a'), [answer('7')]);
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
   });
 
   it('of a client that leaves is neither answered nor an error', () => {
-    const traffic = started();
     traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
-    traffic.clock.advanceMs(GONE_MS);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(GONE_MS);
     expect(traffic.counts()).toEqual({});
     expect(traffic.numbers.unanswered).toEqual({ timedOut: 0, abandoned: 1 });
     expect(traffic.sessions()).toEqual([]);
   });
 
   it('without any answer for long has failed', () => {
-    const traffic = started();
     const tunnel = traffic.webSocket();
     tunnel.client(call('7'));
-    traffic.clock.advanceMs(testComet.callTimeoutMs);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(testComet.callTimeoutMs);
     expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
     expect(traffic.numbers.unanswered).toEqual({ timedOut: 1, abandoned: 0 });
     tunnel.upstream(answer('7'));
@@ -170,15 +144,13 @@ describe('a call', () => {
   });
 
   it('is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
-    const traffic = started();
-    const refused = { channel: CHANNEL, id: '7', successful: false, error: '402::unknown' };
-    traffic.post([{ ...call('7'), clientId: 'guess' }], [refused]);
+    traffic.post([{ ...call('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     expect(traffic.sessions()).toHaveLength(1);
   });
 
   it('over WebSocket, several at a time, each find their own answer', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     for (const id of ['1', '2', '3']) {
@@ -189,11 +161,11 @@ describe('a call', () => {
     traffic.clock.advanceMs(100);
     tunnel.upstream(answer('2'));
     expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 3 });
-    expect(maxMsOf(traffic)).toBe(120);
+    expect(traffic.maxMsOf()).toBe(120);
   });
 
   it('beyond the bound is counted as untracked, and the others go on', () => {
-    const traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
+    traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
     const tunnel = traffic.webSocket();
     tunnel.client(call('1'), call('2'), call('3'));
     tunnel.upstream(answer('1'), answer('2'), answer('3'));
@@ -204,7 +176,6 @@ describe('a call', () => {
 
 describe('a /meta/connect', () => {
   it('is never a call, and its hold ends with a delivery or without', () => {
-    const traffic = started();
     const first = traffic.hold('a');
     expect(traffic.numbers.holds.now).toBe(1);
     traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
@@ -217,7 +188,6 @@ describe('a /meta/connect', () => {
   });
 
   it('beside publishes in one request is still a hold, and they are still calls', () => {
-    const traffic = started();
     const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
     const exchange = traffic.beginPost([call('1'), connect]);
     expect(traffic.numbers.holds.now).toBe(1);
@@ -229,7 +199,6 @@ describe('a /meta/connect', () => {
 
 describe('signs of trouble', () => {
   it('a connect later than the advised interval', () => {
-    const traffic = started();
     const connect = (afterMs: number) => {
       traffic.clock.advanceMs(afterMs);
       const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
@@ -240,7 +209,7 @@ describe('signs of trouble', () => {
   });
 
   it('a fall back from WebSocket, once for each client', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.close();
@@ -251,7 +220,7 @@ describe('signs of trouble', () => {
   });
 
   it('a storm of handshakes', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
     expect(traffic.numbers.handshakes.storms).toBe(0);
     for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });

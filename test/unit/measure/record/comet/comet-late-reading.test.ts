@@ -1,8 +1,13 @@
 /** What of a Comet request is looked into, and when. */
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED } from '../../../../support/measure/record/traffic.ts';
+
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = new CometTraffic();
+});
 
 const call = (clientId: string, id = '1'): Message => ({
   channel: '/service/d2/rpc',
@@ -12,32 +17,24 @@ const call = (clientId: string, id = '1'): Message => ({
 });
 const COUNTED = { rpc: 1, 'rpc.E.Demo.Test': 1 };
 
-function maxMsOf(traffic: CometTraffic): number {
-  const timer = traffic.application().statistics.rpc.metrics().timers.get('rpc.E.Demo.Test');
-  return (timer?.snapshot().max ?? Number.NaN) / 1e6;
-}
-
 const answer = (id = '1'): Message => ({ channel: '/service/d2/rpc', id, data: { returned: 1 } });
 
 describe('the body of a stranger', () => {
   it.each([401, 403, 404, 302, 500])('is never read when the server answers %d', (status) => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost([call('stranger')]);
     traffic.endPost(exchange, { status });
     expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
   });
 
   it('is read once the server has accepted it, with the moment at which it came', () => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost([call('a')]);
     expect(traffic.numbers.messages.client).toBe(0);
     traffic.endPost(exchange, { messages: [answer()], afterMs: 30 });
     expect(traffic.numbers.messages.client).toBe(1);
-    expect([traffic.counts(), maxMsOf(traffic)]).toEqual([COUNTED, 30]);
+    expect([traffic.counts(), traffic.maxMsOf()]).toEqual([COUNTED, 30]);
   });
 
   it('is not read when the client leaves before the answer', () => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost([call('a')]);
     traffic.endPost(exchange, { ending: CANCELLED });
     expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
@@ -46,7 +43,6 @@ describe('the body of a stranger', () => {
 
 describe('the body of a client that the server knows', () => {
   it('is read at once: by its clientId', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     const held = traffic.hold('known');
     expect([traffic.numbers.messages.client, traffic.numbers.holds.now]).toEqual([2, 1]);
@@ -54,34 +50,26 @@ describe('the body of a client that the server knows', () => {
   });
 
   it('is read at once: by the cookie of its login, also when it is compressed', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known', { cookie: 'c1' });
-    const held = traffic.beginPost(
-      gzipSync(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'known' }])),
-      {
-        cookie: 'c1',
-        coding: 'gzip',
-      },
-    );
+    const connect = gzipSync(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'known' }]));
+    const held = traffic.beginPost(connect, { cookie: 'c1', coding: 'gzip' });
     expect(traffic.numbers.holds.now).toBe(1);
     traffic.release(held);
   });
 
   it('counts calls that are answered by another exchange before their own has its answer', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     const held = traffic.hold('known');
     const publish = traffic.beginPost([call('known', '7')]);
     traffic.clock.advanceMs(20);
     traffic.release(held, [answer('7')]);
     traffic.endPost(publish, { messages: [{ channel: '/service/d2/rpc', id: '7', successful: true }] });
-    expect([traffic.counts(), maxMsOf(traffic)]).toEqual([COUNTED, 20]);
+    expect([traffic.counts(), traffic.maxMsOf()]).toEqual([COUNTED, 20]);
   });
 });
 
 describe('a login form', () => {
   it('is kept until the answer, and not after it', () => {
-    const traffic = new CometTraffic();
     const login = (status: number) => {
       const form = traffic.beginPost('j_username=anna&j_password=geheim', {}, '/smartWeb/pages/j_security_check');
       expect(traffic.memory.used.bodies).toBeGreaterThan(0);
@@ -109,8 +97,7 @@ describe('a body is read as the server reads it', () => {
     ['nested 900 deep', DEEP, undefined],
     ['in gzip', gzipSync(TEXT), 'gzip'],
   ])('%s', (_, body, coding) => {
-    const traffic = new CometTraffic();
-    const exchange = traffic.beginPost(body, coding === undefined ? {} : { coding });
+    const exchange = traffic.beginPost(body, { coding });
     traffic.endPost(exchange, { messages: [answer()] });
     expect(traffic.counts()).toEqual(COUNTED);
     expect(Object.values(traffic.numbers.unread).every((count) => count === 0)).toBe(true);
@@ -118,9 +105,8 @@ describe('a body is read as the server reads it', () => {
   });
 
   it('and passes unread, counted, where it is twice compressed, too large, or too much at once', () => {
-    const traffic = new CometTraffic();
     const post = (body: string | Buffer, coding?: string): void =>
-      traffic.endPost(traffic.beginPost(body, coding === undefined ? {} : { coding }), { body: '[]' });
+      traffic.endPost(traffic.beginPost(body, { coding }), { body: '[]' });
     post(gzipSync(gzipSync(TEXT)), 'gzip, gzip');
     post(' '.repeat(1_048_576) + TEXT);
     post(gzipSync(`[${'{"channel":"/a"},'.repeat(40_000)}1]`), 'gzip');
@@ -131,7 +117,6 @@ describe('a body is read as the server reads it', () => {
 });
 
 it('a response that is broken off gives back what was kept of it', () => {
-  const traffic = new CometTraffic();
   traffic.handshake('known');
   const held = traffic.hold('known');
   const fields = () => [];
@@ -143,7 +128,6 @@ it('a response that is broken off gives back what was kept of it', () => {
 });
 
 it('many messages in one response end one hold, with a delivery', () => {
-  const traffic = new CometTraffic();
   traffic.handshake('known');
   const held = traffic.hold('known');
   const values = Array.from({ length: 5_000 }, (_, n) => ({ channel: '/d2/object/H.Demo', data: { n } }));
@@ -154,11 +138,9 @@ it('many messages in one response end one hold, with a delivery', () => {
 
 describe('names on their way', () => {
   it('are in the budget until the answer has come, and refused past it', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
-    const channels = Array.from({ length: 2_000 }, (_, n) => `/d2/object/H.Pump${n}`);
-    const ask = () =>
-      traffic.beginPost([{ channel: '/meta/subscribe', id: 's', clientId: 'known', subscription: channels }]);
+    const subscription = Array.from({ length: 2_000 }, (_, n) => `/d2/object/H.Pump${n}`);
+    const ask = () => traffic.beginPost([{ channel: '/meta/subscribe', id: 's', clientId: 'known', subscription }]);
     const first = ask();
     expect(traffic.memory.used.names).toBeGreaterThan(2_000 * 150);
     traffic.memory.maxBytes = traffic.memory.used.names * 3;
@@ -169,21 +151,16 @@ describe('names on their way', () => {
   });
 
   it('of a client that nobody knows are given back with its connection', () => {
-    const traffic = new CometTraffic();
     const exchange = traffic.beginPost(Array.from({ length: 50 }, (_, n) => call('stranger', `${n}`)));
     traffic.endPost(exchange, { body: '[]' });
     expect(traffic.memory.usedBytes).toBe(0);
   });
 
   it('that are monitored are in the budget until their client has left', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('known');
     traffic.subscribe('known', ['/d2/object/A', '/d2/object/B']);
     expect(traffic.memory.used.names).toBeGreaterThan(200);
-    traffic.post(
-      [{ channel: '/meta/disconnect', id: 'd', clientId: 'known' }],
-      [{ channel: '/meta/disconnect', id: 'd', successful: true }],
-    );
+    traffic.disconnect('known');
     expect(traffic.memory.usedBytes).toBe(0);
   });
 });

@@ -1,8 +1,13 @@
 /** What proves the name of a Comet session, which belongs to its cookie in any case. */
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CometTraffic, type Message, type Sender } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { LOGOUT, RPC } from '../../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../../support/wire/test-config.ts';
+
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = new CometTraffic();
+});
 
 const ANNA = { user: 'anna' };
 
@@ -40,7 +45,7 @@ for (const [transport, handshake] of TRANSPORTS) {
     ];
     for (const [what, sender, ext, userName, verified] of cases) {
       it(`${what}: ${userName}, ${verified === false ? 'unverified' : 'nothing left to prove'}`, () => {
-        const traffic = new CometTraffic({
+        traffic = new CometTraffic({
           sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
         });
         handshake(traffic, sender, ext);
@@ -49,17 +54,13 @@ for (const [transport, handshake] of TRANSPORTS) {
     }
 
     it('is proven by a credential that was proven before', () => {
-      const traffic = new CometTraffic();
       traffic.send({ line: RPC, user: 'anna' });
       handshake(traffic, { user: 'anna', cookie: 'one' });
-      expect(traffic.sessions().map(({ userName, verified }) => [userName, verified])).toEqual([
-        ['anna', undefined],
-        ['anna', undefined],
-      ]);
+      const shown = traffic.sessions().map(({ userName, verified }) => [userName, verified]);
+      expect(shown).toEqual([1, 2].map(() => ['anna', undefined]));
     });
 
     it('is proven by a credential that is proven afterwards, and by that one only', () => {
-      const traffic = new CometTraffic();
       handshake(traffic, { user: 'anna', password: 'wrong', cookie: 'one' });
       traffic.send({ line: RPC, user: 'anna' });
       expect(traffic.sessions().map(({ verified }) => verified)).toEqual([false, undefined]);
@@ -67,33 +68,21 @@ for (const [transport, handshake] of TRANSPORTS) {
       expect(traffic.sessions().map(({ verified }) => verified)).toEqual([undefined, undefined]);
     });
 
-    it('is proven by a form login on its cookie; the session stays', () => {
-      const traffic = new CometTraffic();
+    it.each(['anna', 'mallory'])('is the name of a form login on its cookie, %s; the session stays', (user) => {
       handshake(traffic, { cookie: 'one' }, ANNA);
       const { id } = traffic.onlySession();
-      traffic.login('anna', { cookie: 'one' });
-      expect(shownOf(traffic)).toEqual(['anna', undefined]);
-      expect(traffic.onlySession().id).toBe(id);
-    });
-
-    it('gives way to the name of a form login; the session stays', () => {
-      const traffic = new CometTraffic();
-      handshake(traffic, { cookie: 'one' }, ANNA);
-      const { id } = traffic.onlySession();
-      traffic.login('mallory', { cookie: 'one' });
-      expect(shownOf(traffic)).toEqual(['mallory', undefined]);
+      traffic.login(user, { cookie: 'one' });
+      expect(shownOf(traffic)).toEqual([user, undefined]);
       expect(traffic.onlySession().id).toBe(id);
     });
 
     it('does not take the place of a name that was proven', () => {
-      const traffic = new CometTraffic();
       traffic.login('mallory', { cookie: 'one' });
       handshake(traffic, { cookie: 'one' }, ANNA);
       expect(shownOf(traffic)).toEqual(['mallory', undefined]);
     });
 
     it('leaves the sessions of the user it states untouched', () => {
-      const traffic = new CometTraffic();
       traffic.send({ line: RPC, user: 'anna' });
       traffic.login('anna', { cookie: 'of-anna' });
       const before = traffic.sessions();
@@ -111,7 +100,6 @@ for (const [transport, handshake] of TRANSPORTS) {
 }
 
 it('a client that was there before the sidecar proves nothing with what it states', () => {
-  const traffic = new CometTraffic();
   traffic.release(traffic.hold('a', { user: 'anna' }));
   expect(shownOf(traffic)).toEqual(['anna', false]);
 });

@@ -1,10 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { COMET, CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { testComet } from '../../../../support/wire/test-config.ts';
 
 const LEVEL = '/d2/object/H.Level';
 const FLOW = '/d2/object/H.Pr%C3%ADtok';
 const SERVICE = '/service/d2/object';
+const CONNECT = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
 
 function started(): CometTraffic {
   const traffic = new CometTraffic();
@@ -12,12 +13,13 @@ function started(): CometTraffic {
   return traffic;
 }
 
-function said(
-  what: 'subscribeObject' | 'unSubscribeObject',
-  id = '9',
-): { asked: Message; channel: string; id: string } {
-  const channel = `/service/d2/${what}`;
-  return { asked: { channel, id, clientId: 'a', data: { objectName: 'H.Level' } }, channel, id };
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = started();
+});
+
+function said(what: 'subscribeObject' | 'unSubscribeObject'): Message {
+  return { channel: `/service/d2/${what}`, id: '9', clientId: 'a', data: { objectName: 'H.Level' } };
 }
 
 /** Reasons that there were. */
@@ -27,31 +29,26 @@ function unreadOf({ numbers }: CometTraffic): Record<string, number> {
 
 describe('monitorings', () => {
   it('begin and end with what the server has accepted, by channel, several at a time', () => {
-    const traffic = started();
     traffic.subscribe('a', [LEVEL, FLOW, '/chat']);
     expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
     expect(traffic.subscriptionsOf('H.Prítok')).toBe(1);
-    const asked = { channel: '/meta/unsubscribe', id: 'u', clientId: 'a', subscription: FLOW };
-    traffic.post([asked], [{ ...asked, successful: true }]);
+    traffic.unsubscribe('a', FLOW);
     expect(traffic.gauges()).toMatchObject({ monitored: 1, subscriptions: 1 });
     expect(traffic.subscriptionsOf('H.Prítok')).toBe(0);
   });
 
   it('of two channels whose names are shown alike are two of one object, and end one by one', () => {
-    const traffic = started();
     const channels = ['/d2/object/H.%1BLevel', '/d2/object/H.%E2%80%AELevel'];
     traffic.subscribe('a', channels);
     const counts = [traffic.subscriptionsOf('H.\ufffdLevel')];
     for (const subscription of channels) {
-      const asked = { channel: '/meta/unsubscribe', id: 'u', clientId: 'a', subscription };
-      traffic.post([asked], [{ ...asked, successful: true }]);
+      traffic.unsubscribe('a', subscription);
       counts.push(traffic.subscriptionsOf('H.\ufffdLevel'));
     }
     expect(counts).toEqual([2, 1, 0]);
   });
 
   it('are one, however often the same client asks for it', () => {
-    const traffic = started();
     traffic.subscribe('a', LEVEL);
     traffic.subscribe('a', LEVEL);
     traffic.handshake('b');
@@ -60,33 +57,25 @@ describe('monitorings', () => {
   });
 
   it('are none when the server refuses them, by channel or by message', () => {
-    const traffic = started();
     const asked = { channel: '/meta/subscribe', id: 's', clientId: 'a', subscription: LEVEL };
-    traffic.post([asked], [{ ...asked, successful: false, error: '403::denied' }]);
-    const { asked: byMessage, channel, id } = said('subscribeObject');
-    traffic.post([byMessage], [{ channel, id, successful: false }]);
+    traffic.ask(asked, {}, { successful: false, error: '403::denied' });
+    traffic.ask(said('subscribeObject'), {}, { successful: false });
     expect(traffic.gauges()).toMatchObject({ monitored: 0, subscriptions: 0 });
   });
 
   it('begin and end by message, too, and belong to their session', () => {
-    const traffic = started();
-    const begin = said('subscribeObject');
-    traffic.post([begin.asked], [{ channel: begin.channel, id: begin.id, successful: true }]);
+    traffic.ask(said('subscribeObject'));
     expect(traffic.subscriptionsOf('H.Level')).toBe(1);
     const session = traffic.application().sessions.find(traffic.onlySession().id);
     expect(session?.statistics.object.metrics().counters.get('object.H.Level.subscriptions')?.count).toBe(1);
-    const end = said('unSubscribeObject');
-    traffic.post([end.asked], [{ channel: end.channel, id: end.id, successful: true }]);
+    traffic.ask(said('unSubscribeObject'));
     expect(traffic.subscriptionsOf('H.Level')).toBe(0);
   });
 
   it('beyond the bound are counted as untracked', () => {
-    const traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
+    traffic = new CometTraffic({ comet: { ...testComet, maxSubscriptions: 2 } });
     traffic.handshake('a');
-    traffic.subscribe(
-      'a',
-      [1, 2, 3].map((i) => `/d2/object/O${i}`),
-    );
+    traffic.subscribe('a', ['/d2/object/O1', '/d2/object/O2', '/d2/object/O3']);
     expect(traffic.gauges()).toMatchObject({ monitored: 2, subscriptions: 2 });
     expect(traffic.numbers.untracked.subscriptions).toBe(1);
   });
@@ -94,7 +83,6 @@ describe('monitorings', () => {
 
 describe('received values', () => {
   it('are the deliveries, each of them, with and without compression, and no acknowledgement is one', () => {
-    const traffic = started();
     const values = [
       { channel: LEVEL, data: 1 },
       { channel: LEVEL, data: 0, id: '77' },
@@ -102,18 +90,13 @@ describe('received values', () => {
       { channel: '/chat', data: 'none' },
     ];
     traffic.release(traffic.hold('a'), values, { gzip: true });
-    traffic.post(
-      [{ channel: LEVEL, id: '5', clientId: 'a', data: 4 }],
-      [{ channel: LEVEL, id: '5', successful: true }],
-    );
+    traffic.ask({ channel: LEVEL, id: '5', clientId: 'a', data: 4 });
     expect(traffic.counts()).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
     expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
   });
 
   it('come over callback-polling as well', () => {
-    const traffic = started();
-    const messages = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
-    const exchange = traffic.begin({ line: `GET ${COMET}/connect?jsonp=cb&message=${messages}` });
+    const exchange = traffic.begin({ line: `GET ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
     expect(traffic.numbers.holds.now).toBe(1);
     const reply = JSON.stringify([
       { channel: '/meta/connect', id: 'c', successful: true },
@@ -125,16 +108,14 @@ describe('received values', () => {
   });
 
   it('are not polled for by HEAD', () => {
-    const traffic = started();
-    const messages = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
-    const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${messages}` });
+    const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
     expect(traffic.numbers.holds.now).toBe(0);
     traffic.endPost(exchange, { body: '' });
     expect(traffic.counts()).toEqual({});
   });
 
   it('over WebSocket belong to the session of its client', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
     tunnel.upstream({ channel: LEVEL, data: 1 }, { channel: LEVEL, data: 2 });
@@ -150,7 +131,7 @@ describe('what is not read', () => {
   });
 
   it('is counted by its reason, and what follows on the same connection is read', () => {
-    const traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
+    traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
     traffic.handshake('a');
     traffic.release(traffic.hold('a'), [{ channel: LEVEL, data: 'x'.repeat(3_000) }]);
     traffic.endPost(traffic.hold('a'), { body: 'rubbish' });
@@ -163,7 +144,7 @@ describe('what is not read', () => {
   });
 
   it('is the whole WebSocket where an unknown extension was agreed', () => {
-    const traffic = new CometTraffic();
+    traffic = new CometTraffic();
     const tunnel = traffic.webSocket({}, ['x-webkit-deflate-frame']);
     tunnel.upstream({ channel: LEVEL, data: 1 });
     tunnel.close();
@@ -172,7 +153,7 @@ describe('what is not read', () => {
   });
 
   it('is everything where comet.enabled is false', () => {
-    const traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
+    traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
     const exchange = traffic.beginPost([{ channel: '/meta/handshake', id: '1' }]);
     expect(exchange).toMatchObject({ requestObserver: undefined, wantsResponse: false });
     traffic.endPost(exchange, { messages: [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }] });

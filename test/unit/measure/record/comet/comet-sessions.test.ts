@@ -1,15 +1,20 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CometTraffic, GONE_MS, IDLE_MS } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { LOGOUT, RPC } from '../../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../../support/wire/test-config.ts';
 
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = new CometTraffic();
+});
+
 const OBJECT = '/d2/object/H.Level';
 const PUBLISH = { channel: '/chat', id: 'p' };
+const NOTHING = { active: 0, monitored: 0, subscriptions: 0 };
 const ACK = { channel: '/chat', id: 'p', successful: true };
 
 describe('a session begins', () => {
   it('with the first successful handshake, which is its creation', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { from: '10.0.0.9' });
     expect(traffic.sessions()).toMatchObject([
       { userName: null, connectionType: 'COMET_LONG_POLLING', remoteAddress: '10.0.0.9', requests: 0 },
@@ -19,16 +24,14 @@ describe('a session begins', () => {
   });
 
   it('with an accepted form login, whose name it bears, and not again with the handshake on its cookie', () => {
-    const traffic = new CometTraffic();
     traffic.login('Žofia', {}, { setCookie: 'one' });
     traffic.handshake('a', { cookie: 'one' });
     traffic.handshake('b', { cookie: 'one' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(1);
+    expect(traffic.created).toBe(1);
   });
 
   it('not with a refused login or a refused handshake', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' }, { status: 401 });
     const asked = { channel: '/meta/handshake', id: '1' };
     traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
@@ -37,49 +40,32 @@ describe('a session begins', () => {
   });
 
   it('not with a login that leaves no cookie to know it by', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna');
     expect(traffic.sessions()).toEqual([]);
   });
 
   it('once for each login: another user on the same cookie begins another', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' });
     traffic.login('anna', { cookie: 'one' });
     traffic.login('boris', { cookie: 'one' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(2);
+    expect(traffic.created).toBe(2);
   });
 
   it('for each client without a cookie', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.handshake('b');
     expect(traffic.sessions()).toHaveLength(2);
   });
 
   it('over WebSocket', () => {
-    const traffic = new CometTraffic();
     traffic.webSocket({ cookie: 'one' }).handshake('a');
     expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
   });
 });
 
 describe('the user', () => {
-  it('of Basic is shown', () => {
-    const traffic = new CometTraffic();
-    traffic.handshake('a', { user: 'anna' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
-  });
-
-  it('of the handshake’s ext.authentication is shown', () => {
-    const traffic = new CometTraffic();
-    traffic.webSocket().handshake('a', { authentication: { user: 'anna', credentials: 'geheim' } });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
-  });
-
   it('is shown although the login came behind the handshake', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { cookie: 'one' });
     traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
@@ -90,7 +76,6 @@ describe('the user', () => {
 
 describe('client activity', () => {
   it('is what the client asks for, and neither heartbeats nor what the server pushes', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { cookie: 'one' });
     traffic.subscribe('a', OBJECT, { cookie: 'one' });
     const { lastActivityTime } = traffic.onlySession();
@@ -102,7 +87,6 @@ describe('client activity', () => {
   });
 
   it('counts REST calls on the login’s cookie', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' });
     traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
     traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
@@ -110,13 +94,11 @@ describe('client activity', () => {
   });
 
   it('that is missing for long ends the session, with its monitorings, although its connection is held', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     const held = traffic.hold('a');
-    traffic.clock.advanceMs(IDLE_MS);
-    traffic.recorder.sweep();
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    traffic.sweepAfter(IDLE_MS);
+    expect(traffic.gauges()).toEqual(NOTHING);
     traffic.release(held);
     expect(traffic.sessions()).toEqual([]);
     traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK]);
@@ -126,7 +108,6 @@ describe('client activity', () => {
 
 describe('a session ends', () => {
   it('at the logout, however many tabs there are', () => {
-    const traffic = new CometTraffic();
     traffic.login('anna', { cookie: 'one' });
     for (const tab of ['a', 'b']) {
       traffic.handshake(tab, { cookie: 'one' });
@@ -135,7 +116,7 @@ describe('a session ends', () => {
     const held = traffic.hold('a', { cookie: 'one' });
     expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 2 });
     traffic.send({ line: LOGOUT, fields: { cookie: 'JSESSIONID=one' } });
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
     // The server lets go of the connect, which says nothing of a client that was there before the sidecar.
     traffic.release(held, [], { afterMs: 10 });
     expect(traffic.sessions()).toEqual([]);
@@ -143,15 +124,13 @@ describe('a session ends', () => {
   });
 
   it('at once with /meta/disconnect where no cookie ties it to more', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     traffic.disconnect('a');
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
   });
 
   it('some time after the last /meta/disconnect on its cookie, unless a client is back', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a', { cookie: 'one' });
     traffic.handshake('b', { cookie: 'one' });
     const held = traffic.hold('b', { cookie: 'one' });
@@ -164,8 +143,7 @@ describe('a session ends', () => {
     expect(traffic.sessions()).toHaveLength(1);
     traffic.handshake('c', { cookie: 'one' });
     const again = traffic.hold('c', { cookie: 'one' });
-    traffic.clock.advanceMs(GONE_MS * 2);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(GONE_MS * 2);
     expect(traffic.sessions()).toHaveLength(1);
     traffic.release(again);
     traffic.disconnect('c', { cookie: 'one' });
@@ -173,76 +151,64 @@ describe('a session ends', () => {
     expect(traffic.sessions()).toEqual([]);
   });
 
-  for (const [how, begin] of [
-    ['WebSocket', (traffic: CometTraffic) => traffic.webSocket({ cookie: 'one' })],
-    ['WebSocket without a cookie', (traffic: CometTraffic) => traffic.webSocket()],
-  ] as const) {
-    it(`some time after its last ${how} was closed without a word`, () => {
-      const traffic = new CometTraffic();
-      const tunnel = begin(traffic);
-      tunnel.handshake('a');
-      tunnel.client({ channel: '/meta/subscribe', id: '2', clientId: 'a', subscription: OBJECT });
-      tunnel.upstream({ channel: '/meta/subscribe', id: '2', subscription: OBJECT, successful: true });
-      traffic.clock.advanceMs(GONE_MS * 2);
-      traffic.recorder.sweep();
-      expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-      tunnel.close();
-      traffic.clock.advanceMs(GONE_MS - 1);
-      traffic.recorder.sweep();
-      expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-      traffic.clock.advanceMs(1);
-      traffic.recorder.sweep();
-      expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
-    });
-  }
+  it.each([
+    ['with', { cookie: 'one' }],
+    ['without', {}],
+  ])('some time after its last WebSocket %s a cookie was closed without a word', (_how, sender) => {
+    const tunnel = traffic.webSocket(sender);
+    tunnel.handshake('a');
+    tunnel.subscribe('a', OBJECT);
+    traffic.sweepAfter(GONE_MS * 2);
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+    tunnel.close();
+    traffic.sweepAfter(GONE_MS - 1);
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+    traffic.sweepAfter(1);
+    expect(traffic.gauges()).toEqual(NOTHING);
+  });
 
   it('not when its client comes back over another WebSocket', () => {
-    const traffic = new CometTraffic();
     const first = traffic.webSocket();
     first.handshake('a');
     first.close();
     traffic.clock.advanceMs(GONE_MS - 1);
     const second = traffic.webSocket();
     second.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
-    traffic.clock.advanceMs(GONE_MS * 2);
-    traffic.recorder.sweep();
+    traffic.sweepAfter(GONE_MS * 2);
     expect(traffic.sessions()).toHaveLength(1);
   });
 
   it('when the server says 402 to its only client', () => {
-    const traffic = new CometTraffic();
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
     const held = traffic.hold('a');
     traffic.endPost(held, {
       messages: [{ channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' }],
     });
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
     expect(traffic.numbers.unknownClients).toBe(1);
   });
 });
 
 describe('a client that was there before the sidecar', () => {
   it('is shown with its first answered heartbeat, and not counted as created', () => {
-    const traffic = new CometTraffic();
     traffic.release(traffic.hold('a', { cookie: 'one' }));
     expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.application().sessions.metrics().timers.get('sessions.created')?.count).toBe(0);
+    expect(traffic.created).toBe(0);
     expect(traffic.numbers.adopted).toBe(1);
     traffic.subscribe('a', OBJECT, { cookie: 'one' });
     expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
   });
 
   it('is none when the server does not know it', () => {
-    const traffic = new CometTraffic();
     const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
     traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+    expect(traffic.gauges()).toEqual(NOTHING);
   });
 });
 
 it('more clients than there may be are counted, and their monitorings are not', () => {
-  const traffic = new CometTraffic({ sessions: { ...testSessions, max: 1 } });
+  traffic = new CometTraffic({ sessions: { ...testSessions, max: 1 } });
   for (let i = 0; i < 6; i += 1) {
     traffic.handshake(`c${i}`);
     traffic.subscribe(`c${i}`, OBJECT);
