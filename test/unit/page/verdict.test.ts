@@ -125,7 +125,8 @@ describe('the sentences of the page', () => {
 
   it('say what a drain does and how long it may take, and that no JVM is read', () => {
     const texts = textsOf({ state: 'draining', stopLeftSeconds: 12.3 });
-    const drain = 'The sidecar is draining: it keeps serving, and asks clients to leave; it stops in 12 s at the latest.';
+    const drain =
+      'The sidecar is draining: it keeps serving, and asks clients to leave; it stops in 12 s at the latest.';
     expect(texts).toEqual(expect.arrayContaining([drain, 'No JVM source is configured.']));
   });
 
