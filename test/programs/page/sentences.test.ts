@@ -59,7 +59,9 @@ function told(
   return live({ ...state, seq: history.length, applications: [application(history, differences)] });
 }
 
-const worst = (name: string, failed: number, ended: number) => ({ worstCall: { kind: 'rpc' as const, name, failed, ended } });
+const worst = (name: string, failed: number, ended: number) => ({
+  worstCall: { kind: 'rpc' as const, name, failed, ended },
+});
 const sessions = (created: number) => ({
   sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created },
 });

@@ -98,6 +98,8 @@ describe('the relay’s limit for idle connections', () => {
 
     override _read(): void {}
 
+    setKeepAlive(): void {}
+
     override _write(_chunk: Buffer, _encoding: string, _done: () => void): void {}
   }
 

@@ -89,7 +89,7 @@ describe('the port for clients', () => {
     await start(listen());
     expect(JSON.parse((await get(stand.port, '/a', { ca: authority })).body)).toEqual({ proto: 'https' });
     const old = await connected(stand.port, authority);
-    old.write('GET /a HTTP/1.0\r\n\r\n');
+    old.write('GET http://plant/a HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n');
     let byGateway = '';
     for await (const bytes of old) byGateway += String(bytes);
     expect(byGateway).toContain('"proto":"https"');

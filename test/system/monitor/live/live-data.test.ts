@@ -319,9 +319,9 @@ describe('/live', () => {
     await client.until('ok');
     const quiet = { connections: { open: 1, refused: NONE }, gatewayShare: 0, observerErrors: NONE };
     expect(await live(stand)).toMatchObject(quiet);
-    const old = await stand.connect();
-    old.socket.write(`GET ${REST}/${RUN} HTTP/1.0\r\n\r\n`);
-    await old.until('ok');
+    const other = await stand.connect();
+    other.socket.write(`GET http://plant${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
+    await other.until('ok');
     await until('it has ended', () => stand.sidecar.openExchanges === 0);
     stand.sidecar.reporter.shield(() => {
       throw new Error('on purpose');

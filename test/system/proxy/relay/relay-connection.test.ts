@@ -77,7 +77,7 @@ describe('an upstream connection', () => {
 });
 
 describe('a client that has sent everything ahead, and its end', () => {
-  const next = 'GET /b HTTP/1.0\r\n\r\n';
+  const next = 'GET http://plant/b HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n';
 
   it.each([
     ['an empty line', '\r\n', OK],
