@@ -39,13 +39,13 @@ class TimedCalls implements MeterReading {
     this.#errors.mark(1, nowNs);
   }
 
-  saveCounts(): Fields {
+  saveCounts(): SavedCounts {
     return { count: this.timer.count, errors: this.count, outcomes: this.counts?.save() };
   }
 
-  /** All but the counts. */
-  save(): Fields {
-    return { timer: this.timer.save(), errorRates: this.#errors?.save() };
+  /** With the counts of an earlier moment. */
+  save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): Fields {
+    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates: this.#errors?.save() };
   }
 
   load(saved: SavedRecord): void {
@@ -55,6 +55,12 @@ class TimedCalls implements MeterReading {
     this.#errors = new Meter(this.#clock, this.timer.createdNs);
     this.#errors.load(saved.record('errorRates'), saved.count('errors'));
   }
+}
+
+interface SavedCounts {
+  readonly count: number;
+  readonly errors: number;
+  readonly outcomes: Fields | undefined;
 }
 
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
@@ -183,11 +189,11 @@ export class CallStatistics {
    */
   *save(): Generator<Fields> {
     const record = this.#prefix;
-    const total = { record, folded: this.#names.foldedCount, ...this.#total.saveCounts() };
-    const unnamed = this.#unnamed?.save();
+    const total = this.#total.saveCounts();
+    const more = { folded: this.#names.foldedCount, unnamed: this.#unnamed?.save() };
     const named = Array.from(this.#names.entries, ([name, calls]) => ({ name, calls, counts: calls.saveCounts() }));
-    yield { ...total, unnamed, ...this.#total.save() };
-    for (const { name, calls, counts } of named) yield { record, name, ...counts, ...calls.save() };
+    yield { ...more, ...this.#total.save(total, record) };
+    for (const { name, calls, counts } of named) yield calls.save(counts, record, name);
   }
 
   /** Restores one record. Must be called before anything is recorded. */

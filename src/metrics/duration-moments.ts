@@ -64,8 +64,17 @@ export class DurationMoments {
     this.#count += m;
   }
 
-  save(): Fields {
-    return { count: this.#count, sum: this.#sum, squares: this.#squares, min: this.#min, max: this.#max };
+  /** With the buckets of the same durations, and the beginning of a slice. */
+  save(buckets: readonly number[], beganNs?: number): Fields {
+    return {
+      beganNs,
+      count: this.#count,
+      sum: this.#sum,
+      squares: this.#squares,
+      min: this.#min,
+      max: this.#max,
+      buckets,
+    };
   }
 
   static load(saved: SavedRecord): DurationMoments {

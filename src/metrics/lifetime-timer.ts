@@ -39,7 +39,7 @@ export class LifetimeTimer implements Timer {
 
   /** Here `durations` has moments and sparse buckets; in a `WindowTimer` it has Prometheus's buckets. */
   save(): Fields {
-    return { rates: this.#meter.save(), durations: { ...this.#moments.save(), buckets: this.#buckets.save() } };
+    return { rates: this.#meter.save(), durations: this.#moments.save(this.#buckets.save()) };
   }
 
   load(saved: SavedRecord, count: number): void {

@@ -79,9 +79,15 @@ export class Meter implements MeterReading {
 
   /** All but the count, which the owner saves: counts that belong together are of one moment. */
   save(): Fields {
+    const hasTicked = !Number.isNaN(this.#m1);
+    // Without spreads a save of full tables leaves half as much in the old heap.
     return {
-      ...{ createdNs: this.#createdNs, lastTickNs: this.#lastTickNs, uncounted: this.#uncounted },
-      ...(Number.isNaN(this.#m1) ? undefined : { m1: this.#m1, m5: this.#m5, m15: this.#m15 }),
+      createdNs: this.#createdNs,
+      lastTickNs: this.#lastTickNs,
+      uncounted: this.#uncounted,
+      m1: hasTicked ? this.#m1 : undefined,
+      m5: hasTicked ? this.#m5 : undefined,
+      m15: hasTicked ? this.#m15 : undefined,
     };
   }
 

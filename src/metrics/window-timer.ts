@@ -32,7 +32,7 @@ class Slice implements CountedSlice {
   }
 
   save(): Fields {
-    return { beganNs: this.beganNs, ...this.moments.save(), buckets: this.buckets.save() };
+    return this.moments.save(this.buckets.save(), this.beganNs);
   }
 
   static load(saved: SavedRecord): Slice {
