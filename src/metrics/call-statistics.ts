@@ -192,7 +192,7 @@ export class CallStatistics {
     const total = this.#total.saveCounts();
     const more = { folded: this.#names.foldedCount, unnamed: this.#unnamed?.save() };
     const named = Array.from(this.#names.entries, ([name, calls]) => ({ name, calls, counts: calls.saveCounts() }));
-    yield { ...more, ...this.#total.save(total, record) };
+    yield { record, ...more, ...this.#total.save(total, record) };
     for (const { name, calls, counts } of named) yield calls.save(counts, record, name);
   }
 
