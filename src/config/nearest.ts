@@ -3,7 +3,7 @@
 /** The candidate closest to `text`, ignoring case; undefined if none is near. */
 export function nearest(text: string, candidates: Iterable<string>): string | undefined {
   const wanted = text.toLowerCase();
-  // Longer names may have more typos; a text with more than a third is another word.
+  // Longer names may have more typos; a text with more than a third of them is a different word.
   let best = Math.max(1, Math.floor(wanted.length / 3)) + 1;
   let found: string | undefined;
   for (const candidate of candidates) {

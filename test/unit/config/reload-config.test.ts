@@ -81,7 +81,7 @@ it('a reloaded configuration takes other files of TLS, but neither switches it n
   expect(upstream.config.upstream.tls).toBeUndefined();
 });
 
-it('a reloaded configuration is refused where what waits and what does not contradict each other: nobody is let in by half a change', async () => {
+it('a reload is refused as a whole if its live keys contradict the keys that need a restart', async () => {
   const before = { monitor: { host: '0.0.0.0', auth: { usersFile: '/u' } } };
   const error = await reload(before, { monitor: { host: '127.0.0.1' } }).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(ConfigError);

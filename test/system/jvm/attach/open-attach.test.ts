@@ -66,7 +66,7 @@ const REFUSED: Readonly<Record<string, Refused>> = {
   'in another pid namespace than was said': { state: { nspid: 8 }, reason: /not the JVM that was found/ },
   'that started at another time': { target: { startTicks: 499 }, reason: /not the JVM that was found/ },
   'without libjvm.so': { state: { maps: maps('/usr/sbin/nginx') }, reason: /does not run HotSpot/ },
-  'whose mappings are closed to us and whose name is another': {
+  'whose mappings we may not read, under a different name': {
     state: { maps: undefined, comm: 'nginx' },
     reason: /not run HotSpot/,
   },

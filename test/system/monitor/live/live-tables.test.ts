@@ -168,7 +168,7 @@ it.each([
   ['unreachable', 'GET', 1],
   ['reachable', 'GET', 0],
   ['unknown', 'HEAD', 0],
-] as const)('an upstream that is %s is tried for whoever looks (%s: %i times)', async (kind, method, times) => {
+] as const)('an upstream that is %s is tried for every reader (%s: %i times)', async (kind, method, times) => {
   let probes = 0;
   const probe = () => {
     probes += 1;
