@@ -228,6 +228,7 @@ export class Gateway {
     const inMessage = socketsInMessage(this.#server);
     for (const [socket, connection] of this.#connections) {
       keepAlive(socket);
+      connection.agent.lookAfter();
       connection.lookForStall();
       connection.lookForHead(inMessage?.has(socket) ?? !connection.isIdle);
     }

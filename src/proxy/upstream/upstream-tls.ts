@@ -85,7 +85,6 @@ export class UpstreamTls {
     socket.on('connect', () => {
       hasConnected = true;
       socket.setNoDelay(true);
-      socket.setKeepAlive(true);
     });
     socket.on('secureConnect', () => {
       isSecure = true;
