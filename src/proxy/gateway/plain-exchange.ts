@@ -6,7 +6,7 @@ import { type Refusal, toAnswer, upstreamProblem } from '../exchange/problem.ts'
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { callWeb } from './proxy.ts';
 import { pump } from './pump.ts';
-import { GatewayResponseHead, isChunked, toPairs } from './raw-fields.ts';
+import { GatewayResponseHead, hasField, isChunked, toPairs } from './raw-fields.ts';
 import { isVersion10, setRequestHead } from './request-head.ts';
 import { type ClientResponseHead, toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
@@ -129,7 +129,7 @@ export class PlainExchange implements Turn {
     const flow = () => this.#request.resume();
     upstream.on('socket', (socket) => {
       socket.on('drain', flow);
-      upstream.once('close', () => socket.off('drain', flow));
+      upstream.on('close', () => socket.off('drain', flow));
     });
     setRequestHead(upstream, this.#request, {
       options,
@@ -201,7 +201,7 @@ export class PlainExchange implements Turn {
     const { socket } = this.#connection;
     const flow = () => upstream.resume();
     socket.on('drain', flow);
-    upstream.once('close', () => socket.off('drain', flow));
+    upstream.on('close', () => socket.off('drain', flow));
     pump(upstream, this.#response, {
       onEnd: () => this.#onResponseEnd(upstream),
       onFlowChange: this.#onFlowChange,
@@ -241,12 +241,11 @@ export class PlainExchange implements Turn {
 
   /** Node adds fields unless they have been removed. It may add them for an HTTP/1.0 client. */
   #keepNodeFromAdding(head: ClientResponseHead, isVersion10Client: boolean): void {
-    const names = new Set(head.fields.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase()));
     this.#response.sendDate = false;
     for (const name of ['content-length', 'transfer-encoding']) {
-      if (!names.has(name)) this.#response.removeHeader(name);
+      if (!hasField(head.fields, name)) this.#response.removeHeader(name);
     }
-    if (!isVersion10Client && !names.has('connection')) this.#response.removeHeader('connection');
+    if (!isVersion10Client && !hasField(head.fields, 'connection')) this.#response.removeHeader('connection');
   }
 
   #onResponseEnd(upstream: IncomingMessage): void {

@@ -1,7 +1,7 @@
 /** Alone loads http-proxy 1.18.1 (no release since 2020), and removes harmful parts of it before first use. */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { Stream, type Writable } from 'node:stream';
+import type { Stream } from 'node:stream';
 import util from 'node:util';
 import type HttpProxy from 'http-proxy';
 
@@ -65,7 +65,7 @@ export function callWeb(
 ): void {
   // http-proxy copies these; the first `expect` among them would fix the head, which the gateway sets from rawHeaders.
   request.headers = {};
-  proxy.web(request, response, { ...toOptions(call), buffer: new PipeHook(onUpstreamRequest) }, () => undefined);
+  proxy.web(request, response, { ...toOptions(call), buffer: pipeHook(onUpstreamRequest) }, () => undefined);
 }
 
 /** Sends a WebSocket request; `onUpstreamRequest` as above. */
@@ -98,16 +98,6 @@ function toOptions({ agent, headBytes }: ProxyCall): { agent: unknown; ssl: obje
  * is the only moment at which the gateway can reliably take over head and body: the event `proxyReq` may come after the
  * head has been written, and with Expect it does not come at all.
  */
-class PipeHook extends Stream {
-  readonly #onUpstreamRequest: (upstream: ClientRequest) => void;
-
-  constructor(onUpstreamRequest: (upstream: ClientRequest) => void) {
-    super();
-    this.#onUpstreamRequest = onUpstreamRequest;
-  }
-
-  override pipe<T extends NodeJS.WritableStream>(upstream: T): T {
-    this.#onUpstreamRequest(upstream as unknown as Writable as ClientRequest);
-    return upstream;
-  }
+function pipeHook(onUpstreamRequest: (upstream: ClientRequest) => void): Stream {
+  return { pipe: onUpstreamRequest } as unknown as Stream;
 }

@@ -19,10 +19,24 @@ export function forEachField(raw: RawFields, onField: (lowerName: string, value:
 /** All values of the field with this lower-case name, in order. */
 export function valuesOf(raw: RawFields, lowerName: string): readonly string[] {
   const values: string[] = [];
-  forEachField(raw, (name, value) => {
-    if (name === lowerName) values.push(value);
-  });
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    if (isNamed(raw[i] as string, lowerName)) values.push(raw[i + 1] as string);
+  }
   return values;
+}
+
+/** The first value of the field with this lower-case name. */
+export function firstValue(raw: RawFields, lowerName: string): string | undefined {
+  for (let i = 0; i + 1 < raw.length; i += 2) if (isNamed(raw[i] as string, lowerName)) return raw[i + 1];
+  return undefined;
+}
+
+export function hasField(raw: RawFields, lowerName: string): boolean {
+  return firstValue(raw, lowerName) !== undefined;
+}
+
+function isNamed(name: string, lowerName: string): boolean {
+  return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }
 
 /** Members of a list field, lower-case, e.g. `['keep-alive', 'upgrade']` (RFC 9110 §5.6.1). */
@@ -87,7 +101,7 @@ class RawHead {
   }
 
   field(name: string): string | undefined {
-    return valuesOf(this.#raw, name)[0];
+    return firstValue(this.#raw, name);
   }
 
   fields(name: string): readonly string[] {

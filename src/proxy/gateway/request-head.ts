@@ -1,7 +1,7 @@
 import { type ClientRequest, type IncomingMessage, METHODS } from 'node:http';
 import { type ForwardedClient, forwardedFields } from '../../protocol/http1/forwarded.ts';
 import type { DataPathOptions } from '../exchange/data-path-options.ts';
-import { isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
+import { hasField, isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
 
 export interface RequestHeadContext {
   readonly options: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>;
@@ -42,7 +42,7 @@ export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   // RFC 9112 §3.2: exactly one Host, but HTTP/1.0 does not know it.
   if (hosts > 1 || (hosts === 0 && !isHttp10)) return 400;
   // RFC 9112 §6.1: HTTP/1.0 has no transfer codings, so the framing of such a request is in doubt.
-  const hasCoding = valuesOf(raw, 'transfer-encoding').length > 0;
+  const hasCoding = hasField(raw, 'transfer-encoding');
   if (isHttp10 && hasCoding) return 400;
   // RFC 9112 §6.3: such a body has no end. Node finds out only after the head.
   if (hasCoding && !hasPlainCodings(raw)) return 400;

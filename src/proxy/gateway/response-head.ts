@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
-import { forEachField, isChunked, listOf, type RawFields, toLines, valuesOf } from './raw-fields.ts';
+import { forEachField, hasField, isChunked, listOf, type RawFields, toLines } from './raw-fields.ts';
 
 export interface ResponseHeadContext {
   readonly isHead: boolean;
@@ -33,9 +33,9 @@ export function toFinalStatus(upstream: IncomingMessage): number {
 export function toClientHead(upstream: IncomingMessage, context: ResponseHeadContext): ClientResponseHead {
   const raw = upstream.rawHeaders;
   const hasBody = !context.isHead && !BODILESS.has(upstream.statusCode ?? 0);
-  const hasCoding = valuesOf(raw, 'transfer-encoding').length > 0;
+  const hasCoding = hasField(raw, 'transfer-encoding');
   const canChunk = isChunked(raw) && !context.isVersion10;
-  const isUntilClose = hasBody && !canChunk && (hasCoding || valuesOf(raw, 'content-length').length === 0);
+  const isUntilClose = hasBody && !canChunk && (hasCoding || !hasField(raw, 'content-length'));
   const removed = new Set<string>();
   if (!canChunk) removed.add('trailer');
   if (BODILESS.has(upstream.statusCode ?? 0)) removed.add('transfer-encoding').add('trailer');
@@ -45,7 +45,7 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
   }
   const isLast = context.isLast || (isUntilClose && hasCoding && !context.isVersion10);
   const fields = toFields(raw, removed, isLast);
-  if (context.isContinueDue && !isLast && upstream.httpVersionMinor === 1 && valuesOf(raw, 'connection').length === 0) {
+  if (context.isContinueDue && !isLast && upstream.httpVersionMinor === 1 && !hasField(raw, 'connection')) {
     fields.push('Connection', 'keep-alive');
   }
   return { fields, isUntilClose, isChunked: hasBody && canChunk };
@@ -68,7 +68,7 @@ export function toInterimBytes(interim: {
 function toFields(raw: RawFields, removed: ReadonlySet<string>, isLast: boolean): string[] {
   const fields: string[] = [];
   let length: string[] = [];
-  const isLengthLast = valuesOf(raw, 'content-disposition').length > 0;
+  const isLengthLast = hasField(raw, 'content-disposition');
   forEachField(raw, (lowerName, value, name) => {
     if (removed.has(lowerName)) return;
     if (isLast && (lowerName === 'connection' || lowerName === 'keep-alive')) return;

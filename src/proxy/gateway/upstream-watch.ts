@@ -27,7 +27,7 @@ export class UpstreamWatch {
   constructor(upstream: ClientRequest, options: GatewayOptions) {
     this.#upstream = upstream;
     this.#reachability = options.reachability;
-    upstream.once('socket', (socket) => {
+    upstream.on('socket', (socket) => {
       this.#watchEnd(socket);
       if (!socket.connecting) {
         this.#phase = 'wait';
@@ -46,10 +46,10 @@ export class UpstreamWatch {
         this.#reachability?.noteReachable();
       });
     });
-    upstream.once('finish', () => {
+    upstream.on('finish', () => {
       if (this.#phase === 'wait') this.#failAfter(options.responseTimeoutMs, 'D2S_ERR_UPSTREAM_TIMEOUT');
     });
-    upstream.once('close', () => this.#timer.stop());
+    upstream.on('close', () => this.#timer.stop());
   }
 
   /** To be called at each interim response: the first byte of an answer has come, and the wait may last. */
@@ -102,7 +102,7 @@ export class UpstreamWatch {
       if (isDoubtfulEnd(socket, onKnown)) this.#end = { kind: 'doubtful' };
     };
     socket.prependListener('end', onEnd);
-    this.#upstream.once('close', () => socket.off('end', onEnd));
+    this.#upstream.on('close', () => socket.off('end', onEnd));
   }
 
   #failAfter(limitMs: number, code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT' | 'D2S_ERR_UPSTREAM_TIMEOUT'): void {
