@@ -13,10 +13,6 @@ export class NameBudget {
     this.#limit = limit;
   }
 
-  get used(): number {
-    return this.#used;
-  }
-
   /** Ignores the limit: for a name that was admitted when the limit was higher. */
   take(): void {
     this.#used += 1;

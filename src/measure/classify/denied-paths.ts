@@ -10,7 +10,7 @@ import { toRawPath } from './path.ts';
 interface DeniedClient {
   readonly remoteAddress: string;
   /** A trusted proxy stated the address. */
-  readonly isTold?: boolean;
+  readonly isAddressFromProxy?: boolean;
 }
 
 export class DeniedPaths {
@@ -34,8 +34,8 @@ export class DeniedPaths {
   }
 
   /** `target` as sent, in latin1. A loopback address from a proxy is not one of this machine, and may be forged. */
-  denies(target: string, { remoteAddress, isTold }: DeniedClient): boolean {
-    if (LOOPBACK.test(remoteAddress) && isTold !== true) return false;
+  denies(target: string, { remoteAddress, isAddressFromProxy }: DeniedClient): boolean {
+    if (LOOPBACK.test(remoteAddress) && isAddressFromProxy !== true) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
     if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);

@@ -40,7 +40,7 @@ export class JvmHistory {
     this.#pausesMs = pausesMs;
     heapUsed[place] = reading?.memory === 'live' ? (reading.heap.used ?? Number.NaN) : Number.NaN;
     heapAfterGc[place] = (reading && toHeapAfterGc(reading)) ?? Number.NaN;
-    // Less than before: this is another JVM, and all its pauses are new.
+    // A smaller sum than before comes from a new JVM, so all of it is new.
     if (pausesMs === undefined || before === undefined) gcPauseMs[place] = Number.NaN;
     else gcPauseMs[place] = pausesMs < before ? pausesMs : pausesMs - before;
   }

@@ -3,8 +3,8 @@
  * the client certificate of the connection.
  *
  * This file keeps no credential, only keyed hashes. The hash key is random. Without a state file it ends with the
- * process. With one, it is saved there, so that sessions are found again after a restart; whoever reads that file can
- * test guesses. So hashes of values that include a password are never saved (`isLasting`).
+ * process. With one, it is saved there, so that sessions are found again after a restart. Guesses can be tested with the
+ * saved key, so hashes of values that include a password are never saved (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';

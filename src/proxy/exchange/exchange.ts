@@ -21,7 +21,7 @@ export interface ClientConnection {
   /** The peer is a trusted proxy that names the client of each request in a field. */
   readonly isProxy?: boolean;
   /** The address comes from a trusted proxy, not from a connection. */
-  readonly isTold?: boolean;
+  readonly isAddressFromProxy?: boolean;
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
   /** Common name in the subject of the client's verified certificate: the user of all requests on the connection. */

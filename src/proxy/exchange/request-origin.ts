@@ -21,6 +21,6 @@ export class RequestOrigin {
     const address = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
     if (address === undefined) return connection;
     // Sessions keep the address longer than the head lives.
-    return { ...connection, remoteAddress: detached(address), isTold: true };
+    return { ...connection, remoteAddress: detached(address), isAddressFromProxy: true };
   }
 }

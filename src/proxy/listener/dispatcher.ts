@@ -240,7 +240,9 @@ export class Dispatcher implements RelayContext {
     this.#accepted += 1;
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
       const client =
-        source === undefined ? peer : { ...peer, remoteAddress: source.address, remotePort: source.port, isTold: true };
+        source === undefined
+          ? peer
+          : { ...peer, remoteAddress: source.address, remotePort: source.port, isAddressFromProxy: true };
       // Without a source the proxy sends its own health check.
       if (source !== undefined && !this.#admits(socket, source.address)) return;
       if (takeSecured === undefined) this.#onConnection(socket, client);

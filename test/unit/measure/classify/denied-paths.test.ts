@@ -43,7 +43,7 @@ describe('the check of denied paths', () => {
   it('denies /manager to all other addresses, and to loopback when only a proxy says so', () => {
     const others = ['10.0.0.7', '128.0.0.1', '::ffff:10.127.0.1', 'fd00::1', '::', '2001:db8::127.0.0.1', ''];
     for (const remoteAddress of others) expect(denied.denies('/manager', { remoteAddress }), remoteAddress).toBe(true);
-    expect(denied.denies('/manager', { remoteAddress: '127.0.0.1', isTold: true })).toBe(true);
+    expect(denied.denies('/manager', { remoteAddress: '127.0.0.1', isAddressFromProxy: true })).toBe(true);
   });
 
   it('does not exist without denied paths', () => {
