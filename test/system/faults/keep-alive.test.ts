@@ -1,0 +1,63 @@
+/** TCP keep-alive finds dead peers of held requests. Linux shows its timer in /proc/net/tcp. */
+import { readFileSync } from 'node:fs';
+import net from 'node:net';
+import tls from 'node:tls';
+import { afterEach, describe, it } from 'vitest';
+import { until } from '../../support/comet/until.ts';
+import { startConfigured } from '../../support/configured-sidecar.ts';
+import { deferTo } from '../../support/deferred.ts';
+import { listening, portOf } from '../../support/net.ts';
+import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
+
+const defer = deferTo(afterEach);
+
+/** Timer of the connection, with its time: `02:` is that of keep-alive. */
+const KEEP_ALIVE_TIMER = /^02:/;
+
+/** Whether the end at `local` has a keep-alive timer. */
+function isWatched(local: number, remote: number): boolean {
+  const rows = readFileSync('/proc/net/tcp', 'latin1').split('\n');
+  const [, , , , , timer = ''] = rows.map((row) => row.trim().split(/\s+/)).find(isBetween(local, remote)) ?? [];
+  return KEEP_ALIVE_TIMER.test(timer);
+}
+
+function isBetween(local: number, remote: number): (columns: readonly string[]) => boolean {
+  const portIn = (address = '') => Number.parseInt(address.split(':')[1] ?? '', 16);
+  return ([, localAddress, remoteAddress]) => portIn(localAddress) === local && portIn(remoteAddress) === remote;
+}
+
+describe.runIf(process.platform === 'linux')('TCP keep-alive', () => {
+  it.each([
+    { dataPath: 'auto', scheme: 'http' },
+    { dataPath: 'auto', scheme: 'https' },
+    { dataPath: 'gateway', scheme: 'http' },
+    { dataPath: 'gateway', scheme: 'https' },
+  ])('watches the client and the server of a held request: $dataPath, $scheme', async ({ dataPath, scheme }) => {
+    let upstreamPort = 0;
+    const onConnection = (socket: net.Socket) => {
+      socket.on('error', () => undefined).once('data', () => (upstreamPort = socket.remotePort ?? 0));
+    };
+    const certificates = new CertificateFolder();
+    defer(() => certificates.remove());
+    const authority = certificates.authority();
+    const server =
+      scheme === 'http'
+        ? net.createServer(onConnection)
+        : tls.createServer(pemOf(certificates.signed(authority, { name: 'd2' })), onConnection);
+    const serverPort = await listening(server);
+    defer(() => server.close());
+    const sidecar = await startConfigured(defer, `${scheme}://127.0.0.1:${serverPort}/smartWeb`, {
+      dataPath,
+      upstream: scheme === 'http' ? {} : { tls: { caFile: authority.certFile } },
+      // The relay looks at its connections four times within this time.
+      timeouts: { idle: '2s' },
+    });
+    const listenPort = portOf(sidecar.listen);
+    const client = net.connect(listenPort, '127.0.0.1');
+    defer(() => client.destroy());
+    client.write('GET /smartWeb/held HTTP/1.1\r\nHost: d2\r\n\r\n');
+    await until('the server has the request', () => upstreamPort !== 0);
+    await until('the client is watched', () => isWatched(listenPort, client.localPort ?? 0));
+    await until('the server is watched', () => isWatched(upstreamPort, serverPort));
+  });
+});
