@@ -38,7 +38,7 @@ interface Packet {
 
 export class CometdPeer {
   readonly browser: Browser;
-  readonly tally = new Tally();
+  tally = new Tally();
   readonly #cometd = new CometD();
   readonly #tab: TabConnections & { readonly requests: Set<AbortableRequest>; readonly sockets: Set<WebSocket> };
   readonly #subscriptions = new Map<string, SubscriptionHandle>();

@@ -28,12 +28,12 @@ export class LoginDesk {
     this.#onLogout = onLogout;
   }
 
-  get accepted(): number {
-    return this.#accepted;
-  }
-
-  userOf(cookie: string | undefined): string | undefined {
-    return cookie === undefined ? undefined : this.#users.get(cookie);
+  /** Whether a handshake is accepted: by the login of its cookie, or without a cookie by Basic or `ext`. */
+  accepts(request: IncomingMessage, ext: unknown): boolean {
+    const cookie = cookieOf(request);
+    if (cookie !== undefined) return this.#users.has(cookie);
+    const { user } = (ext as { authentication?: { user?: string } } | undefined)?.authentication ?? {};
+    return user !== undefined || request.headers.authorization?.startsWith('Basic ') === true;
   }
 
   serve(request: IncomingMessage, response: ServerResponse): void {

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { listening } from '../net.ts';
-import type { Ledger } from './ledger.ts';
 
 export interface Plant {
   readonly port: number;
-  readonly ledger: Ledger;
+  /** How many clients the server knows. */
+  readonly clientCount: number;
   /** Pushes a new value of the object to all who monitor it. */
   push(object: string): void;
   /** Forgets the client, like a restarted server: it has to handshake again. */

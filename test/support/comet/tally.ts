@@ -1,7 +1,4 @@
-/**
- * The counts of one peer: the truth that the sidecar's statistics are compared with. Servers and clients keep
- * tallies of the same shape, so that they can be compared with each other first.
- */
+/** The counts of one client: the truth that the sidecar's statistics are compared with. */
 
 /** Calls of one name, e.g. of `rpc.E.Boiler.ReadState`: answered, and failed among them. */
 export interface CallCount {

@@ -40,13 +40,6 @@ describe('a call', () => {
     expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
   });
 
-  it('is named with its interface, and of its own kind', () => {
-    const data = { ...DATA, interfaceName: 'I' };
-    traffic.post([call('1', data, '/service/d2/rpcJava')], [answer('1', {}, '/service/d2/rpcJava')]);
-    traffic.post([call('2', DATA, '/service/d2/rpcSBA')], [answer('2', {}, '/service/d2/rpcSBA')]);
-    expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.E.Demo.I.Test': 1, sba: 1, 'sba.E.Demo.Test': 1 });
-  });
-
   it('ends with its plain acknowledgement when no data follow in time', () => {
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
     traffic.sweepAfter(testComet.ackWaitMs - 1);

@@ -113,14 +113,6 @@ describe('received values', () => {
     traffic.endPost(exchange, { body: '' });
     expect(traffic.counts()).toEqual({});
   });
-
-  it('over WebSocket belong to the session of its client', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    tunnel.upstream({ channel: LEVEL, data: 1 }, { channel: LEVEL, data: 2 });
-    expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 2, 'object.H.Level.newValues': 2 });
-  });
 });
 
 describe('what is not read', () => {
