@@ -61,7 +61,6 @@ class CometdPlant {
   readonly desk = new LoginDesk((cookie) => {
     for (const [{ id }, own] of this.cookies) if (own === cookie) this.dismiss(id);
   });
-  /** The cookie of each client. */
   readonly cookies = new Map<ServerSession, string | undefined>();
   readonly #forgotten = new Set<string>();
   /** Clients that monitor an object through the service channel. */

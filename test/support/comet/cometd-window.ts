@@ -5,7 +5,6 @@
 import { adapt } from 'cometd-nodejs-client';
 import { type ClientOptions, WebSocket } from 'ws';
 
-/** Open requests and sockets of a tab. */
 export interface TabConnections {
   fields(): Record<string, string>;
   keepCookies(setCookies: readonly string[]): void;

@@ -19,7 +19,6 @@ export const LOGOUT_PATH = `${REST_PATH}auth/logout`;
 export const RIGHT_PASSWORD = 'right & proper';
 
 export class LoginDesk {
-  /** Users by the value of their cookie. */
   readonly #users = new Map<string, string>();
   readonly #onLogout: (cookie: string) => void;
   #accepted = 0;

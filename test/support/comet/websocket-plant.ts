@@ -59,7 +59,6 @@ interface Client {
   socket: WebSocket | undefined;
   /** Monitored channels, and objects monitored through the service. */
   readonly monitored: Set<string>;
-  /** Ends the held connect. */
   answerConnect: (() => void) | undefined;
   expiry: NodeJS.Timeout | undefined;
 }

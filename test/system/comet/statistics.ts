@@ -3,14 +3,12 @@ import { type CallCount, type Counts, sorted, totalOf } from '../../support/come
 
 const ADMIN = '/smartWeb/api/rest/v0/admin';
 
-/** One entry of endpoint 1. */
 export interface SessionEntry {
   readonly id: string;
   readonly userName: string | null;
   readonly connectionType: string;
 }
 
-/** The counts of all clients of a login. */
 export interface LoginCounts extends Counts {
   readonly userName: string | null;
 }
@@ -35,7 +33,6 @@ export interface Statistics {
   readonly totals: Totals;
 }
 
-/** The expected statistics for counts of peers. */
 export function toStatistics({ subscriptions, values, calls }: Counts): Statistics {
   const callsOf = (kind: string): CallCount => {
     const counts = Object.entries(calls).filter(([name]) => name.startsWith(`${kind}.`));

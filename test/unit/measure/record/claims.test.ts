@@ -30,7 +30,6 @@ const LOGINS: [string, Sent][] = [
   ['another line', { line: RPC, fields: { authorization: [basic('anna:wrong'), basic('mallory:x')] } }],
 ];
 
-/** The session of anna's and what was counted on it. */
 function annasOf(traffic: Traffic) {
   const entry = traffic.sessions().find(({ userName, verified }) => userName === 'anna' && verified === undefined);
   return entry && { entry, counts: traffic.counts(entry.id) };

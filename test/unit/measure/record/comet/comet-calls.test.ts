@@ -142,21 +142,6 @@ describe('a call', () => {
     expect(traffic.sessions()).toHaveLength(1);
   });
 
-  it('over WebSocket, several at a time, each find their own answer', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    for (const id of ['1', '2', '3']) {
-      tunnel.client(call(id));
-      traffic.clock.advanceMs(10);
-    }
-    tunnel.upstream(answer('3'), answer('1'));
-    traffic.clock.advanceMs(100);
-    tunnel.upstream(answer('2'));
-    expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 3 });
-    expect(traffic.maxMsOf()).toBe(120);
-  });
-
   it('beyond the bound is counted as untracked, and the others go on', () => {
     traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
     const tunnel = traffic.webSocket();

@@ -22,7 +22,6 @@ function said(what: 'subscribeObject' | 'unSubscribeObject'): Message {
   return { channel: `/service/d2/${what}`, id: '9', clientId: 'a', data: { objectName: 'H.Level' } };
 }
 
-/** Reasons that there were. */
 function unreadOf({ numbers }: CometTraffic): Record<string, number> {
   return Object.fromEntries(Object.entries(numbers.unread).filter(([, count]) => count > 0));
 }
