@@ -1,7 +1,4 @@
-/**
- * Broken Comet traffic passes unchanged: randomly mutated WebSocket streams and bodies are the same bytes at both ends,
- * with reading enabled. Seeded; MUTATED_STREAMS sets how many.
- */
+/** Randomly mutated WebSocket streams and bodies are the same bytes at both ends, although they are read. Seeded. */
 import type net from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

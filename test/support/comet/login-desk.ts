@@ -1,11 +1,4 @@
-/**
- * The part of the application server's HTTP side that Comet users meet: form login, cookie sessions, logout, and a REST call.
- *
- *   GET  /smartWeb/                    a page; sets an anonymous cookie where there is none
- *   POST /smartWeb/j_security_check    303 after a right password, and 403 after a wrong one
- *   GET  .../d2/auth/logout            200, and the cookie's session is over
- *   POST .../d2/rpc/...                200
- */
+/** The application server's form login with cookie sessions, its logout, and a REST call, as users of Comet meet them. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -56,10 +49,7 @@ export class LoginDesk {
     }
   }
 
-  /**
-   * Servers differ: every second login with a cookie keeps it, every other one gets a new one
-   * (Tomcat's protection against session fixation).
-   */
+  /** Servers differ: every second login keeps its cookie, the others get a new one, as Tomcat does it. */
   #login(form: URLSearchParams, cookie: string | undefined, response: ServerResponse): void {
     const user = form.get('j_username');
     if (user === null || form.get('j_password') !== RIGHT_PASSWORD) {

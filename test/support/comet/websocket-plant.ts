@@ -1,9 +1,6 @@
 /**
- * A plant that speaks Bayeux over WebSocket, on the real `ws`.
- *
- * For what no server package does: `cometd-nodejs-server` has long-polling only, and `faye` neither compresses nor
- * accepts channel names with a dot, as the objects of a control system have them. Here the test sets `permessage-deflate`,
- * with or without context takeover; values come in batches, in fragments, and with pings in between.
+ * A plant that speaks Bayeux over WebSocket, on the real `ws`: no server package compresses, batches and fragments, or
+ * takes channel names with a dot, as the objects of a control system have them.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { listKeys } from '../../../src/config/schema-walk.ts';
 
 const UPSTREAM = { upstream: 'http://127.0.0.1:8080/smartWeb' };
 
@@ -32,12 +31,6 @@ it.each<[string, string, (config: Config) => unknown, unknown]>([
   ['CONTROL_SOCKET', '/run/x.sock', (config) => config.control.socket, '/run/x.sock'],
 ])('D2_SIDECAR_%s=%s sets its key', async (name, text, read, expected) => {
   expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);
-});
-
-it('environment variables have a name of their own for each key', () => {
-  const names = listKeys().map(({ variable }) => variable);
-  expect(new Set(names).size).toBe(names.length);
-  expect(names).not.toContain('D2_SIDECAR_CONFIG');
 });
 
 it('environment variables unite number and part of metrics.maxNames, whatever their order', async () => {

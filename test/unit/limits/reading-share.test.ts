@@ -49,13 +49,6 @@ class Bench {
 }
 
 describe('reading', () => {
-  it('is done at once while there is time', () => {
-    const bench = new Bench();
-    for (let i = 0; i < 1_000; i += 1) bench.read('10.0.0.1', `${i}`, { steps: 3 });
-    expect(bench.done).toHaveLength(1_000);
-    expect([bench.scheduled.length, bench.share.waitingBytes]).toEqual([0, 0]);
-  });
-
   it('waits where there is none, and takes a fifth of the time at most over any 100 ms', () => {
     const bench = new Bench();
     const doneAtMs: number[] = [];

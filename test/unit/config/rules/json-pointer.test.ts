@@ -18,8 +18,10 @@ const find = (value: unknown, text: string) => {
   return resolvePointer(value, pointer);
 };
 
+const toNothing = (text: string): [string, undefined] => [text, undefined];
+
 describe('a JSON pointer', () => {
-  it.each([
+  it.each<[string, unknown]>([
     ['/foo', ['bar', 'baz']],
     ['/foo/0', 'bar'],
     ['/', 0],
@@ -28,6 +30,7 @@ describe('a JSON pointer', () => {
     ['/k"l', 6],
     ['/ ', 7],
     ['/m~0n', 8],
+    ...['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'].map(toNothing),
   ])('%s finds what RFC 6901 says', (text, value) => {
     expect(find(DOCUMENT, text)).toEqual(value);
   });
@@ -35,13 +38,6 @@ describe('a JSON pointer', () => {
   it('unescapes ~1 before ~0', () => {
     expect(find({ '~1': 'x' }, '/~01')).toBe('x');
   });
-
-  it.each(['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'])(
-    '%s finds nothing',
-    (text) => {
-      expect(find(DOCUMENT, text)).toBeUndefined();
-    },
-  );
 
   it('finds only properties of the JSON value', () => {
     for (const text of ['/constructor', '/__proto__', '/toString', '/constructor/name', '/__proto__/constructor']) {

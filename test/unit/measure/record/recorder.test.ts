@@ -107,14 +107,3 @@ it('ignores a second ending of an exchange', () => {
   observer.onEnd(exchange, CANCELLED);
   expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
 });
-
-it('the time that the relay adds is in buckets of its own direction', () => {
-  const { recorder } = new Traffic();
-  for (const us of [20, 60, 2_000_000]) recorder.onAdded('request', us * 1_000);
-  recorder.onAdded('response', 700_000);
-  const { request, response } = recorder.own.read().added;
-  expect(request?.bounds).toEqual([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
-  expect(request?.cumulative()).toEqual([1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]);
-  expect(response?.cumulative()).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
-  expect(response?.sumSeconds).toBeCloseTo(0.0007, 12);
-});

@@ -148,17 +148,13 @@ it.each([
   expect(told(bytes, TAKEOVER)).toEqual([MALFORMED]);
 });
 
-it('a message is lost alone without context takeover, and ends the reading with it: more than the limit when inflated', () => {
-  const [text, more] = ['x'.repeat(1_000), 'x'.repeat(1_001)];
-  const bytes = join(compressed(deflated(more)), compressed(deflated(text)));
-  expect(told(bytes, { ...NO_TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE, { text }]);
-  expect(told(bytes, { ...TAKEOVER, maxInflatedBytes: 1_000 })).toEqual([TOO_LARGE]);
-});
-
-it('a message is lost alone without context takeover, and ends the reading with it: more than the limit on the wire', () => {
-  const bytes = join(compressed('x'.repeat(101)), AFTER);
-  expect(told(bytes, { ...NO_TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
-  expect(told(bytes, { ...TAKEOVER, maxMessageBytes: 100 })).toEqual([{ unread: 'too-large' }]);
+it.each([
+  ['when inflated', deflated('x'.repeat(1_001)), { maxInflatedBytes: 1_000 }, 'inflated-too-large'],
+  ['on the wire', 'x'.repeat(101), { maxMessageBytes: 100 }, 'too-large'],
+])('a message of more than the limit %s is lost alone, or with context takeover ends the reading', (_, payload, limits, unread) => {
+  const bytes = join(compressed(payload), compressed(deflated('x'.repeat(1_000))));
+  expect(told(bytes, { ...NO_TAKEOVER, ...limits })).toEqual([{ unread }, { text: 'x'.repeat(1_000) }]);
+  expect(told(bytes, { ...TAKEOVER, ...limits })).toEqual([{ unread }]);
 });
 
 it('all streams of a message together have one limit', () => {
