@@ -1,4 +1,4 @@
-/** The application server's form login with cookie sessions, its logout, and a REST call, as users of Comet meet them. */
+/** The application server's form login with cookie sessions, its logout, and a REST call. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';

@@ -151,7 +151,7 @@ it.each([
 it.each([
   ['when inflated', deflated('x'.repeat(1_001)), { maxInflatedBytes: 1_000 }, 'inflated-too-large'],
   ['on the wire', 'x'.repeat(101), { maxMessageBytes: 100 }, 'too-large'],
-])('a message of more than the limit %s is lost alone, or with context takeover ends the reading', (_, payload, limits, unread) => {
+])('a message beyond the limit %s is lost alone, or ends the reading', (_, payload, limits, unread) => {
   const bytes = join(compressed(payload), compressed(deflated('x'.repeat(1_000))));
   expect(told(bytes, { ...NO_TAKEOVER, ...limits })).toEqual([{ unread }, { text: 'x'.repeat(1_000) }]);
   expect(told(bytes, { ...TAKEOVER, ...limits })).toEqual([{ unread }]);
