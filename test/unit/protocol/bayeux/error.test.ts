@@ -20,7 +20,7 @@ it('an error says that the client is unknown, with the number and the words of e
     '401:nobody:Unknown client',
     '402:x:Unknown Client ID',
   ];
-  const other = ['402:data:Missing required parameter', '404:/a:Unknown channel', '402', undefined];
+  const other = ['402:data:Missing required parameter', '401::No client ID', '404:/a:Unknown channel', undefined];
   expect(unknown.map(isUnknownClient)).toEqual(unknown.map(() => true));
   expect(other.map(isUnknownClient)).toEqual(other.map(() => false));
 });
