@@ -1,4 +1,4 @@
-/** Twenty users with fifty tabs, some of which share a login. */
+/** How users of browsers log in and out. */
 import { LOGIN_PATH, LOGOUT_PATH, RIGHT_PASSWORD } from './login-desk.ts';
 import { type Browser, fieldsOf, keepCookies } from './peer.ts';
 
@@ -11,25 +11,7 @@ export interface BrowserPlan {
   readonly tabs: 1 | 2;
 }
 
-/** 35 browsers of 20 users with 50 tabs. */
-export function planBrowsers(): BrowserPlan[] {
-  return Array.from({ length: 20 }, (_, user) => {
-    const userName = user === 4 ? 'žofia' : `user${user}`;
-    const first = user < 15 ? 2 : 1;
-    const plans: BrowserPlan[] = [toPlan(userName, toLogin(user, 0), first)];
-    // A second browser of the same user, with a login of its own.
-    if (user < 10 || user >= 15) plans.push(toPlan(userName, toLogin(user, 1), 1));
-    return plans;
-  }).flat();
-}
-
-function toLogin(user: number, browser: number): LoginManner {
-  if (user === 18) return 'ext';
-  if (user === 19) return 'basic';
-  return (user + browser) % 3 === 0 ? 'form' : 'form-on-page';
-}
-
-function toPlan(userName: string, login: LoginManner, tabs: 1 | 2): BrowserPlan {
+export function toPlan(userName: string, login: LoginManner, tabs: 1 | 2): BrowserPlan {
   const basic = `Basic ${Buffer.from(`${userName}:${RIGHT_PASSWORD}`).toString('base64')}`;
   const browser: Browser = {
     userName,

@@ -5,14 +5,12 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
-/** Sections of the configuration file. */
 export type WrittenConfig = Readonly<Record<string, unknown>>;
 
 /** A client that is away for longer is gone; long enough for a login on a busy machine. */
 export const COMET_GONE = '3s';
 
 export interface CometSidecar {
-  /** Where clients connect, e.g. `http://127.0.0.1:8081`. */
   readonly origin: string;
   readonly process: SidecarProcess;
   close(): Promise<void>;

@@ -18,27 +18,16 @@ export interface CometdPeerOptions {
   readonly transport: 'long-polling' | 'websocket';
   /** Options of the sockets, e.g. compression. Default: `ws`'s own. */
   readonly webSocket?: ClientOptions;
-  /** Accepted content coding. The peer then polls by `fetch`, since `cometd-nodejs-client` cannot decode. */
-  readonly contentCoding?: string;
 }
 
 interface SendingTransport {
   context: unknown;
   send(...args: unknown[]): void;
-  xhrSend(packet: Packet): object;
-}
-
-/** A packet that the library sends, with its callbacks. */
-interface Packet {
-  readonly url: string;
-  readonly body: string;
-  readonly onSuccess: (text: string) => void;
-  readonly onError: (reason: string) => void;
 }
 
 export class CometdPeer {
   readonly browser: Browser;
-  readonly tally = new Tally();
+  tally = new Tally();
   readonly #cometd = new CometD();
   readonly #tab: TabConnections & { readonly requests: Set<AbortableRequest>; readonly sockets: Set<WebSocket> };
   readonly #subscriptions = new Map<string, SubscriptionHandle>();
@@ -70,8 +59,6 @@ export class CometdPeer {
     for (const type of cometd.getTransportTypes()) if (type !== options.transport) cometd.unregisterTransport(type);
     const transport = cometd.getTransportRegistry().find(options.transport) as unknown as SendingTransport;
     this.#watchTransport(transport);
-    const { contentCoding } = options;
-    if (contentCoding !== undefined) transport.xhrSend = (packet) => this.#fetch(packet, contentCoding);
     cometd.addListener('/meta/handshake', (message) => this.#onHandshake(message));
     cometd.addListener('/meta/connect', ({ successful }) => {
       if (successful === true) this.#connects += 1;
@@ -83,12 +70,10 @@ export class CometdPeer {
     return this.#cometd.getClientId() ?? undefined;
   }
 
-  /** Number of handshakes. */
   get handshakes(): number {
     return this.#handshakes;
   }
 
-  /** Answered connects since the last handshake. */
   get connects(): number {
     return this.#connects;
   }
@@ -123,7 +108,6 @@ export class CometdPeer {
     this.tally.monitored.delete(object);
   }
 
-  /** Calls in one batch. */
   async call(...calls: readonly PlantCall[]): Promise<void> {
     const answers: Promise<void>[] = [];
     this.#cometd.batch(() => {
@@ -159,7 +143,6 @@ export class CometdPeer {
     for (const socket of this.#tab.sockets) socket.close();
   }
 
-  /** Vanishes without a disconnect. */
   kill(): void {
     // The poll may be between two requests, with the next one on a timer.
     this.#isKilled = true;
@@ -177,23 +160,6 @@ export class CometdPeer {
     transport.send = (...args) => {
       if (!this.#isKilled) sendingFrom(this.#tab, () => send(...args));
     };
-  }
-
-  #fetch({ url, body, onSuccess, onError }: Packet, contentCoding: string): object {
-    const controller = new AbortController();
-    const request = { isConnect: body.includes('"/meta/connect"'), abort: () => controller.abort() };
-    this.#tab.requests.add(request);
-    const headers = { ...this.#tab.fields(), 'Content-Type': 'application/json', 'Accept-Encoding': contentCoding };
-    const fetched = fetch(url, { method: 'POST', headers, body, signal: controller.signal }).then(async (response) => {
-      this.#tab.keepCookies(response.headers.getSetCookie());
-      if (response.headers.get('content-encoding') !== contentCoding) throw new Error('the response is not compressed');
-      return response.text();
-    });
-    fetched
-      .finally(() => this.#tab.requests.delete(request))
-      .then(onSuccess, (cause: unknown) => onError(String(cause)));
-    // The part of XMLHttpRequest that the library reads.
-    return { readyState: 1, status: 0, abort: request.abort };
   }
 
   #onHandshake({ successful }: Message): void {
@@ -237,7 +203,6 @@ export class CometdPeer {
   }
 }
 
-/** Why a message failed: the server's error, or what the transport met. */
 function reasonOf({ error, failure }: Message & { readonly failure?: { readonly reason?: string } }): string {
   return error ?? failure?.reason ?? 'no reason given';
 }

@@ -2,8 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import cometd, { type ServerMessage, type ServerSession } from 'cometd-nodejs-server';
-import { type Identity, Ledger } from './ledger.ts';
-import { COMET_PATH, LoginDesk } from './login-desk.ts';
+import { COMET_PATH, cookieOf, LoginDesk } from './login-desk.ts';
 import {
   DELIVERY_CHANNEL,
   FORBIDDEN_OBJECT,
@@ -17,7 +16,7 @@ import {
   SUBSCRIBE_CHANNEL,
   UNSUBSCRIBE_CHANNEL,
 } from './plant.ts';
-import { answerOf, isFailure, metricNameOf, toPlantCall } from './plant-call.ts';
+import { answerOf, isFailure, toPlantCall } from './plant-call.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 type Done = (error?: Error, result?: boolean) => void;
@@ -45,7 +44,9 @@ export async function startCometdPlant(
   const { port, cut } = await listen(http);
   return {
     port,
-    ledger: plant.ledger,
+    get clientCount() {
+      return plant.cookies.size;
+    },
     push: (object) => plant.push(object),
     forget: (clientId) => plant.forget(clientId),
     close: async () => {
@@ -58,10 +59,9 @@ export async function startCometdPlant(
 class CometdPlant {
   readonly server: ReturnType<typeof cometd.createCometDServer>;
   readonly desk = new LoginDesk((cookie) => {
-    for (const clientId of this.ledger.clientsOn(cookie)) this.dismiss(clientId);
+    for (const [{ id }, own] of this.cookies) if (own === cookie) this.dismiss(id);
   });
-  readonly ledger = new Ledger(this.desk);
-  readonly #identities = new WeakMap<ServerSession, Identity>();
+  readonly cookies = new Map<ServerSession, string | undefined>();
   readonly #forgotten = new Set<string>();
   /** Clients that monitor an object through the service channel. */
   readonly #monitoring = new Map<string, Set<ServerSession>>();
@@ -80,12 +80,9 @@ class CometdPlant {
         callback(undefined, objectOf(channel.name) !== FORBIDDEN_OBJECT),
     };
     this.server.addListener('sessionAdded', (session: ServerSession) => this.#begin(session));
-    this.server.addListener('sessionRemoved', (session: ServerSession) => this.#end(session));
-    this.server.addListener('subscribed', ({ name }: { name: string }, { id }: ServerSession) => {
-      this.ledger.tallyOf(id).monitored.add(objectOf(name) ?? name);
-    });
-    this.server.addListener('unsubscribed', ({ name }: { name: string }, { id }: ServerSession) => {
-      this.ledger.tallyOf(id).monitored.delete(objectOf(name) ?? name);
+    this.server.addListener('sessionRemoved', (session: ServerSession) => {
+      this.cookies.delete(session);
+      for (const sessions of this.#monitoring.values()) sessions.delete(session);
     });
     for (const name of ['rpc', 'rpcJava', 'rpcSBA']) {
       this.#serve(`/service/d2/${name}`, (session, message, done) => this.#answer(session, message, done));
@@ -93,7 +90,6 @@ class CometdPlant {
     this.#serve(SUBSCRIBE_CHANNEL, (session, message, done) => this.#monitor(session, message, done));
     this.#serve(UNSUBSCRIBE_CHANNEL, (session, { data }, done) => {
       this.#monitoring.get(data.objectName)?.delete(session);
-      this.ledger.tallyOf(session.id).monitored.delete(data.objectName);
       done();
     });
   }
@@ -114,13 +110,13 @@ class CometdPlant {
   }
 
   #identify(session: ServerSession, message: ServerMessage): boolean {
-    const identity = this.ledger.identify(this.server.context.request, message.ext);
-    if (identity !== undefined) this.#identities.set(session, identity);
-    return identity !== undefined;
+    const { request } = this.server.context;
+    const isAccepted = this.desk.accepts(request, message.ext);
+    if (isAccepted) this.cookies.set(session, cookieOf(request));
+    return isAccepted;
   }
 
   #begin(session: ServerSession): void {
-    this.ledger.begin(session.id, this.#identities.get(session) as Identity);
     session.addExtension({
       outgoing: (_sender, _session, message, callback) => {
         // A forgotten client gets no disconnect message; `null` drops a message, which the library's types lack.
@@ -129,19 +125,6 @@ class CometdPlant {
         callback(undefined, isDropped ? (null as unknown as ServerMessage) : whole);
       },
     });
-    // The queue is drained into the response that is being written, so these messages are really sent.
-    session.addListener('queueDrain', (_session: ServerSession, queue: ServerMessage[]) => {
-      for (const { channel, data } of queue) {
-        const object = objectOf(channel, data);
-        if (object !== undefined) this.ledger.tallyOf(session.id).countValue(object);
-      }
-    });
-  }
-
-  #end(session: ServerSession): void {
-    for (const sessions of this.#monitoring.values()) sessions.delete(session);
-    // The library removes the subscriptions after this event; both must have ended.
-    this.ledger.end(session.id);
   }
 
   #serve(channel: string, serve: (session: ServerSession, message: ServerMessage, done: Done) => void): void {
@@ -157,7 +140,6 @@ class CometdPlant {
     } else {
       const sessions = this.#monitoring.get(objectName) ?? new Set();
       this.#monitoring.set(objectName, sessions.add(session));
-      this.ledger.tallyOf(session.id).monitored.add(objectName);
     }
     done();
   }
@@ -167,7 +149,6 @@ class CometdPlant {
     if (call === undefined) throw new Error(`not a call: ${channel}`);
     const isLate = call.manner === 'late' || call.manner === 'refused-late';
     const answer = () => {
-      this.ledger.tallyOf(session.id).countCall(metricNameOf(call), isFailure(call));
       if (isLate) {
         const message = { id: id as string, channel, successful: !isFailure(call), data: answerOf(call) };
         session.deliver(null, channel, new WholeMessage(message));

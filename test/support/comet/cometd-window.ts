@@ -1,11 +1,7 @@
-/**
- * The browser window that the `cometd` client expects, from `cometd-nodejs-client`, extended with what tests need: which tab
- * sends a request or opens a socket, so that every tab has its own cookies and can be cut off.
- */
+/** The browser window that `cometd` expects, in which each tab has its own cookies and can be cut off. */
 import { adapt } from 'cometd-nodejs-client';
 import { type ClientOptions, WebSocket } from 'ws';
 
-/** Open requests and sockets of a tab. */
 export interface TabConnections {
   fields(): Record<string, string>;
   keepCookies(setCookies: readonly string[]): void;

@@ -1,11 +1,4 @@
-/**
- * The part of the application server's HTTP side that Comet users meet: form login, cookie sessions, logout, and a REST call.
- *
- *   GET  /smartWeb/                    a page; sets an anonymous cookie where there is none
- *   POST /smartWeb/j_security_check    303 after a right password, and 403 after a wrong one
- *   GET  .../d2/auth/logout            200, and the cookie's session is over
- *   POST .../d2/rpc/...                200
- */
+/** The application server's form login with cookie sessions, its logout, and a REST call. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -19,7 +12,6 @@ export const LOGOUT_PATH = `${REST_PATH}auth/logout`;
 export const RIGHT_PASSWORD = 'right & proper';
 
 export class LoginDesk {
-  /** Users by the value of their cookie. */
   readonly #users = new Map<string, string>();
   readonly #onLogout: (cookie: string) => void;
   #accepted = 0;
@@ -28,12 +20,12 @@ export class LoginDesk {
     this.#onLogout = onLogout;
   }
 
-  get accepted(): number {
-    return this.#accepted;
-  }
-
-  userOf(cookie: string | undefined): string | undefined {
-    return cookie === undefined ? undefined : this.#users.get(cookie);
+  /** Whether a handshake is accepted: by the login of its cookie, or without a cookie by Basic or `ext`. */
+  accepts(request: IncomingMessage, ext: unknown): boolean {
+    const cookie = cookieOf(request);
+    if (cookie !== undefined) return this.#users.has(cookie);
+    const { user } = (ext as { authentication?: { user?: string } } | undefined)?.authentication ?? {};
+    return user !== undefined || request.headers.authorization?.startsWith('Basic ') === true;
   }
 
   serve(request: IncomingMessage, response: ServerResponse): void {
@@ -57,10 +49,7 @@ export class LoginDesk {
     }
   }
 
-  /**
-   * Servers differ: every second login with a cookie keeps it, every other one gets a new one
-   * (Tomcat's protection against session fixation).
-   */
+  /** Servers differ: every second login keeps its cookie, the others get a new one, as Tomcat does it. */
   #login(form: URLSearchParams, cookie: string | undefined, response: ServerResponse): void {
     const user = form.get('j_username');
     if (user === null || form.get('j_password') !== RIGHT_PASSWORD) {

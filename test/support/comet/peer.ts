@@ -5,7 +5,6 @@ export interface Browser {
   readonly cookies: Map<string, string>;
   /** Fields of every request, e.g. `Authorization`. */
   readonly fields: Readonly<Record<string, string>>;
-  /** The handshake's `ext`. */
   readonly ext: object | undefined;
 }
 
@@ -17,7 +16,6 @@ export function keepCookies({ cookies }: Browser, setCookies: readonly string[])
   }
 }
 
-/** All fields that the browser sends with every request. */
 export function fieldsOf({ fields, cookies }: Browser): Record<string, string> {
   const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   return { ...fields, ...(cookie === '' ? {} : { Cookie: cookie }) };

@@ -17,7 +17,6 @@ export interface PlantCall {
   readonly interfaceName?: string;
   readonly rpcName: string;
   readonly manner: AnswerManner;
-  /** How long the plant takes, in milliseconds. */
   readonly workMs: number;
 }
 
@@ -35,7 +34,6 @@ export function channelOf({ service }: PlantCall): string {
   return `/service/d2/${service}`;
 }
 
-/** The call's `data` on the wire. */
 export function dataOf({ service: _, ...data }: PlantCall): object {
   return { ...data, parameters: ['č', 1, { nested: [true, null] }] };
 }

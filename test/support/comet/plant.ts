@@ -3,11 +3,10 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { listening } from '../net.ts';
-import type { Ledger } from './ledger.ts';
 
 export interface Plant {
   readonly port: number;
-  readonly ledger: Ledger;
+  readonly clientCount: number;
   /** Pushes a new value of the object to all who monitor it. */
   push(object: string): void;
   /** Forgets the client, like a restarted server: it has to handshake again. */
@@ -20,7 +19,6 @@ export const HOLD_MS = 1_000;
 /** How long a client may stay away between two connects: long enough for a busy machine; every run waits for it. */
 export const GONE_MS = 6_000;
 
-/** An object that is always refused. */
 export const FORBIDDEN_OBJECT = 'Forbidden';
 
 export const OBJECT_PREFIX = '/d2/object/';

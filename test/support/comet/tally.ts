@@ -1,18 +1,12 @@
-/**
- * The counts of one peer: the truth that the sidecar's statistics are compared with. Servers and clients keep
- * tallies of the same shape, so that they can be compared with each other first.
- */
+/** The counts of one client: the truth that the sidecar's statistics are compared with. */
 
-/** Calls of one name, e.g. of `rpc.E.Boiler.ReadState`: answered, and failed among them. */
 export interface CallCount {
   answered: number;
   failed: number;
 }
 
 export class Tally {
-  /** Values by object name. */
   readonly values = new Map<string, number>();
-  /** Objects that are monitored now. */
   readonly monitored = new Set<string>();
   readonly calls = new Map<string, CallCount>();
 
@@ -55,7 +49,6 @@ export function sumOf(tallies: Iterable<Tally>): Counts {
   return { subscriptions: sorted(subscriptions), values: sorted(values), calls: sorted(calls) };
 }
 
-/** With sorted names, so that equal content has equal JSON. */
 export function sorted<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,15 +1,11 @@
 /**
- * A plant that speaks Bayeux over WebSocket, on the real `ws`.
- *
- * For what no server package does: `cometd-nodejs-server` has long-polling only, and `faye` neither compresses nor
- * accepts channel names with a dot, as the objects of a control system have them. Here the test sets `permessage-deflate`,
- * with or without context takeover; values come in batches, in fragments, and with pings in between.
+ * A plant that speaks Bayeux over WebSocket, on the real `ws`: no server package compresses, batches and fragments, or
+ * takes channel names with a dot, as the objects of a control system have them.
  */
 import { createServer, type IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type PerMessageDeflateOptions, type WebSocket, WebSocketServer } from 'ws';
-import { Ledger } from './ledger.ts';
-import { COMET_PATH, LoginDesk } from './login-desk.ts';
+import { COMET_PATH, cookieOf, LoginDesk } from './login-desk.ts';
 import {
   DELIVERY_CHANNEL,
   FORBIDDEN_OBJECT,
@@ -23,7 +19,7 @@ import {
   SUBSCRIBE_CHANNEL,
   UNSUBSCRIBE_CHANNEL,
 } from './plant.ts';
-import { answerOf, isFailure, metricNameOf, type PlantCall, toPlantCall } from './plant-call.ts';
+import { answerOf, isFailure, type PlantCall, toPlantCall } from './plant-call.ts';
 
 export interface WebSocketPlantOptions {
   readonly deflate: PerMessageDeflateOptions | false;
@@ -56,10 +52,10 @@ type Reply = Readonly<Record<string, unknown>>;
 
 interface Client {
   readonly id: string;
+  readonly cookie: string | undefined;
   socket: WebSocket | undefined;
   /** Monitored channels, and objects monitored through the service. */
   readonly monitored: Set<string>;
-  /** Ends the held connect. */
   answerConnect: (() => void) | undefined;
   expiry: NodeJS.Timeout | undefined;
 }
@@ -87,8 +83,10 @@ export async function startWebSocketPlant(options: WebSocketPlantOptions): Promi
   const { port, cut } = await listen(http);
   return {
     port,
-    ledger: plant.ledger,
     extensions,
+    get clientCount() {
+      return plant.clients.size;
+    },
     push: (object) => plant.push([object]),
     pushTogether: (objects) => plant.push(objects),
     forget: (clientId) => plant.end(clientId),
@@ -105,10 +103,9 @@ export async function startWebSocketPlant(options: WebSocketPlantOptions): Promi
 
 class Bayeux {
   readonly desk = new LoginDesk((cookie) => {
-    for (const clientId of this.ledger.clientsOn(cookie)) this.end(clientId);
+    for (const client of this.clients.values()) if (client.cookie === cookie) this.end(client.id);
   });
-  readonly ledger = new Ledger(this.desk);
-  readonly #clients = new Map<string, Client>();
+  readonly clients = new Map<string, Client>();
   readonly #holdMs: number;
   readonly #isPlain: boolean;
   #ids = 0;
@@ -130,38 +127,31 @@ class Bayeux {
       if (replies.length > 0) this.#send(socket, replies);
     });
     socket.on('close', () => {
-      for (const client of this.#clients.values()) if (client.socket === socket) this.#lose(client);
+      for (const client of this.clients.values()) if (client.socket === socket) this.#lose(client);
     });
   }
 
   push(objects: readonly string[]): void {
-    for (const client of this.#clients.values()) {
+    for (const client of this.clients.values()) {
       const values = objects.flatMap((object) =>
         [`${OBJECT_PREFIX}${object}`, object]
           .filter((key) => client.monitored.has(key))
-          .map((key) => [key, object] as const),
+          .map((key) => ({ channel: toDeliveryChannel(key), data: newValue(object) })),
       );
-      if (client.socket === undefined || values.length === 0) continue;
-      const tally = this.ledger.tallyOf(client.id);
-      for (const [, object] of values) tally.countValue(object);
-      this.#send(
-        client.socket,
-        values.map(([key, object]) => ({ channel: toDeliveryChannel(key), data: newValue(object) })),
-      );
+      if (client.socket !== undefined && values.length > 0) this.#send(client.socket, values);
     }
   }
 
   end(clientId: string): void {
-    const client = this.#clients.get(clientId);
+    const client = this.clients.get(clientId);
     if (client === undefined) return;
     clearTimeout(client.expiry);
-    this.#clients.delete(clientId);
-    this.ledger.end(clientId);
+    this.clients.delete(clientId);
     client.answerConnect?.();
   }
 
   close(): void {
-    for (const id of [...this.#clients.keys()]) this.end(id);
+    for (const id of [...this.clients.keys()]) this.end(id);
   }
 
   #lose(client: Client): void {
@@ -174,7 +164,7 @@ class Bayeux {
   #reply(message: Message, socket: WebSocket, request: IncomingMessage): Reply | undefined {
     const { channel, id } = message;
     if (channel === '/meta/handshake') return this.#handshake(message, request);
-    const client = this.#clients.get(message.clientId ?? '');
+    const client = this.clients.get(message.clientId ?? '');
     if (client === undefined) {
       return { channel, id, successful: false, error: '402::unknown client', advice: { reconnect: 'handshake' } };
     }
@@ -198,16 +188,14 @@ class Bayeux {
   }
 
   #handshake({ channel, id, ext }: Message, request: IncomingMessage): Reply {
-    const identity = this.ledger.identify(request, ext);
-    if (identity === undefined) {
+    if (!this.desk.accepts(request, ext)) {
       return { channel, id, successful: false, error: '403::handshake denied', advice: { reconnect: 'none' } };
     }
     this.#ids += 1;
     const clientId = `c${this.#ids}`;
     const expiry = setTimeout(() => this.end(clientId), GONE_MS);
     const none = { socket: undefined, answerConnect: undefined };
-    this.#clients.set(clientId, { id: clientId, monitored: new Set(), expiry, ...none });
-    this.ledger.begin(clientId, identity);
+    this.clients.set(clientId, { id: clientId, cookie: cookieOf(request), monitored: new Set(), expiry, ...none });
     const supportedConnectionTypes = ['websocket'];
     const advice = { reconnect: 'retry', interval: 0, timeout: this.#holdMs };
     return { channel, id, clientId, version: '1.0', supportedConnectionTypes, successful: true, advice };
@@ -231,23 +219,15 @@ class Bayeux {
 
   /** `key`: the subscribed channel, or the object name sent to the service. */
   #monitor(client: Client, key: string, isWanted: boolean): boolean {
-    const object = objectOf(key) ?? key;
-    if (object === FORBIDDEN_OBJECT) return false;
-    const { monitored } = this.ledger.tallyOf(client.id);
-    if (isWanted) {
-      client.monitored.add(key);
-      monitored.add(object);
-    } else {
-      client.monitored.delete(key);
-      monitored.delete(object);
-    }
+    if ((objectOf(key) ?? key) === FORBIDDEN_OBJECT) return false;
+    if (isWanted) client.monitored.add(key);
+    else client.monitored.delete(key);
     return true;
   }
 
   #answer(client: Client, call: PlantCall, base: Reply): Reply | undefined {
     const isLate = call.manner === 'late' || call.manner === 'refused-late';
     const finish = () => {
-      this.ledger.tallyOf(client.id).countCall(metricNameOf(call), isFailure(call));
       const data = call.manner === 'ack' || call.manner === 'refused' ? {} : { data: answerOf(call) };
       if (client.socket !== undefined)
         this.#send(client.socket, [{ ...base, ...outcome(!isFailure(call), FAILED), ...data }]);

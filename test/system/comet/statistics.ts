@@ -1,14 +1,16 @@
 /** The statistics of the sidecar's monitoring port, in the shape in which the peers count. */
-import type { LoginCounts } from '../../support/comet/ledger.ts';
 import { type CallCount, type Counts, sorted, totalOf } from '../../support/comet/tally.ts';
 
 const ADMIN = '/smartWeb/api/rest/v0/admin';
 
-/** One entry of endpoint 1. */
 export interface SessionEntry {
   readonly id: string;
   readonly userName: string | null;
   readonly connectionType: string;
+}
+
+export interface LoginCounts extends Counts {
+  readonly userName: string | null;
 }
 
 interface Metrics {
@@ -31,7 +33,6 @@ export interface Statistics {
   readonly totals: Totals;
 }
 
-/** The expected statistics for counts of peers. */
 export function toStatistics({ subscriptions, values, calls }: Counts): Statistics {
   const callsOf = (kind: string): CallCount => {
     const counts = Object.entries(calls).filter(([name]) => name.startsWith(`${kind}.`));
@@ -92,18 +93,6 @@ export class StatisticsReader {
     return [counters[`object.${name}.subscriptions`]?.count, meters[`object.${name}.newValues`]?.count];
   }
 
-  /** Names of endpoint 2, and of the endpoints that it combines. */
-  async namesOfUnion(session?: string): Promise<{ union: string[]; parts: string[] }> {
-    const query = session === undefined ? '' : `?session=${session}`;
-    const namesOf = async (path: string): Promise<string[]> => {
-      const { gauges, counters, meters, timers } = await this.#read<Metrics>(`metrics/d2${path}${query}`);
-      return [gauges, counters, meters, timers].flatMap((section) => Object.keys(section));
-    };
-    const paths = ['/sessions', '/rpc', '/sba', '/object'];
-    const parts = (await Promise.all(paths.map(namesOf))).flat().sort();
-    return { union: (await namesOf('')).sort(), parts };
-  }
-
   /** Endpoint 3: `[created, active]`. */
   async created(): Promise<[number | undefined, number | undefined]> {
     const { gauges, timers } = await this.#read<Metrics>('metrics/d2/sessions');
@@ -128,7 +117,7 @@ export class StatisticsReader {
   }
 }
 
-/** The server's logins in the form and order of `StatisticsReader.logins`. */
+/** Logins in the form and order of `StatisticsReader.logins`. */
 export function toLogins(logins: readonly LoginCounts[], connectionType: string): object[] {
   return inOrder(logins.map(({ userName, ...counts }) => ({ userName, connectionType, ...toStatistics(counts) })));
 }

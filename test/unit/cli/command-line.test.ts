@@ -15,9 +15,7 @@ it.each<[string, unknown]>([
     { kind: 'serve', flags: { upstream: 'http://a', listen: ':1', monitor: '2', config: 'f' } },
   ],
   ['--upstream=http://a', { kind: 'serve', flags: { upstream: 'http://a' } }],
-  ['check --config f', { kind: 'check', flags: { config: 'f' } }],
   ['--config f check', { kind: 'check', flags: { config: 'f' } }],
-  ['learn --upstream http://a', { kind: 'learn', flags: { upstream: 'http://a' }, minutes: 5 }],
   ['learn --minutes 0.5 --config f', { kind: 'learn', flags: { config: 'f' }, minutes: 0.5 }],
   ['demo', { kind: 'demo' }],
   ['report', { kind: 'report', flags: {}, file: undefined, hasUsers: false }],
@@ -30,7 +28,6 @@ it.each<[string, unknown]>([
   ],
   ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
   ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
-  ['reload --control s', { kind: 'reload', flags: { control: 's' } }],
   ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
   ['passwd ann', { kind: 'passwd', name: 'ann', role: 'metrics', isToken: false, file: undefined }],
   [
@@ -40,7 +37,6 @@ it.each<[string, unknown]>([
   ['--help', { kind: 'help' }],
   ['help', { kind: 'help' }],
   ['drain -h', { kind: 'help' }],
-  ['--version', { kind: 'version' }],
   ['-v', { kind: 'version' }],
 ])('parseCommandLine reads %j', (line, expected) => {
   expect(parse(line)).toEqual(expected);
@@ -48,18 +44,14 @@ it.each<[string, unknown]>([
 
 it.each([
   ['chek', '"chek": unknown command, did you mean check?'],
-  ['start', `"start": ${UNKNOWN}`],
   ['serve', `"serve": ${UNKNOWN}`],
   ['check file.yaml', 'check: got another word, "file.yaml", expected flags only'],
   ['--upstrem x', '"--upstrem": unknown flag, did you mean --upstream?'],
   ['--verbose', '"--verbose": unknown flag, --help lists them all'],
-  ['-x', '"-x": unknown flag, --help lists them all'],
   ['--constructor', '"--constructor": unknown flag, --help lists them all'],
   ['--listen', '--listen: missing value'],
   ['--listen --monitor :1', '--listen: missing value'],
-  ['--listen=', '--listen: missing value'],
   ['--listen :1 --listen :2', '--listen: given twice, expected once'],
-  ['--help=yes', '--help: takes no value'],
   ['--wait 5s', '--wait: not a flag of d2-sidecar without a command, expected it with drain'],
   [
     'health --monitor nowhere',
@@ -67,17 +59,14 @@ it.each([
   ],
   ['health --monitor :1 --pid 7', '--monitor: asks over HTTP, expected it without --control, --pid and --config'],
   ['drain --listen :1', '--listen: not a flag of drain, expected it with no command or check or learn'],
-  ['demo --upstream http://a', '--upstream: not a flag of demo, expected it with no command or check or learn'],
   ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],
   ...['0', '-1', 'soon', '1e3', '10081'].map((minutes): [string, string] => [
     `learn --minutes=${minutes}`,
     `--minutes: got "${minutes}", expected a number such as 5 or 0.5, of at most 10080`,
   ]),
-  ['--minutes 5', '--minutes: not a flag of d2-sidecar without a command, expected it with learn'],
   ['drain --pid 0', '--pid: got "0", expected the process id of a running sidecar, a whole number from 1'],
   ['drain --pid 1 --control x', '--control and --pid: got both, expected one of them'],
   ['passwd --role admin ann', '--role: got "admin", expected metrics or sessions'],
-  ['--token', '--token: not a flag of d2-sidecar without a command, expected it with passwd'],
   ['--token=s3cr3t passwd ann', '--token: takes no value'],
   ...['passwd', 'passwd ann s3cr3t', 'passwd ann:s3cr3t'].map((line): [string, string] => [
     line,
@@ -89,17 +78,7 @@ it.each([
 });
 
 it('the help names every flag and command, and fits a terminal', () => {
-  const flags = [
-    '--upstream',
-    '--listen',
-    '--monitor',
-    '--config',
-    '--control',
-    '--pid',
-    '--wait',
-    '--help',
-    '--version',
-  ];
-  for (const word of [...flags, 'check', 'demo', 'drain', 'shutdown']) expect(HELP).toContain(word);
+  const flags = '--upstream --listen --monitor --config --control --pid --wait --help --version'.split(' ');
+  for (const word of [...flags, ...COMMANDS.split(', ')]) expect(HELP).toContain(word);
   expect(Math.max(...HELP.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
 });

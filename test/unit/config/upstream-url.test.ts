@@ -20,19 +20,8 @@ it.each([
 });
 
 it.each([
-  '',
-  'plant',
-  'http:plant',
-  'http:///a',
-  'http:\\\\plant',
-  'ftp://plant',
-  'https:plant',
-  'httpss://plant',
-  'http://pl ant',
-  'http://plant\t',
-  'http://[::1',
-  'http://a b/',
-  'http://plant/a//b',
+  ...['', 'plant', 'http:plant', 'http:///a', 'http:\\\\plant', 'ftp://plant', 'https:plant'],
+  ...['httpss://plant', 'http://pl ant', 'http://plant\t', 'http://[::1', 'http://a b/', 'http://plant/a//b'],
 ])('parseUpstreamUrl refuses %j', (text) => {
   expect(parseUpstreamUrl(text).kind).toBe('bad');
 });

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { loadConfig } from '../../../src/config/load-config.ts';
-import { DEFAULT_MEMORY_BYTES, MemoryBudget } from '../../../src/limits/memory-budget.ts';
+import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 
 it('gives a kind at most half of what there is, all or nothing, and counts refusals by kind', () => {
   const budget = new MemoryBudget(200);
@@ -29,9 +28,4 @@ it('gives nothing more under a smaller maximum until enough has come back', () =
   expect(budget.take('bodies', 30)).toBe(false);
   budget.give('windows', 40);
   expect(budget.take('bodies', 30)).toBe(true);
-});
-
-it('has the default of limits.memoryBytes unless told otherwise', async () => {
-  const { config } = await loadConfig({ flags: { upstream: 'http://127.0.0.1' }, env: {} });
-  expect([new MemoryBudget().maxBytes, DEFAULT_MEMORY_BYTES]).toEqual(Array(2).fill(config.limits.memoryBytes));
 });

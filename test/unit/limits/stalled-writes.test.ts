@@ -116,8 +116,3 @@ it('never resets the one that has just stalled', () => {
   stalled.check(large);
   expect(large.isReset).toBe(false);
 });
-
-it('leaves the other kinds their half', () => {
-  stall(40);
-  expect([budget.take('bodies', 100), budget.take('requests', 1)]).toEqual([true, false]);
-});

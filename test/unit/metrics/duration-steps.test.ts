@@ -16,7 +16,6 @@ function timerOf(windowS = 300): { readonly timer: WindowTimer; readonly clock: 
   return { clock, timer: new WindowTimer({ clock, windowNs: windowS * NS_PER_S, histograms }) };
 }
 
-/** What sorting says. */
 function exactly(durations: readonly number[], percent: number): number {
   const sorted = [...durations].sort((a, b) => a - b);
   return sorted[Math.ceil((percent * sorted.length) / 100) - 1] as number;

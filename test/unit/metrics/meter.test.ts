@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Meter, type MeterSnapshot, UNMARKED_SNAPSHOT } from '../../../src/metrics/meter.ts';
+import { Meter, type MeterSnapshot } from '../../../src/metrics/meter.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { costOf } from '../../support/protocol/cost.ts';
 import { readFixture } from './read-fixture.ts';
 
 type Step =
@@ -9,7 +10,6 @@ type Step =
   | ({ op: 'read'; t_ns: number } & Record<keyof MeterSnapshot, number | 'Infinity'>);
 
 interface Vectors {
-  reads: number;
   scenarios: { name: string; created_at_ns: number; steps: Step[] }[];
 }
 
@@ -52,10 +52,6 @@ describe('Meter', () => {
     });
   }
 
-  it('has been compared at every read of the vectors', () => {
-    expect(vectors.scenarios.flatMap((scenario) => play(scenario).read)).toHaveLength(vectors.reads);
-  });
-
   it('averages as the library does, tick by tick', () => {
     for (const { ticks, m1, m5, m15 } of ewma.series) {
       const clock = new ManualClock();
@@ -81,32 +77,25 @@ describe('Meter', () => {
     expect(silent.snapshot()).toEqual(watched.snapshot());
   });
 
-  it('catches up with ten idle years in bounded time', () => {
+  // Of 63 million ticks, 140,000 at most are counted: the rest change nothing.
+  it('catches up with a hundred idle years as fast as with one', () => {
+    const idle = (years: number) => {
+      const clock = new ManualClock();
+      const meter = new Meter(clock);
+      meter.mark(1e9);
+      clock.advanceS(years * 365 * 86_400);
+      meter.snapshot();
+    };
+    expect(costOf(() => idle(100))).toBeLessThan(20 * costOf(() => idle(1)));
+  });
+
+  it('reads what is left after ten idle years', () => {
     const clock = new ManualClock();
     const meter = new Meter(clock);
     meter.mark(1e9);
     clock.advanceS(10 * 365 * 86_400);
-    const beganAt = performance.now();
     const { m1, m15 } = meter.snapshot();
-    // 63 million ticks would take a second and more; the bound is 140,000.
-    expect(performance.now() - beganAt).toBeLessThan(200);
     expect(m1).toBe(2.964393875e-314);
     expect(m15).toBe(4.44659081257e-313);
-  });
-
-  it('reads as if it had existed since the given moment', () => {
-    const clock = new ManualClock();
-    clock.advanceS(3);
-    const eager = new Meter(clock);
-    const createdNs = clock.nowNs();
-    clock.advanceS(42.5);
-    expect(eager.snapshot()).toEqual(UNMARKED_SNAPSHOT);
-    const late = new Meter(clock, createdNs);
-    for (const meter of [eager, late]) meter.mark(7);
-    for (const seconds of [1, 2, 30, 600]) {
-      clock.advanceS(seconds);
-      expect(late.snapshot()).toEqual(eager.snapshot());
-    }
-    expect(late.snapshot().m1).toBeGreaterThan(0);
   });
 });

@@ -122,15 +122,6 @@ describe.each(KINDS)('call statistics $kind', ({ create }) => {
     expect(countsOf(rpc.metrics())).toMatchObject({ 'timers rpc.(other)': 2, 'timers rpc.c': 1 });
   });
 
-  it('show the same metrics whenever they are read', () => {
-    const { rpc } = create();
-    rpc.recordAnswered('E.A', 200, MS);
-    const before = rpc.metrics();
-    rpc.recordAnswered('E.B', 500, MS);
-    expect(countsOf(before)).toEqual(countsOf(rpc.metrics()));
-    expect(unionOf(before, rpc.metrics(), rpc.metricsOf('E.B') as MetricSet).timers.size).toBe(3);
-  });
-
   it('read error meters as if they were as old as the name', () => {
     clock.advanceS(2);
     const eagerTotal = new Meter(clock);
@@ -298,12 +289,6 @@ describe('the counts of calls', () => {
     expect(sums).toEqual([5, 1, 4, 8]);
     const { timers, meters } = rpc.metrics();
     expect([timers.get('rpc')?.count, meters.get('rpc.errors')?.count, rpc.nameCount]).toEqual([8, 4, 4]);
-  });
-
-  it('are not kept for sessions', () => {
-    const { rpc } = createSession();
-    rpc.recordAnswered('a', 200, MS);
-    expect(rpc.countsByName.size).toBe(0);
   });
 });
 

@@ -86,7 +86,6 @@ class Plant implements Stoppable {
   }
 }
 
-/** A plant that has been asked to stop. */
 async function stopping(times?: Partial<StopTimes>, now?: Partial<Underway>): Promise<Plant> {
   const plant = await started(times, now);
   plant.lifecycle.stop('SIGTERM');
@@ -103,14 +102,6 @@ async function started(times?: Partial<StopTimes>, now: Partial<Underway> = {}):
 }
 
 describe('a life', () => {
-  it('serves until it is drained or stopped', async () => {
-    const plant = new Plant();
-    expect(plant.lifecycle.state).toBe('starting');
-    plant.lifecycle.started();
-    await plant.pass(2);
-    expect([plant.lifecycle.state, plant.lifecycle.leftMs, plant.told]).toEqual(['serving', undefined, []]);
-  });
-
   it('is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
     const plant = await stopping({}, { webSockets: 3, connections: 2, exchanges: 2 });
     expect(plant.lifecycle.state).toBe('draining');

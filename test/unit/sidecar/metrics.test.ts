@@ -7,7 +7,7 @@ import { CometMetrics } from '../../../src/measure/record/comet/comet-metrics.ts
 import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';
 import { Reloads } from '../../../src/sidecar/reload.ts';
 import { ManualClock } from '../../support/clock.ts';
-import { AVAILABLE, createPlant, MS, piecesOf } from '../../support/monitor/prometheus/plant.ts';
+import { AVAILABLE, createPlant, MS } from '../../support/monitor/prometheus/plant.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 
 const HANDSHAKES = { failed: 9, timedOut: 2, refused: 3, unverified: 1 };
@@ -208,31 +208,8 @@ describe('a document of /metrics', () => {
     expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
     expect(FAMILIES.filter(({ help }) => !/^[A-Z][^"\\\n]*\.$/.test(help))).toEqual([]);
   });
-
-  it('ends the names of counters in _total, of infos in _info, and no others', () => {
-    const endings = { counter: '_total', info: '_info' } as Readonly<Record<string, string>>;
-    expect(FAMILIES.filter(({ name, type }) => /_(?:total|info)$/.exec(name)?.[0] !== endings[type])).toEqual([]);
-  });
-
-  it('is written whole and in small pieces in both formats, with as many names as there may be', async () => {
-    const { statistics, monitored } = await createPlant();
-    for (let i = 0; i < 2_100; i += 1) statistics.rpc.recordAnswered(`E.Demo.Method${i}`, 200, i * MS);
-    for (let i = 0; i < 10_100; i += 1) statistics.object.recordValue(`H.Plant.Object${i}`);
-    for (const format of ['text', 'openmetrics'] as const) {
-      const pieces = piecesOf(monitored, format);
-      expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(5_000);
-      const text = pieces.join('');
-      const lines = (prefix: string) => text.split('\n').filter((line) => line.startsWith(prefix)).length;
-      // 2,000 names, (other), and what has no name, of two kinds.
-      expect(lines('d2_call_duration_seconds_count{')).toBe(2_000 + 1 + 2);
-      expect(lines('d2_call_duration_seconds_bucket{')).toBe(16 * 2_003);
-      expect(lines('d2_object_values_total{')).toBe(10_001);
-      expect(text.endsWith('\n')).toBe(true);
-    }
-  });
 });
 
-/** The samples whose name matches. */
 function only(samples: Map<string, number>, names: RegExp): Record<string, number> {
   return Object.fromEntries([...samples].filter(([name]) => names.test(name)));
 }

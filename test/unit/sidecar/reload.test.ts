@@ -8,7 +8,6 @@ import { type Reloadable, Reloader, Reloads } from '../../../src/sidecar/reload.
 let epochMs: number;
 let lines: unknown[][];
 let file: object;
-/** What happened, in order. */
 let told: string[];
 let held: Config | undefined;
 /** What is in the way of the next preparation. */

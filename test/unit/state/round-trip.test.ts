@@ -5,7 +5,7 @@ import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/record/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
-import { testComet, testSessions } from '../../support/wire/test-config.ts';
+import { testComet } from '../../support/wire/test-config.ts';
 import { shownOf } from './recorded.ts';
 
 let folder: StateFolder;
@@ -151,15 +151,6 @@ describe('sessions after a restart', () => {
     expect(second.traffic.onlySession().userName).toBe('cyril');
   });
 
-  it('of Comet keep an unverified name, until a form login proves one', async () => {
-    first.traffic.handshake('client1', { cookie: 'one', user: 'ann' });
-    const { traffic } = await folder.restart(first, 60_000);
-    expect(traffic.onlySession()).toMatchObject({ userName: 'ann', verified: false });
-    traffic.login('bob', { cookie: 'one' });
-    expect(traffic.onlySession()).toMatchObject({ userName: 'bob' });
-    expect(traffic.onlySession().verified).toBeUndefined();
-  });
-
   it('keep the number of calls that failed before it', async () => {
     first.traffic.send({ line: RPC, user: 'ann' });
     first.traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
@@ -172,16 +163,6 @@ describe('sessions after a restart', () => {
     traffic.send({ line: RPC, user: 'ann' });
     traffic.send({ line: RPC, user: 'ann' }, { status: 500 });
     expect(errors()).toEqual([2]);
-  });
-
-  it('of an application key are found again at once', async () => {
-    first = await folder.start(undefined, {
-      sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
-    });
-    first.traffic.send({ line: RPC, apiKey: 'key-1' });
-    const second = await folder.restart(first);
-    second.traffic.send({ line: RPC, apiKey: 'key-1' }, { status: 500 });
-    expect(second.traffic.onlySession()).toMatchObject({ userName: 'historian', requests: 2 });
   });
 
   it('end by the usual rules, for which the downtime counts', async () => {

@@ -19,7 +19,6 @@ export interface Sources extends Changeable<HistorySources> {
     comet: { holds: { now: number } };
   };
   readonly sessions: { size: number };
-  /** What `counters` reads. */
   readonly counted: Map<string, number>;
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };

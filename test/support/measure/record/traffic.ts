@@ -41,7 +41,6 @@ export interface Sent {
   readonly fields?: Readonly<Record<string, string | readonly string[]>>;
   readonly from?: string;
   readonly path?: DataPath;
-  /** Of the connection. */
   readonly holder?: Pick<ClientConnection, 'certificateUser' | 'certificateSubject'>;
 }
 
@@ -109,12 +108,10 @@ export class Traffic {
     return [...this.application(name).sessions.entries()];
   }
 
-  /** How many sessions have begun. */
   get created(): number | undefined {
     return this.application().sessions.metrics().timers.get('sessions.created')?.count;
   }
 
-  /** The calls counted on the only session. */
   onlySession(): SessionEntry & { readonly counts: Record<string, number> } {
     const [entry, ...more] = this.sessions();
     if (entry === undefined || more.length > 0) throw new Error(`${more.length + (entry ? 1 : 0)} sessions`);

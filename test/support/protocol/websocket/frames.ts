@@ -17,7 +17,6 @@ export interface FrameParts {
   readonly mask?: readonly number[];
   /** Bytes of the length field's extension, if more than needed. */
   readonly lengthBytes?: 0 | 2 | 8;
-  /** A false length. */
   readonly announced?: bigint;
 }
 
@@ -59,7 +58,6 @@ export type Told =
 export const WITH_TAKEOVER = { contextTakeover: true, windowBits: 15 } as const;
 export const WITHOUT_TAKEOVER = { contextTakeover: false, windowBits: 15 } as const;
 
-/** A reader with all its reports. */
 export class Listener {
   readonly told: Told[] = [];
   readonly reader: WebSocketMessageReader;

@@ -1,18 +1,10 @@
 import { expect, it } from 'vitest';
 import { looksLikeField, looksLikeWord, looksRandom } from '../../../../src/cli/learn/looks.ts';
 
-it.each([
-  'rpcName',
-  'E',
-  'interface_name',
-  'x1',
-  '_links',
-  '$ref',
-  '@type',
-  'getHTTPSUrlForID',
-  'názov',
-  'CONSTANT_NAME',
-])('a name that a programmer gave may be shown as a field: %s', (key) => expect(looksLikeField(key)).toBe(true));
+it.each('rpcName E interface_name x1 _links $ref @type getHTTPSUrlForID názov CONSTANT_NAME'.split(' '))(
+  'a name that a programmer gave may be shown as a field: %s',
+  (key) => expect(looksLikeField(key)).toBe(true),
+);
 
 it.each(['d2', 'subscribeObject', 'rpcSBA', 'object-values', 'unSubscribeObject', 'v12'])(
   'a name that a programmer gave may be shown as a word of a channel: %s',
@@ -25,12 +17,8 @@ it.each(['H.Demo', 'P101', 'a b', '', '17', 'ann@example.org', 'x'.repeat(41), '
 );
 
 it.each([
-  '3f2a91bc77d',
-  '6f1c1e3a-2a55-4d4e-9a3c-0d9f2c7a1b11',
-  'aGVsbG8gd29ybGQhISE',
-  '2vQzK8sWpLmXbR',
-  'kqzxwvtrplmn',
-  '20261121',
+  ...['3f2a91bc77d', '6f1c1e3a-2a55-4d4e-9a3c-0d9f2c7a1b11', 'aGVsbG8gd29ybGQhISE', '2vQzK8sWpLmXbR'],
+  ...['kqzxwvtrplmn', '20261121'],
 ])('data looks random: %s', (text) => expect(looksRandom(text)).toBe(true));
 
 it.each(['H.Demo', 'Boiler1.Temperature', 'S.Pump_12', 'Kessel'])(

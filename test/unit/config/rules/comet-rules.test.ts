@@ -25,7 +25,6 @@ it.each<[string, CometRule]>([
   ['the only action of a kind', { ...GOOD, action: 'call', when: 'publish' }],
   ['a name without captures', { ...GOOD, name: 'all' }],
   ['an optional part of a name', { ...GOOD, name: '{event}[.{/a/b~1c/0}x].{/rpcName}' }],
-  ['all keys of a reply', { ...GOOD, reply: { channel: '/answer', id: '/data/id', error: '/data' } }],
   ['an empty reply', { ...GOOD, reply: {} }],
   ['a message that subscribes', { ...VALUE, action: 'subscribe', when: 'publish', name: '{/n}' }],
   ['a rule of kind none for one event only', { ...NONE, when: 'delivery' }],
@@ -35,8 +34,6 @@ it.each<[string, CometRule]>([
 });
 
 it.each<[string, object, string]>([
-  ['an unknown kind', { ...GOOD, kind: 'soap' }, 'kind'],
-  ['an unknown event', { ...GOOD, when: 'always' }, 'when'],
   ['an unknown key', { ...GOOD, path: '/x' }, ''],
   ['a name of more than 256 characters', { ...GOOD, name: 'x'.repeat(257) }, 'name'],
   ['a channel of more than 256 characters', { ...GOOD, channel: `/${'x'.repeat(256)}`, name: 'x' }, 'channel'],
@@ -44,25 +41,17 @@ it.each<[string, object, string]>([
   ['a value that a client sends', { ...VALUE, when: 'publish' }, 'when'],
   ['an unsubscription at a subscription', { ...VALUE, action: 'unsubscribe', when: 'subscribe' }, 'when'],
   ['an object without an action', { ...VALUE, action: undefined }, 'action'],
-  ['a call of an object', { ...VALUE, action: 'call' }, 'action'],
   ['a subscription to an RPC', { ...GOOD, action: 'subscribe' }, 'action'],
-  ['an action for kind none', { ...NONE, action: 'value' }, 'action'],
   ['a name for kind none', { ...NONE, name: 'x' }, 'name'],
   ['an empty name', { ...GOOD, name: '' }, 'name'],
   ['an unknown capture', { ...GOOD, name: '{method}' }, 'name'],
-  ['an empty capture', { ...GOOD, name: '{}' }, 'name'],
-  ['an open brace', { ...GOOD, name: '{event' }, 'name'],
   ['an open bracket', { ...GOOD, name: '[{/a}' }, 'name'],
   ['brackets in brackets', { ...GOOD, name: '[a[{/a}]]' }, 'name'],
-  ['brackets in braces', { ...GOOD, name: '{/a[0]}' }, 'name'],
-  ['empty brackets', { ...GOOD, name: '{event}[]' }, 'name'],
   ['a bad escape in a pointer', { ...GOOD, name: '{/a~2}' }, 'name'],
   ['an optional part without a pointer', { ...GOOD, name: '{event}[x]' }, 'name'],
   ['a pointer into the data of a subscription', { ...VALUE, action: 'subscribe', name: '{/n}' }, 'name'],
   ['a reply for an object', { ...VALUE, reply: {} }, 'reply'],
-  ['a reply for kind none', { ...NONE, reply: {} }, 'reply'],
   ['a capture in the channel of a reply', { ...GOOD, reply: { channel: '/{a}' } }, 'reply.channel'],
-  ['an id of a reply that is not a pointer', { ...GOOD, reply: { id: 'id' } }, 'reply.id'],
   ['a pointer to a field that is not kept', { ...GOOD, reply: { id: '/timestamp' } }, 'reply.id'],
   ['an id that points to all data', { ...GOOD, reply: { id: '/data' } }, 'reply.id'],
   ['an error that points to the success', { ...GOOD, reply: { error: '/successful' } }, 'reply.error'],
@@ -71,19 +60,8 @@ it.each<[string, object, string]>([
 });
 
 it.each([
-  '',
-  'd2/object',
-  '/',
-  '/a/',
-  '/a//b',
-  '/a b',
-  '/a\u0000',
-  '/x{a}',
-  '/{a',
-  '/{}',
-  '/{1a}',
-  '/{a}/{a}',
-  '/meta/connect',
+  ...['', 'd2/object', '/', '/a/', '/a//b', '/a b', '/a\u0000', '/x{a}', '/{a', '/{}', '/{1a}', '/{a}/{a}'],
+  ...['/meta/connect'],
 ])('the configuration refuses the channel %j', (channel) => {
   expect(wrongKeys({ ...NONE, channel })).toEqual(['channel']);
   expect(() => compileCometRule({ ...NONE, channel })).toThrow(RuleMistake);

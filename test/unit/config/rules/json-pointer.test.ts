@@ -6,9 +6,6 @@ const DOCUMENT = {
   foo: ['bar', 'baz'],
   '': 0,
   'a/b': 1,
-  'c%d': 2,
-  'e^f': 3,
-  'g|h': 4,
   'i\\j': 5,
   'k"l': 6,
   ' ': 7,
@@ -21,19 +18,19 @@ const find = (value: unknown, text: string) => {
   return resolvePointer(value, pointer);
 };
 
+const toNothing = (text: string): [string, undefined] => [text, undefined];
+
 describe('a JSON pointer', () => {
-  it.each([
+  it.each<[string, unknown]>([
     ['/foo', ['bar', 'baz']],
     ['/foo/0', 'bar'],
     ['/', 0],
     ['/a~1b', 1],
-    ['/c%d', 2],
-    ['/e^f', 3],
-    ['/g|h', 4],
     ['/i\\j', 5],
     ['/k"l', 6],
     ['/ ', 7],
     ['/m~0n', 8],
+    ...['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'].map(toNothing),
   ])('%s finds what RFC 6901 says', (text, value) => {
     expect(find(DOCUMENT, text)).toEqual(value);
   });
@@ -41,13 +38,6 @@ describe('a JSON pointer', () => {
   it('unescapes ~1 before ~0', () => {
     expect(find({ '~1': 'x' }, '/~01')).toBe('x');
   });
-
-  it.each(['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'])(
-    '%s finds nothing',
-    (text) => {
-      expect(find(DOCUMENT, text)).toBeUndefined();
-    },
-  );
 
   it('finds only properties of the JSON value', () => {
     for (const text of ['/constructor', '/__proto__', '/toString', '/constructor/name', '/__proto__/constructor']) {

@@ -35,25 +35,20 @@ describe('the built-in rules', () => {
     ['GET', 'd2/sba/E.Files/Download?fileName=a.pdf&param=1', 'sba E.Files.Download'],
     ['POST', 'd2/sba/E.Files/Upload?fileName=a.pdf', 'sba E.Files.Upload'],
     ['GET', 'd2/archive/H.Level?beginTime=1&endTime=2', 'object H.Level'],
-    ['POST', 'd2/archive/H.Level', 'object H.Level'],
     ['GET', 'd2/object/M.Level', 'object M.Level'],
     ['GET', 'd2/auth/login', 'session login'],
     ['GET', 'd2/auth/logout', 'session logout'],
     // Servers run HEAD as GET.
     ['HEAD', 'd2/sba/E.Files/Download?fileName=a.pdf', 'sba E.Files.Download'],
-    ['HEAD', 'd2/auth/logout', 'session logout'],
     ['HEAD', 'd2/rpc/E.Demo/TestInOut', undefined],
     // A similar path, but another method, a segment less or more, or an interface of the server itself.
     ['GET', 'd2/rpc/E.Demo/TestInOut', undefined],
-    ['PUT', 'd2/sba/E.Files/Upload', undefined],
     ['DELETE', 'd2/rpc/E.Demo/TestInOut', undefined],
     ['POST', 'd2/object/M.Level', undefined],
     ['post', 'd2/rpc/E.Demo/TestInOut', undefined],
     ['POST', 'd2/rpc/E.Demo', undefined],
     ['POST', 'd2/rpc/E.Demo/TestInOut/more', undefined],
-    ['POST', 'd2/rpc/java/interface/E.Demo/I.Valve', undefined],
     ['POST', 'D2/RPC/E.Demo/TestInOut', undefined],
-    ['GET', 'd2/auth/other', undefined],
     ['GET', 'admin/d2/sessions', undefined],
     ['GET', '', undefined],
   ];
@@ -68,19 +63,13 @@ describe('the classifier reads', () => {
   const cases: [string, string | undefined, string][] = [
     [`${BASE}/d2/rpc/E.Demo/Test/`, same, 'a trailing slash'],
     [`${BASE}/d2/rpc/E.Demo/Test?a=/x/../y`, same, 'a query that looks like a path'],
-    [`${BASE}/d2/rpc/E.Demo/Test;jsessionid=SECRET`, same, 'a path parameter at the end'],
     [`${BASE}/d2/rpc;a=1/E.Demo;jsessionid=SECRET;b=2/Test?x=1`, same, 'path parameters anywhere'],
     [`/smartWeb;v=1/api/rest/v0/d2/rpc/E.Demo/Test;`, same, 'an empty path parameter'],
-    [`//smartWeb//api/rest/v0/d2///rpc/E.Demo//Test`, same, 'doubled slashes'],
-    [`${BASE}/./d2/rpc/./E.Demo/Test/.`, same, 'single dots'],
-    [`${BASE}/d2/x/../rpc/y/z/../../E.Demo/Test`, same, 'double dots'],
     [`/other/..${BASE}/d2/rpc/E.Demo/Test`, same, 'dot segments that leave another application'],
     [`${BASE}/d2/x/..;jsessionid=SECRET/rpc/E.Demo/Test`, same, 'double dots with a parameter'],
     [`${BASE}/d2/x/%2e%2E/rpc/%2E/E.Demo/Test`, same, 'escaped dots'],
     [`${BASE}/d2/r%70c/E%2EDemo/%54est`, same, 'unnecessary escapes'],
-    [`/smart%57eb/api/rest/v0/d2/rpc/E.Demo/Test`, same, 'escapes in the application'],
     [`http://plant.example:8080${BASE}/d2/rpc/E.Demo/Test?x=1`, same, 'absolute-form'],
-    [`HTTPS://plant.example${BASE}/d2/rpc/E.Demo/Test`, same, 'absolute-form in upper case'],
     [`${BASE}/d2/rpc/E.Demo/..`, undefined, 'double dots at the end'],
     [`/..${BASE}/d2/rpc/E.Demo/Test`, undefined, 'a path above the root'],
     [`${BASE}/d2/rpc/%252e%252e/Test`, 'rpc %2e%2e.Test', 'double escapes, decoded once,'],
@@ -88,7 +77,6 @@ describe('the classifier reads', () => {
     [`${BASE}/d2/rpc/E.Demo%2FA/Test`, 'rpc E.Demo/A.Test', 'an escaped slash, which separates no segments,'],
     [`${BASE}/d2/rpc/E.Demo%3FA/Test`, 'rpc E.Demo?A.Test', 'an escaped question mark, which begins no query,'],
     [`${BASE}/d2/rpc/E.%C4%8Cerpadlo/Zapni%20v%C5%A1e`, 'rpc E.Čerpadlo.Zapni vše', 'escaped UTF-8'],
-    [onTheWire(`${BASE}/d2/rpc/E.Čerpadlo/Zapni`), 'rpc E.Čerpadlo.Zapni', 'raw UTF-8'],
     [onTheWire(`${BASE}/d2/rpc/E.Če%72padlo/%F0%9F%9A%B0`), 'rpc E.Čerpadlo.🚰', 'raw UTF-8 beside escaped'],
     [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'an invalid escape, unchanged,'],
     [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes of invalid UTF-8, unchanged,'],
@@ -100,7 +88,6 @@ describe('the classifier reads', () => {
     ['plant.example:443', undefined, 'an authority'],
     ['', undefined, 'an empty target'],
     ['http://plant.example', undefined, 'absolute-form without a path'],
-    [`${BASE}d2/rpc/E.Demo/Test`, undefined, 'a longer word in place of the prefix'],
     ['/smartWebs/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a longer word in place of the application'],
     ['/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a path outside of all applications'],
   ];
@@ -127,14 +114,10 @@ describe('with the applications', () => {
     [['north', 'south'], '/north', 'north'],
     [['north', 'south'], '/south', 'south'],
     [['north', 'south'], '/east', undefined],
-    [['north', 'south'], '', undefined],
     [[''], '', ''],
-    [[''], '/north', undefined],
-    [['', 'north'], '', ''],
     [['', 'north'], '/north', 'north'],
     [['plant', 'plant/north'], '/plant', 'plant'],
     [['plant', 'plant/north'], '/plant/north', 'plant/north'],
-    [['plant', 'plant/north'], '/plant//north', 'plant/north'],
     [['Čistička'], '/%C4%8Cisti%C4%8Dka', 'Čistička'],
     [['Čistička'], onTheWire('/Čistička'), 'Čistička'],
     [['%C4%8Cistá'], onTheWire('/Čistá'), '%C4%8Cistá'],
@@ -217,16 +200,6 @@ describe('the cache', () => {
     const classifier = classifierOf();
     expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
     expect(classifier.cachedPaths).toBe(1);
-  });
-
-  it('distinguishes methods', () => {
-    const rules: RestRule[] = [
-      { methods: ['GET'], path: 'x/{a}', kind: 'object', name: '{a}' },
-      { methods: ['PUT'], path: 'x/{a}', kind: 'rpc', name: 'put.{a}' },
-    ];
-    const classifier = classifierOf({ rest: { ...REST, rules } });
-    expect(read(classifier, 'GET', `${BASE}/x/1`)).toBe('object 1');
-    expect(read(classifier, 'PUT', `${BASE}/x/1`)).toBe('rpc put.1');
   });
 
   it('does not grow during a scan of 100,000 paths that are not calls', () => {

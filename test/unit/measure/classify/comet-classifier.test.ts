@@ -20,13 +20,11 @@ describe('the built-in rules', () => {
     ['unsubscribe', '/d2/object/H.Demo', undefined, 'object unsubscribe H.Demo'],
     ['delivery', '/d2/object/H.Demo', { value: 1 }, 'object value H.Demo'],
     ['delivery', '/d2/object/%C4%8Cerpadlo%201', null, 'object value Čerpadlo 1'],
-    ['subscribe', '/d2/object/*', undefined, 'object subscribe *'],
     ['publish', '/service/d2/subscribeObject', { objectName: 'H.Demo' }, 'object subscribe H.Demo'],
     ['publish', '/service/d2/unSubscribeObject', { objectName: 'H.Demo' }, 'object unsubscribe H.Demo'],
     ['delivery', '/service/d2/object', { objectName: 'H.Demo', value: 1 }, 'object value H.Demo'],
     ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: 'Test' }, 'rpc call E.Demo.Test'],
     ['publish', '/service/d2/rpc', { eventName: 'E', interfaceName: 'I', rpcName: 'Test' }, 'rpc call E.I.Test'],
-    ['publish', '/service/d2/rpcJava', { eventName: 'E.Demo', rpcName: 'Test' }, 'rpc call E.Demo.Test'],
     ['publish', '/service/d2/rpcSBA', { eventName: 'E.Demo', rpcName: 'Get' }, 'sba call E.Demo.Get'],
   ] as const)('classify %s on %s with %j as %s', (when, channel, data, expected) => {
     expect(classify(byDefault, when, channel, data)).toBe(expected);
@@ -34,18 +32,14 @@ describe('the built-in rules', () => {
 
   it.each([
     ['publish', '/d2/object/H.Demo', { value: 1 }],
-    ['subscribe', '/d2/object', undefined],
     ['subscribe', '/d2/**', undefined],
     ['subscribe', '/service/d2/rpc', undefined],
     ['delivery', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: 'Test' }],
     ['delivery', '/chat/room', { text: 'x' }],
     ['publish', '/service/d2/rpc', undefined],
-    ['publish', '/service/d2/rpc', 'E.Demo.Test'],
     ['publish', '/service/d2/rpc', { eventName: 'E.Demo' }],
-    ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: '' }],
     ['publish', '/service/d2/rpc', { eventName: 'E.Demo', rpcName: null }],
     ['publish', '/service/d2/rpc', { eventName: { a: 1 }, rpcName: ['Test'] }],
-    ['publish', '/service/d2/rpc', { eventName: true, rpcName: 'Test' }],
   ] as const)('do not classify %s on %s with %j', (when, channel, data) => {
     expect(byDefault.classify(when, channel, data)).toBeUndefined();
   });
@@ -77,10 +71,6 @@ describe('the built-in rules', () => {
   it('find no name in properties that every JavaScript object has', () => {
     const rule: CometRule = { channel: '/x', kind: 'rpc', name: '{/constructor/name}' };
     for (const data of [[], {}]) expect(only(rule).classify('publish', '/x', data)).toBeUndefined();
-  });
-
-  it('can be disabled', () => {
-    expect(only().classify('delivery', '/d2/object/H.Demo', {})).toBeUndefined();
   });
 });
 
@@ -143,7 +133,6 @@ describe('configured rules', () => {
 });
 
 describe('the pattern of a rule', () => {
-  /** The captures, separated by commas. */
   const match = (channel: string, published: string) => {
     const names = [...channel.matchAll(/\{\w+\}/g)].map(([name]) => name);
     return only({ channel, kind: 'rpc', name: `:${names.join(',')}` }).classify('publish', published, {})?.name;
@@ -156,21 +145,10 @@ describe('the pattern of a rule', () => {
     expect(match('/a', '/%61')).toBeUndefined();
   });
 
-  it('captures segments in their order', () => {
-    expect(match('/d2/object/{name}', '/d2/object/H.Demo')).toBe(':H.Demo');
-    expect(match('/{a}/x/{b}', '/1/x/2')).toBe(':1,2');
-    expect(match('/{a}', '/1')).toBe(':1');
-  });
-
   it.each([
     ...[
-      '/d2/object',
-      '/d2/object/',
-      '/d2/object//',
-      '/d2/object/a/b',
-      '/d2/object/a/',
-      '/d2/objects/a',
-      '/d2/object//a',
+      ...['/d2/object', '/d2/object/', '/d2/object//', '/d2/object/a/b', '/d2/object/a/', '/d2/objects/a'],
+      ...['/d2/object//a'],
     ],
     ...['//d2/object/a', 'd2/object/a', 'x/d2/object/a', '/D2/object/a', '', `/d2/object/a${'/'.repeat(100_000)}`],
   ])('captures exactly one segment and does not match %s', (channel) => {

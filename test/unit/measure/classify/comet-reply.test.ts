@@ -14,19 +14,14 @@ describe('an answer', () => {
   });
 
   it.each([
-    ['Timeout', true],
-    [1, true],
-    [0, true],
-    [true, true],
-    [{}, true],
-    [[], true],
-    [null, false],
-    [false, false],
-    ['', false],
-    [undefined, false],
-  ])('with the error %j means failure: %s', (error, failed) => {
-    expect(isFailedReply(REPLY, { channel: '/a', successful: true, data: { error } })).toBe(failed);
-    expect(isFailedReply({ ...REPLY, error: undefined }, { channel: '/a', data: { error } })).toBe(false);
+    [true, ['Timeout', 1, 0, true, {}, []]],
+    [false, [null, false, '', undefined]],
+  ])('means failure (%s) with an error of %j', (failed, errors) => {
+    for (const error of errors) {
+      const reply = { channel: '/a', successful: true, data: { error } };
+      expect(isFailedReply(REPLY, reply)).toBe(failed);
+      expect(isFailedReply({ ...REPLY, error: undefined }, reply)).toBe(false);
+    }
   });
 
   it('that is not successful means failure, also without a pointer to an error', () => {

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import { available, createSources, type Sources } from '../../../support/measure/history/sources.ts';
@@ -222,44 +220,4 @@ describe('its memory', () => {
     for (let i = 0; i < 5; i += 1) step();
     expect(held()).toBeLessThan(600_000);
   });
-
-  it('is below 1 MB after an hour with 2,000 RPCs, 2,000 SBAs and 200 marks, beside the statistics that are there without it', () => {
-    const sources = sourcesOf({ maxNames: 2_000 });
-    for (const kind of ['rpc', 'sba'] as const) {
-      for (let i = 0; i < 2_000; i += 1) sources.statistics[kind].recordAnswered(`E.Demo.Method${i}`, 200, MS);
-    }
-    const without = heldBytes();
-    const history = new History(sources, sources.clock);
-    for (let step = 0; step < 720; step += 1) {
-      const since = { sinceEpochMs: sources.clock.epochMs() };
-      sources.upstream.reachability =
-        step % 2 === 0 ? { kind: 'reachable', ...since } : { kind: 'unreachable', reason: 'ECONNREFUSED', ...since };
-      sources.clock.advanceMs(5_000);
-      history.sample();
-    }
-    const bytes = heldBytes() - without;
-    expect([history.seq, history.marks.length, history.droppedMarks > 0]).toEqual([720, 200, true]);
-    expect(bytes).toBeGreaterThan(300_000);
-    expect(bytes).toBeLessThan(1_000_000);
-  });
 });
-
-/** As many in a row that leave the heap as it was. */
-const QUIET_COLLECTIONS = 10;
-const QUIET_BYTES = 10_000;
-
-/** What is left after collections: JavaScript's heap, and buffers outside of it. */
-function heldBytes(): number {
-  setFlagsFromString('--expose-gc');
-  // Code that has not run for some collections would go, a few hundred kilobytes or megabytes of it, at any of the looks.
-  setFlagsFromString('--no-flush-bytecode');
-  const collect = runInNewContext('gc') as () => void;
-  let least = Number.POSITIVE_INFINITY;
-  for (let quiet = 0; quiet < QUIET_COLLECTIONS; quiet += 1) {
-    collect();
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    if (heapUsed + arrayBuffers < least - QUIET_BYTES) quiet = 0;
-    least = Math.min(least, heapUsed + arrayBuffers);
-  }
-  return least;
-}

@@ -72,8 +72,4 @@ describe('the JVM in a step', () => {
     const pauses = pointsOf(collected(5), unavailable('gone'), collected(900), collected(901));
     expect(pauses.map(({ gcPauseMs }) => gcPauseMs)).toEqual([null, null, null, 1]);
   });
-
-  it('has no pauses when the source does not know them', () => {
-    expect(pointsOf(collected(undefined), collected(undefined)).at(-1)).toEqual(NOTHING);
-  });
 });

@@ -52,14 +52,10 @@ describe('requests outside of the applications', () => {
 
   it.each([
     ['a session id', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6'],
-    ['a UUID', 'a6f1c2de-0b7d-4c55-a1f0-d9e2b3c4d5e6'],
     ['a JSON Web Token', 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.x7Zr'],
     ['a token of 16 letters and digits', 'kQ3vZ8mT1xLw5RbY'],
     ['a mail address', 'anna@plant.example'],
     ['markup', '%3Cscript%3E'],
-    ['a command', 'x;rm%20-rf'],
-    ['a number', '20261123'],
-    ['a long name', 'a'.repeat(33)],
     ['a very long segment', 'a'.repeat(10_000)],
     ['broken escapes', 'a%zz'],
   ])('do not show %s', (_what, segment) => {

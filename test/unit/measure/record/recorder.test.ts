@@ -1,6 +1,4 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { ConfigError } from '../../../../src/base/errors.ts';
-import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
 import type { ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 
@@ -19,42 +17,6 @@ describe('an answered call', () => {
     const { timers } = traffic.application().statistics.rpc.metrics();
     const durations = { count: 2, min: 5_000_000, max: 25_000_000, mean: 15_000_000 };
     for (const name of ['rpc', NAME]) expect(timers.get(name)?.snapshot()).toMatchObject(durations);
-  });
-
-  it('is counted by its kind', () => {
-    for (const path of ['sba/E.Files/Download?fileName=a', 'object/M.Level']) {
-      traffic.send({ line: `GET ${BASE}/d2/${path}` });
-    }
-    for (const path of ['sba/E.Files/Upload', 'archive/M.Level', 'rpc/japi/interface/E.Demo/I.Valve/Open']) {
-      traffic.send({ line: `POST ${BASE}/d2/${path}` });
-    }
-    expect(traffic.counts()).toEqual({
-      ...{ sba: 2, 'sba.E.Files.Download': 1, 'sba.E.Files.Upload': 1 },
-      ...{ 'object.newValues': 2, 'object.M.Level.newValues': 2, rpc: 1, 'rpc.E.Demo.I.Valve.Open': 1 },
-    });
-  });
-
-  const statuses: [number, Record<string, number>][] = [
-    [200, { rpc: 1, [NAME]: 1 }],
-    [204, { rpc: 1, [NAME]: 1 }],
-    [302, { rpc: 1, [NAME]: 1 }],
-    [399, { rpc: 1, [NAME]: 1 }],
-    [400, { rpc: 1 }],
-    [401, { rpc: 1 }],
-    [404, { rpc: 1 }],
-    [499, { rpc: 1 }],
-    [500, { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 }],
-    [503, { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 }],
-  ];
-  it.each(statuses)('of status %i gives %j', (status, expected) => {
-    traffic.send({ line: RPC }, { status });
-    expect(traffic.counts()).toEqual(expected);
-  });
-
-  it('that read an object is a value only when it succeeded', () => {
-    const line = `GET ${BASE}/d2/object/M.Level`;
-    for (const status of [404, 500, 200, 404, 500]) traffic.send({ line }, { status });
-    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.M.Level.newValues': 1 });
   });
 });
 
@@ -106,28 +68,6 @@ it('what is no call counts in the sidecar’s own metrics only, with its data pa
   });
 });
 
-describe('names', () => {
-  it('a scan of 100,000 unknown ones creates none, and does not hide', () => {
-    for (let i = 0; i < 100_000; i += 1) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Scan/M${i}` }, { status: 404 });
-    expect(traffic.counts()).toEqual({ rpc: 100_000 });
-    traffic.send({ line: RPC });
-    traffic.send({ line: RPC }, { status: 404 });
-    expect(traffic.counts()).toEqual({ rpc: 100_002, [NAME]: 2 });
-  });
-
-  it('5,000 real ones stop at the cap, and the total counts all', () => {
-    for (let i = 0; i < 5_000; i += 1) traffic.send({ line: `POST ${BASE}/d2/rpc/E.Real/M${i}`, user: 'anna' });
-    const { rpc, ...names } = traffic.counts();
-    expect(rpc).toBe(5_000);
-    expect(Object.keys(names)).toHaveLength(2_001);
-    expect(names['rpc.(other)']).toBe(3_000);
-    const { rpc: ofSession, ...namesOfSession } = traffic.onlySession().counts;
-    expect(ofSession).toBe(5_000);
-    expect(Object.keys(namesOfSession)).toHaveLength(201);
-    expect(namesOfSession['rpc.(other)']).toBe(4_800);
-  });
-});
-
 it('applications are counted apart', () => {
   traffic = new Traffic({ applications: ['smartWeb', 'plant', ''] });
   for (const application of ['', '/plant', '/plant']) {
@@ -160,26 +100,10 @@ it('login and logout are in no statistics of calls', () => {
   expect(traffic.counts()).toEqual({});
 });
 
-it('a rule that cannot be used is refused when the recorder is made', () => {
-  const rules: RestRule[] = [{ methods: ['GET'], path: 'a/{b}', kind: 'rpc', name: '{c}' }];
-  expect(() => new Traffic({ rest: { prefix: 'api/rest/v0', rules, defaultRules: true } })).toThrow(ConfigError);
-});
-
 it('ignores a second ending of an exchange', () => {
   const exchange = traffic.begin({ line: RPC, user: 'anna' });
   traffic.end(exchange);
   const observer: ExchangeObserver = traffic.recorder;
   observer.onEnd(exchange, CANCELLED);
   expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
-});
-
-it('the time that the relay adds is in buckets of its own direction', () => {
-  const { recorder } = new Traffic();
-  for (const us of [20, 60, 2_000_000]) recorder.onAdded('request', us * 1_000);
-  recorder.onAdded('response', 700_000);
-  const { request, response } = recorder.own.read().added;
-  expect(request?.bounds).toEqual([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
-  expect(request?.cumulative()).toEqual([1, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 3]);
-  expect(response?.cumulative()).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
-  expect(response?.sumSeconds).toBeCloseTo(0.0007, 12);
 });

@@ -69,19 +69,6 @@ describe.each(WAYS)('a session by %s', (_way, who, userName) => {
     expect(traffic.created).toBe(2);
   });
 
-  it('ends after 30 idle minutes, and the next call begins another', () => {
-    traffic.send({ line: RPC, ...who });
-    const { id } = traffic.onlySession();
-    traffic.clock.advanceMs(IDLE_MS - 1);
-    traffic.send({ line: RPC, ...who });
-    traffic.clock.advanceMs(IDLE_MS - 1);
-    expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
-    traffic.clock.advanceMs(1);
-    expect(traffic.sessions()).toEqual([]);
-    traffic.send({ line: RPC, ...who });
-    expect(traffic.onlySession()).toMatchObject({ requests: 1, id: expect.not.stringContaining(id) });
-  });
-
   it('takes its calls of any status, answered or not, once it was accepted', () => {
     for (const status of [200, 404, 500]) traffic.send({ line: RPC, ...who }, { status });
     traffic.send({ line: RPC, ...who }, { ending: FAILED });
@@ -145,12 +132,6 @@ describe('whose call it is', () => {
     expect(traffic.sessions()).toEqual([]);
   });
 
-  it('a logout ends one user’s session only', () => {
-    for (const user of ['anna', 'boris', 'anna', 'boris']) traffic.send({ line: RPC, user });
-    traffic.send({ line: LOGOUT, user: 'anna' });
-    expect(traffic.onlySession()).toMatchObject({ userName: 'boris', requests: 2 });
-  });
-
   it('a call that was running at the logout does not begin the next session', () => {
     traffic.send({ line: RPC, user: 'anna' });
     const running = traffic.begin({ line: RPC, user: 'anna' });
@@ -171,12 +152,6 @@ describe('whose call it is', () => {
     expect(traffic.onlySession()).toMatchObject({ id, requests: 2 });
     traffic.clock.advanceMs(1);
     expect(traffic.sessions()).toEqual([]);
-  });
-
-  it('Basic wins over an application key', () => {
-    traffic.send({ line: RPC, user: 'anna', apiKey: 'key-1' });
-    traffic.send({ line: RPC, user: 'anna' });
-    expect(traffic.onlySession()).toMatchObject({ userName: 'anna', requests: 2 });
   });
 
   it('without a readable credential, also with a cookie, it is nobody’s', () => {

@@ -24,9 +24,7 @@ describe('requests that are no calls', () => {
   });
 
   it.each([
-    ['/odata/Pumps(7)', '/odata/Pumps({})'],
     ["/odata/Pumps('anna@plant')/x", '/odata/Pumps({})'],
-    ['/odata/$metadata', '/odata/$metadata'],
     ['/users/4711', '/users/{}'],
     ['/users/a6f1c2de-0b7d-4c55-a1f0-d9e2b3c4d5e6', '/users/{}'],
     ['/t/eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm5hIn0.x7Zr', '/t/{}'],

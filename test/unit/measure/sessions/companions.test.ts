@@ -34,9 +34,7 @@ describe('the login beside a credential is found', () => {
   const cases: [string, Sent, string[]][] = [
     ['in a cookie', { cookie: ['JSESSIONID=A1'] }, ['A1']],
     ['behind other cookies', { cookie: ['lang=sk;JSESSIONID=A1;x=y'] }, ['A1']],
-    ['in a second line', { cookie: ['lang=sk', 'JSESSIONID=A1'] }, ['A1']],
     ['in two lines', { cookie: ['JSESSIONID=B2', 'JSESSIONID=A1'] }, ['A1', 'B2']],
-    ['behind an empty one', { cookie: ['JSESSIONID=; JSESSIONID=A1'] }, ['A1']],
     ['behind a wrong one', { cookie: ['JSESSIONID=0; JSESSIONID=A1'] }, ['0', 'A1']],
     ['in quotes', { cookie: ['JSESSIONID="A1"'] }, ['A1']],
     ['between odd blanks', { cookie: ['a=b;\t JSESSIONID \t=  A1  '] }, ['A1']],
@@ -44,12 +42,8 @@ describe('the login beside a credential is found', () => {
     ['in a cookie of single sign-on', { cookie: ['JSESSIONIDSSO=A1'] }, ['A1']],
     ['in another case of letters', { cookie: ['jsessionid=A1'] }, ['A1']],
     ['without a value', { cookie: ['JSESSIONID'] }, []],
-    ['in the value of another cookie', { cookie: ['known=JSESSIONID'] }, []],
     ['in the path', { target: `${PATH};jsessionid=A1?x=1` }, ['A1']],
-    ['in the middle of the path', { target: '/smartWeb;JSESSIONID=A1/api/rest' }, ['A1']],
-    ['in both', { target: `${PATH};jsessionid=A1`, cookie: ['JSESSIONID=A1'] }, ['A1']],
     ['as another parameter of the path', { target: `${PATH};v=1` }, []],
-    ['as an empty parameter', { target: `${PATH};` }, []],
     ['in absolute-form', { target: `http://plant.example${PATH};jsessionid=A1` }, ['A1']],
   ];
   for (const [where, sent, logins] of cases) {

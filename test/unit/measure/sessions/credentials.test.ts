@@ -30,16 +30,13 @@ describe('the user name', () => {
     ['of an empty user', basic(':pass'), ''],
     ['of Basic in UTF-8', basic('Žofia:pass'), 'Žofia'],
     ['of Basic in latin1', basic(Buffer.from('Jos\xe9:pass', 'latin1')), 'José'],
-    ['of Basic with latin1 in the password only', basic(Buffer.from('Jose:p\xe9', 'latin1')), 'Jose'],
     ['of a scheme in any case', { authorization: 'bAsIc YW5uYTpwYXNz' }, 'anna'],
-    ['of more blanks than one', { authorization: 'Basic   YW5uYTpwYXNz' }, 'anna'],
     ['of base64 without padding', { authorization: 'Basic YW5uYTpwYXM' }, 'anna'],
     ['with control characters', basic('an\r\n\x1b[31mna\x7f\x85:pass'), 'an���[31mna��'],
     ['with marks that hide or turn text', basic('an\u202ena\u200b\u2028:pass'), 'an�na��'],
     ['of a key in the configuration', { 'x-api-key': 'key-1' }, 'historian'],
     ['of a key in UTF-8', { 'x-api-key': Buffer.from('kľúč').toString('latin1') }, 'čerpadlo'],
     ['of an unknown key', { 'x-api-key': 'key-2' }, null],
-    ['of both: Basic wins', { ...basic('anna:pass'), 'x-api-key': 'key-1' }, 'anna'],
     ['of a key beside another scheme', { authorization: 'Bearer abc', 'x-api-key': 'key-1' }, 'historian'],
   ];
   for (const [what, fields, expected] of cases) {
@@ -57,14 +54,11 @@ describe('nobody', () => {
   const cases: [string, Record<string, string>][] = [
     ['no field', {}],
     ['an empty key', { 'x-api-key': '' }],
-    ['an empty Authorization', { authorization: '' }],
     ['a scheme alone', { authorization: 'Basic' }],
-    ['a scheme and a blank', { authorization: 'Basic ' }],
     ['another scheme', { authorization: 'Bearer YW5uYTpwYXNz' }],
     ['a scheme that goes on', { authorization: 'Basically YW5uYTpwYXNz' }],
     ['no base64', { authorization: 'Basic anna:pass' }],
     ['base64 with a blank', { authorization: 'Basic YW5u YTpwYXNz' }],
-    ['base64 of nothing', { authorization: 'Basic ====' }],
     ['no colon', basic('annapass')],
     ['Basic that cannot be read, even beside a key', { authorization: 'Basic !', 'x-api-key': 'key-1' }],
     ['a megabyte of base64', { authorization: `Basic ${'A'.repeat(1_000_000)}` }],
@@ -104,12 +98,10 @@ describe('tokens and keys', () => {
   });
 
   const cookies: [string, string | undefined][] = [
-    ['JSESSIONID=one', 'one'],
     ['lang=sk; JSESSIONID=one', 'one'],
     ['JSESSIONID=one; JSESSIONID=two', 'one'],
     ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
     ['XJSESSIONID=one; jsessionid=two', undefined],
-    ['JSESSIONIDX=one', undefined],
     ['lang=JSESSIONID=one', undefined],
     ['JSESSIONID=', undefined],
     ['', undefined],
@@ -194,9 +186,5 @@ describe('the certificate of a connection', () => {
 
   it('does not replace unreadable Basic', () => {
     expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
-  });
-
-  it('is shown without invisible characters', () => {
-    expect(credentials.identify(none, { ...holder, certificateUser: 'a\u202en\nn' })?.userName).toBe('a�n�n');
   });
 });

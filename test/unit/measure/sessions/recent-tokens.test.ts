@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RecentTokens } from '../../../../src/measure/sessions/recent-tokens.ts';
 
-/** Counts how many tokens are computed. */
 function createCounting(): { readonly computed: () => number; readonly tokens: RecentTokens } {
   let computed = 0;
   const tokens = new RecentTokens((authorization) => {

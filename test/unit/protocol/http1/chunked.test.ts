@@ -10,11 +10,8 @@ function read(text: string): number {
 
 describe('ChunkedReader', () => {
   it.each([
-    '0\r\n\r\n',
-    '5\r\nhello\r\n0\r\n\r\n',
-    '5;a;b=c;d="e \\" f"\r\nhello\r\n0;last\r\n\r\n',
-    '00005\r\nhello\r\n000\r\n\r\n',
-    'a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\nX-A: 1\r\nx-b:\r\n\r\n',
+    ...['0\r\n\r\n', '5\r\nhello\r\n0\r\n\r\n', '5;a;b=c;d="e \\" f"\r\nhello\r\n0;last\r\n\r\n'],
+    ...['00005\r\nhello\r\n000\r\n\r\n', 'a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\nX-A: 1\r\nx-b:\r\n\r\n'],
   ])('finds the end of %j at every split', (text) => {
     const bytes = Buffer.from(`${text}GET`, 'latin1');
     for (let split = 0; split < text.length; split += 1) {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import {
+  type ForwardedMode,
   forwardedFields,
   forwardedLines,
   replacedFields,
@@ -7,38 +8,20 @@ import {
 } from '../../../../src/protocol/http1/forwarded.ts';
 
 const client = { remoteAddress: '10.0.0.7', secure: false };
-const nothing = { host: 'app.example:8081', hasProto: false, hasHost: false };
+const FOR = 'X-Forwarded-For: 10.0.0.7';
+const PROTO = 'X-Forwarded-Proto: http';
+const HOST = 'X-Forwarded-Host: app.example:8081';
 
-it('forwarding fields append the client, its scheme and the host it asked for', () => {
-  expect(forwardedFields('append', client, nothing)).toEqual([
-    ['X-Forwarded-For', '10.0.0.7'],
-    ['X-Forwarded-Proto', 'http'],
-    ['X-Forwarded-Host', 'app.example:8081'],
-  ]);
-});
-
-it('forwarding fields leave scheme and host of the edge alone when appending', () => {
-  expect(forwardedFields('append', client, { ...nothing, hasProto: true, hasHost: true })).toEqual([
-    ['X-Forwarded-For', '10.0.0.7'],
-  ]);
-});
-
-it('forwarding fields are all three when replacing, whatever the client sent', () => {
-  const own = { ...nothing, hasProto: true, hasHost: true };
-  expect(forwardedFields('replace', { ...client, secure: true }, own)).toEqual([
-    ['X-Forwarded-For', '10.0.0.7'],
-    ['X-Forwarded-Proto', 'https'],
-    ['X-Forwarded-Host', 'app.example:8081'],
-  ]);
-});
-
-it('forwarding fields have no host for a request without one', () => {
-  const names = forwardedFields('replace', client, { ...nothing, host: undefined }).map(([name]) => name);
-  expect(names).toEqual(['X-Forwarded-For', 'X-Forwarded-Proto']);
-});
-
-it('forwarding fields are none when off', () => {
-  expect(forwardedFields('off', client, nothing)).toEqual([]);
+it.each<[string, ForwardedMode, { host?: string | undefined; has?: boolean; secure?: boolean }, string[]]>([
+  ['append client, scheme and host', 'append', {}, [FOR, PROTO, HOST]],
+  ['leave scheme and host of the edge alone when appending', 'append', { has: true }, [FOR]],
+  ['are all three when replacing, whatever was sent', 'replace', { has: true, secure: true }, [FOR, `${PROTO}s`, HOST]],
+  ['have no host for a request without one', 'replace', { host: undefined }, [FOR, PROTO]],
+  ['are none when off', 'off', {}, []],
+])('forwarding fields %s', (_, mode, { has = false, secure = false, ...more }, lines) => {
+  const own = { host: 'app.example:8081', hasProto: has, hasHost: has, ...more };
+  const fields = forwardedFields(mode, { ...client, secure }, own);
+  expect(fields.map(([name, value]) => `${name}: ${value}`)).toEqual(lines);
 });
 
 it.each([
@@ -65,6 +48,10 @@ it.each([
   ['2001:db8::1', '2001:db8::1'],
   ['fe80::1%eth0', 'fe80::1'],
 ])('the client’s address %s is told as %s', (address, told) => {
-  const [fields] = forwardedFields('append', { remoteAddress: address, secure: false }, nothing);
+  const [fields] = forwardedFields(
+    'append',
+    { ...client, remoteAddress: address },
+    { host: 'a', hasProto: false, hasHost: false },
+  );
   expect(fields).toEqual(['X-Forwarded-For', told]);
 });

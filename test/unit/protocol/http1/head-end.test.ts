@@ -19,12 +19,4 @@ describe('the end of a head', () => {
       }
     }
   });
-
-  it('is not searched past the bytes that were read', () => {
-    const bytes = Buffer.from('abcd\r\n\r\n', 'latin1');
-    expect(findHeadEnd(bytes, 0, 8)).toBe(8);
-    expect(findHeadEnd(bytes, 0, 7)).toBe(-1);
-    expect(findHeadEnd(bytes, 5, 8)).toBe(-1);
-    expect(findHeadEnd(bytes, 0, 0)).toBe(-1);
-  });
 });

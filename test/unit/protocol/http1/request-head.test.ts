@@ -41,7 +41,6 @@ describe('parseRequestHead', () => {
 
   it.each([
     ['no framing field', '', { kind: 'none' }],
-    ['a length of zero', 'Content-Length: 0\r\n', { kind: 'none' }],
     ['a length with leading zeros', 'Content-Length: 007\r\n', { kind: 'length', bytes: 7 }],
     ['chunked in any letter case', 'transfer-ENCODING: Chunked\r\n', { kind: 'chunked' }],
   ])('finds the framing of %s', (_what, field, framing) => {
@@ -50,9 +49,7 @@ describe('parseRequestHead', () => {
 
   it.each([
     ['two lengths', 'Content-Length: 3\r\nContent-Length: 3\r\n', 'framing'],
-    ['a list of lengths', 'Content-Length: 3, 3\r\n', 'framing'],
     ['a signed length', 'Content-Length: +3\r\n', 'framing'],
-    ['an empty length', 'Content-Length:\r\n', 'framing'],
     ['a length beyond any body', 'Content-Length: 9999999999999999\r\n', 'framing'],
     ['length and chunked', 'Content-Length: 3\r\nTransfer-Encoding: chunked\r\n', 'framing'],
     ['a coding before chunked', 'Transfer-Encoding: gzip, chunked\r\n', 'framing'],
@@ -63,10 +60,8 @@ describe('parseRequestHead', () => {
     ['a folded line', 'X: a\r\n b\r\n', 'fields'],
     ['a blank before a colon', 'X : a\r\n', 'fields'],
     ['a bare line feed', 'X: a\nY: b\r\n', 'fields'],
-    ['a bare carriage return', 'X: a\rb\r\n', 'fields'],
     ['a NUL', 'X: a\0\r\n', 'fields'],
     ['a name that is no token', 'X(: a\r\n', 'fields'],
-    ['no name', ': a\r\n', 'fields'],
   ])('leaves %s to the gateway', (_what, field, irregularity) => {
     expect(parseRequestHead(`POST / HTTP/1.1\r\nHost: a\r\n${field}\r\n`)).toBe(irregularity);
   });
@@ -74,7 +69,6 @@ describe('parseRequestHead', () => {
   it.each([
     ['HTTP/1.2', 'GET / HTTP/1.2'],
     ['HTTP/0.9', 'GET /'],
-    ['HTTP/2', 'PRI * HTTP/2.0'],
     ['CONNECT', 'CONNECT a:443 HTTP/1.1'],
     ['a method that is no token', 'GE(T / HTTP/1.1'],
     ['a method of more than 64 characters', `${'A'.repeat(65)} / HTTP/1.1`],
@@ -82,7 +76,6 @@ describe('parseRequestHead', () => {
     ['an asterisk without OPTIONS', 'GET * HTTP/1.1'],
     ['a fragment', 'GET /a#b HTTP/1.1'],
     ['a control character in the target', 'GET /a\x01 HTTP/1.1'],
-    ['two blanks', 'GET  / HTTP/1.1'],
     ['a blank at the end', 'GET / HTTP/1.1 '],
     ['a protocol in lower case', 'GET / http/1.1'],
   ])('leaves %s to the gateway', (_what, startLine) => {
@@ -117,40 +110,31 @@ describe('parseRequestHead', () => {
     expect(parseRequestHead('GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n')).toBe('host');
   });
 
-  it('sees that the client asks to close, among other options', () => {
-    expect(parsed('GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n').isLast).toBe(true);
-  });
-
   it('sees forwarding fields that the client sent', () => {
     const head = parsed('GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-Proto: https\r\nx-forwarded-HOST: b\r\n\r\n');
     expect([head.hasForwardedProto, head.hasForwardedHost]).toEqual([true, true]);
   });
 });
 
-it.each(['\r\nGET', '(GET', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'])(
-  'isOddPrefix sees that %j begins no regular head',
-  (text) => {
-    expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(true);
-  },
-);
-
-it.each(['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''])('isOddPrefix waits for more of %j', (text) => {
-  expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(false);
+it.each<[string, boolean]>([
+  ...['\r\nGET', '(GET', '\x16\x03\x01', 'GET / HTTP/1.1\n', 'GET / HTTP/1.1\rX', 'GET /\0'].map(
+    (text): [string, boolean] => [text, true],
+  ),
+  ...['G', 'GET / HTTP/1.1\r', 'GET / HTTP/1.1\r\nHost: a\r\n', ''].map((text): [string, boolean] => [text, false]),
+])('isOddPrefix sees whether %j begins no regular head: %s', (text, isOdd) => {
+  expect(isOddPrefix(Buffer.from(text, 'latin1'))).toBe(isOdd);
 });
 
-it.each(['GET /a RTSP/1.0\r\n', 'OPTIONS * RTSP/1.1\r\nHost: a\r\n\r\n', 'SOURCE /a ICE/1.0\n', 'GET /a RTSP/'])(
-  'isOtherProtocol knows %j',
-  (text) => {
-    expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(true);
-  },
-);
-
 it.each([
-  'GET / HTTP/1.0\r\n\r\n',
-  'GET /a\r\nX: RTSP/1.0\r\n\r\n',
-  'GET /RTSP/1.0 HTTP/1.1\r\nX: a RTSP/1.0\r\n\r\n',
-  'GET /a HTTP/2.0\r\n',
-  '',
-])('isOtherProtocol leaves %j to the gateway', (text) => {
-  expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(false);
+  ['GET /a RTSP/1.0\r\n', true],
+  ['OPTIONS * RTSP/1.1\r\nHost: a\r\n\r\n', true],
+  ['SOURCE /a ICE/1.0\n', true],
+  ['GET /a RTSP/', true],
+  ['GET / HTTP/1.0\r\n\r\n', false],
+  ['GET /a\r\nX: RTSP/1.0\r\n\r\n', false],
+  ['GET /RTSP/1.0 HTTP/1.1\r\nX: a RTSP/1.0\r\n\r\n', false],
+  ['GET /a HTTP/2.0\r\n', false],
+  ['', false],
+])('isOtherProtocol knows %j: %s', (text, isOther) => {
+  expect(isOtherProtocol(Buffer.from(text, 'latin1'))).toBe(isOther);
 });

@@ -28,17 +28,6 @@ it('looks at each byte of a head once, however slowly it comes', () => {
   expect(late).toBeLessThan(early * 10 + 1);
 });
 
-it('finds the end of a head at whatever byte it was cut before', () => {
-  const head = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
-  for (let cut = 1; cut < head.length; cut += 1) {
-    const reader = new RequestReader(1_000);
-    reader.append(Buffer.from(head.slice(0, cut), 'latin1'));
-    expect(reader.peek()).toBeUndefined();
-    reader.append(Buffer.from(head.slice(cut), 'latin1'));
-    expect(reader.peek()).toMatchObject({ method: 'GET', target: '/a' });
-  }
-});
-
 afterEach(() => {
   vi.restoreAllMocks();
 });

@@ -3,6 +3,8 @@ import { parseResponseHead } from '../../../../src/protocol/http1/response-head.
 import { type ResponseProgress, ResponseReader } from '../../../../src/protocol/http1/response-reader.ts';
 
 const MAX_HEAD_BYTES = 1024;
+const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
+const INTERIM = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\n';
 
 interface Followed {
   readonly passed: string;
@@ -30,21 +32,11 @@ function follow(method: string, text: string, split: number): Followed {
 describe('ResponseReader', () => {
   it.each([
     ['a length', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
-    [
-      'chunks with extension and trailer',
-      'GET',
-      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n',
-      200,
-    ],
+    ['chunks with extension and trailer', 'GET', `${CHUNKED}5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n`, 200],
     ['a HEAD response with a length', 'HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n', 200],
     ['204', 'GET', 'HTTP/1.1 204 No Content\r\n\r\n', 204],
     ['304 with a length', 'GET', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n', 304],
-    [
-      'interim responses before',
-      'GET',
-      'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx',
-      200,
-    ],
+    ['interim responses before', 'GET', `${INTERIM}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx`, 200],
     ['no reason phrase', 'GET', 'HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n', 404],
   ])('finds the end of %s wherever it is cut', (_what, method, text, status) => {
     for (let split = 0; split <= text.length; split += 1) {
@@ -54,11 +46,8 @@ describe('ResponseReader', () => {
 
   it('leaves what follows a complete response unread', () => {
     const first = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx';
-    expect(follow('GET', `${first}HTTP/1.1 200 OK\r\n\r\n`, 0)).toEqual({
-      passed: first,
-      last: 'complete',
-      status: 200,
-    });
+    const followed = follow('GET', `${first}HTTP/1.1 200 OK\r\n\r\n`, 0);
+    expect(followed).toEqual({ passed: first, last: 'complete', status: 200 });
   });
 
   it('reads until the connection closes when nothing else ends the body', () => {

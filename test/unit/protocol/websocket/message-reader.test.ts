@@ -18,11 +18,6 @@ const PING = frame({ opcode: 0x9, payload: 'are you there' });
 const MALFORMED = [{ unread: 'malformed' }];
 
 describe('messages', () => {
-  it('are read in both directions, each with its masking', () => {
-    expect(told(text('Hello'))).toEqual([{ text: 'Hello' }]);
-    expect(told(clientText('Hello'), { from: 'client' })).toEqual([{ text: 'Hello' }]);
-  });
-
   it('are those of the examples of RFC 6455 §5.7', () => {
     const unmasked = Buffer.from('810548656c6c6f', 'hex');
     const masked = Buffer.from('818537fa213d7f9f4d5158', 'hex');
@@ -107,34 +102,25 @@ const options = { maxMessageBytes: 10 };
 it('a message that is too large is reported as soon as its frame begins, and lost alone', () => {
   const listener = new Listener(options).push(text('x'.repeat(11)).subarray(0, 2));
   expect(listener.told).toEqual([{ unread: 'too-large' }]);
+  expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
   listener.push(text('x'.repeat(11)).subarray(2), text('0123456789'));
   expect(listener.told).toEqual([{ unread: 'too-large' }, { text: '0123456789' }]);
 });
 
-it('a message that is too large counts all its fragments together', () => {
-  const bytes = [
-    text('x'.repeat(6), { fin: false }),
-    frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }),
-    frame({ opcode: 0, payload: 'z'.repeat(6) }),
-    text('after'),
-  ];
-  expect(told(Buffer.concat(bytes), options)).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
-});
-
-it('a message that is too large holds nothing', () => {
-  const listener = new Listener(options).push(text('xxx', { fin: false }));
+it('a message that is too large counts all its fragments together, and holds nothing of them', () => {
+  const listener = new Listener(options).push(text('x'.repeat(6), { fin: false }));
   expect(listener.reader.heldBytes).toBeGreaterThan(0);
-  listener.push(frame({ opcode: 0, payload: 'y'.repeat(100_000) }).subarray(0, 50_000));
+  listener.push(frame({ opcode: 0, payload: 'y'.repeat(6), fin: false }));
   expect([listener.reader.heldBytes, listener.budget.usedBytes]).toEqual([0, 0]);
+  listener.push(frame({ opcode: 0, payload: 'z'.repeat(6) }), text('after'));
+  expect(listener.told).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
 });
 
 describe('a direction is unread for good after', () => {
   it.each([
     ['RSV1', text('x', { rsv: 4 })],
-    ['RSV2', text('x', { rsv: 2 })],
     ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
     ['a reserved opcode', frame({ opcode: 0x3 })],
-    ['a reserved control opcode', frame({ opcode: 0xb })],
     ['a continuation of nothing', frame({ opcode: 0 })],
     ['a message within a fragmented one', Buffer.concat([text('', { fin: false }), text('x')])],
     [
@@ -145,7 +131,6 @@ describe('a direction is unread for good after', () => {
     ['a fragmented control frame', frame({ opcode: 0x9, fin: false })],
     ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
     ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
-    ['a length of 2^53', text('x', { announced: 2n ** 53n })],
     ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
   ])('%s', (_, bytes) => {
     const listener = new Listener().push(bytes, text('after'));
@@ -217,7 +202,6 @@ describe('memory', () => {
   });
 });
 
-/** A reader with its budget, whose handler of texts is `onText`. */
 function readerWith(onText: (content: string) => undefined) {
   const budget = new MemoryBudget();
   const limits = { from: 'upstream', maxMessageBytes: 1_000, maxInflatedBytes: 1_000 } as const;

@@ -77,15 +77,6 @@ describe('writes of one turn', () => {
 });
 
 describe('one direction', () => {
-  it('goes on in the next turn', async () => {
-    const [one, to] = [writer(), socket()];
-    one.write(to, 'a');
-    await turnEnd();
-    one.write(to, 'b');
-    await turnEnd();
-    expect(written).toEqual(['a latin1', 'b latin1']);
-  });
-
   it('keeps its order when a second text comes in the same turn', async () => {
     const [one, to] = [writer(), socket()];
     one.write(to, 'a');

@@ -14,20 +14,17 @@ export const IDLE_MS = 30 * 60_000;
 
 export type Message = Readonly<Record<string, unknown>>;
 
-/** What comes with a request, as the client sends it. */
 export interface Sender {
   readonly cookie?: string;
   readonly user?: string;
   readonly password?: string;
   readonly apiKey?: string;
   readonly from?: string;
-  /** `Content-Encoding` of the request. */
   readonly coding?: string | undefined;
 }
 
 export interface Reply {
   readonly messages?: readonly Message[];
-  /** Instead of `messages`. */
   readonly body?: string;
   readonly status?: number;
   readonly setCookie?: string;
@@ -46,7 +43,6 @@ export class CometTraffic extends Traffic {
     return this.recorder.own.read().comet;
   }
 
-  /** A long-polling exchange that has begun: its messages are sent. */
   beginPost(messages: readonly Message[] | string | Buffer, sender: Sender = {}, path = COMET): Exchange {
     const { cookie, coding, ...who } = sender;
     const fields: Record<string, string> = { 'content-type': 'application/json' };
@@ -83,14 +79,12 @@ export class CometTraffic extends Traffic {
     this.endPost(this.beginPost(messages, sender), { messages: replies, ...reply });
   }
 
-  /** A client after its handshake by long-polling. */
   handshake(clientId: string, sender: Sender = {}, reply: Reply = {}): void {
     const asked = { channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['websocket', 'long-polling'] };
     const answer = { channel: '/meta/handshake', id: '1', clientId, successful: true };
     this.post([asked], [answer], sender, { afterMs: 3, ...reply });
   }
 
-  /** A connect that the server holds. */
   hold(clientId: string, sender: Sender = {}): Exchange {
     const connect = { channel: '/meta/connect', id: 'c', clientId, connectionType: 'long-polling' };
     return this.beginPost([connect], sender);
@@ -121,13 +115,11 @@ export class CometTraffic extends Traffic {
     this.ask({ channel: '/meta/disconnect', id: 'd', clientId }, sender);
   }
 
-  /** Lets time pass until the next sweep. */
   sweepAfter(ms: number): void {
     this.clock.advanceMs(ms);
     this.recorder.sweep();
   }
 
-  /** The longest call of a name. */
   maxMsOf(name = 'rpc.E.Demo.Test'): number {
     const timer = this.application().statistics.rpc.metrics().timers.get(name);
     return (timer?.snapshot().max ?? Number.NaN) / 1e6;

@@ -40,13 +40,6 @@ describe('a call', () => {
     expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
   });
 
-  it('is named with its interface, and of its own kind', () => {
-    const data = { ...DATA, interfaceName: 'I' };
-    traffic.post([call('1', data, '/service/d2/rpcJava')], [answer('1', {}, '/service/d2/rpcJava')]);
-    traffic.post([call('2', DATA, '/service/d2/rpcSBA')], [answer('2', {}, '/service/d2/rpcSBA')]);
-    expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.E.Demo.I.Test': 1, sba: 1, 'sba.E.Demo.Test': 1 });
-  });
-
   it('ends with its plain acknowledgement when no data follow in time', () => {
     traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
     traffic.sweepAfter(testComet.ackWaitMs - 1);
@@ -147,21 +140,6 @@ describe('a call', () => {
     traffic.post([{ ...call('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     expect(traffic.sessions()).toHaveLength(1);
-  });
-
-  it('over WebSocket, several at a time, each find their own answer', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    for (const id of ['1', '2', '3']) {
-      tunnel.client(call(id));
-      traffic.clock.advanceMs(10);
-    }
-    tunnel.upstream(answer('3'), answer('1'));
-    traffic.clock.advanceMs(100);
-    tunnel.upstream(answer('2'));
-    expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 3 });
-    expect(traffic.maxMsOf()).toBe(120);
   });
 
   it('beyond the bound is counted as untracked, and the others go on', () => {

@@ -22,7 +22,6 @@ function said(what: 'subscribeObject' | 'unSubscribeObject'): Message {
   return { channel: `/service/d2/${what}`, id: '9', clientId: 'a', data: { objectName: 'H.Level' } };
 }
 
-/** Reasons that there were. */
 function unreadOf({ numbers }: CometTraffic): Record<string, number> {
   return Object.fromEntries(Object.entries(numbers.unread).filter(([, count]) => count > 0));
 }
@@ -112,14 +111,6 @@ describe('received values', () => {
     expect(traffic.numbers.holds.now).toBe(0);
     traffic.endPost(exchange, { body: '' });
     expect(traffic.counts()).toEqual({});
-  });
-
-  it('over WebSocket belong to the session of its client', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    tunnel.upstream({ channel: LEVEL, data: 1 }, { channel: LEVEL, data: 2 });
-    expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 2, 'object.H.Level.newValues': 2 });
   });
 });
 

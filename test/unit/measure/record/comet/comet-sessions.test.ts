@@ -31,17 +31,13 @@ describe('a session begins', () => {
     expect(traffic.created).toBe(1);
   });
 
-  it('not with a refused login or a refused handshake', () => {
+  it('not with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
     traffic.login('anna', { cookie: 'one' }, { status: 401 });
+    traffic.login('anna');
     const asked = { channel: '/meta/handshake', id: '1' };
     traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
     expect(traffic.sessions()).toEqual([]);
     expect(traffic.numbers.handshakes).toEqual({ accepted: 0, refused: 1, storms: 0 });
-  });
-
-  it('not with a login that leaves no cookie to know it by', () => {
-    traffic.login('anna');
-    expect(traffic.sessions()).toEqual([]);
   });
 
   it('once for each login: another user on the same cookie begins another', () => {
@@ -50,12 +46,6 @@ describe('a session begins', () => {
     traffic.login('boris', { cookie: 'one' });
     expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
     expect(traffic.created).toBe(2);
-  });
-
-  it('for each client without a cookie', () => {
-    traffic.handshake('a');
-    traffic.handshake('b');
-    expect(traffic.sessions()).toHaveLength(2);
   });
 
   it('over WebSocket', () => {
@@ -176,6 +166,20 @@ describe('a session ends', () => {
     second.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
     traffic.sweepAfter(GONE_MS * 2);
     expect(traffic.sessions()).toHaveLength(1);
+  });
+
+  it('not when its client goes on over WebSocket after long-polling: it is one session with all its counts', () => {
+    traffic.handshake('a');
+    traffic.subscribe('a', OBJECT);
+    const tunnel = traffic.webSocket();
+    tunnel.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
+    tunnel.upstream({ channel: '/meta/connect', id: '3', successful: true }, { channel: OBJECT, data: 1 });
+    traffic.sweepAfter(GONE_MS * 2);
+    expect(traffic.onlySession()).toMatchObject({
+      connectionType: 'COMET_WEBSOCKET',
+      counts: { 'object.newValues': 1 },
+    });
+    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
   });
 
   it('when the server says 402 to its only client', () => {
