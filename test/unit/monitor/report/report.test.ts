@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { LogRing } from '../../../../src/base/log-ring.ts';
 import type { Config } from '../../../../src/config/config.ts';
-import { toJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
 import { createReport, type ReportSources } from '../../../../src/monitor/report/report.ts';
-import { AVAILABLE, createPlant as createPlantOf, MS } from '../../../support/monitor/prometheus/plant.ts';
+import { createPlant, MS } from '../../../support/monitor/prometheus/plant.ts';
 import { createWork, longestTurn, NO_CALLS } from '../../../support/monitor/work.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
-
-async function createPlant(options: Parameters<typeof createPlantOf>[0] = {}) {
-  const { state } = AVAILABLE;
-  if (state.kind !== 'available') throw new Error('no reading');
-  return await createPlantOf({
-    jvm: { ...AVAILABLE, state: { ...state, gauges: toJvmGauges(state.reading) } },
-    ...options,
-  });
-}
 
 interface Report {
   readonly [part: string]: unknown;
