@@ -309,6 +309,12 @@ describe('a file that cannot be written', () => {
     expect(told.at(-1)?.[0]).toMatchObject({ lost: counts.lost });
   });
 
+  it('ends in its time although nobody reads a FIFO', async () => {
+    const { file, counts } = await createHalfRead();
+    await file.close(20);
+    expect(counts).toMatchObject({ written: 1, lost: 4 });
+  });
+
   it('continues in the middle of a line if it is reopened and has not been moved away', async () => {
     const { file, counts, reader } = await createHalfRead();
     file.reopen();
