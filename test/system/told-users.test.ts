@@ -26,12 +26,10 @@ async function start(dataPath: Config['dataPath'], userField: string | null = 'X
   onTestFinished(stand.close);
   const ask = async (path: string, headers: Record<string, string>, body = '') =>
     (await send(stand.port, path, { method: path === LOGOUT ? 'GET' : 'POST', headers, body })).status;
-  const listed = () => {
-    const [application] = [...stand.sidecar.recorder.applications.values()];
-    return [...(application?.sessions.entries() ?? [])].map(({ userName, connectionType, requests, verified }) => ({
-      ...{ userName, connectionType, requests, verified },
-    }));
-  };
+  const listed = () =>
+    [...(stand.sidecar.recorder.applications.get('smartWeb')?.sessions.entries() ?? [])].map(
+      ({ userName, connectionType, requests, verified }) => ({ userName, connectionType, requests, verified }),
+    );
   return { ask, listed };
 }
 
@@ -79,9 +77,8 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     };
     const headers = { 'content-type': 'application/json', authorization: 'Negotiate anna' };
     await ask(`${COMET}/handshake`, headers, JSON.stringify([handshake]));
-    await expect
-      .poll(listed)
-      .toMatchObject([{ userName: 'anna', connectionType: 'COMET_LONG_POLLING', verified: undefined }]);
+    const expected = [{ userName: 'anna', connectionType: 'COMET_LONG_POLLING', verified: undefined }];
+    await expect.poll(listed).toMatchObject(expected);
   });
 
   it('reads nothing when it is not configured', async () => {

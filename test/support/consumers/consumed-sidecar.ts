@@ -1,11 +1,9 @@
 /** A real sidecar with known statistics to compare its readers with: calls, objects, sessions, and a JVM with fixed numbers. */
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
-import { request } from 'undici';
 import { expect, vi } from 'vitest';
 import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
-import { listening } from '../net.ts';
+import { portOf, send, startApplication } from '../net.ts';
 import { flagsFor, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
 export const ROOT = path.join(import.meta.dirname, '../../..');
@@ -30,15 +28,18 @@ export interface ConsumedSidecar {
 
 /** Readers are `collectd`, `telegraf` and `zabbix`, each with the role `metrics`. */
 export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
-  const upstream = http.createServer(answer);
-  const exporter = http.createServer((_request, response) => response.end(JVM));
-  const jvmUrl = `http://127.0.0.1:${await listening(exporter)}/metrics`;
+  const upstream = await startApplication(({ url = '' }, response) => {
+    response.statusCode = url.includes('Fail') ? 500 : 200;
+    setTimeout(() => response.end('ok'), url.includes('Slow') ? SENT.slowMs : 0);
+  });
+  const exporter = await startApplication((_request, response) => response.end(JVM));
   const folder = new Folder();
   const users = ['collectd', 'telegraf', 'zabbix'].map((name) => userLine(name, 'metrics', PASSWORD));
   const usersFile = folder.write('users', (await Promise.all(users)).join('\n'));
-  const jvm = `jvm:\n  source: http\n  http: { kind: prometheus, url: "${jvmUrl}" }\n`;
-  const config = folder.write('sidecar.yaml', `monitor:\n  auth:\n    usersFile: ${usersFile}\n${jvm}`);
-  const sidecar = await startSidecarProcess([...flagsFor(await listening(upstream)), ...['--config', config]]);
+  const jvm = { source: 'http', http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` } };
+  // JSON is YAML.
+  const config = folder.write('sidecar.yaml', JSON.stringify({ monitor: { auth: { usersFile } }, jvm }));
+  const sidecar = await startSidecarProcess([...flagsFor(upstream.port), '--config', config]);
   const call = (target: string, user?: string) => callOf(sidecar, target, user);
   for (const user of ['ann', 'bob', 'ann', 'ann']) await call('rpc/E.Demo/TestInOut', user);
   await call('rpc/E.Demo/Slow');
@@ -51,10 +52,8 @@ export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
     call,
     close: async () => {
       await sidecar.stop();
-      for (const server of [upstream, exporter]) {
-        server.closeAllConnections();
-        server.close();
-      }
+      upstream.close();
+      exporter.close();
       folder.remove();
     },
   };
@@ -62,20 +61,11 @@ export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
 
 async function jvmStatusOf({ monitor }: SidecarProcess): Promise<number> {
   const headers = { authorization: basic('collectd', PASSWORD) };
-  const { statusCode, body } = await request(`http://${monitor}/smartWeb/api/rest/v0/admin/metrics/jvm`, { headers });
-  await body.dump();
-  return statusCode;
-}
-
-function answer(asked: http.IncomingMessage, response: http.ServerResponse): void {
-  const target = asked.url ?? '';
-  response.statusCode = target.includes('Fail') ? 500 : 200;
-  setTimeout(() => response.end('ok'), target.includes('Slow') ? SENT.slowMs : 0);
+  return (await send(portOf(monitor), '/smartWeb/api/rest/v0/admin/metrics/jvm', { headers })).status;
 }
 
 async function callOf({ listen }: SidecarProcess, target: string, user?: string): Promise<void> {
   const headers = user === undefined ? {} : { authorization: basic(user, 'secret') };
   const method = target.startsWith('object') ? 'GET' : 'POST';
-  const { body } = await request(`http://${listen}/smartWeb/api/rest/v0/d2/${target}`, { method, headers });
-  await body.dump();
+  await send(portOf(listen), `/smartWeb/api/rest/v0/d2/${target}`, { method, headers });
 }

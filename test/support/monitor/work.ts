@@ -19,86 +19,78 @@ const DURATIONS = { max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99
 class CostlyMap<Value> extends Map<string, Value> {
   readonly #clock: ManualClock;
 
-  constructor(entries: Iterable<readonly [string, Value]>, clock: ManualClock) {
+  constructor(clock: ManualClock, entries: Iterable<readonly [string, Value]>) {
     super(entries);
     this.#clock = clock;
   }
 
-  override *entries(): ReturnType<Map<string, Value>['entries']> {
+  override *[Symbol.iterator](): ReturnType<Map<string, Value>['entries']> {
     for (const entry of super.entries()) {
       this.#clock.ns += COST.name * NS_PER_US;
       yield entry;
     }
   }
 
+  override entries(): ReturnType<Map<string, Value>['entries']> {
+    return this[Symbol.iterator]();
+  }
+
   override *keys(): ReturnType<Map<string, Value>['keys']> {
-    for (const [name] of this.entries()) yield name;
+    for (const [name] of this) yield name;
   }
 
   override *values(): ReturnType<Map<string, Value>['values']> {
-    for (const [, value] of this.entries()) yield value;
+    for (const [, value] of this) yield value;
   }
-
-  override [Symbol.iterator](): ReturnType<Map<string, Value>['entries']> {
-    return this.entries();
-  }
-}
-
-export interface Work {
-  readonly clock: ManualClock;
-  readonly application: MonitoredApplication;
 }
 
 type Sizes = Readonly<Record<'rpcs' | 'objects' | 'sessions', number>>;
 
-export function createWork({ rpcs, objects, sessions }: Sizes): Work {
+export function createWork({ rpcs, objects, sessions }: Sizes) {
   const clock = new ManualClock();
-  const map = <Value>(count: number, toName: (i: number) => string, value: Value) =>
-    new CostlyMap(
-      Array.from({ length: count }, (_, i) => [toName((i * 7_919) % count), value] as const),
+  const map = <Value>(count: number, toName: (i: number) => string, value: Value) => {
+    const names = Array.from({ length: count }, (_, i) => toName((i * 7_919) % count));
+    return new CostlyMap(
       clock,
+      names.map((name) => [name, value] as const),
     );
-  const metrics = metricsOf(clock);
+  };
+  const { timer, meter, counter, counts, object } = metricsOf(clock);
+  const gauge = (value: number) => ({ type: 'integer', read: () => value }) as const;
   const rpcSet: MetricSet = {
     ...emptyMetricSet,
-    timers: map(rpcs, (i) => `rpc.E.Method${i}`, metrics.timer).set('rpc', metrics.timer),
-    meters: map(rpcs, (i) => `rpc.E.Method${i}.errors`, metrics.meter).set('rpc.errors', metrics.meter),
+    timers: map(rpcs, (i) => `rpc.E.Method${i}`, timer).set('rpc', timer),
+    meters: map(rpcs, (i) => `rpc.E.Method${i}.errors`, meter).set('rpc.errors', meter),
   };
+  const subscriptions = map(objects, (i) => `object.H.Object${i}.subscriptions`, counter);
   const objectSet: MetricSet = {
     ...emptyMetricSet,
-    gauges: new Map([['object.monitored', { type: 'integer', read: () => 0 }]]),
-    counters: map(objects, (i) => `object.H.Object${i}.subscriptions`, metrics.counter).set(
-      'object.subscriptions',
-      metrics.counter,
-    ),
-    meters: map(objects, (i) => `object.H.Object${i}.newValues`, metrics.meter).set('object.newValues', metrics.meter),
+    gauges: new Map([['object.monitored', gauge(0)]]),
+    counters: subscriptions.set('object.subscriptions', counter),
+    meters: map(objects, (i) => `object.H.Object${i}.newValues`, meter).set('object.newValues', meter),
   };
-  const sbaSet: MetricSet = {
-    ...emptyMetricSet,
-    timers: new Map([['sba', metrics.timer]]),
-    meters: new Map([['sba.errors', metrics.meter]]),
-  };
+  const sbaSet = { ...emptyMetricSet, timers: new Map([['sba', timer]]), meters: new Map([['sba.errors', meter]]) };
   const sessionSet: MetricSet = {
     ...emptyMetricSet,
-    gauges: new Map([['sessions.active', { type: 'integer', read: () => sessions }]]),
-    timers: new Map([['sessions.created', metrics.timer]]),
+    gauges: new Map([['sessions.active', gauge(sessions)]]),
+    timers: new Map([['sessions.created', timer]]),
   };
   const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0 };
   const application: MonitoredApplication = {
     name: 'smartWeb',
     ...NO_CALLS,
     statistics: {
-      rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, metrics.counts) },
+      rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, counts) },
       sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },
       object: {
         ...calls,
         monitored: 0,
         metrics: () => objectSet,
-        objects: map(objects, (i) => `H.Object${i}`, metrics.object),
+        objects: map(objects, (i) => `H.Object${i}`, object),
       },
     },
     sessions: {
-      created: metrics.timer,
+      created: timer,
       countsByType: () => ({ REST: sessions, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
       find: () => undefined,
       metrics: () => sessionSet,

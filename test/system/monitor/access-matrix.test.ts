@@ -4,30 +4,47 @@ import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { toServerState } from '../../../src/jvm/server-reading.ts';
-import { SPARK_POINTS } from '../../../src/measure/history/spark-lines.ts';
-import type { CallEntry } from '../../../src/measure/record/running-calls.ts';
-import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../src/monitor/access/access-list.ts';
 import type { PasswordHash } from '../../../src/monitor/access/password-hash.ts';
 import { PageFolder } from '../../../src/monitor/live/page-files.ts';
 import { PAGE_POLICY } from '../../../src/monitor/live/page-routes.ts';
-import type { Monitored } from '../../../src/monitor/monitored.ts';
+import type { MonitoredJvm } from '../../../src/monitor/monitored.ts';
 import { addRoutes } from '../../../src/monitor/routes.ts';
 import { SECURITY_FIELDS } from '../../../src/monitor/send.ts';
+import { until } from '../../support/comet/until.ts';
 import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
-import { createPlant, MS } from '../../support/monitor/prometheus/plant.ts';
+import { AVAILABLE } from '../../support/monitor/prometheus/plant.ts';
 import { type Answer, exchange, send } from '../../support/net.ts';
+import { OK, startStand } from '../wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
-const SESSION_ID = 'a-session-id';
 const USER_NAME = 'a-user-name';
-const ADDRESS = '203.0.113.9';
+const ADDRESS = '127.0.0.9';
 /** First segment of a path outside of the application. */
 const SEGMENT = 'a-path-segment';
+
+const stand = await startStand({
+  onConnection: (socket) => socket.on('data', (bytes) => bytes.includes('Held') || socket.write(OK)),
+});
+await callAll();
+const server = toServerState({ threads: { live: 12 } }, 0, undefined);
+const jvm = { state: { ...AVAILABLE.state, server } as MonitoredJvm['state'] };
+const monitored = { ...stand.sidecar.monitored, health: HEALTHY, jvm };
+const SESSION_ID = [...(monitored.applications[0]?.sessions.entries() ?? [])][0]?.id ?? 'none';
 const SECRETS = [SESSION_ID, USER_NAME, ADDRESS, SEGMENT];
+
+async function callAll(): Promise<void> {
+  const headers = { authorization: basic(USER_NAME, 'secret') };
+  const call = (path: string, method = 'GET') => send(stand.port, path, { method, headers, localAddress: ADDRESS });
+  const rest = '/smartWeb/api/rest/v0/d2';
+  await call(`${rest}/rpc/E.Demo/Run`, 'POST');
+  for (const path of [`${rest}/sba/E.Demo/Run`, `${rest}/object/H.Level`, `/${SEGMENT}`]) await call(path);
+  // A running call.
+  call(`${rest}/rpc/E.Demo/Held`, 'POST').catch(() => undefined);
+  await until('a call runs', () => stand.sidecar.reporter.inFlight === 1);
+}
 
 /** The status of GET and HEAD without a credential, with a wrong one, and with the roles metrics and sessions. */
 type Statuses = readonly [none: number, wrong: number, metrics: number, sessions: number];
@@ -81,71 +98,6 @@ const TABLE: readonly (readonly [path: string, Statuses])[] = [
   ['/live/smartWeb', NOT_THERE],
 ];
 
-const plant = await createPlant();
-const { statistics } = plant;
-statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
-statistics.sba.recordAnswered('E.Demo.Run', 200, MS);
-statistics.object.recordRead('H.Level', 200);
-const sessionMetrics: MetricSet = {
-  ...emptyMetricSet,
-  gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
-  timers: new Map([['sessions.created', plant.created]]),
-};
-
-const CALL: CallEntry = {
-  ...{ kind: 'rpc', name: 'E.Demo.Run', sessionId: SESSION_ID, userName: USER_NAME, connectionType: 'REST' },
-  ...{ remoteAddress: '10.0.0.7', startTime: '2026-03-01T08:00:00.000Z', duration: 1.5 },
-};
-
-const SESSION: SessionEntry = {
-  ...{ id: SESSION_ID, createTime: '2026-03-01T08:00:00.000Z', userName: USER_NAME, connectionType: 'REST' },
-  ...{ lastActivityTime: '2026-03-01T08:00:00.000Z', remoteAddress: ADDRESS, requests: 1 },
-};
-
-const monitored: Monitored = {
-  sidecar: plant.monitored.sidecar,
-  toTables: plant.monitored.toTables,
-  live: {
-    clock: systemClock,
-    history: {
-      ...{ startedEpochMs: 0, seq: 0, marks: [], droppedMarks: 0 },
-      points: function* () {},
-      lineOf: () => Array<number>(SPARK_POINTS).fill(0),
-      recentCounts: () => new Map([['outside', { sinceStart: 3, inMinute: 1 }]]),
-      worstCallOf: () => ({ kind: 'rpc', name: 'E.Demo.Run', failed: 1, ended: 2 }),
-    },
-    unclassified: { read: () => [] },
-    clientTimeoutMs: () => 10_000,
-    diagnosed: () => undefined,
-    outside: { read: () => ({ count: 3, segments: [[SEGMENT, 2]], other: 1 }) },
-    sessionsOf: () => [{ errors: 0, toEntry: () => SESSION }],
-    probe: () => Promise.resolve(true),
-  },
-  applications: [
-    {
-      name: 'smartWeb',
-      running: { size: 1, byName: () => [], oldest: () => [CALL] },
-      slowest: { slowest: () => [{ ...CALL, endTime: CALL.startTime, status: 200, outcome: 'ok' }] },
-      statistics,
-      sessions: {
-        created: plant.created,
-        countsByType: () => ({ REST: 1, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 }),
-        entries: () => [SESSION],
-        find: (id) => (id === SESSION_ID ? { statistics, metrics: () => sessionMetrics } : undefined),
-        metrics: () => sessionMetrics,
-      },
-    },
-  ],
-  health: HEALTHY,
-  jvm: {
-    state: {
-      ...plant.monitored.jvm.state,
-      gauges: { classloader: emptyMetricSet, memory: emptyMetricSet, garbagecollector: emptyMetricSet },
-      server: toServerState({ threads: { live: 12 } }, 0, undefined),
-    } as unknown as Monitored['jvm']['state'],
-  },
-};
-
 const folder = new Folder();
 for (const name of ['index.html', 'page.js', 'page.css']) folder.write(name, name);
 const OPTIONS = { page: new PageFolder([folder.path]), hosts: ['plant.example'] };
@@ -193,7 +145,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   agent.destroy();
-  await Promise.all([monitor.close(), open.close()]);
+  await Promise.all([monitor.close(), open.close(), stand.close()]);
   folder.remove();
 });
 
@@ -303,6 +255,24 @@ it('too many wrong credentials get 429 with Retry-After, and lock nobody out', a
   expect([refused.status, refused.headers['retry-after'], faultsOf(refused, 'GET')]).toEqual([429, '6', []]);
   expect(right.status).toBe(200);
   expect([none.status, none.headers['www-authenticate']]).toEqual([401, 'Bearer realm="d2-sidecar"']);
+});
+
+it('a password for which the queue has no room gets 503, and may be sent again in a second', async () => {
+  const list = await AccessList.open({ usersFile: `${folder.path}/users`, tokensFile: undefined });
+  let end = () => undefined as unknown;
+  const ended = new Promise<boolean>((resolve) => {
+    end = () => resolve(false);
+  });
+  const busy = await openMonitor(monitored, { access: new AccessControl(list, systemClock, () => ended) });
+  // Two are verified, four wait, and the seventh takes the place of the first that waits.
+  const answers = Array.from({ length: 7 }, (_, i) =>
+    send(busy.port, '/metrics', { headers: { authorization: basic('ann', `wrong${i}`) } }),
+  );
+  const refused = await Promise.race(answers);
+  end();
+  expect([refused.status, refused.headers['retry-after'], faultsOf(refused, 'GET')]).toEqual([503, '1', []]);
+  expect((await Promise.all(answers)).filter(({ status }) => status === 401)).toHaveLength(6);
+  await busy.close();
 });
 
 describe('the requested host', () => {

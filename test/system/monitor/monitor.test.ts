@@ -8,13 +8,8 @@ const REST = '/smartWeb/api/rest/v0';
 const BASE = `${REST}/admin`;
 const ODD = 'E.Größe/1 €.Lesen%';
 
-interface Document {
-  readonly version: string;
-  readonly gauges: Record<string, { value: unknown }>;
-  readonly counters: Record<string, { count: number }>;
-  readonly meters: Record<string, { count: number }>;
-  readonly timers: Record<string, { count: number }>;
-}
+type Counts = Record<string, { count: number }>;
+type Document = Readonly<Record<'gauges' | 'counters' | 'meters' | 'timers', Counts>>;
 
 /** Answers by the path: `Fail` with 500, `Missing` with 404, everything else with 200. */
 function respond(path = ''): string {
@@ -36,7 +31,7 @@ async function read<Read = Document>(path: string): Promise<Read> {
 }
 
 const sessions = () => read<{ id: string }[]>('/d2/sessions');
-const countsOf = (metrics: Document['timers']) =>
+const countsOf = (metrics: Counts) =>
   Object.fromEntries(Object.entries(metrics).map(([name, { count }]) => [name, count]));
 
 const stand = await startStand({
@@ -118,18 +113,9 @@ describe('/metrics', () => {
   });
 
   it('is OpenMetrics if the reader asks for it', async () => {
-    const accept = 'application/openmetrics-text; version=1.0.0, text/plain; q=0.5';
-    const { headers, body } = await ask('/metrics', { accept });
+    const { headers, body } = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
     expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
-    expect(body).toContain('\n# TYPE d2_calls counter\n');
-    expect(body).toMatch(/\n# EOF\n$/);
-  });
-
-  it('shows no user and no session', async () => {
-    const ids = (await sessions()).map(({ id }) => id);
-    expect(ids).toHaveLength(2);
-    const { body } = await ask('/metrics');
-    for (const secret of ['ann', 'bob', '127.0.0.1', ...ids]) expect(body).not.toContain(secret);
+    expect(body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
   });
 });
 
@@ -162,14 +148,9 @@ it.each([
   [404, `${BASE}/metrics/d2/object/H.None`, 'No object'],
   [404, `${BASE}/metrics/d2/rpc?session=none`, 'no active session'],
   [404, `${BASE}/metrics/d3`, 'no such path'],
-  [404, '/nowhere', 'no such path'],
   [400, `${BASE}/metrics/d2/rpc?session=a&session=b`, 'exactly one'],
-  [400, `${BASE}/metrics/d2/rpc?session=`, 'exactly one'],
   [400, `${BASE}/metrics/d2/rpc/%zz`, 'cannot be read'],
   [503, `${BASE}/metrics/jvm`, 'jvm.source: none'],
-  [503, `${BASE}/metrics/jvm/classloader`, 'jvm.source: none'],
-  [503, `${BASE}/metrics/jvm/memory`, 'jvm.source: none'],
-  [503, `${BASE}/metrics/jvm/garbagecollector`, 'jvm.source: none'],
 ])('a problem with status %i is the answer to %s', async (status, path, detail) => {
   const answer = await ask(path);
   expect([answer.status, answer.headers['content-type']]).toEqual([status, 'application/problem+json']);

@@ -3,18 +3,12 @@ import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { renderList } from '../../../src/monitor/json-list.ts';
 
 const ENTRY: SessionEntry = {
-  id: '0d9c6d3a-1b7e-4b5e-9a55-2f1c7f1d0c11',
-  createTime: '2026-03-01T08:00:00.000Z',
-  userName: 'ann',
-  connectionType: 'REST',
-  lastActivityTime: '2026-03-01T08:00:01.000Z',
-  remoteAddress: '10.0.0.7',
-  requests: 3,
+  ...{ id: '0d9c6d3a', createTime: '2026-03-01T08:00:00.000Z', userName: 'ann', connectionType: 'REST' },
+  ...{ lastActivityTime: '2026-03-01T08:00:01.000Z', remoteAddress: '10.0.0.7', requests: 3 },
 };
 
 const LISTS: Readonly<Record<string, readonly SessionEntry[]>> = {
   none: [],
-  one: [ENTRY],
   'one that nothing has proven': [{ ...ENTRY, verified: false }, ENTRY],
   'three, one without a name': [ENTRY, { ...ENTRY, userName: null }, { ...ENTRY, requests: 0 }],
   'names that need escapes': ['a"b', 'x\\y', 'two\nlines', '  },\n  {', 'Größe 😀', '\ud83d', '\u2028', ''].map(

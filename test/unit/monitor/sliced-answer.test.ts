@@ -123,15 +123,4 @@ describe('SlicedAnswer', () => {
     }
     await expect(chunksOf(answerOf(pieces()))).rejects.toThrow('no more');
   });
-
-  it('shares the turn with another answer', async () => {
-    const turns = new Turns(new ManualClock());
-    const [one, other] = [new Source(), new Source()];
-    const answers = [new SlicedAnswer(one, turns), new SlicedAnswer(other, turns)];
-    for (const answer of answers) answer.resume();
-    for (let turn = 0; turn < 20; turn += 1) await turnOfTheLoop();
-    expect(Math.abs(one.taken - other.taken)).toBeLessThan(100);
-    expect(one.taken).toBeGreaterThan(100);
-    for (const answer of answers) answer.destroy();
-  });
 });

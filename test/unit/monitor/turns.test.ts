@@ -80,12 +80,9 @@ describe('Turns', () => {
     loop.enter(20, 'b', notes);
     expect(loop.turn()).toBe(10 * STEP_NS);
     expect(notes.join('')).toBe('aaaabbbbbb');
-  });
-
-  it('is idle when nothing is left', () => {
-    loop.enter(3);
     loop.turn();
-    expect(loop.isIdle).toBe(true);
+    loop.turn();
+    expect(loop.isIdle, 'when nothing is left').toBe(true);
   });
 
   it('calls work once that entered twice, and not at all after it left', () => {

@@ -97,21 +97,19 @@ export function toSamples(metrics: readonly Metric[]): Map<string, number> {
   for (const { name, points } of metrics) {
     for (const { attributes, value } of points) {
       const pairs = Object.entries(attributes).map(([label, of]) => `${label}="${toLabelValue(String(of))}"`);
-      if (typeof value === 'number') {
-        add(name, pairs.join(','), value);
-        continue;
-      }
-      let cumulative = 0;
+      if (typeof value === 'number') add(name, pairs.join(','), value);
       // Exponential ones are not in /metrics.
-      if (!('counts' in value)) continue;
-      for (const [i, count] of value.counts.entries()) {
-        cumulative += count;
-        const bound = value.bounds[i];
-        const le = bound === undefined ? '+Inf' : Number.isInteger(bound) ? `${bound}.0` : String(bound);
-        add(`${name}_bucket`, [...pairs, `le="${le}"`].join(','), cumulative);
+      else if ('counts' in value) {
+        let cumulative = 0;
+        for (const [i, count] of value.counts.entries()) {
+          cumulative += count;
+          const bound = value.bounds[i];
+          const le = bound === undefined ? '+Inf' : Number.isInteger(bound) ? `${bound}.0` : String(bound);
+          add(`${name}_bucket`, [...pairs, `le="${le}"`].join(','), cumulative);
+        }
+        add(`${name}_sum`, pairs.join(','), value.sum);
+        add(`${name}_count`, pairs.join(','), value.count);
       }
-      add(`${name}_sum`, pairs.join(','), value.sum);
-      add(`${name}_count`, pairs.join(','), value.count);
     }
   }
   return samples;

@@ -3,56 +3,47 @@
  * requests. https://protobuf.dev/programming-guides/encoding/, https://github.com/open-telemetry/opentelemetry-proto
  */
 
-type Value = bigint | Uint8Array;
-
 class Message {
-  readonly #fields = new Map<number, Value[]>();
+  /** Of each field; varints are numbers, as none of these exceeds 2^53. */
+  readonly #values = new Map<number, (number | Buffer)[]>();
 
-  constructor(bytes: Uint8Array) {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  constructor(bytes: Buffer) {
     let at = 0;
-    const varint = (): bigint => {
-      let value = 0n;
-      for (let shift = 0n; ; shift += 7n) {
-        const byte = view.getUint8(at);
-        at += 1;
-        value |= BigInt(byte & 0x7f) << shift;
-        if ((byte & 0x80) === 0) return value;
+    const varint = (): number => {
+      let value = 0;
+      for (let unit = 1; ; unit *= 128) {
+        const byte = bytes.readUInt8(at++);
+        value += (byte & 0x7f) * unit;
+        if (byte < 0x80) return value;
       }
     };
-    const take = (length: number): Uint8Array => {
+    const take = (length: number): Buffer => {
       if (at + length > bytes.length) throw new Error('broken off');
       at += length;
       return bytes.subarray(at - length, at);
     };
     while (at < bytes.length) {
-      const tag = Number(varint());
+      const tag = varint();
       const type = tag & 7;
-      const value = type === 0 ? varint() : take(type === 2 ? Number(varint()) : type === 1 ? 8 : 4);
-      const values = this.#fields.get(tag >> 3);
-      if (values === undefined) this.#fields.set(tag >> 3, [value]);
-      else values.push(value);
+      const value = type === 0 ? varint() : take(type === 2 ? varint() : type === 1 ? 8 : 4);
+      this.#values.set(tag >> 3, [...(this.#values.get(tag >> 3) ?? []), value]);
     }
   }
 
   has(field: number): boolean {
-    return this.#fields.has(field);
+    return this.#values.has(field);
   }
 
-  bytes(field: number): Uint8Array {
-    return (this.#fields.get(field)?.at(-1) as Uint8Array | undefined) ?? new Uint8Array();
+  integer(field: number): number {
+    return (this.#values.get(field)?.at(-1) as number | undefined) ?? 0;
+  }
+
+  bytes(field: number): Buffer {
+    return (this.#values.get(field)?.at(-1) as Buffer | undefined) ?? Buffer.alloc(0);
   }
 
   text(field: number): string {
     return new TextDecoder('utf-8', { fatal: true }).decode(this.bytes(field));
-  }
-
-  hex(field: number): string {
-    return Buffer.from(this.bytes(field)).toString('hex');
-  }
-
-  integer(field: number): number {
-    return Number((this.#fields.get(field)?.at(-1) as bigint | undefined) ?? 0n);
   }
 
   message(field: number): Message {
@@ -60,36 +51,30 @@ class Message {
   }
 
   messages(field: number): Message[] {
-    return (this.#fields.get(field) ?? []).map((bytes) => new Message(bytes as Uint8Array));
-  }
-
-  double(field: number): number {
-    return this.doubles(field)[0] as number;
+    return (this.#values.get(field) ?? []).map((bytes) => new Message(bytes as Buffer));
   }
 
   /** Packed. */
   doubles(field: number): number[] {
-    return eights(this.bytes(field)).map((view) => view.getFloat64(0, true));
+    const bytes = this.bytes(field);
+    return Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8));
   }
 
   /** Packed fixed64. */
   fixed(field: number): bigint[] {
-    return eights(this.bytes(field)).map((view) => view.getBigUint64(0, true));
+    const bytes = this.bytes(field);
+    return Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readBigUInt64LE(i * 8));
   }
-}
-
-function eights(bytes: Uint8Array): DataView[] {
-  return Array.from({ length: bytes.length / 8 }, (_, i) => new DataView(bytes.buffer, bytes.byteOffset + i * 8, 8));
 }
 
 type Attributes = Readonly<Record<string, string | number | boolean>>;
 
 function toAttributes(pairs: readonly Message[]): Attributes {
   return Object.fromEntries(
-    pairs.map((pair) => {
+    pairs.map((pair): [string, string | number | boolean] => {
       const value = pair.message(2);
       if (value.has(3)) return [pair.text(1), value.integer(3)];
-      return [pair.text(1), value.has(4) ? value.double(4) : value.text(1)];
+      return [pair.text(1), value.has(4) ? (value.doubles(4)[0] as number) : value.text(1)];
     }),
   );
 }
@@ -98,9 +83,12 @@ type Kind = 'gauge' | 'sum' | 'histogram' | 'exponential';
 export type Metric = ReturnType<typeof toMetric>;
 export type Span = ReturnType<typeof toSpan>;
 
-const KINDS = Object.entries({ 5: 'gauge', 7: 'sum', 9: 'histogram', 10: 'exponential' } as const).map(
-  ([field, kind]) => [Number(field), kind] as const,
-);
+const KINDS = [
+  [5, 'gauge'],
+  [7, 'sum'],
+  [9, 'histogram'],
+  [10, 'exponential'],
+] as const;
 
 /** The resource of an ExportMetricsServiceRequest or ExportTraceServiceRequest, and its items from all scopes. */
 function toParts<Part>(request: Message, toPart: (part: Message) => Part): { resource: Attributes; parts: Part[] } {
@@ -110,7 +98,7 @@ function toParts<Part>(request: Message, toPart: (part: Message) => Part): { res
   return { resource: toAttributes(first.message(1).messages(1)), parts };
 }
 
-export function toMetrics(body: Uint8Array): { readonly resource: Attributes; readonly metrics: Metric[] } {
+export function toMetrics(body: Buffer): { readonly resource: Attributes; readonly metrics: Metric[] } {
   const { resource, parts } = toParts(new Message(body), toMetric);
   return { resource, metrics: parts };
 }
@@ -129,27 +117,28 @@ function toMetric(metric: Message) {
 function toPoint(point: Message, kind: Kind) {
   const attributes = toAttributes(point.messages({ histogram: 9, exponential: 1, gauge: 7, sum: 7 }[kind]));
   const common = { attributes, startNs: point.fixed(2)[0] as bigint };
-  if (kind === 'gauge' || kind === 'sum') return { ...common, value: point.double(4) };
-  const total = { count: Number(point.fixed(4)[0]), sum: point.double(5) };
+  if (kind === 'gauge' || kind === 'sum') return { ...common, value: point.doubles(4)[0] as number };
+  const total = { count: Number(point.fixed(4)[0]), sum: point.doubles(5)[0] as number };
   if (kind === 'histogram') {
     return { ...common, value: { ...total, counts: point.fixed(6).map(Number), bounds: point.doubles(7) } };
   }
-  const [scale, offset] = [point.integer(6), point.message(8).integer(1)].map(fromZigZag) as [number, number];
-  return { ...common, value: { ...total, scale, offset } };
+  return { ...common, value: { ...total, scale: signed(point, 6), offset: signed(point.message(8), 1) } };
 }
 
-/** Of `sint32`. */
-function fromZigZag(value: number): number {
+/** Of `sint32`: zigzag. */
+function signed(message: Message, field: number): number {
+  const value = message.integer(field);
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2;
 }
 
-export function toSpans(body: Uint8Array): Span[] {
+export function toSpans(body: Buffer): Span[] {
   return toParts(new Message(body), toSpan).parts;
 }
 
 function toSpan(span: Message) {
   return {
-    ...{ traceId: span.hex(1), spanId: span.hex(2), parentSpanId: span.hex(4), name: span.text(5) },
+    ...{ traceId: span.bytes(1).toString('hex'), spanId: span.bytes(2).toString('hex') },
+    ...{ parentSpanId: span.bytes(4).toString('hex'), name: span.text(5) },
     // Of the kind, 2 is SERVER; of the status, 0 is unset, 2 an error.
     ...{ kind: span.integer(6), startNs: span.fixed(7)[0] as bigint, endNs: span.fixed(8)[0] as bigint },
     ...{ attributes: toAttributes(span.messages(9)), status: span.message(15).integer(3) },

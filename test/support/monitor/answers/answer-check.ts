@@ -1,6 +1,7 @@
 /** Checks answers of the monitoring port against its OpenAPI document: status, fields, media type and content. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { createDocument } from '../../../../src/monitor/openapi/document.ts';
 import type { RecordedAnswer } from './recorded-answers.ts';
 
 interface Reference {
@@ -16,15 +17,13 @@ interface Response {
   readonly content: Named<{ readonly schema?: Reference }>;
 }
 
-export interface Document {
+interface Document {
   readonly paths: Named<{ readonly get: { readonly responses: Responses } }>;
   readonly components: { readonly responses: Named<Response> };
 }
 
 /** Fields that belong to HTTP, not to the content. */
-const OF_HTTP: ReadonlySet<string> = new Set([
-  ...['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding'],
-]);
+const OF_HTTP = new Set(['connection', 'content-length', 'content-type', 'date', 'keep-alive', 'transfer-encoding']);
 
 const REFUSED_METHOD = '405';
 /** Refusals that the server can send before it knows path and method. */
@@ -36,7 +35,18 @@ interface Head {
   readonly fields: readonly (readonly [name: string, value: string])[];
 }
 
-export class AnswerCheck {
+const checks = new Map<string, AnswerCheck>();
+
+/** The violations, with their requests, e.g. `GET /livez: status 418 is not described`. */
+export function complaintsAbout(answer: RecordedAnswer): readonly string[] {
+  const { applications, method = 'no request', target = '' } = answer;
+  const key = applications.join('\n');
+  const check = checks.get(key) ?? new AnswerCheck(JSON.parse(createDocument({ version: '0.0.0', applications })));
+  checks.set(key, check);
+  return check.faultsOf(answer).map((fault) => `${method} ${target}: ${fault}`);
+}
+
+class AnswerCheck {
   readonly #document: Document;
   readonly #ajv: Ajv2020;
   readonly #validators = new Map<string, ValidateFunction>();
@@ -101,10 +111,13 @@ export class AnswerCheck {
     if (!answer.isWhole || described.schema === undefined) return [];
     const text = answer.content.toString('utf8');
     const isJson = /[/+]json$/.test(mediaType ?? '');
-    const value = isJson ? toJson(text) : text;
-    if (value === undefined) return [`${status} with a content that is no JSON`];
     const validate = this.#validator({ $ref: `document${described.schema.$ref}` });
-    return validate(value) ? [] : [`${status}: ${this.#ajv.errorsText(validate.errors, { dataVar: 'content' })}`];
+    try {
+      if (validate(isJson ? JSON.parse(text) : text)) return [];
+    } catch {
+      return [`${status} with a content that is no JSON`];
+    }
+    return [`${status}: ${this.#ajv.errorsText(validate.errors, { dataVar: 'content' })}`];
   }
 
   #validator(schema: object): ValidateFunction {
@@ -173,12 +186,4 @@ function toHead(text: string): Head {
 function toFieldValue(text: string, type: string | undefined): unknown {
   const isNumber = (type === 'integer' || type === 'number') && /^\d+(?:\.\d+)?$/.test(text);
   return isNumber ? Number(text) : text;
-}
-
-function toJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -6,7 +6,7 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, expect } from 'vitest';
-import { complaintsAbout } from './checked-answers.ts';
+import { complaintsAbout } from './answer-check.ts';
 import { COUNTS_FILE, FOLDER_VARIABLE } from './global-setup.ts';
 import { RecordedAnswers } from './recorded-answers.ts';
 

@@ -1,6 +1,7 @@
 /** A sidecar without sockets, and the monitoring server's view of it: tests record on its statistics, and read them. */
 
 import { createLogger } from '../../../../src/base/logger.ts';
+import { toJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { toServerState } from '../../../../src/jvm/server-reading.ts';
 import type { ApplicationStatistics } from '../../../../src/metrics/statistics.ts';
@@ -38,7 +39,7 @@ export const AVAILABLE: MonitoredJvm = {
       source: 'hsperfdata',
       memory: 'live',
     },
-    ...{ gauges: undefined as never, sinceEpochMs: 0 },
+    ...{ gauges: toJvmGauges(READING), sinceEpochMs: 0 },
   },
 };
 

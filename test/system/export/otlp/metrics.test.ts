@@ -40,9 +40,10 @@ async function filled(): Promise<Plant> {
 describe('a push', () => {
   it('has every sample of /metrics with its value, and no other', async () => {
     const plant = await filled();
+    for (let i = 0; i < 200; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, i * MS);
     await pushed(plant);
     const text = samplesOf(plant.text());
-    expect(text.size).toBeGreaterThan(400);
+    expect(receiver.received.length).toBeGreaterThan(1);
     expect(toSamples(receiver.metrics)).toEqual(text);
   });
 
@@ -99,19 +100,7 @@ describe('a push', () => {
     expect(startOf('jvm_classes_loaded_total')).toBe(0n);
   });
 
-  it('is sent in requests of at most 500 data points', async () => {
-    const plant = await createPlant();
-    for (let i = 0; i < 1_300; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, i * MS);
-    await pushed(plant);
-    const counts = receiver.received.map(({ body }) =>
-      toMetrics(body).metrics.reduce((sum, { points }) => sum + points.length, 0),
-    );
-    expect(Math.max(...counts)).toBe(500);
-    expect(counts.length).toBeGreaterThan(10);
-    expect(toSamples(receiver.metrics)).toEqual(samplesOf(plant.text()));
-  });
-
-  it('reads full tables in short turns of the event loop', async () => {
+  it('reads full tables in short turns of the event loop, and sends at most 500 data points in a request', async () => {
     const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 0 });
     const { monitored } = await createPlant({ applications: [work.application] });
     const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint }), { monitored, clock: work.clock });
@@ -120,18 +109,18 @@ describe('a push', () => {
     // On a clock that counts only the reading, not the sending.
     expect(work.clock.ns).toBeGreaterThan(60 * MS);
     expect(longestNs).toBeLessThan(2 * MS);
-    expect(receiver.received.length).toBeGreaterThan(50);
+    const counts = receiver.received.map(({ body }) =>
+      toMetrics(body).metrics.reduce((sum, { points }) => sum + points.length, 0),
+    );
+    expect(Math.max(...counts)).toBe(500);
+    expect(counts.length).toBeGreaterThan(50);
   });
 });
 
 describe('pushes', () => {
-  it('come every interval, each whole', async () => {
-    const plant = await filled();
-    const config = otlpConfig({
-      endpoint: receiver.endpoint,
-      metrics: { enabled: true, intervalMs: 20, histograms: 'explicit' },
-    });
-    const { otlp } = createStand(config, plant);
+  it('come every interval, each whole, until the end', async () => {
+    const metrics = { enabled: true, intervalMs: 20, histograms: 'explicit' } as const;
+    const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint, metrics }), await filled());
     const builds = () => receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info').length;
     await receiver.until(() => builds() >= 3);
     await otlp.stop(0);

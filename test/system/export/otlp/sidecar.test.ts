@@ -12,10 +12,8 @@ import {
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
 import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
-import { OtlpReceiver, toSamples } from '../../../support/export/otlp/otlp-receiver.ts';
-import { toMetrics } from '../../../support/export/otlp/wire-decoder.ts';
+import { OtlpReceiver } from '../../../support/export/otlp/otlp-receiver.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
-import { samplesOf } from '../../../support/monitor/prometheus/samples.ts';
 import { type Application, portOf, send as sendTo, startApplication } from '../../../support/net.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
 import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
@@ -71,12 +69,9 @@ async function start(
   deadlineMs = 5_000,
   { port }: { readonly port: number } = upstream,
 ): Promise<Sidecar> {
-  const base = testConfig();
-  const config = testConfig({
-    ...{ dataPath, otlp: otlpConfig(otlp), stop: { ...base.stop, deadlineMs } },
-    upstream: { ...base.upstream, port, origin: `http://127.0.0.1:${port}` },
-  });
-  sidecar = await Sidecar.create(config, new LineLogger());
+  const { stop, upstream: to } = testConfig();
+  const changed = { stop: { ...stop, deadlineMs }, upstream: { ...to, port, origin: `http://127.0.0.1:${port}` } };
+  sidecar = await Sidecar.create(testConfig({ dataPath, otlp: otlpConfig(otlp), ...changed }), new LineLogger());
   const { listen, monitor } = await sidecar.start();
   ports.listen = portOf(listen);
   ports.monitor = portOf(monitor);
@@ -163,31 +158,6 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     const bodies = Buffer.concat(receiver.received.map(({ body }) => body)).toString('latin1');
     for (const word of ['s3cr3t', 'alice', '127.0.0.1']) expect(bodies).not.toContain(word);
   });
-});
-
-it('pushes what /metrics shows at that moment, name by name', async () => {
-  const metrics = { enabled: true, intervalMs: 30, histograms: 'explicit' } as const;
-  await start('auto', { endpoint: receiver.endpoint, metrics });
-  for (const name of ['Test', 'Test', 'Bad', 'Gr%C3%B6%C3%9Fe'])
-    await send(`${BASE}/d2/rpc/E.Demo/${name}`, { 'x-api-key': 'k' });
-  await send(`${BASE}/d2/object/H.Pump`);
-  const before = samplesOf(await send('/metrics', {}, ports.monitor));
-  const count = receiver.received.length;
-  // The first of these may have been read before.
-  await receiver.until(() => receiver.received.length >= count + 2);
-  const pushed = toSamples(toMetrics(receiver.received[count + 1]?.body as Buffer).metrics);
-  const after = samplesOf(await send('/metrics', {}, ports.monitor));
-  expect([...pushed.keys()].filter((key) => !after.has(key))).toEqual([]);
-  expect([...after.keys()].filter((key) => !pushed.has(key))).toEqual([]);
-  // Values that change by reading, time and pushes; all others stay the same.
-  const moving =
-    /^(?:process_|nodejs_|d2_sidecar_(?:loop_|otlp_|connections|descriptor)|d2_sidecar_state_|d2_upstream_reach|d2_sidecar_monitor)/;
-  const still = [...after].filter(([key]) => !moving.test(key));
-  expect(still.map(([key]) => [key, pushed.get(key)])).toEqual(still.map(([key, value]) => [key, value]));
-  expect(still.filter(([key, value]) => before.get(key) !== value)).toEqual([]);
-  expect(pushed.get('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.Test",outcome="ok"}')).toBe(2);
-  expect(pushed.get('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.Bad",outcome="error"}')).toBe(1);
-  expect(still.length).toBeGreaterThan(150);
 });
 
 it('a silent receiver delays neither calls nor the stop', async () => {

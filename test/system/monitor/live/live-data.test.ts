@@ -1,24 +1,19 @@
-/**
- * Every field that the live page reads, with real traffic. Form and roles: access-matrix.test.ts; turns:
- * live-tables.test.ts.
- */
+/** Every field that the live page reads, with real traffic. Roles: access-matrix.test.ts; turns: full-tables.test.ts. */
 import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../../support/comet/until.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
-import { listening, send } from '../../../support/net.ts';
-import { type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
+import { listening, send, startApplication } from '../../../support/net.ts';
+import { OK, type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
 
-interface Live {
-  readonly [key: string]: unknown;
+interface Live extends Readonly<Record<string, unknown>> {
   readonly startTime: string;
   readonly upstream: { readonly state: string; readonly since: string | null; readonly reason: string | null };
   readonly marks: readonly { readonly t: number; readonly kind: string; readonly text: string }[];
   readonly applications: readonly {
-    readonly name: string;
     readonly worstCall: object | null;
-    readonly history: { readonly points: readonly Point[] };
+    readonly history: { readonly points: Point[] };
   }[];
 }
 
@@ -31,35 +26,14 @@ const ONCE = { sinceStart: 1, inMinute: 1 };
 const RUN = 'd2/rpc/E.Demo/Run';
 const REST = '/smartWeb/api/rest/v0';
 
-/**
- * Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, a handshake by accepting it, everything
- * else with 200.
- */
+/** Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, everything else with 200. */
 function respondOn(socket: net.Socket): void {
-  let received = '';
   socket.on('data', (bytes: Buffer) => {
-    received += bytes.toString('latin1');
-    // The head of a Comet message may come before its body.
-    if (received.includes('/api/cometd') && !received.includes('/meta/')) return;
-    const text = received;
-    received = '';
-    const path = text.split(' ')[1] ?? '';
-    if (text.includes('/meta/connect') || path.includes('Never')) return;
+    const path = bytes.toString('latin1').split(' ')[1] ?? '';
     if (path.includes('Gone')) socket.destroy();
-    else if (text.includes('/meta/handshake'))
-      socket.write(toResponse(JSON.stringify([HANDSHAKE]), 'application/json'));
     else if (path.includes('Fail')) socket.write('HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n');
-    else socket.write(toResponse('ok'));
+    else if (!path.includes('Never')) socket.write(OK);
   });
-}
-
-const HANDSHAKE = {
-  ...{ channel: '/meta/handshake', successful: true, version: '1.0', clientId: 'c1' },
-  supportedConnectionTypes: ['long-polling'],
-};
-
-function toResponse(body: string, type = 'text/plain'): string {
-  return `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 }
 
 async function started(options: StandOptions = {}): Promise<Stand> {
@@ -178,44 +152,39 @@ describe('/live', () => {
     expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
   });
 
-  it('gives only later steps with since', async () => {
+  it('gives only later steps with since, and refuses anything but one number of a step', async () => {
     const stand = await started();
-    for (let i = 0; i < 4; i += 1) {
-      steps(stand, 1);
-      await call(stand, RUN);
-    }
+    steps(stand, 4);
     const seqs = async (since: number) =>
       (await live(stand, `?since=${since}`)).applications[0]?.history.points.map(({ seq }) => seq);
-    expect(await seqs(0)).toEqual([1, 2, 3, 4]);
-    expect(await seqs(2)).toEqual([3, 4]);
-    expect(await seqs(4)).toEqual([]);
+    expect(await Promise.all([0, 2, 4].map(seqs))).toEqual([[1, 2, 3, 4], [3, 4], []]);
     // This reader saw another process.
     expect(await seqs(5)).toEqual([1, 2, 3, 4]);
-  });
-
-  it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('refuses since=%s', async (since) => {
-    expect(await refused(await started(), `/live?since=${since}`, 400)).toContain('since');
+    for (const since of ['x', '-1', '1.5', '', '1&since=2', '9999999999999999']) {
+      expect(await refused(stand, `/live?since=${since}`, 400)).toContain('since');
+    }
   });
 
   it('shows held polls, and sessions by type of connection', async () => {
-    const stand = await started();
+    const handshake = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] };
+    const upstream = await startApplication((_request, response, body) => {
+      if (body.includes('/meta/connect')) return;
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify([{ ...handshake, successful: true, clientId: 'c1' }]));
+    });
+    onTestFinished(upstream.close);
+    const stand = await started({ config: (base) => ({ upstream: { ...base.upstream, port: upstream.port } }) });
+    const headers = { 'content-type': 'application/json' };
     const post = (message: object) =>
-      send(stand.port, '/smartWeb/api/cometd', {
-        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify([message]) },
-      });
-    await post({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] });
+      send(stand.port, '/smartWeb/api/cometd', { method: 'POST', headers, body: JSON.stringify([message]) });
+    await post(handshake);
     const poll = post({ channel: '/meta/connect', clientId: 'c1', connectionType: 'long-polling' });
     poll.catch(() => undefined);
     await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
     steps(stand, 1);
-    const { applications } = await live(stand);
-    expect(applications).toMatchObject([
-      {
-        sessions: { COMET_LONG_POLLING: 1, REST: 0, created: 1 },
-        holds: { now: 1 },
-        history: { points: [{ holds: 1, sessions: 1 }] },
-      },
-    ]);
+    const sessions = { COMET_LONG_POLLING: 1, REST: 0, created: 1 };
+    const history = { points: [{ holds: 1, sessions: 1 }] };
+    expect((await live(stand)).applications).toMatchObject([{ sessions, holds: { now: 1 }, history }]);
   });
 
   it('shows since when and why the upstream is unreachable, and its return without any call', async () => {
@@ -243,7 +212,7 @@ describe('/live', () => {
     await close();
   });
 
-  it('shows limits that were reached, by key', async () => {
+  it('shows limits that were reached, by key, without idle timeouts', async () => {
     const stand = await started({
       config: ({ metrics, sessions, limits }) => ({
         metrics: { ...metrics, maxNames: { rpc: 1, sba: 1, object: 1 } },
@@ -256,43 +225,36 @@ describe('/live', () => {
     await call(stand, 'd2/rpc/E.Demo/One', 'bob');
     const headers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, '1']));
     expect((await send(stand.port, '/smartWeb/', { headers })).status).toBe(431);
+    // Idle timeouts are no trouble.
+    for (const key of ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed', 'timeouts.head'] as const)
+      stand.sidecar.limits.hit(key);
     const { limits } = await live(stand);
     expect(limits).toEqual([
       { key: 'limits.fields', ...ONCE },
+      { key: 'timeouts.head', ...ONCE },
       { key: 'sessions.max', ...ONCE },
       { key: 'metrics.maxNames.rpc', sinceStart: 2, inMinute: 2 },
       { key: 'metrics.maxNames.object', ...ONCE },
     ]);
   });
 
-  it('shows after a minute that an event is not recent, but happened since the start', async () => {
+  it('names the call that failed most often in the last minute; after it, events have only happened since the start', async () => {
     const stand = await started();
-    expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
-    const counted = async () => (await live(stand)).failures;
-    expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
-    steps(stand, 12);
-    expect(await counted()).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', sinceStart: 1, inMinute: 0 }]);
-  });
-
-  it('shows no idle timeouts among the limits', async () => {
-    const stand = await started();
-    for (const key of ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed', 'timeouts.head'] as const)
-      stand.sidecar.limits.hit(key);
-    expect((await live(stand)).limits).toEqual([{ key: 'timeouts.head', ...ONCE }]);
-  });
-
-  it('names the call that failed most often in the last minute, of both kinds', async () => {
-    const stand = await started();
-    const worst = async () => (await live(stand)).applications[0]?.worstCall;
+    const shown = async () => {
+      const { applications, failures } = await live(stand);
+      return [applications[0]?.worstCall, failures];
+    };
     await call(stand, RUN);
     steps(stand, 1);
-    expect(await worst()).toBeNull();
+    expect(await shown()).toEqual([null, []]);
     await call(stand, 'd2/rpc/E.Demo/Fail');
-    for (let i = 0; i < 2; i += 1) await call(stand, 'd2/sba/E.Demo/Fail');
+    for (const name of ['Fail', 'Fail', 'Gone']) await call(stand, `d2/sba/E.Demo/${name}`);
     steps(stand, 1);
-    expect(await worst()).toEqual({ kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 });
+    const code = 'D2S_ERR_UPSTREAM_TERMINATED';
+    const worst = { kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 };
+    expect(await shown()).toEqual([worst, [{ code, ...ONCE }]]);
     steps(stand, 12);
-    expect(await worst()).toBeNull();
+    expect(await shown()).toEqual([null, [{ code, sinceStart: 1, inMinute: 0 }]]);
   });
 
   it('shows where requests outside of the application went, and no others', async () => {
@@ -345,19 +307,14 @@ describe('/live', () => {
     stand.sidecar.lifecycle.stop('test');
   });
 
-  it('has the root context under a dash', async () => {
-    const stand = await started({ config: () => ({ applications: [''] }) });
-    await send(stand.port, `/api/rest/v0/${RUN}`, { method: 'POST' });
-    expect((await live(stand)).applications.map(({ name }) => name)).toEqual(['']);
-    expect((await rows(stand, 'rpc', '-')).map(([name]) => name)).toEqual(['E.Demo.Run']);
-    expect(await refused(stand, '/live/other/rpc', 404)).toContain('"-"');
-  });
-
-  it('has applications whose names have several segments', async () => {
-    const stand = await started({ config: () => ({ applications: ['smartWeb', 'plant/a b'] }) });
-    await send(stand.port, `/plant/a%20b/api/rest/v0/${RUN}`, { method: 'POST' });
-    const named = (await rows(stand, 'rpc', encodeURIComponent('plant/a b'))).map(([name]) => name);
-    expect(named).toEqual(['E.Demo.Run']);
+  it.each([
+    { name: '', path: '', table: '-' },
+    { name: 'plant/a b', path: '/plant/a%20b', table: 'plant%2Fa%20b' },
+  ])('has the application "$name" under $table', async ({ name, path, table }) => {
+    const stand = await started({ config: () => ({ applications: ['smartWeb', name] }) });
+    await send(stand.port, `${path}/api/rest/v0/${RUN}`, { method: 'POST' });
+    expect((await live(stand)).applications).toMatchObject([{ name: 'smartWeb' }, { name }]);
+    expect((await rows(stand, 'rpc', table)).map(([called]) => called)).toEqual(['E.Demo.Run']);
     expect(await rows(stand, 'rpc')).toEqual([]);
   });
 });
@@ -399,43 +356,30 @@ describe('the tables', () => {
     ]);
   });
 
-  it('have a row for each session, oldest first, with its failed calls', async () => {
-    const stand = await started();
-    await call(stand, RUN);
-    await call(stand, RUN, 'bob');
-    await call(stand, 'd2/rpc/E.Demo/Fail', 'bob');
-    await call(stand, 'd2/sba/E.Demo/Gone', 'bob');
-    const list = (await read<Record<string, unknown>[]>(stand, `${REST}/admin/d2/sessions`)).map(
-      ({ id, userName, connectionType, createTime, remoteAddress, requests }) =>
-        [id, userName, connectionType, createTime, expect.any(String), remoteAddress, requests] as const,
-    );
-    expect(list.map(([, user, type, , , address, requests]) => [user, type, address, requests])).toEqual([
-      ['ann', 'REST', '127.0.0.1', 1],
-      ['bob', 'REST', '127.0.0.1', 3],
-    ]);
-    expect(await rows(stand, 'sessions')).toEqual(list.map((row, i) => [...row, i === 0 ? 0 : 2]));
-  });
-
-  it('mark a session with an unverified name by false at the end of its row', async () => {
+  it('have a row for each session, oldest first, with its failed calls, and false at its end if its name is unverified', async () => {
     const stand = await started();
     await call(stand, RUN, 'ann', 'JSESSIONID=one');
     await call(stand, RUN, 'bob');
-    const shown = (await rows(stand, 'sessions')).map((row) => [row[1], row.slice(7)]);
-    expect(shown).toEqual([
-      ['ann', [0, false]],
-      ['bob', [0]],
+    await call(stand, 'd2/rpc/E.Demo/Fail', 'bob');
+    await call(stand, 'd2/sba/E.Demo/Gone', 'bob');
+    const list = await read<Readonly<Record<string, unknown>>[]>(stand, `${REST}/admin/d2/sessions`);
+    const common = { connectionType: 'REST', remoteAddress: '127.0.0.1' };
+    expect(list).toMatchObject([
+      { ...common, userName: 'ann', requests: 1, verified: false },
+      { ...common, userName: 'bob', requests: 3 },
     ]);
-    const list = await read<{ verified?: boolean }[]>(stand, `${REST}/admin/d2/sessions`);
-    expect(list.map((entry) => [Object.keys(entry).at(-1), entry.verified])).toEqual([
-      ['verified', false],
-      ['requests', undefined],
+    expect(list.map((entry) => Object.keys(entry).at(-1))).toEqual(['verified', 'requests']);
+    const shown = list.map(({ id, userName, connectionType, createTime, remoteAddress, requests }) => [
+      ...[id, userName, connectionType, createTime, expect.any(String), remoteAddress, requests],
+      ...(userName === 'ann' ? [0, false] : [2]),
     ]);
+    expect(await rows(stand, 'sessions')).toEqual(shown);
   });
 
   it('are 404 for an unknown application', async () => {
-    const stand = await started();
+    const stand = await started({ config: () => ({ applications: ['smartWeb', ''] }) });
     for (const table of ['rpc', 'sba', 'objects', 'sessions']) {
-      expect(await refused(stand, `/live/constructor/${table}`, 404)).toContain('known: "smartWeb"');
+      expect(await refused(stand, `/live/constructor/${table}`, 404)).toContain('known: "smartWeb", "-"');
     }
   });
 });

@@ -25,16 +25,8 @@ describe('the Authorization field', () => {
   });
 
   it.each([
-    undefined,
-    '',
-    'Basic',
-    'Basic ',
-    'Bearer',
-    'Bearer  ',
-    'Digest a=b',
-    'Basic !!!!',
+    ...[undefined, '', 'Basic', 'Basic ', 'Bearer', 'Bearer  ', 'Digest a=b', 'Basic !!!!', 'd2s_abc'],
     `Basic ${btoa('ann')}`,
-    'd2s_abc',
   ])('presents nothing with %j', (field) => {
     expect(parseAuthorization(field)).toBeUndefined();
   });

@@ -40,14 +40,11 @@ function sorted(order: NameOrder, section: Section): { readonly names: readonly 
 const expected = (section: Section): string[] => [...section.keys()].sort();
 
 describe('NameOrder', () => {
-  it.each([0, 1, 2, 499, 500, 501, 1_000, 1_001, 7_345, 10_000])(
-    'sorts %i names by their UTF-16 code units',
-    (count) => {
-      const section = sectionOf(count);
-      for (const odd of ['', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__']) section.set(odd, 0);
-      expect(sorted(new NameOrder(), section).names).toEqual(expected(section));
-    },
-  );
+  it.each([0, 1, 499, 500, 501, 1_001, 10_000])('sorts %i names by their UTF-16 code units', (count) => {
+    const section = sectionOf(count);
+    for (const odd of ['', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__']) section.set(odd, 0);
+    expect(sorted(new NameOrder(), section).names).toEqual(expected(section));
+  });
 
   it('reads and moves at most 500 names in a step', () => {
     const section = sectionOf(10_000);

@@ -76,11 +76,6 @@ describe('renderTables', () => {
     expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
   });
 
-  it('writes an empty text, or only the end mark, without tables', () => {
-    expect(textOf([])).toBe('');
-    expect(textOf([], 'openmetrics')).toBe('# EOF\n');
-  });
-
   it('reads at most eight numbers for each piece', () => {
     let taken = 0;
     const numbers = function* () {

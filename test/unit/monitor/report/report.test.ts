@@ -1,21 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { LogRing } from '../../../../src/base/log-ring.ts';
 import type { Config } from '../../../../src/config/config.ts';
-import { toJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
 import { createReport, type ReportSources } from '../../../../src/monitor/report/report.ts';
-import { AVAILABLE, createPlant as createPlantOf, MS } from '../../../support/monitor/prometheus/plant.ts';
-import { createWork, longestTurn, NO_CALLS } from '../../../support/monitor/work.ts';
+import { createPlant, MS } from '../../../support/monitor/prometheus/plant.ts';
+import { createWork, longestTurn } from '../../../support/monitor/work.ts';
 import { testConfig } from '../../../support/wire/test-config.ts';
-
-async function createPlant(options: Parameters<typeof createPlantOf>[0] = {}) {
-  const { state } = AVAILABLE;
-  if (state.kind !== 'available') throw new Error('no reading');
-  return await createPlantOf({
-    jvm: { ...AVAILABLE, state: { ...state, gauges: toJvmGauges(state.reading) } },
-    ...options,
-  });
-}
 
 interface Report {
   readonly [part: string]: unknown;
@@ -45,15 +35,9 @@ const SESSION: SessionEntry = {
 };
 
 async function plantWith(entries: readonly SessionEntry[]) {
-  const [application] = (await createPlant()).monitored.applications;
-  if (application === undefined) throw new Error('no application');
-  const { statistics, sessions } = application;
-  const { created } = sessions;
-  const byType = { REST: entries.length, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
-  const counted = { created, metrics: () => sessions.metrics(), find: () => undefined, countsByType: () => byType };
-  return await createPlant({
-    applications: [{ name: 'smartWeb', ...NO_CALLS, statistics, sessions: { ...counted, entries: () => entries } }],
-  });
+  const { application } = createWork({ rpcs: 1, objects: 1, sessions: entries.length });
+  const sessions = { ...application.sessions, entries: () => entries };
+  return await createPlant({ applications: [{ ...application, sessions }] });
 }
 
 describe('a report', () => {
@@ -128,10 +112,9 @@ describe('a report', () => {
   it('over full tables holds the event loop for less than 2 ms at a time', async () => {
     const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 10_000 });
     const { monitored } = await createPlant({ applications: [work.application] });
-    const sources = { config: testConfig(), monitored };
     const before = work.clock.ns;
     const longestNs = await longestTurn(work.clock, async () => {
-      await textOf({ ...sources, log: undefined, clock: work.clock }, true);
+      await textOf({ config: testConfig(), monitored, log: undefined, clock: work.clock }, true);
     });
     expect(work.clock.ns - before).toBeGreaterThan(20e6);
     expect(longestNs).toBeLessThan(2e6);
