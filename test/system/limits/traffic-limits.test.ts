@@ -39,9 +39,11 @@ for (const mode of MODES) {
       const stand = await stands.start(mode, limits({ headBytes: 2_048 }));
       const large = await stand.connect();
       await expectRefused(large, get('/a', `X-Large: ${'x'.repeat(2_048)}`), 431);
-      expect(await stand.hits('limits.headBytes')).toBe(1);
+      await expectRefused(await stand.connect(), get(`/${'x'.repeat(2_048)}`), 431);
+      expect(await stand.hits('limits.headBytes')).toBe(2);
+      expect(stand.upstream.received).toBe('');
       await serves(stand);
-      expect(await stand.hits('limits.headBytes')).toBe(1);
+      expect(await stand.hits('limits.headBytes')).toBe(2);
     });
 
     it('fields: one field too many causes a 431, and the upstream is not asked', async () => {

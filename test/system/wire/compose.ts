@@ -1,8 +1,8 @@
 /** Messages and scripts of which cases are made. Text is latin1; `{case-token}` becomes the token of the run. */
 import { randomBytes } from 'node:crypto';
-import type { DataPathCase } from './data-path-case.ts';
 import { fieldOf, type Message, methodOf } from './message-reader.ts';
 import type { RawClient } from './raw-client.ts';
+import type { DataPathCase } from './run-case.ts';
 import type { UpstreamConnection, UpstreamScript } from './scripted-upstream.ts';
 import { acceptUpgrade, finals, playSteps, requestsCame, type Step, send, untilEnded } from './steps.ts';
 
@@ -65,19 +65,18 @@ export function inChunksOfOne(text: string): string {
 
 /** An upstream that reads each request to its end, then answers it. `index` counts the requests of the run from 0. */
 export function answeringWith(answer: (request: Message, index: number) => string): Step<UpstreamConnection> {
-  return async (connection) => {
+  return async (connection, { requests }) => {
     for (let request = await connection.request(); request !== undefined; request = await connection.request()) {
-      await connection.send(answer(request, connection.run.requests.indexOf(request)));
+      await connection.send(answer(request, requests.indexOf(request)));
     }
   };
 }
 
 /** An upstream that answers in turn, and from the last answer on always with that; a HEAD, unless told, with `OK_TO_HEAD`. */
 export function answering(...answers: readonly string[]): Step<UpstreamConnection> {
-  return answeringWith((request, index) => {
-    if (answers.length === 0) return methodOf(request) === 'HEAD' ? OK_TO_HEAD : OK;
-    return answers[Math.min(index, answers.length - 1)]!;
-  });
+  return answeringWith(
+    (request, index) => answers[index] ?? answers.at(-1) ?? (methodOf(request) === 'HEAD' ? OK_TO_HEAD : OK),
+  );
 }
 
 /**

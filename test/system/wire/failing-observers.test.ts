@@ -3,16 +3,16 @@ import type { Exchange } from '../../../src/proxy/exchange/exchange.ts';
 import { someOf } from '../../support/effort.ts';
 import { ObservedPlane } from '../../support/wire/observed-plane.ts';
 import { dataPathCases } from '../data-path.cases.ts';
-import { splitCases, splitHandoverCases } from './cases/splits.ts';
+import { splitCases } from './cases/splits.ts';
 import { Comparison, EXACT_RELAY, GATEWAY } from './comparison.ts';
-import type { DataPathCase } from './data-path-case.ts';
 import { MOMENTS, type Moment, RecordingObserver } from './recording-observer.ts';
+import type { DataPathCase } from './run-case.ts';
 
 const AT_ONCE = 16;
 
 /** Cases that measure a stillness cannot be played beside others; they are once more alone, with what fails at each chunk. */
 const isQuick = ({ deadlineMs }: DataPathCase) => deadlineMs === undefined;
-const quick = someOf([...dataPathCases, ...splitCases, ...splitHandoverCases].filter(isQuick), 5);
+const quick = [...someOf(dataPathCases.filter(isQuick), 5), ...splitCases];
 const slow = dataPathCases.filter((subject) => !isQuick(subject));
 
 /** Throws at one kind of moment, and takes down what it is told of an exchange afterwards. */
@@ -49,7 +49,7 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
     const options = { dataPath: path.dataPath, upstreamPort: comparison.upstream.port, forwarded: 'off' } as const;
     const plane = await ObservedPlane.start(options, observer);
     try {
-      await comparison.playAll(subjects, plane.port, path, atOnce);
+      await comparison.playAll(subjects, plane.port, path, { atOnce });
       await plane.allClosed();
     } finally {
       plane.close();

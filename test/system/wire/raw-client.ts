@@ -18,7 +18,7 @@ export class RawClient extends CaseEnd {
     super(ca === undefined ? socket : connectSecure({ socket, ca, host: '127.0.0.1' }), run, run.splitRequestAt, {
       kind: 'response',
       requestMethod: () => this.#methodToAnswer(),
-      onProgress: () => run.changed.notify(),
+      onProgress: () => run.notify(),
     });
     this.port = port;
     this.ca = ca;

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { answering, OK, request, response } from '../compose.ts';
-import type { ClientScript, DataPathCase } from '../data-path-case.ts';
 import type { RawClient } from '../raw-client.ts';
+import type { ClientScript, DataPathCase } from '../run-case.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
 import {
   bodyCame,
