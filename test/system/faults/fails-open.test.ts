@@ -146,8 +146,8 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
     it(
       'passes everything on unchanged when every table is full and the JVM cannot be read',
       async () => {
-        await fill(harness.port);
-        await comparison.playAll(quick, harness.port, path);
+        await fill(harness.stand.port);
+        await comparison.playAll(quick, harness.stand.port, path);
         const samples = await harness.samples();
         for (const kind of ['rpc', 'object']) {
           expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
@@ -168,7 +168,7 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
       'passes everything on unchanged when all measuring throws, and logs that once',
       async () => {
         breakAll(harness.sidecar.recorder);
-        await comparison.playAll(quick, harness.port, path);
+        await comparison.playAll(quick, harness.stand.port, path);
         const { reporter } = harness.sidecar;
         const before = reporter.observerErrors;
         expect(before).toBeGreaterThan(quick.length);

@@ -27,7 +27,6 @@ export class CaseEnd {
     socket.on('close', () => this.onEnded('reset'));
   }
 
-  /** Bytes behind an accepted upgrade. */
   get tunnel(): string {
     return this.reader.tunnel;
   }
@@ -41,7 +40,6 @@ export class CaseEnd {
     await this.until(() => this.tunnel.length >= bytes);
   }
 
-  /** Until the other side has ended this connection, in whichever way. */
   async ended(): Promise<void> {
     await this.run.until(() => this.ending !== 'open');
   }
@@ -51,7 +49,6 @@ export class CaseEnd {
     this.socket.end();
   }
 
-  /** RST. */
   reset(): void {
     this.onEnded('reset');
     resetConnection(this.socket);

@@ -7,7 +7,6 @@ export type EndingSeen = 'open' | 'fin' | 'reset';
 export class CaseRun {
   /** Carried in each request as `X-Case`, so that one upstream serves many runs at once. */
   readonly token: string;
-  /** In the order in which their heads came, over all connections. */
   readonly requests: Message[] = [];
   readonly upstreamConnections: { readonly ending: EndingSeen; readonly raw: string; readonly tunnel: string }[] = [];
   /** What the ends saw that is not in a message, e.g. WebSocket messages; compared like the rest. */
@@ -15,7 +14,6 @@ export class CaseRun {
   /** Offset at which the client's or the upstream's bytes are sent in two segments. */
   readonly splitRequestAt: number | undefined;
   readonly splitResponseAt: number | undefined;
-  /** An upstream script that threw. */
   failure: unknown;
   readonly #waiters = new Set<() => void>();
 
@@ -47,12 +45,10 @@ export class CaseRun {
     this.notify();
   }
 
-  /** Until the upstream has seen `count` complete requests. */
   async requestsCame(count: number): Promise<void> {
     await this.until(() => this.requests.filter((request) => request.isComplete).length >= count);
   }
 
-  /** Until that many bytes of the latest request's body have come to the upstream. */
   async bodyCame(bytes: number): Promise<void> {
     await this.until(() => (this.requests.at(-1)?.body.bytes ?? 0) >= bytes);
   }

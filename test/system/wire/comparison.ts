@@ -42,17 +42,26 @@ export class Comparison {
   }
 
   /** What both ends see without a sidecar; played once for each case. */
-  directly(subject: DataPathCase): Promise<Observation> {
-    const known = this.#direct.get(subject) ?? this.#runner.run(subject, this.upstream.port);
+  directly(subject: DataPathCase, deadlineMs = subject.deadlineMs): Promise<Observation> {
+    const timed = { ...subject, ...(deadlineMs !== undefined && { deadlineMs }) };
+    const known = this.#direct.get(subject) ?? this.#runner.run(timed, this.upstream.port);
     this.#direct.set(subject, known);
     return known;
   }
 
   /** Plays the case through a sidecar on `port`, before another upstream if `runner` has one, and checks what both ends saw. */
-  async play(subject: DataPathCase, port: number, path: Path, runner = this.#runner): Promise<Observation> {
-    const seen = await runner.run(subject, port);
+  async play(
+    subject: DataPathCase,
+    port: number,
+    path: Path,
+    runner = this.#runner,
+    deadlineMs = subject.deadlineMs,
+  ): Promise<Observation> {
+    const seen = await runner.run({ ...subject, ...(deadlineMs !== undefined && { deadlineMs }) }, port);
     expectFacts(subject, seen);
-    if (subject.sidecarOnly === undefined) expectSame(subject, seen, await this.directly(subject), path.exactness);
+    if (subject.sidecarOnly === undefined) {
+      expectSame(subject, seen, await this.directly(subject, deadlineMs), path.exactness);
+    }
     return seen;
   }
 
@@ -65,7 +74,7 @@ export class Comparison {
   ): Promise<void> {
     const known = subjects.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined);
     await inParallel(known, atOnce, async (subject) => {
-      await this.play(subject, port, path, runner).catch((cause: unknown) => {
+      await this.play(subject, port, path, runner, PATIENCE_MS).catch((cause: unknown) => {
         throw new Error(`${subject.name}: ${String(cause)}`, { cause });
       });
     });
@@ -104,7 +113,6 @@ async function inParallel<Item>(items: readonly Item[], atOnce: number, act: (it
   await Promise.all(Array.from({ length: atOnce }, work));
 }
 
-/** Every offset within `text`, but its ends. */
 function offsetsIn(text: string): number[] {
   return Array.from({ length: Math.max(text.length - 1, 0) }, (_, index) => index + 1);
 }

@@ -15,7 +15,6 @@ export function requestOf(version: string, methodAndTarget: string, ...fields: r
   return `${[`${methodAndTarget} ${version}`, 'Host: app.example', 'X-Case: {case-token}', ...fields].join('\r\n')}\r\n\r\n`;
 }
 
-/** A request with a Content-Length. */
 export function requestWith(body: string, methodAndTarget: string, ...fields: readonly string[]): string {
   return `${request(methodAndTarget, ...fields, `Content-Length: ${body.length}`)}${body}`;
 }
@@ -25,12 +24,10 @@ export function requestInChunks(chunks: string, methodAndTarget: string, ...fiel
   return `${request(methodAndTarget, ...fields, 'Transfer-Encoding: chunked')}${chunks}`;
 }
 
-/** `response('204 No Content')`: a response without any body. */
 export function response(status: string, ...fields: readonly string[]): string {
   return `${[`HTTP/1.1 ${status}`, ...fields].join('\r\n')}\r\n\r\n`;
 }
 
-/** A response with a Content-Length. */
 export function responseWith(body: string, status: string, ...fields: readonly string[]): string {
   return `${response(status, ...fields, `Content-Length: ${body.length}`)}${body}`;
 }
@@ -93,17 +90,14 @@ export function answeringPostsEarly(answer: string, bodyBytes = 0): UpstreamScri
   };
 }
 
-/** A client that sends each request when the one before has been answered. */
 export function asking(...requests: readonly string[]): Step<RawClient>[] {
   return [...requests.flatMap((text, index) => [send(text), finals(index + 1)]), requestsCame(requests.length)];
 }
 
-/** A client that sends all requests at once and waits for as many answers. */
 export function pipelining(...requests: readonly string[]): Step<RawClient>[] {
   return [send(requests.join('')), finals(requests.length), requestsCame(requests.length)];
 }
 
-/** A client that sends one request and waits for the answer and the end of the connection. */
 export function askingUntilEnd(text: string): Step<RawClient>[] {
   return [send(text), untilEnded];
 }
@@ -121,7 +115,6 @@ export function upgrading(...steps: readonly Step<UpstreamConnection>[]): Step<U
   };
 }
 
-/** One request, one answer. */
 export function oneExchange(
   name: string,
   requestText: string,

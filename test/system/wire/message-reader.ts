@@ -8,9 +8,7 @@ export type FramingKind = 'none' | 'length' | 'chunked' | 'until-close';
 
 /** One message as it is on the wire; strings are latin1, one character for each octet. */
 export interface Message {
-  /** `GET /a HTTP/1.1` or `HTTP/1.1 200 OK`. */
   readonly startLine: string;
-  /** Field lines as sent, e.g. `Host: a`. */
   readonly fields: readonly string[];
   readonly framing: FramingKind;
   readonly body: BodySeen;
@@ -23,7 +21,6 @@ export interface Message {
 const KEPT_BODY_BYTES = 4_096;
 const KEPT_CHUNK_LINES = 2_000;
 
-/** A body's length, checksum and beginning. */
 export class BodySeen {
   bytes = 0;
   #hash: Hash = createHash('sha256');
@@ -52,7 +49,6 @@ export function fieldOf(message: Pick<Message, 'fields'>, name: string): string 
     .trim();
 }
 
-/** `GET` of a request, `200` of a response. */
 export function methodOf(request: Message): string {
   return request.startLine.split(' ', 1)[0]!;
 }
@@ -77,9 +73,7 @@ const START_LINES = { request: / HTTP\/1\.[01]$/, response: /^HTTP\/1\.[01] \d{3
 
 export class MessageReader {
   readonly messages: Message[] = [];
-  /** Bytes behind an accepted upgrade. */
   tunnel = '';
-  /** What was not HTTP, if anything. */
   problem: string | undefined;
   readonly #options: ReaderOptions;
   readonly #reading = this.#readAll();

@@ -32,7 +32,6 @@ export const DEADLINE_MS = 3_000;
 export interface Split {
   /** Offset in all that the client sends, at which it makes two segments. */
   readonly request?: number;
-  /** The same for the upstream. */
   readonly response?: number;
 }
 

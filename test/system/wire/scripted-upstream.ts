@@ -12,7 +12,6 @@ const TOKEN = /\r\nx-case: *([\w-]+)\r\n/i;
 /** What an upstream does with one connection, from its first request on. When it returns, a FIN is answered with a FIN. */
 export type UpstreamScript = Script<UpstreamConnection>;
 
-/** The upstream's end of one connection of a run. */
 export class UpstreamConnection extends CaseEnd {
   #taken = 0;
   #reported = 0;

@@ -31,7 +31,6 @@ const echoingTargets = answeringWith((asked) => {
   return methodOf(asked) === 'HEAD' ? head : head + target;
 });
 
-/** Answers the first request, then closes as it has said. */
 const closing = [takeRequest, send(responseWith('bye', '200 OK', 'Connection: close')), finish];
 
 const GET = request('GET /calls/1');

@@ -15,11 +15,9 @@ import {
 import type { DataPathCase } from '../run-case.ts';
 import { finals, finish, requestsCame, send, takeRequest } from '../steps.ts';
 
-/** Octets that look like framing. */
 const BINARY = `\0\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n${String.fromCharCode(...Array.from({ length: 256 }, (_, i) => i))}`;
 const BYTES_64K = NOISE.toString('latin1', 0, 65_536);
 
-/** The field that frames a content, and the content. */
 type Framed = readonly [field: string, text: string];
 
 const ofLength = (text: string): Framed => [`Content-Length: ${text.length}`, text];

@@ -9,7 +9,6 @@ import type { DataPathCase } from '../run-case.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
 import { finals, send } from '../steps.ts';
 
-/** Node's own server instead of a script. */
 function serving(listener: RequestListener): UpstreamScript {
   return (connection) => {
     const server = createServer((incoming, answer) => {

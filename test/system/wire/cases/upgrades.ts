@@ -40,7 +40,6 @@ function isUpgrade({ requests, responses }: Observation): void {
   }
 }
 
-/** An upstream that switches, and then does `steps`. */
 function accepted(name: string, steps: readonly Step<UpstreamConnection>[], client: ClientScript): DataPathCase {
   const upstream = [takeRequest, acceptUpgrade, ...steps];
   return { name: `upgrade: ${name}`, statuses: [101], isIrregular: true, upstream, client, verify: isUpgrade };
