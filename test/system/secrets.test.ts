@@ -31,11 +31,11 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const { child } of programs) child.kill('SIGKILL');
   await Promise.all(programs.map(({ exited }) => exited));
-  await Promise.all([upstream.close(), receiver.close()]);
+  upstream.close();
+  await receiver.close();
   folder.remove();
 });
 
-/** A file with a secret. */
 function fileOf(name: string, place: string, prefix = ''): string {
   return folder.write(name, `${prefix}${markers.at(place)}\n`);
 }
@@ -47,14 +47,7 @@ interface Started {
   readonly control: string;
 }
 
-interface Wanted {
-  readonly yaml?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly command?: readonly string[];
-}
-
-/** With a folder for its own files. */
-async function start(name: string, { yaml = '{}', env = {}, command = [] }: Wanted = {}): Promise<Started> {
+async function start(name: string, yaml = '{}', env = {}, ...command: readonly string[]): Promise<Started> {
   const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
   const places = ['--upstream', url, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
   const args = [...command, ...places, '--config', folder.write(`${name}.yaml`, yaml)];
@@ -68,7 +61,6 @@ async function start(name: string, { yaml = '{}', env = {}, command = [] }: Want
   return { program, ...(JSON.parse(line) as Record<'listen' | 'monitor' | 'control', string>) };
 }
 
-/** `jvm.http` of a kind. */
 function jvmOf(kind: string, password: string): string {
   const url = `http://127.0.0.1:${upstream.port}/jvm-${kind}`;
   return `jvm: { http: { kind: ${kind}, url: "${url}", username: jvm-reader, ${password} } }\n`;
@@ -81,12 +73,10 @@ function otlpOf(headersFile: string): string {
   return `otlp: { endpoint: "${receiver.endpoint}", timeout: 900ms, headersFile: "${headersFile}", metrics: ${metrics}, traces: ${traces} }\n`;
 }
 
-/** With a line for every proxied exchange. */
 function accessLogOf(name: string): string {
   return `accessLog: { file: "${path.join(folder.path, name)}-access.log", others: true }\n`;
 }
 
-/** Without and with users; the latter may name them. */
 async function readReports({ control }: Started): Promise<string[]> {
   const asked = ['report', '--control', control];
   return await Promise.all([[], ['--with-users']].map(async (more) => (await runProgram([...asked, ...more])).output));
@@ -115,9 +105,7 @@ async function untilJvmAnswered(kind: string): Promise<void> {
 
 interface Reading {
   readonly apiKey: string;
-  /** Of the JVM's source. */
   readonly kind: string;
-  /** Credentials. */
   readonly reader?: readonly string[];
   readonly scraper?: readonly string[];
 }
@@ -150,7 +138,6 @@ async function gather(name: string, sidecar: Started, { apiKey, kind, reader = [
   return outputs;
 }
 
-/** For busy machines. */
 const LONG = { concurrent: true, timeout: 180_000 };
 
 describe('no secret leaks', LONG, () => {
@@ -172,7 +159,7 @@ describe('no secret leaks', LONG, () => {
       jvmOf('tomcat-jmxproxy', `passwordFile: "${jvmPassword}"`) +
       accessLogOf('relay') +
       otlpOf(fileOf('otlp-headers', receiverPlace, 'x-receiver-token: '));
-    const sidecar = await start('relay', { yaml });
+    const sidecar = await start('relay', yaml);
     const reader = [`Authorization: ${basic('reader', password)}`];
     const scraper = [`Authorization: Bearer ${token}`];
     const outputs = await gather('relay', sidecar, { apiKey, kind: 'tomcat-jmxproxy', reader, scraper });
@@ -212,7 +199,7 @@ describe('no secret leaks', LONG, () => {
       JVM_PASSWORD: markers.at('environment: variable of jvm.http.passwordEnv'),
     };
     const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
-    const sidecar = await start('gateway', { yaml, env });
+    const sidecar = await start('gateway', yaml, env);
     await gather('gateway', sidecar, { apiKey, kind: 'jolokia' });
   });
 
@@ -220,7 +207,7 @@ describe('no secret leaks', LONG, () => {
     const password = `passwordFile: "${fileOf('learn-password', 'learn: content of jvm.http.passwordFile')}"`;
     const apiKey = markers.at('learn: key of a user');
     const yaml = `sessions: { apiKeys: ${keysOf(apiKey)} }\n${jvmOf('prometheus', password)}`;
-    const sidecar = await start('learn', { yaml, command: ['learn'] });
+    const sidecar = await start('learn', yaml, {}, 'learn');
     await attack(markers, 'learn', { listen: sidecar.listen, apiKey, calls: upstream.calls });
     await untilJvmAnswered('prometheus');
     const monitoring = await readAll(sidecar.monitor, []);
@@ -231,7 +218,7 @@ describe('no secret leaks', LONG, () => {
 
   it.each(['tomcat-status', 'wildfly'])('from readings over HTTP: %s', async (kind) => {
     const file = fileOf(`${kind}-password`, `${kind}: content of jvm.http.passwordFile`);
-    const sidecar = await start(kind, { yaml: jvmOf(kind, `passwordFile: "${file}"`) });
+    const sidecar = await start(kind, jvmOf(kind, `passwordFile: "${file}"`));
     await untilJvmAnswered(kind);
     const monitoring = await readAll(sidecar.monitor, []);
     expect(leaksOf({ monitoring, logs: [await finish(sidecar)] })).toEqual([]);
@@ -266,7 +253,7 @@ a:metrics:scrypt$16384$8$1$«salt»$«hash»
       const yaml = `monitor: { auth: { ${key}: "${folder.write(`bad-${key}`, fill(text))}" } }`;
       const file = folder.write(`${key}.yaml`, `upstream: { url: "http://127.0.0.1:1" }\n${yaml}`);
       const { code, output } = await runProgram(['check', '--config', file]);
-      const started = await start(`bad-${key}`, { yaml });
+      const started = await start(`bad-${key}`, yaml);
       const answer = await fetch(`http://${started.monitor}/metrics`);
       const said = await answer.text();
       const log = await finish(started);
@@ -332,7 +319,7 @@ describe('no secret leaks when a program ends with an unexpected error', LONG, (
         return Reflect.apply(emit, this, arguments);
       };`,
     );
-    const { program, listen } = await start(name.replaceAll(/\W/g, '-'), { env, yaml: 'jvm: { source: none }' });
+    const { program, listen } = await start(name.replaceAll(/\W/g, '-'), 'jvm: { source: none }', env);
     await say(listen, `${markers.at(`crash: ${name}`)} is what it was given\n\n`);
     expect(await program.exited).toBe(1);
     expect(leaksOf({ crash: [program.output()] })).toEqual([]);

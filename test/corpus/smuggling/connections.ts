@@ -9,10 +9,8 @@ const ONE_CHUNK = '1\r\na\r\n0\r\n\r\n';
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
 const WEBSOCKET = [UPGRADE, 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', KEY];
 
-/** For a server that answers without reading. */
 const early = (fields: readonly string[], body: string, method = 'POST') =>
   head(`${method} /early HTTP/1.1`, HOST, ...fields) + body;
-/** In HTTP/1.0. */
 const old = (method: string, ...fields: string[]) => head(`${method} /m HTTP/1.0`, HOST, ...fields);
 const posts = (...fields: string[]) => fields.map((field) => post([field, 'Content-Length: 2'], 'ab'));
 

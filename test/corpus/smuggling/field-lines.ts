@@ -3,7 +3,6 @@ import { type AmbiguousMessage, get, HOST, head, messages, post, SMUGGLED } from
 const GET = 'GET /m HTTP/1.1';
 const ONE_CHUNK = '1\r\na\r\n0\r\n\r\n';
 
-/** A request with each of these lines behind its Host. */
 const gets = (...lines: string[]) => lines.map((line) => get(line));
 /** The same lines, each the whole head behind the request line. */
 const heads = (...all: (readonly string[])[]) => all.map((lines) => head(GET, ...lines));

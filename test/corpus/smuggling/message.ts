@@ -11,7 +11,6 @@ export interface AmbiguousMessage {
   readonly bytes: string;
   /** Several if it depends on the version of Node, the server, or the data path; `why` says which. */
   readonly taken: readonly Taken[];
-  /** The rule and the source. */
   readonly why: string;
 }
 
@@ -34,7 +33,6 @@ export function messages(
   );
 }
 
-/** The lines, each with an end, and the empty line. */
 export function head(...lines: readonly string[]): string {
   return `${lines.join('\r\n')}\r\n\r\n`;
 }
@@ -59,7 +57,6 @@ export function chunksOrLength(...lines: readonly string[]): string {
   return post([`Content-Length: ${size.length + 2}`, ...lines], `${size}\r\n${SMUGGLED}\r\n0\r\n\r\n`);
 }
 
-/** A chunked request. */
 export function chunked(body: string, ...fields: readonly string[]): string {
   return post(['Transfer-Encoding: chunked', ...fields], body);
 }

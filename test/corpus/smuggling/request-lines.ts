@@ -39,6 +39,7 @@ export const requestLineMessages: readonly AmbiguousMessage[] = [
     'a malformed version': versions('HTTP/1', 'HTTP/1.', 'HTTP/1.10', 'HTTP/01.1', 'HTTP/1.01', 'HTTP/1,1', 'HTTP 1.1'),
     'another protocol': versions('http/1.1', 'HTTPS/1.1', 'XHTTP/1.1'),
     'RTSP/1.1 with content': `${head('ANNOUNCE /m RTSP/1.1', HOST, 'Content-Length: 2')}ab`,
+    'a TLS handshake': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n',
     'the preface of HTTP/2': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', ...starts('PRI * HTTP/1.1')],
   }),
   ...messages('RFC 9112 §3.2, forms of the target; Must Die, Garden', 'served', {

@@ -8,7 +8,6 @@ import { exitOf, flagsFor, type SidecarProcess, startSidecarProcess } from '../s
 const USERS = fileURLToPath(new URL('../../programs/slow-clients/users.mjs', import.meta.url));
 const UPSTREAM = fileURLToPath(new URL('../../programs/slow-clients/upstream.mjs', import.meta.url));
 
-/** The results of the other users. */
 export interface Served {
   readonly latenciesUs: readonly number[];
   readonly failures: readonly string[];
@@ -16,7 +15,6 @@ export interface Served {
 }
 
 export interface SlowClientHarnessOptions {
-  /** e.g. `{ D2_SIDECAR_TIMEOUTS_HEAD: '2s' }`. */
   readonly env?: Readonly<Record<string, string>>;
   readonly largeBytes: number;
   readonly users: number;
@@ -48,7 +46,6 @@ export class SlowClientHarness {
     return new SlowClientHarness(sidecar, upstream, fork(USERS, [url, String(users), String(pauseMs)]));
   }
 
-  /** The processes of sidecar, upstream and users, without the attacker. */
   get pids(): readonly number[] {
     return [this.#upstream.pid, this.sidecar.pid, this.#users.pid].filter((pid) => pid !== undefined);
   }
@@ -64,7 +61,6 @@ export class SlowClientHarness {
     return served;
   }
 
-  /** A sample of /metrics by its written name, e.g. `d2_sidecar_connections`. */
   async sample(name: string): Promise<number> {
     const text = await (await fetch(`http://${this.sidecar.monitor}/metrics`)).text();
     return Number(text.split(`\n${name} `)[1]?.split('\n')[0]);

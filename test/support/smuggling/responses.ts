@@ -3,11 +3,9 @@ export interface ResponseSeen {
   readonly status: number;
   /** The server's reading of the request, e.g. `POST /m 5:aaf4c61ddcc5`; undefined if the application did not get it. */
   readonly seen: string | undefined;
-  /** Whether the sidecar answered. */
   readonly isOwn: boolean;
 }
 
-/** All final responses to requests of these methods, in order. Throws for malformed responses. */
 export function readResponses(text: string, methods: readonly string[]): readonly ResponseSeen[] {
   const responses: ResponseSeen[] = [];
   for (let at = 0; at < text.length; ) {

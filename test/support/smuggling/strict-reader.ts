@@ -5,7 +5,6 @@
 
 export interface StrictRequest {
   readonly method: string;
-  /** As sent. */
   readonly target: string;
   /** Name (lower-case) and value, in order. */
   readonly fields: readonly (readonly [name: string, value: string])[];

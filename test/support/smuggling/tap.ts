@@ -4,7 +4,6 @@ import { listening } from '../net.ts';
 /** A server connection still open this long after the sidecar's has closed is ended. */
 const HOLD_MS = 2_000;
 
-/** The bytes of one connection between sidecar and server, both ways; latin1. */
 export interface TappedConnection {
   toServer: string;
   fromServer: string;

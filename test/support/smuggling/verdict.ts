@@ -15,7 +15,6 @@ export const MARKER = 'GET /marker HTTP/1.1\r\nHost: app.example\r\nConnection: 
 export type Outcome = 'served' | 'refused' | 'closed' | 'open';
 
 export interface Verdict {
-  /** The faults; empty if none. */
   readonly faults: readonly string[];
   readonly outcome: Outcome;
   /** Requests that a server read in full, refused itself, or broke off. */

@@ -52,7 +52,6 @@ export class Peer {
     return this.#takeTo(await this.#until(pattern));
   }
 
-  /** One head, with its empty line. */
   async head(): Promise<string> {
     return await this.take('\r\n\r\n');
   }
@@ -71,7 +70,6 @@ export class Peer {
     return { status: Number(head.split(' ')[1]), head, body: this.#takeTo(length) };
   }
 
-  /** Until the other side has ended the connection. */
   async ended(): Promise<void> {
     await this.#untilTrue(() => this.#isOver);
   }
@@ -126,7 +124,6 @@ function endOfMatch(text: string, pattern: string | RegExp): number {
   return match === null ? -1 : match.index + match[0].length;
 }
 
-/** What a peer does, one step after another, e.g. `[takeHead, send(OK)]`. */
 export type PeerScript = ((peer: Peer) => unknown) | readonly ((peer: Peer) => unknown)[];
 
 export async function playPeer(script: PeerScript, peer: Peer): Promise<void> {
@@ -140,7 +137,6 @@ export const finish = (text?: string) => (peer: Peer) => peer.finish(text);
 export const reset = (peer: Peer) => peer.reset();
 export const untilEnded = (peer: Peer) => peer.ended();
 
-/** Answers each request without a body the same. */
 export const answeringAll = (text: string) => async (peer: Peer) => {
   for (;;) {
     await peer.head();

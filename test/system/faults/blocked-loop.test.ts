@@ -4,10 +4,8 @@ import net from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { FaultHarness } from './fault-stand.ts';
+import { FaultHarness, GET, OK } from './fault-stand.ts';
 
-const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
-const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine';
 const LIMIT_MS = 150;
 
 /** Both ends, on an event loop of their own: listens, reports each head, and sends on either side on command. */
@@ -75,11 +73,10 @@ async function start(dataPath: Config['dataPath'], more: (base: Config) => Parti
     },
   });
   const connected = told('connected');
-  worker.postMessage({ connect: harness.port });
+  worker.postMessage({ connect: harness.stand.port });
   await connected;
 }
 
-/** Blocks this thread; the worker continues. */
 function block(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }

@@ -40,12 +40,7 @@ let harness: FaultHarness;
 
 afterEach(() => harness.close());
 
-async function read<Answer>(path: string): Promise<Answer> {
-  const base = `http://127.0.0.1:${harness.monitorPort}/smartWeb/api/rest/v0/admin`;
-  return (await (await fetch(`${base}/${path}`)).json()) as Answer;
-}
-
-const sessions = () => read<Session[]>('d2/sessions');
+const sessions = () => harness.stand.read<Session[]>('d2/sessions');
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   it(`with dataPath ${dataPath} a step of the wall clock changes no duration, rate, session or counter`, async () => {
@@ -71,7 +66,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     await harness.client(rpc('third')).until('fine');
     const behind = await sessions();
 
-    const { timers } = await read<{ readonly timers: Readonly<Record<string, Timer>> }>('metrics/d2/rpc');
+    const { timers } = await harness.stand.read<{ readonly timers: Record<string, Timer> }>('metrics/d2/rpc');
     expect(timers.rpc?.count).toBe(3);
     expect(timers.rpc?.max).toBeLessThan(60);
     expect(timers.rpc?.mean_rate).toBeGreaterThan(0);

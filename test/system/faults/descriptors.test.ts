@@ -1,105 +1,59 @@
 /** A real process that has few file descriptors, or none. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
-import { createInterface } from 'node:readline';
+import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { DescriptorWatch } from '../../../src/proxy/listener/descriptor-watch.ts';
 import { connectionsFor } from '../../../src/proxy/listener/open-files.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { deferTo } from '../../support/deferred.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
-import { listening } from '../../support/net.ts';
-import { exitOf, type LogLine, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
-import { type LoggedLine, recordingLogger } from './fault-stand.ts';
+import { type Application, portOf, send, startApplication } from '../../support/net.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
+import { type LoggedLine, RPC, RPC_PATH, recordingLogger } from './fault-stand.ts';
 
-const PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
-
-interface Started {
-  readonly child: ChildProcess;
-  readonly pid: number;
-  readonly logs: readonly LogLine[];
-  readonly port: number;
-  readonly monitorPort: number;
-}
-
-let upstream: http.Server;
-let child: ChildProcess | undefined;
+const defer = deferTo(afterEach);
+let upstream: Application;
+let sidecar: SidecarProcess;
 const sockets: net.Socket[] = [];
-const agents: http.Agent[] = [];
 
 beforeEach(async () => {
-  upstream = http.createServer((_request, response) => response.end('fine'));
-  upstream.keepAliveTimeout = 60_000;
-  await listening(upstream);
+  upstream = await startApplication((_request, response) => response.end('fine'));
+  upstream.server.keepAliveTimeout = 60_000;
+  defer(() => upstream.close());
 });
 
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  for (const agent of agents.splice(0)) agent.destroy();
-  if (child !== undefined) await stopProcess(child, exitOf(child), 'SIGKILL');
-  child = undefined;
-  upstream.closeAllConnections();
-  upstream.close();
-});
-
-async function start(openFiles: number | undefined): Promise<Started> {
-  const { port } = upstream.address() as AddressInfo;
-  const addresses = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-  const parameters = [MAIN_PATH, '--upstream', `http://127.0.0.1:${port}/smartWeb`, ...addresses];
-  const limit = openFiles === undefined ? [] : ['prlimit', `--nofile=${openFiles}:${openFiles}`];
-  const [program = '', ...rest] = [...limit, process.execPath, ...parameters];
+async function start(command: readonly string[] = []): Promise<void> {
   // Reading the JVM opens and closes files all the time.
-  const env = { ...process.env, D2_SIDECAR_JVM_SOURCE: 'none' };
-  const started = spawn(program, rest, { stdio: ['ignore', 'pipe', 'ignore'], env });
-  child = started;
-  const logs: LogLine[] = [];
-  createInterface({ input: started.stdout }).on('line', (line) => logs.push(JSON.parse(line) as LogLine));
-  const listening = () => logs.find(({ msg }) => msg === 'listening');
-  await expect.poll(listening, { timeout: 15_000 }).toBeDefined();
-  return {
-    child: started,
-    // prlimit execs the program that it starts.
-    pid: started.pid as number,
-    logs,
-    port: portOf(listening()?.listen),
-    monitorPort: portOf(listening()?.monitor),
-  };
-}
-
-function portOf(address: unknown): number {
-  return Number(String(address).split(':').at(-1));
+  const env = { D2_SIDECAR_JVM_SOURCE: 'none' };
+  // prlimit execs the program that it starts.
+  sidecar = await startSidecarProcess(flagsFor(upstream.port), env, [...command, process.execPath]);
+  defer(() => sidecar.stop('SIGKILL'));
 }
 
 function agent(): http.Agent {
   const kept = new http.Agent({ keepAlive: true, maxSockets: 1 });
-  agents.push(kept);
+  defer(() => kept.destroy());
   return kept;
 }
 
-async function post(port: number, by: http.Agent): Promise<{ status: number; text: string }> {
-  return await ask({ port, agent: by, method: 'POST', path: PATH });
+async function post(by: http.Agent): Promise<{ status: number; body: string }> {
+  const { status, body } = await send(portOf(sidecar.listen), RPC_PATH, { agent: by, method: 'POST' });
+  return { status, body };
 }
 
-async function samples(port: number, by: http.Agent): Promise<Map<string, number>> {
-  return samplesOf((await ask({ port, agent: by, path: '/metrics' })).text);
-}
-
-async function ask(options: http.RequestOptions): Promise<{ status: number; text: string }> {
-  const request = http.request({ host: '127.0.0.1', ...options }).end();
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  let text = '';
-  for await (const chunk of response.setEncoding('utf8')) text += chunk;
-  return { status: response.statusCode ?? 0, text };
+async function samples(by: http.Agent): Promise<Map<string, number>> {
+  return samplesOf((await send(portOf(sidecar.monitor), '/metrics', { agent: by })).body);
 }
 
 /** The status that a new connection receives, or 0 when it is closed without a byte; the connection stays open. */
-async function knock(port: number): Promise<number> {
-  const socket = net.connect(port, '127.0.0.1');
+async function knock(): Promise<number> {
+  const socket = net.connect(portOf(sidecar.listen), '127.0.0.1');
   sockets.push(socket);
+  defer(() => socket.destroy());
   socket.on('error', () => undefined);
-  socket.write(`POST ${PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`);
+  socket.write(RPC);
   return await new Promise<number>((resolve) => {
     socket.once('close', () => resolve(0));
     socket.once('data', (bytes: Buffer) => resolve(Number(bytes.toString('latin1').split(' ')[1])));
@@ -115,31 +69,31 @@ describe('a process with a low limit of open files', () => {
   it('accepts as many clients as it has descriptors for, refuses the others, and still answers its monitoring port', async () => {
     const openFiles = 128;
     const connections = connectionsFor(openFiles);
-    const sidecar = await start(openFiles);
+    await start(['prlimit', `--nofile=${openFiles}:${openFiles}`]);
     const warning = sidecar.logs.find(({ openFiles: told }) => told !== undefined);
     expect(warning).toMatchObject({ level: 'warn', openFiles, connections, needed: 20_000 });
-    for (let count = 0; count < connections; count += 1) expect(await knock(sidecar.port)).toBe(200);
-    expect(await knock(sidecar.port)).toBe(0);
+    for (let count = 0; count < connections; count += 1) expect(await knock()).toBe(200);
+    expect(await knock()).toBe(0);
     const monitor = agent();
-    const full = await samples(sidecar.monitorPort, monitor);
+    const full = await samples(monitor);
     expect(full.get('d2_sidecar_connections')).toBe(connections);
     expect(full.get('d2_sidecar_connections_refused_total')).toBe(1);
     expect(full.get('d2_sidecar_descriptor_shortages_total')).toBe(0);
     for (const socket of sockets.splice(0)) socket.destroy();
-    await expect.poll(() => knock(sidecar.port)).toBe(200);
+    await expect.poll(() => knock()).toBe(200);
   });
 });
 
 describe('a process without a free file descriptor', () => {
   it('answers 503 on open connections, idles, logs it, and recovers once descriptors are free', async () => {
-    const sidecar = await start(undefined);
+    await start();
     const [monitor, served, fresh] = [agent(), agent(), agent()];
-    expect((await samples(sidecar.monitorPort, monitor)).get('d2_sidecar_exchanges_open')).toBe(0);
+    expect((await samples(monitor)).get('d2_sidecar_exchanges_open')).toBe(0);
     // One with a connection to the upstream, and one without.
-    expect(await post(sidecar.port, served)).toMatchObject({ status: 200 });
-    const idle = net.connect(sidecar.port, '127.0.0.1');
-    sockets.push(idle);
-    await expect.poll(async () => (await samples(sidecar.monitorPort, monitor)).get('d2_sidecar_connections')).toBe(2);
+    expect(await post(served)).toMatchObject({ status: 200 });
+    const idle = net.connect(portOf(sidecar.listen), '127.0.0.1');
+    defer(() => idle.destroy());
+    await expect.poll(async () => (await samples(monitor)).get('d2_sidecar_connections')).toBe(2);
     fresh.createConnection = () => idle;
 
     let failed = 0;
@@ -147,32 +101,31 @@ describe('a process without a free file descriptor', () => {
     try {
       // Some descriptors may have been returned since.
       let answered = 0;
-      for (let status = await knock(sidecar.port); status !== 0; status = await knock(sidecar.port)) {
+      for (let status = await knock(); status !== 0; status = await knock()) {
         if (status === 503) answered += 1;
       }
-      expect(await post(sidecar.port, served)).toEqual({ status: 200, text: 'fine' });
-      const refused = await post(sidecar.port, fresh);
+      expect(await post(served)).toEqual({ status: 200, body: 'fine' });
+      const refused = await post(fresh);
       expect(refused.status).toBe(503);
-      expect(JSON.parse(refused.text)).toMatchObject({
+      expect(JSON.parse(refused.body)).toMatchObject({
         ...{ status: 503, error: 'connection_limit_reached', code: 'D2S_ERR_UPSTREAM_RESOURCES' },
       });
       failed = answered + 1;
-      const shortages = async () =>
-        (await samples(sidecar.monitorPort, monitor)).get('d2_sidecar_descriptor_shortages_total') ?? 0;
+      const shortages = async () => (await samples(monitor)).get('d2_sidecar_descriptor_shortages_total') ?? 0;
       await expect.poll(shortages, { timeout: 5_000 }).toBeGreaterThan(0);
       const [beganMs, beganCpuMs] = [performance.now(), cpuMs(sidecar.pid)];
       const before = await shortages();
       await expect.poll(shortages, { interval: 250, timeout: 10_000 }).toBeGreaterThan(before + 1);
       // The process must not spin meanwhile, despite new connections.
-      expect(await knock(sidecar.port)).toBe(0);
+      expect(await knock()).toBe(0);
       // The upstream was not called.
-      expect((await samples(sidecar.monitorPort, monitor)).get('d2_upstream_reachable')).toBe(1);
+      expect((await samples(monitor)).get('d2_upstream_reachable')).toBe(1);
       expect(cpuMs(sidecar.pid) - beganCpuMs).toBeLessThan((performance.now() - beganMs) * 0.5);
     } finally {
       setLimit(sidecar.pid, 1_000);
     }
-    expect(await post(sidecar.port, agent())).toMatchObject({ status: 200 });
-    const told = await samples(sidecar.monitorPort, monitor);
+    expect(await post(agent())).toMatchObject({ status: 200 });
+    const told = await samples(monitor);
     expect(told.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_RESOURCES"}')).toBe(failed);
     expect(told.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(failed);
     await expect.poll(() => sidecar.logs.filter(({ shortages }) => shortages !== undefined)).toHaveLength(2);

@@ -1,13 +1,12 @@
 /** Ambiguous ends: an answer without length or chunks is complete or not depending on how the upstream's connection ends. */
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { sumOf } from '../../support/monitor/prometheus/samples.ts';
 import type { Peer } from '../../support/wire/peer.ts';
-import { atHeads, FaultHarness, OK } from './fault-stand.ts';
+import { answering } from '../wire/stand.ts';
+import { atHeads, FaultHarness, GET, OK, WEBSOCKET } from './fault-stand.ts';
 
-const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
 const PART_OF_A_POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 1000\r\n\r\npart';
-const UPGRADE =
-  'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n';
 const HEAD = 'HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n';
 
 let harness: FaultHarness | undefined;
@@ -39,11 +38,7 @@ async function answered(
 
 async function endings(): Promise<Record<string, number>> {
   const samples = (await harness?.samples()) ?? new Map<string, number>();
-  const sum = (ending: string) =>
-    ['relay', 'gateway'].reduce(
-      (total, path) => total + (samples.get(`d2_sidecar_exchanges_total{path="${path}",ending="${ending}"}`) ?? 0),
-      0,
-    );
+  const sum = (ending: string) => sumOf(samples, 'd2_sidecar_exchanges_total', `ending="${ending}"`);
   return {
     completed: sum('completed'),
     failed: sum('failed'),
@@ -55,7 +50,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that ends wi
   it.each([
     ['a call', GET],
     ['a call whose request is still being sent', PART_OF_A_POST],
-    ['a WebSocket handshake', UPGRADE],
+    ['a WebSocket handshake', WEBSOCKET],
   ])('is broken off, for %s, when a reset follows its last bytes at once', async (_what, request) => {
     await answered(dataPath, request, (upstream) => upstream.resetAndDestroy());
     expect(await endings()).toEqual({ completed: 0, failed: 1, incomplete: 1 });
@@ -65,7 +60,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that ends wi
     ['a call', GET],
     // Like an upstream that refuses an upload, and closes with unread bytes.
     ['a call whose request is still being sent', PART_OF_A_POST],
-    ['a WebSocket handshake', UPGRADE],
+    ['a WebSocket handshake', WEBSOCKET],
   ])('is complete, for %s, when the connection closes in order and is reset later', async (_what, request) => {
     const client = await answered(dataPath, request, (upstream) => {
       upstream.end();
@@ -82,11 +77,10 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
   it.each([
     ['twice, marked as the last one', GET, LAST + LAST],
     ['with rubbish after it', GET, `${OK}rubbish\r\n\r\n`],
-    ['twice to a WebSocket handshake, marked as the last one', UPGRADE, LAST + LAST],
-    ['to a WebSocket handshake, with rubbish after it', UPGRADE, `${OK}rubbish\r\n\r\n`],
+    ['twice to a WebSocket handshake, marked as the last one', WEBSOCKET, LAST + LAST],
+    ['to a WebSocket handshake, with rubbish after it', WEBSOCKET, `${OK}rubbish\r\n\r\n`],
   ])('is passed on when it comes %s', async (_what, request, answer) => {
-    const script = (upstream: net.Socket) => atHeads(upstream, () => upstream.write(answer));
-    harness = await FaultHarness.start({ dataPath, script });
+    harness = await FaultHarness.start({ dataPath, script: answering(answer) });
     const client = harness.client(request);
     await client.until('fine');
     await expect.poll(async () => (await endings()).completed).toBe(1);

@@ -8,11 +8,10 @@ import type { Recorder } from '../../../src/measure/record/recorder.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { Comparison, EXACT_RELAY, GATEWAY, RELAY } from '../wire/comparison.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
-import type { DataPathCase } from '../wire/data-path-case.ts';
+import type { DataPathCase } from '../wire/run-case.ts';
 import { acceptUpgrade, heads, send, takeRequest, tunnelCame, untilEnded } from '../wire/steps.ts';
 import { FaultHarness } from './fault-stand.ts';
 
-const AT_ONCE = 8;
 const TIMEOUT_MS = 60_000;
 /** Frames of a text, unmasked from the server, masked (with zeros) from the client. */
 const fromServer = (text: string) => `\x81${String.fromCharCode(text.length)}${text}`;
@@ -147,8 +146,8 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
     it(
       'passes everything on unchanged when every table is full and the JVM cannot be read',
       async () => {
-        await fill(harness.port);
-        await comparison.playAll(quick, harness.port, path, AT_ONCE);
+        await fill(harness.stand.port);
+        await comparison.playAll(quick, harness.stand.port, path);
         const samples = await harness.samples();
         for (const kind of ['rpc', 'object']) {
           expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
@@ -169,7 +168,7 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
       'passes everything on unchanged when all measuring throws, and logs that once',
       async () => {
         breakAll(harness.sidecar.recorder);
-        await comparison.playAll(quick, harness.port, path, AT_ONCE);
+        await comparison.playAll(quick, harness.stand.port, path);
         const { reporter } = harness.sidecar;
         const before = reporter.observerErrors;
         expect(before).toBeGreaterThan(quick.length);

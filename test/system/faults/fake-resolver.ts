@@ -4,7 +4,7 @@ import { vi } from 'vitest';
 /** The name that it resolves; the system resolves all others. */
 export const NAME = 'plant.example';
 
-type Answer = (cause: Error | null, addresses?: unknown, family?: number) => void;
+export type Answer = (cause: Error | null, addresses?: unknown, family?: number) => void;
 
 /** Replaces the system's resolver for that one name. Silent until `answer` is called. */
 export class FakeResolver {
@@ -31,12 +31,13 @@ export class FakeResolver {
     else answer(null, '127.0.0.1', 4);
   };
 
-  readonly gone = (answer: Answer): void => {
-    answer(Object.assign(new Error(`getaddrinfo ENOTFOUND ${NAME}`), { code: 'ENOTFOUND' }));
-  };
+  readonly gone = failing('ENOTFOUND');
 
-  /** Answers all waiting lookups. */
   release(): void {
     for (const answer of this.#waiting.splice(0)) this.loopback(answer, true);
   }
+}
+
+export function failing(code: string): (answer: Answer) => void {
+  return (answer) => answer(Object.assign(new Error(`getaddrinfo ${code} ${NAME}`), { code }));
 }

@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, openSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 
 /** A pipe whose reader takes nothing until the test says so. */
 class SlowReader extends Writable {
@@ -34,23 +34,13 @@ class SlowReader extends Writable {
   }
 }
 
-const folders: string[] = [];
-const descriptors: number[] = [];
+const defer = deferTo(afterEach);
 
-afterEach(() => {
-  for (const fd of descriptors.splice(0)) closeSync(fd);
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
-});
+const temporary = (name: string) => path.join(temporaryFolder(defer), name);
 
-function temporary(name: string): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-log-'));
-  folders.push(folder);
-  return path.join(folder, name);
-}
-
-function opened(file: string): number {
-  const fd = openSync(file, 'a');
-  descriptors.push(fd);
+function opened(file: string, flags: string | number = 'a'): number {
+  const fd = openSync(file, flags);
+  defer(() => closeSync(fd));
   return fd;
 }
 
@@ -63,9 +53,7 @@ function pipeDescriptor(): number {
   const fifo = temporary('fifo');
   execFileSync('mkfifo', [fifo]);
   // Opened for both directions, so that open does not wait for a reader.
-  const fd = openSync(fifo, constants.O_RDWR);
-  descriptors.push(fd);
-  return fd;
+  return opened(fifo, constants.O_RDWR);
 }
 
 describe('log lines to a pipe', () => {
@@ -125,8 +113,7 @@ describe('log lines to a pipe', () => {
 describe('log lines to a file', () => {
   it('are in the file when the call returns', () => {
     const file = temporary('log');
-    const output = new LogOutput(opened(file), noStream);
-    output.write('žltý kôň\n');
+    new LogOutput(opened(file), noStream).write('žltý kôň\n');
     expect(readFileSync(file, 'utf8')).toBe('žltý kôň\n');
   });
 

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { untilStill } from '../../support/wire/still.ts';
-import { FaultHarness, sound } from './fault-stand.ts';
+import { FaultHarness, GET, SWITCHING, sound, WEBSOCKET } from './fault-stand.ts';
 
 /** More than all buffers between the two ends hold. */
 const UPLOAD_BYTES = 48 * 1024 * 1024;
@@ -19,7 +19,6 @@ let harness: FaultHarness;
 
 afterEach(() => harness.close());
 
-/** Sends until nothing more is accepted for a while. */
 async function fill(socket: Socket): Promise<number> {
   let sent = 0;
   const send = () => {
@@ -31,7 +30,6 @@ async function fill(socket: Socket): Promise<number> {
   return await untilStill(() => sent, IDLE_MS);
 }
 
-/** An upload to an upstream that does not read, up to full buffers. */
 async function stuckUpload(dataPath: Config['dataPath']) {
   harness = await FaultHarness.start({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
   const client = harness.client(UPLOAD);
@@ -55,21 +53,22 @@ describe.each(['auto', 'gateway'] as const)(
       expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
     });
 
-    it('keeps its connection as long as it stays', async () => {
-      const { socket } = await stuckUpload(dataPath);
+    it('keeps its connection as long as it stays, and is idle only once the upstream reads', async () => {
+      const client = await stuckUpload(dataPath);
+      const { socket } = client;
       // Three idle timeouts, by the client's own timer.
       socket.setTimeout(3 * IDLE_MS);
       await once(socket, 'timeout');
       expect(harness.sidecar.openExchanges).toBe(1);
       expect(socket.destroyed).toBe(false);
+      socket.removeAllListeners('drain');
+      harness.upstream.scripted[0]?.resume();
+      await client.ended();
+      const samples = await harness.samples();
+      expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(1);
     });
   },
 );
-
-const WEBSOCKET =
-  'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n' +
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
-const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 
 const openTunnels = async () => (await harness.samples()).get('d2_sidecar_upgraded_connections');
 
@@ -77,7 +76,7 @@ describe('a WebSocket of which one end sends and the other does not read', () =>
   async function stuckTunnel(sender: 'client' | 'upstream') {
     const script = (upstream: Socket) => {
       upstream.once('data', () => {
-        upstream.write(ACCEPTED);
+        upstream.write(SWITCHING);
         upstream.pause();
       });
     };
@@ -109,7 +108,7 @@ describe('a WebSocket of which one end sends and the other does not read', () =>
 });
 
 /** Connects, sends a request, and resets, while the accepting thread is blocked. */
-const LEAVES_UNACCEPTED = `
+const LEAVES_UNSWITCHING = `
 const net = require('node:net');
 const { workerData: { port, request, gate } } = require('node:worker_threads');
 const socket = net.connect(port, '127.0.0.1', () => {
@@ -124,13 +123,13 @@ const socket = net.connect(port, '127.0.0.1', () => {
 describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that resets before it is accepted', (dataPath) => {
   it('is not served: its address is unknown', async () => {
     harness = await FaultHarness.start({ dataPath, script: sound });
+    const { port } = harness.stand;
     const gate = new Int32Array(new SharedArrayBuffer(4));
-    const request = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
-    const worker = new Worker(LEAVES_UNACCEPTED, { eval: true, workerData: { port: harness.port, request, gate } });
+    const worker = new Worker(LEAVES_UNSWITCHING, { eval: true, workerData: { port, request: GET, gate } });
     expect(Atomics.wait(gate, 0, 0, 10_000)).toBe('ok');
     await once(worker, 'exit');
     // The next client in the backlog is served.
-    const client = harness.client(request);
+    const client = harness.client(GET);
     await client.until('fine');
     const samples = await harness.samples();
     expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);

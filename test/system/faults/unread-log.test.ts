@@ -4,46 +4,39 @@ import {
   closeSync,
   constants,
   existsSync,
-  mkdtempSync,
   openSync,
   readFileSync,
   readSync,
-  rmSync,
   statfsSync,
   unlinkSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import http from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { readSamples } from '../../support/monitor/prometheus/samples.ts';
+import { type Application, portOf, send, startApplication } from '../../support/net.ts';
 import { exitOf, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
-const LOST = 'd2_sidecar_log_lines_lost_total';
-
+const defer = deferTo(afterEach);
 let folder: string;
-let upstream: http.Server;
-let child: ChildProcess | undefined;
-const descriptors: number[] = [];
+let upstream: Application;
+/** The reader's end of a full pipe. */
+let reader: number;
 
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-log-'));
-  upstream = http.createServer((_request, response) => response.end('fine'));
-  await new Promise<void>((resolve) => void upstream.listen(0, '127.0.0.1', resolve));
+  folder = temporaryFolder(defer);
+  upstream = await startApplication((_request, response) => response.end('fine'));
+  defer(() => upstream.close());
 });
 
-afterEach(async () => {
-  if (child !== undefined) await stopProcess(child, exitOf(child), 'SIGKILL');
-  child = undefined;
-  for (const fd of descriptors.splice(0)) closeSync(fd);
-  upstream.closeAllConnections();
-  upstream.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+function opened(file: string, flags: string | number): number {
+  const fd = openSync(file, flags);
+  defer(() => closeSync(fd));
+  return fd;
+}
 
 interface Started {
   readonly child: ChildProcess;
@@ -54,29 +47,28 @@ interface Started {
 /** With `stdout` as its standard output. Waits until it serves, since its log may say nothing. */
 async function start(stdout: number): Promise<Started> {
   const [listen, monitor] = [`127.0.0.1:${await toUnusedPort()}`, `127.0.0.1:${await toUnusedPort()}`];
-  const { port } = upstream.address() as AddressInfo;
-  const addresses = ['--upstream', `http://127.0.0.1:${port}/smartWeb`, '--listen', listen, '--monitor', monitor];
-  const started = spawn(process.execPath, [MAIN_PATH, ...addresses], { stdio: ['ignore', stdout, 'ignore'] });
-  child = started;
-  await expect.poll(() => statusOf(`http://${monitor}/startupz`), { timeout: 15_000 }).toBe(200);
+  const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
+  const args = [MAIN_PATH, '--upstream', url, '--listen', listen, '--monitor', monitor];
+  const started = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'ignore'] });
+  defer(() => stopProcess(started, exitOf(started), 'SIGKILL'));
+  const startup = () => send(portOf(monitor), '/startupz').catch(() => ({ status: 0 }));
+  await expect.poll(async () => (await startup()).status, { timeout: 15_000 }).toBe(200);
   return { child: started, listen, monitor };
 }
 
-async function statusOf(url: string): Promise<number> {
-  return await fetch(url).then(
-    ({ status }) => status,
-    () => 0,
-  );
-}
-
-async function lostLines(monitor: string): Promise<number | undefined> {
-  return samplesOf(await (await fetch(`http://${monitor}/metrics`)).text()).get(LOST);
+async function lostLines({ monitor }: Started): Promise<number | undefined> {
+  return (await readSamples(monitor)).get('d2_sidecar_log_lines_lost_total');
 }
 
 async function expectServing({ listen }: Started): Promise<void> {
   for (let count = 0; count < 3; count += 1) {
-    expect(await (await fetch(`http://${listen}/smartWeb/x`)).text()).toBe('fine');
+    expect((await send(portOf(listen), '/smartWeb/x')).body).toBe('fine');
   }
+}
+
+async function expectEnd({ child }: Started): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await exitOf(child)).toBe(0);
 }
 
 function linesOf(text: string): Record<string, unknown>[] {
@@ -90,27 +82,24 @@ function linesOf(text: string): Record<string, unknown>[] {
 function fullPipe(): number {
   const fifo = path.join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
-  const fd = openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK);
-  descriptors.push(fd);
+  reader = opened(fifo, constants.O_RDWR | constants.O_NONBLOCK);
   const filling = Buffer.alloc(4_096, '.');
   filling[4_095] = 0x0a;
   try {
-    for (;;) writeSync(fd, filling);
+    for (;;) writeSync(reader, filling);
   } catch {
     // EAGAIN: full.
   }
   // As the sidecar gets it: blocking.
-  const blocking = openSync(fifo, constants.O_WRONLY);
-  descriptors.push(blocking);
-  return blocking;
+  return opened(fifo, constants.O_WRONLY);
 }
 
-function readAll(fd: number): string {
+function readAll(): string {
   let text = '';
   const buffer = Buffer.alloc(65_536);
   try {
     for (let bytes = 1; bytes > 0; ) {
-      bytes = readSync(fd, buffer);
+      bytes = readSync(reader, buffer);
       text += buffer.toString('utf8', 0, bytes);
     }
   } catch {
@@ -120,37 +109,31 @@ function readAll(fd: number): string {
 }
 
 describe('a sidecar', () => {
-  it('starts, serves and ends as it should when standard output is a full pipe that is not read', async () => {
+  it('starts and serves while its standard output is a full pipe, and writes the queued lines as soon as it is read', async () => {
     const sidecar = await start(fullPipe());
     await expectServing(sidecar);
-    expect(await lostLines(sidecar.monitor)).toBe(0);
-    sidecar.child.kill('SIGTERM');
-    expect(await exitOf(sidecar.child)).toBe(0);
-  });
-
-  it('writes the queued lines as soon as its full pipe is read', async () => {
-    const sidecar = await start(fullPipe());
+    expect(await lostLines(sidecar)).toBe(0);
     let text = '';
     await expect
       .poll(() => {
-        text += readAll(descriptors[0] as number);
+        text += readAll();
         return linesOf(text).some(({ msg }) => msg === 'listening');
       })
       .toBe(true);
-    sidecar.child.kill('SIGTERM');
-    expect(await exitOf(sidecar.child)).toBe(0);
-    text += readAll(descriptors[0] as number);
+    await expectEnd(sidecar);
+    text += readAll();
     expect(linesOf(text).at(-1)).toMatchObject({ msg: 'stopped' });
   });
 
+  it('ends as it should when nobody reads its full pipe', async () => {
+    await expectEnd(await start(fullPipe()));
+  });
+
   it('loses and counts its lines on a full disk, serves and ends as it should', async () => {
-    const full = openSync('/dev/full', 'w');
-    descriptors.push(full);
-    const sidecar = await start(full);
+    const sidecar = await start(opened('/dev/full', 'w'));
     await expectServing(sidecar);
-    expect(await lostLines(sidecar.monitor)).toBeGreaterThan(0);
-    sidecar.child.kill('SIGTERM');
-    expect(await exitOf(sidecar.child)).toBe(0);
+    expect(await lostLines(sidecar)).toBeGreaterThan(0);
+    await expectEnd(sidecar);
   });
 
   it('logs how many lines were lost once its disk has room, and never merges two lines', async (context) => {
@@ -159,28 +142,21 @@ describe('a sidecar', () => {
       context.skip('a small disk can be made by root only');
       return;
     }
-    try {
-      const [log, filling] = [path.join(disk, 'log'), path.join(disk, 'filling')];
-      writeFileSync(log, '');
-      const fd = openSync(log, 'a');
-      descriptors.push(fd);
-      fill(disk, filling);
-      const sidecar = await start(fd);
-      await expectServing(sidecar);
-      const lost = await lostLines(sidecar.monitor);
-      unlinkSync(filling);
-      sidecar.child.kill('SIGTERM');
-      expect(await exitOf(sidecar.child)).toBe(0);
-      const text = readFileSync(log, 'utf8');
-      const lines = linesOf(text);
-      // The first line may have begun in the rest of the last page.
-      expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
-      if (lost !== 0) expect(lines.find(({ lost: told }) => told !== undefined)).toMatchObject({ level: 'warn', lost });
-      expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
-    } finally {
-      for (const fd of descriptors.splice(0)) closeSync(fd);
-      execFileSync('umount', [disk]);
-    }
+    defer(() => execFileSync('umount', [disk]));
+    const [log, filling] = [path.join(disk, 'log'), path.join(disk, 'filling')];
+    writeFileSync(log, '');
+    fill(disk, filling);
+    const sidecar = await start(opened(log, 'a'));
+    await expectServing(sidecar);
+    const lost = await lostLines(sidecar);
+    unlinkSync(filling);
+    await expectEnd(sidecar);
+    const text = readFileSync(log, 'utf8');
+    const lines = linesOf(text);
+    // The first line may have begun in the rest of the last page.
+    expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
+    if (lost !== 0) expect(lines.find(({ lost: told }) => told !== undefined)).toMatchObject({ level: 'warn', lost });
+    expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
   });
 });
 

@@ -1,23 +1,13 @@
 /** The table of upstream faults in docs/reliability.md: what the client sees, what is counted, what is logged. */
-import dns from 'node:dns';
 import type net from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import type { Peer } from '../../support/wire/peer.ts';
-import { answering, atHeads, FaultHarness, type FaultScript, OK, reset } from './fault-stand.ts';
-
-const RPC =
-  'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Test HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n';
-const WEBSOCKET = [
-  'GET /smartWeb/live HTTP/1.1',
-  'Host: plant.example',
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version: 13\r\n\r\n',
-].join('\r\n');
+import { answering } from '../wire/stand.ts';
+import { type Answer, FakeResolver, failing, NAME } from './fake-resolver.ts';
+import { atHeads, FaultHarness, type FaultScript, OK, RPC, reset, WEBSOCKET } from './fault-stand.ts';
 
 type Kind = 'call' | 'websocket';
 
@@ -34,8 +24,8 @@ interface Fault {
   readonly sees: Sees;
   /** Called once the client has the beginning of its answer: on RST, kernels drop data in flight. */
   readonly leaves?: (upstream: net.Socket) => void;
-  /** Resolves the upstream's name. */
-  readonly lookup?: Lookup;
+  /** Resolves the upstream's name; the default is not to answer. */
+  readonly lookup?: (answer: Answer) => void;
   readonly isPlainDespiteTls?: boolean;
   readonly only?: { readonly kind?: Kind; readonly isSecure?: boolean };
 }
@@ -44,38 +34,33 @@ const problem = (status: number, error: string): Sees => ({ kind: 'problem', sta
 const cut = (beginning: string): Sees => ({ kind: 'cut', beginning });
 
 const impatient = ({ upstream }: Config) => ({ upstream: { ...upstream, responseTimeoutMs: 60 } });
-const named = ({ upstream }: Config) => ({
-  upstream: { ...upstream, host: 'plant.example', connectTimeoutMs: 60 },
-});
-
-type Lookup = (callback: (cause: Error) => void) => void;
-const lookupFailing =
-  (code: string): Lookup =>
-  (callback) =>
-    process.nextTick(() => callback(Object.assign(new Error(`getaddrinfo ${code} plant.example`), { code })));
-const lookupSilent: Lookup = () => undefined;
+const named = ({ upstream }: Config) => ({ upstream: { ...upstream, host: NAME, connectTimeoutMs: 60 } });
 
 const TERMINATED = { code: 'D2S_ERR_UPSTREAM_TERMINATED', sees: problem(502, 'connection_terminated') } as const;
 const PROTOCOL = { code: 'D2S_ERR_UPSTREAM_PROTOCOL', sees: problem(502, 'http_protocol_error') } as const;
-const INCOMPLETE = 'D2S_ERR_UPSTREAM_INCOMPLETE';
+const TOO_LARGE = {
+  code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
+  sees: problem(502, 'http_response_header_section_size'),
+} as const;
+const NOT_RESOLVED = { config: named, code: 'D2S_ERR_UPSTREAM_DNS', sees: problem(502, 'dns_error') } as const;
+const NOT_CONNECTED = { code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT', sees: problem(504, 'connection_timeout') } as const;
+const INCOMPLETE = { code: 'D2S_ERR_UPSTREAM_INCOMPLETE', sees: cut('begin') } as const;
+const BEGUN = answering('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin');
+const UPGRADED = answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+
+const atHead = (act: (upstream: net.Socket) => void) => (upstream: net.Socket) =>
+  atHeads(upstream, () => act(upstream));
+const ends = (upstream: net.Socket) => void upstream.end();
 
 const faults: readonly Fault[] = [
   { name: 'is down', code: 'D2S_ERR_UPSTREAM_REFUSED', sees: problem(502, 'connection_refused') },
   { name: 'closes each connection at once', script: (upstream) => upstream.end(), ...TERMINATED },
   { name: 'resets each connection at once', script: reset, ...TERMINATED },
-  {
-    name: 'half-closes instead of answering',
-    script: (upstream) => atHeads(upstream, () => upstream.end()),
-    ...TERMINATED,
-  },
-  {
-    name: 'resets instead of answering',
-    script: (upstream) => atHeads(upstream, () => reset(upstream)),
-    ...TERMINATED,
-  },
+  { name: 'half-closes instead of answering', script: atHead((upstream) => upstream.end()), ...TERMINATED },
+  { name: 'resets instead of answering', script: atHead(reset), ...TERMINATED },
   {
     name: 'closes within the head of its answer',
-    script: (upstream) => atHeads(upstream, () => upstream.end('HTTP/1.1 200 OK\r\nContent-Le')),
+    script: atHead((upstream) => upstream.end('HTTP/1.1 200 OK\r\nContent-Le')),
     ...TERMINATED,
   },
   {
@@ -94,26 +79,17 @@ const faults: readonly Fault[] = [
     script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'),
     ...PROTOCOL,
   },
-  {
-    name: 'answers with a status that is none',
-    script: answering('HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'),
-    ...PROTOCOL,
-  },
+  { name: 'answers with a status that is none', script: answering('HTTP/1.1 099 X\r\n\r\n'), ...PROTOCOL },
   { name: 'switches to nothing', script: answering('HTTP/1.1 101 X\r\n\r\n'), ...PROTOCOL },
   {
     name: 'sends something other than HTTP before the request',
     script: (upstream) => void upstream.resume().write('220 plant ready\r\n'),
     ...PROTOCOL,
   },
-  {
-    name: 'upgrades without a request to upgrade',
-    script: answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
-    only: { kind: 'call' },
-    ...PROTOCOL,
-  },
+  { name: 'upgrades without a request to upgrade', script: UPGRADED, only: { kind: 'call' }, ...PROTOCOL },
   {
     name: 'upgrades to another protocol',
-    script: answering('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    script: UPGRADED,
     only: { kind: 'websocket' },
     code: 'D2S_ERR_UPSTREAM_UPGRADE',
     sees: problem(502, 'http_upgrade_failed'),
@@ -121,75 +97,49 @@ const faults: readonly Fault[] = [
   {
     name: 'answers with too large a head',
     script: answering(`HTTP/1.1 200 OK\r\nX-Large: ${'x'.repeat(70_000)}\r\n\r\n`),
-    code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
-    sees: problem(502, 'http_response_header_section_size'),
+    ...TOO_LARGE,
   },
   {
     name: 'answers with a head without end',
     script: answering(`HTTP/1.1 200 OK\r\nX: ${'y'.repeat(70_000)}`),
-    code: 'D2S_ERR_UPSTREAM_HEAD_TOO_LARGE',
-    sees: problem(502, 'http_response_header_section_size'),
+    ...TOO_LARGE,
   },
-  {
-    name: 'resets within a body with a length',
-    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin'),
-    leaves: reset,
-    code: INCOMPLETE,
-    sees: cut('begin'),
-  },
-  {
-    name: 'closes within a body with a length',
-    script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin'),
-    leaves: (upstream) => void upstream.end(),
-    code: INCOMPLETE,
-    sees: cut('begin'),
-  },
+  { name: 'resets within a body with a length', script: BEGUN, leaves: reset, ...INCOMPLETE },
+  { name: 'closes within a body with a length', script: BEGUN, leaves: ends, ...INCOMPLETE },
   {
     name: 'closes within chunks',
     script: answering('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegin\r\n'),
-    leaves: (upstream) => void upstream.end(),
-    code: INCOMPLETE,
+    leaves: ends,
+    ...INCOMPLETE,
     sees: cut('begin\r\n'),
   },
   {
     name: 'resets within a body that ends with the connection',
     script: answering('HTTP/1.1 200 OK\r\n\r\nbegin'),
     leaves: reset,
-    code: INCOMPLETE,
-    sees: cut('begin'),
+    ...INCOMPLETE,
   },
   {
     name: 'has an address without a route',
     script: answering(OK),
     config: named,
     // The same event as a connection timeout of the kernel, which a test cannot cause everywhere.
-    lookup: lookupFailing('EHOSTUNREACH'),
+    lookup: failing('EHOSTUNREACH'),
     code: 'D2S_ERR_UPSTREAM_UNREACHABLE',
     sees: problem(502, 'destination_ip_unroutable'),
   },
-  {
-    name: 'has a name that no longer resolves',
-    script: answering(OK),
-    config: named,
-    lookup: lookupFailing('ENOTFOUND'),
-    code: 'D2S_ERR_UPSTREAM_DNS',
-    sees: problem(502, 'dns_error'),
-  },
+  { name: 'has a name that no longer resolves', script: answering(OK), lookup: failing('ENOTFOUND'), ...NOT_RESOLVED },
   {
     name: 'has a name that fails to resolve for the moment',
     script: answering(OK),
-    config: named,
-    lookup: lookupFailing('EAI_AGAIN'),
-    code: 'D2S_ERR_UPSTREAM_DNS',
-    sees: problem(502, 'dns_error'),
+    lookup: failing('EAI_AGAIN'),
+    ...NOT_RESOLVED,
   },
   {
     name: 'has a name for which the resolver does not answer',
     script: answering(OK),
     config: named,
-    lookup: lookupSilent,
-    code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
-    sees: problem(504, 'connection_timeout'),
+    ...NOT_CONNECTED,
   },
   {
     name: 'does not answer in the TLS handshake',
@@ -197,8 +147,7 @@ const faults: readonly Fault[] = [
     config: ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: 60 } }),
     only: { isSecure: true },
     isPlainDespiteTls: true,
-    code: 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT',
-    sees: problem(504, 'connection_timeout'),
+    ...NOT_CONNECTED,
   },
   {
     name: 'does not speak TLS',
@@ -233,15 +182,6 @@ async function expectCut(client: Peer, beginning: string, leave: () => void): Pr
   expect(client.received.endsWith(beginning)).toBe(true);
 }
 
-/** All other names resolve as usual: listeners look up their addresses, too. */
-function resolveNameBy(lookup: Lookup): void {
-  const resolve = dns.lookup as unknown as (...parameters: unknown[]) => void;
-  vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: unknown[]) => {
-    if (name === 'plant.example') lookup(rest.at(-1) as Parameters<Lookup>[0]);
-    else resolve(name, ...rest);
-  }) as never);
-}
-
 let harness: FaultHarness | undefined;
 let folder: CertificateFolder;
 let secure: { readonly authority: Pair; readonly own: Pair };
@@ -271,7 +211,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       );
       describe(`dataPath ${dataPath}, ${isSecure ? 'TLS to the upstream' : 'plain'}, ${kind}: an upstream that`, () => {
         it.each(fitting)('$name', async (fault) => {
-          if (fault.lookup !== undefined) resolveNameBy(fault.lookup);
+          if (fault.config === named) Object.assign(new FakeResolver(), fault.lookup && { answer: fault.lookup });
           harness = await FaultHarness.start({
             ...{ dataPath, script: fault.script, config: fault.config, isPlainDespiteTls: fault.isPlainDespiteTls },
             secure: isSecure ? secure : undefined,
@@ -289,7 +229,8 @@ for (const dataPath of ['auto', 'gateway'] as const) {
   }
 }
 
-/** Counted once, in every metric that shows it. */
+type Dropwizard = Record<'timers' | 'meters', Record<string, { readonly count: number }>>;
+
 async function expectAccounted(
   on: FaultHarness,
   fault: Fault,
@@ -304,7 +245,7 @@ async function expectAccounted(
   expect(failures).toEqual([[`d2_sidecar_upstream_failures_total{code="${fault.code}"}`, 1]]);
   expect(samples.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(calls);
   expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
-  const { timers, meters } = await on.dropwizard();
+  const { timers, meters } = await on.stand.read<Dropwizard>('metrics/d2/rpc');
   expect([timers.rpc?.count, meters['rpc.errors']?.count]).toEqual([0, calls]);
   // One line, whichever room logs it; for TLS the dialler does, with the reason.
   const lines = on.logged.filter(({ details }) => details.code === fault.code);

@@ -1,17 +1,18 @@
-import { METHODS } from 'node:http';
 import { RequestReader } from '../../../src/protocol/http1/request-reader.ts';
-import type { ParsedRequest } from './reference-parser.ts';
+import type { StrictRequest } from '../../support/smuggling/strict-reader.ts';
+
+type ReadRequest = Pick<StrictRequest, 'method' | 'target' | 'body'>;
 
 export interface RelayReading {
   /** Requests that the relay accepts, read to their last byte. */
-  readonly requests: readonly ParsedRequest[];
+  readonly requests: readonly ReadRequest[];
   /** `gateway`: handed over there. `refused`: a broken body. `last`: the client asked to close. `waiting`: incomplete. */
   readonly end: 'gateway' | 'refused' | 'last' | 'waiting';
 }
 
 /** Reads a client's bytes with the relay's own reader, without sockets. */
 export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): RelayReading {
-  const requests: ParsedRequest[] = [];
+  const requests: ReadRequest[] = [];
   const reader = new RequestReader(maxHeadBytes);
   let current: { method: string; target: string; isLast: boolean; isChunked: boolean; raw: string } | undefined;
   const take = (bytes: Buffer, headBytes: number): boolean => {
@@ -32,15 +33,10 @@ export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): 
       if (take(bytes, 0)) return { requests, end: 'last' };
     }
     while (reader.isDone && reader.unread.length > 0) {
-      // After an ignored upgrade, Node's parser loses the rest of the same read: nothing to compare with.
-      if (/^[^\r]*\r\n(?:[^\r]+\r\n)*upgrade:/i.test(reader.unread.toString('latin1')))
-        return { requests, end: 'gateway' };
       const head = reader.peek();
       if (head === undefined) break;
       if (typeof head === 'string') return { requests, end: 'gateway' };
       const { method, target, isLast, framing, text } = head;
-      // Node's parser has a closed list of methods, and cannot say what follows another one.
-      if (!METHODS.includes(method)) return { requests, end: 'gateway' };
       current = { method, target, isLast, isChunked: framing.kind === 'chunked', raw: '' };
       const bytes = reader.begin(head);
       if (bytes === undefined) return { requests, end: 'refused' };

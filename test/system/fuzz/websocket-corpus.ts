@@ -5,12 +5,10 @@ import { converse, createUtterances } from '../protocol/websocket/conversation.t
 /** One direction of a real conversation, frame by frame. */
 export interface Said {
   readonly from: 'client' | 'upstream';
-  /** `undefined`: no compression. */
   readonly deflate: { readonly contextTakeover: boolean; readonly windowBits: number } | undefined;
   readonly frames: readonly Buffer[];
 }
 
-/** Cuts a well-formed stream. */
 export function toFrames(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -98,7 +96,6 @@ function withLastByte(frame: Buffer, random: Random): Buffer {
   return frame;
 }
 
-/** Splits one frame into two fragments where that is simple. */
 function cutInTwo(frame: Buffer, random: Random): Buffer {
   const [first = 0, length = 0] = frame;
   if (length >= 126 || length === 0 || (first & 0x0f) >= OPCODE.close) return frame;

@@ -2,10 +2,8 @@ import type { Writable } from 'node:stream';
 import * as ws from 'ws';
 import type { Said } from './websocket-corpus.ts';
 
-/** The reading of a stream by the `ws` package's own receiver. */
 export interface WsReading {
   readonly messages: readonly { readonly data: Buffer; readonly isBinary: boolean }[];
-  /** Code of the error at which it gave up, e.g. `Z_DATA_ERROR`. */
   readonly error: string | undefined;
   /** A compressed stream ended within a message (BFINAL). That receiver drops the rest of the message, ours does not. */
   readonly hasEndedStream: boolean;

@@ -1,12 +1,9 @@
 /** `limits.inFlight`: what a request beyond it is told, and that everything else goes on as before. */
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { get, type LimitStand, LimitStands, MODES, type RawPeer, type Response } from './limit-stand.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response, UPGRADE } from './limit-stand.ts';
 
 const stands = new LimitStands();
-afterEach(() => stands.closeAll());
-afterAll(() => stands.remove());
 
-const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: a2V5'];
 const KEY = 'limits.inFlight';
 
 function expectBusy({ status, head, body }: Response): void {
@@ -56,13 +53,10 @@ for (const mode of MODES) {
 
     it('drops a body that comes with its head, after it, or in chunks, and sends none of it upstream', async () => {
       const peer = await stand.connect();
-      const post = 'POST /a HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 10\r\n\r\n';
-      expectBusy(await peer.ask(`${post}SMUGGLED01`));
-      peer.send(`${post}SMUG`);
-      expectBusy(await peer.response());
+      expectBusy(await peer.ask(post('/a', 'SMUGGLED01')));
+      expectBusy(await peer.ask(post('/a', 'SMUG', 'Content-Length: 10')));
       peer.send('GLED02');
-      peer.send('POST /a HTTP/1.1\r\nHost: plant.example\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nSMUG');
-      expectBusy(await peer.response());
+      expectBusy(await peer.ask(post('/a', '8\r\nSMUG', 'Transfer-Encoding: chunked')));
       peer.send('GLED\r\n0\r\n\r\n');
       stand.upstream.release();
       await holders[0]!.response();
@@ -72,7 +66,6 @@ for (const mode of MODES) {
       expect(await stand.hits(KEY)).toBe(3);
     });
 
-    /** A client that has been served before, while two others hold all places. */
     async function servedBefore(): Promise<RawPeer> {
       const [served] = holders as [RawPeer];
       stand.upstream.release();
@@ -95,8 +88,7 @@ for (const mode of MODES) {
 
     it('sends nothing of a body on the upstream connection that the client already has', async () => {
       const served = await servedBefore();
-      served.send('POST /a HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 8\r\n\r\nSMUG');
-      expectBusy(await served.response());
+      expectBusy(await served.ask(post('/a', 'SMUG', 'Content-Length: 8')));
       served.send('GLED');
       stand.upstream.release();
       await holders[1]!.response();
@@ -108,8 +100,7 @@ for (const mode of MODES) {
     it('opens no connection for a body that comes in many pieces at once', async () => {
       const peer = await stand.connect();
       const before = stand.upstream.connections.length;
-      const body = 'SMUG'.repeat(250_000);
-      expectBusy(await peer.ask(`POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`));
+      expectBusy(await peer.ask(post('/a', 'SMUG'.repeat(250_000))));
       expectBusy(await peer.ask(get('/a')));
       expect(stand.upstream.connections.length).toBe(before);
       expect(stand.upstream.received).not.toContain('SMUG');
@@ -156,19 +147,14 @@ for (const mode of MODES) {
       expectBusy(await peer.ask(get('/a')));
     });
 
-    it('closes after the answer to a client that may leave its body out', async () => {
+    it('closes after the answer to a client that asked for it, or that may leave its body out', async () => {
+      const last = await stand.connect();
+      expectBusy(await last.ask(get('/a', 'Connection: close')));
+      await last.ended();
       const peer = await stand.connect();
-      const busy = await peer.ask(
-        'POST /a HTTP/1.1\r\nHost: plant.example\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n',
-      );
+      const busy = await peer.ask(post('/a', '', 'Expect: 100-continue', 'Content-Length: 3'));
       expectBusy(busy);
       expect(busy.head).toMatch(/^connection: close\r$/im);
-      await peer.ended();
-    });
-
-    it('closes after the answer to a client that asked for it', async () => {
-      const peer = await stand.connect();
-      expectBusy(await peer.ask(get('/a', 'Connection: close')));
       await peer.ended();
     });
 
@@ -189,8 +175,7 @@ for (const mode of MODES) {
 
     it('counts the call as failed', async () => {
       const peer = await stand.connect();
-      const call = 'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Call HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
-      expectBusy(await peer.ask(call));
+      expectBusy(await peer.ask(post('/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call', '{}')));
       expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(1);
     });
   });

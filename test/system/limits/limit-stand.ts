@@ -2,13 +2,15 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
+import { afterAll, afterEach } from 'vitest';
+import type { Clock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { playsAll } from '../../support/effort.ts';
-import { samplesOf as toSamples } from '../../support/monitor/prometheus/samples.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/secure-stand.ts';
 import { Peer, type Response } from '../../support/wire/peer.ts';
-import { type Stand, startStand } from '../wire/stand.ts';
+import { SWITCHING } from '../faults/fault-stand.ts';
+import { atHeads, OK, type Stand, startStand } from '../wire/stand.ts';
 
 export interface Mode {
   readonly name: string;
@@ -22,13 +24,12 @@ const ALL_MODES: readonly Mode[] = [
   { name: 'relay, TLS', dataPath: 'auto', isSecure: true },
   { name: 'gateway, TLS', dataPath: 'gateway', isSecure: true },
 ];
-/** All, or both data paths without TLS. */
 export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
 
 export type { Response };
 export { Peer as RawPeer };
 
-/** What an upstream has been sent on one connection. `hold` keeps answers back until `release`. */
+/** An upstream that answers each request: `/hold...`, also in absolute form, after `release`, an upgrade with 101, all else at once. */
 export class Upstream {
   readonly connections: net.Socket[] = [];
   received = '';
@@ -38,29 +39,19 @@ export class Upstream {
   #held: (() => void)[] = [];
   #arrived: (() => void) | undefined;
 
-  /** Answers each request: `/hold...`, also in absolute form, when it is released, an upgrade with 101, everything else at once. */
   readonly onConnection = (socket: net.Socket): void => {
     this.connections.push(socket);
-    let text = '';
     socket.on('data', (bytes: Buffer) => {
       this.received += bytes.toString('latin1');
-      text += bytes.toString('latin1');
-      for (let end = text.indexOf('\r\n\r\n'); end !== -1; end = text.indexOf('\r\n\r\n')) {
-        const head = text.slice(0, end);
-        text = text.slice(end + 4 + Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0));
-        this.#answer(socket, head);
-      }
     });
-    socket.on('end', () => {
-      if (!this.staysHalfOpen) socket.end();
-    });
+    atHeads(socket, (head) => this.#answer(socket, head));
+    if (this.staysHalfOpen) socket.removeAllListeners('end');
   };
 
   get heldNow(): number {
     return this.#held.length;
   }
 
-  /** Until that many requests are held. */
   async holding(count: number): Promise<void> {
     while (this.#held.length < count) {
       await new Promise<void>((resolve) => {
@@ -76,19 +67,17 @@ export class Upstream {
 
   #answer(socket: net.Socket, head: string): void {
     if (/^upgrade:/im.test(head)) {
-      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n');
+      socket.write(SWITCHING);
       return;
     }
     const send = () => {
       this.lastAnswered = socket;
-      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      socket.write(OK);
     };
-    if (!/^\w+ (?:http:\/\/a)?\/hold/.test(head)) {
-      send();
-      return;
-    }
-    this.#held.push(send);
-    this.#arrived?.();
+    if (/^\w+ (?:http:\/\/a)?\/hold/.test(head)) {
+      this.#held.push(send);
+      this.#arrived?.();
+    } else send();
   }
 }
 
@@ -100,11 +89,8 @@ export interface LimitStand {
    * `first` is sent before TLS.
    */
   connect(localAddress?: string, first?: Buffer): Promise<Peer>;
-  /** `d2_sidecar_limit_hits_total` by key, as /metrics has it. */
   hits(key: string): Promise<number>;
-  /** Bytes that are kept of requests, or for writes that are stalled. */
   kept(kind: 'requests' | 'ahead' | 'stalled'): Promise<number>;
-  /** Any sample, by its name and labels as written. */
   sample(name: string): Promise<number | undefined>;
   close(): Promise<void>;
 }
@@ -116,22 +102,29 @@ export class LimitStands {
   #pair: Pair | undefined;
   readonly #open: LimitStand[] = [];
 
+  constructor() {
+    afterEach(() => this.closeAll());
+    afterAll(() => this.remove());
+  }
+
   async start(
     { dataPath, isSecure }: Mode,
-    config: (base: Config) => Partial<Config>,
+    config: (base: Config) => Partial<Config> = () => ({}),
     onConnection?: (socket: net.Socket) => void,
+    clock?: Clock,
   ): Promise<LimitStand> {
     const [authority, pair] = isSecure ? this.#pairs() : [];
     const upstream = new Upstream();
     const stand = await startStand({
       onConnection: onConnection ?? upstream.onConnection,
+      clock,
       config: (base) => {
         const listen = { ...base.listen, tls: pair === undefined ? undefined : listenerTls(pair) };
         return { listen, dataPath, ...config({ ...base, listen }) };
       },
     });
     const peers: Peer[] = [];
-    const sample = async (name: string) => (await samplesOf(stand.monitorPort)).get(name);
+    const sample = async (name: string) => (await stand.samples()).get(name);
     const limitStand: LimitStand = {
       stand,
       upstream,
@@ -158,7 +151,6 @@ export class LimitStands {
     return [this.#authority, this.#pair];
   }
 
-  /** Ends all stands. */
   async closeAll(): Promise<void> {
     for (const one of this.#open.splice(0)) await one.close();
   }
@@ -174,12 +166,8 @@ async function connectFrom(localAddress: string, port: number, first: Buffer, au
   await once(tcp, 'connect');
   if (first.length > 0) tcp.write(first);
   if (authority === undefined) return tcp;
-  const socket = tls.connect({
-    socket: tcp,
-    ca: textOf(authority.certFile),
-    host: '127.0.0.1',
-    servername: 'localhost',
-  });
+  const ca = textOf(authority.certFile);
+  const socket = tls.connect({ socket: tcp, ca, host: '127.0.0.1', servername: 'localhost' });
   await new Promise<void>((resolve) => {
     socket.once('secureConnect', resolve);
     socket.once('error', () => resolve());
@@ -188,11 +176,19 @@ async function connectFrom(localAddress: string, port: number, first: Buffer, au
   return socket;
 }
 
-/** All of /metrics, by name and labels as written. */
-export async function samplesOf(port: number): Promise<ReadonlyMap<string, number>> {
-  return toSamples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
-}
-
 export function get(path: string, ...fields: readonly string[]): string {
   return `GET ${path} HTTP/1.1\r\nHost: plant.example\r\n${fields.map((field) => `${field}\r\n`).join('')}\r\n`;
+}
+
+export const UPGRADE = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Version: 13',
+  'Sec-WebSocket-Key: a2V5',
+];
+
+/** A POST of `body`, of which less may follow; or with other framing fields. */
+export function post(path: string, body = '', ...fields: readonly string[]): string {
+  const framing = fields.length === 0 ? [`Content-Length: ${body.length}`] : fields;
+  return `${get(path, ...framing).replace('GET', 'POST')}${body}`;
 }

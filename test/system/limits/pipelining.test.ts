@@ -1,20 +1,17 @@
 /** Requests sent before their turn: what is kept of them, for one connection and for all together. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { untilStill } from '../../support/wire/still.ts';
-import { type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
+import { type LimitStand, LimitStands, MODES, post, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
-afterEach(() => stands.closeAll());
-afterAll(() => stands.remove());
 
 const KEY = 'limits.memoryBytes';
 const MEBIBYTE = 1024 * 1024;
 /** In absolute form, so that the gateway gets it on both data paths. */
 const GATEWAY_HOLD = 'GET http://a/hold HTTP/1.1\r\nHost: a\r\n\r\n';
 
-/** A request whose head has that many bytes. */
 function sized(target: string, bytes: number): string {
   const [start, end] = [`GET ${target} HTTP/1.1\r\nHost: a\r\nX: `, '\r\n\r\n'];
   return start + 'x'.repeat(bytes - start.length - end.length) + end;
@@ -23,7 +20,6 @@ function sized(target: string, bytes: number): string {
 /** Half of it is for requests: 131,072 bytes. */
 const smallMemory = ({ limits }: Config): Partial<Config> => ({ limits: { ...limits, memoryBytes: 262_144 } });
 
-/** Begins a request that the upstream holds. */
 async function holding(stand: LimitStand, request: string): Promise<RawPeer> {
   const before = stand.upstream.heldNow;
   const peer = await stand.connect();
@@ -37,10 +33,14 @@ async function standsStill({ socket }: RawPeer): Promise<void> {
   await untilStill(() => socket.writableLength, 100);
 }
 
+async function expectServed(peer: RawPeer, count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) expect((await peer.response()).status).toBe(200);
+}
+
 describe.each(MODES)('requests sent ahead, $name', (mode) => {
   // A head of 62 kB each, so that they come in more reads than one.
   it('wait in the system’s buffers past limits.headBytes, and are all answered', async () => {
-    const stand = await stands.start(mode, () => ({}));
+    const stand = await stands.start(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     // More than the kernel's buffers hold.
     const count = 600;
@@ -51,44 +51,42 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     expect(await stand.kept('requests')).toBeGreaterThan(60_000);
     expect(await stand.kept('requests')).toBeLessThan(5 * 65_536);
     stand.upstream.release();
-    for (let i = 0; i < 1 + count; i += 1) expect((await peer.response()).status).toBe(200);
+    await expectServed(peer, 1 + count);
     expect(await stand.kept('requests')).toBe(0);
     expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(0);
   });
 
   it('are all answered, in order, though more come than may wait: 300 of 300 bytes', async () => {
-    const stand = await stands.start(mode, () => ({}));
+    const stand = await stands.start(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     for (let i = 0; i < 300; i += 1) peer.send(sized(`/${i}`, 300));
     await standsStill(peer);
     stand.upstream.release();
-    for (let i = 0; i < 301; i += 1) expect((await peer.response()).status).toBe(200);
+    await expectServed(peer, 301);
     const targets = [...stand.upstream.received.matchAll(/GET \/(\d+) /g)].map(([, n]) => Number(n));
     expect(targets).toEqual(Array.from({ length: 300 }, (_, i) => i));
   });
 
   it('may have bodies, which wait as well', async () => {
-    const stand = await stands.start(mode, () => ({}));
+    const stand = await stands.start(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     const body = 'b'.repeat(8 * MEBIBYTE);
-    peer.send(
-      `POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${sized('/behind', 100)}`,
-    );
+    peer.send(post('/body', body) + sized('/behind', 100));
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(0);
     expect(await stand.kept('requests')).toBeGreaterThan(0);
     expect(await stand.kept('requests')).toBeLessThan(4 * 65_536);
     stand.upstream.release();
-    for (let i = 0; i < 3; i += 1) expect((await peer.response()).status).toBe(200);
+    await expectServed(peer, 3);
     expect(await stand.kept('requests')).toBe(0);
   });
 
   it('are answered when the client has closed its side after them', async () => {
-    const stand = await stands.start(mode, () => ({}));
+    const stand = await stands.start(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     peer.socket.end(sized('/a', 60_000).repeat(5), 'latin1');
     stand.upstream.release();
-    for (let i = 0; i < 6; i += 1) expect((await peer.response()).status).toBe(200);
+    await expectServed(peer, 6);
     await peer.ended();
   });
 
@@ -188,7 +186,7 @@ describe.each(MODES)('a flood of small requests after one that the gateway serve
     ['is held', '/hold'],
     ['is answered to nobody', '/a'],
   ])('is not parsed beyond its refusal, though the first %s', async (_what, target) => {
-    const stand = await stands.start(mode, () => ({}));
+    const stand = await stands.start(mode);
     let parsed = 0;
     const count = () => {
       parsed += 1;
@@ -199,12 +197,10 @@ describe.each(MODES)('a flood of small requests after one that the gateway serve
     peer.socket.pause();
     peer.send(`GET http://a${target} HTTP/1.1\r\nHost: a\r\n\r\n`);
     await expect.poll(() => parsed).toBe(1);
-    const before = process.memoryUsage().rss;
     peer.send('GET http://a/app/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(200_000));
     await standsStill(peer);
     unsubscribe('http.server.request.start', count);
     expect(parsed).toBeLessThan(300);
-    expect(process.memoryUsage().rss - before).toBeLessThan(80 * MEBIBYTE);
     expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(1);
     const other = await stand.connect();
     expect((await other.ask(sized('/b', 100))).status).toBe(200);

@@ -1,16 +1,13 @@
 /** `rest.deny`: what a client of another machine is told, and that its connection and everybody else go on as before. */
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { OUTSIDE_ADDRESS as ADDRESS } from '../../support/wire/outside-address.ts';
-import { get, type LimitStand, LimitStands, MODES, type RawPeer, type Response } from './limit-stand.ts';
+import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response, UPGRADE } from './limit-stand.ts';
 
 const stands = new LimitStands();
-afterEach(() => stands.closeAll());
-afterAll(() => stands.remove());
 
 if (ADDRESS === undefined) console.warn('SKIPPED: the tests of rest.deny; they need an address that is not loopback');
 
-const UPGRADE = ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: a2V5'];
 const KEY = 'rest.deny';
 const PROBLEM = { status: 403, title: 'Forbidden', error: 'http_request_denied', code: 'D2S_ERR_DENIED' };
 
@@ -60,14 +57,12 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     });
 
     it('drops the body of what it refuses, whole, in pieces and in chunks', async () => {
-      const post = 'POST /manager/text HTTP/1.1\r\nHost: plant.example\r\n';
       const inner = get('/manager/smuggled') + get('/smuggled');
-      expectDenied(await peer.ask(`${post}Content-Length: ${inner.length}\r\n\r\n${inner}`));
-      peer.send(`${post}Content-Length: ${inner.length}\r\n\r\n${inner.slice(0, 9)}`);
-      expectDenied(await peer.response());
+      expectDenied(await peer.ask(post('/manager/text', inner)));
+      expectDenied(await peer.ask(post('/manager/text', inner.slice(0, 9), `Content-Length: ${inner.length}`)));
       peer.send(inner.slice(9));
       const chunk = `${inner.length.toString(16)}\r\n${inner}\r\n0\r\n\r\n`;
-      expectDenied(await peer.ask(`${post}Transfer-Encoding: chunked\r\n\r\n${chunk}`));
+      expectDenied(await peer.ask(post('/manager/text', chunk, 'Transfer-Encoding: chunked')));
       expect((await peer.ask(get('/behind'))).status).toBe(200);
       expect(stand.upstream.received).toContain('/behind');
       expect(stand.upstream.received).not.toContain('smuggled');
@@ -102,8 +97,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     it('refuses HTTP/1.0, HEAD, and a client that asks before it sends its body', async () => {
       peer.send(get('/manager').replace('GET', 'HEAD'));
       expect((await peer.response(true)).status).toBe(403);
-      const expecting = 'POST /manager HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n';
-      expectDenied(await peer.ask(expecting));
+      expectDenied(await peer.ask(post('/manager', '', 'Expect: 100-continue', 'Content-Length: 3')));
       await peer.ended();
       const old = await stand.connect(ADDRESS);
       expectDenied(await old.ask(get('/manager').replace('HTTP/1.1', 'HTTP/1.0')));
@@ -114,10 +108,9 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     it('counts a denied call neither as answered nor as failed', async () => {
       await stand.close();
       stand = await stands.start(mode, denying(['/smartWeb/api/rest/v0/d2/rpc']));
-      const call = 'POST /smartWeb/api/rest/v0/d2/rpc/E.Demo/Call HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}';
+      const call = post('/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call', '{}');
       expectDenied(await (await stand.connect(ADDRESS)).ask(call));
-      const base = `http://127.0.0.1:${stand.stand.monitorPort}/smartWeb/api/rest/v0/admin`;
-      const rpc = await (await fetch(`${base}/metrics/d2/rpc`)).json();
+      const rpc = await stand.stand.read('metrics/d2/rpc');
       expect(rpc).toMatchObject({ timers: { rpc: { count: 0 } }, meters: { 'rpc.errors': { count: 0 } } });
       expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(0);
     });

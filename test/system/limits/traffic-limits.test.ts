@@ -3,25 +3,21 @@
  * in /metrics, that others are served all the same, and that it is over when its cause is. The same on both data paths, with and
  * without TLS.
  */
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { get, type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
+import { get, type LimitStand, LimitStands, MODES, post, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
-afterEach(() => stands.closeAll());
-afterAll(() => stands.remove());
 
 const limits = (over: Partial<Config['limits']>) => (base: Config) => ({ limits: { ...base.limits, ...over } });
 const timeouts = (over: Partial<Config['timeouts']>) => (base: Config) => ({ timeouts: { ...base.timeouts, ...over } });
 
-/** A client of its own is served. */
 async function serves(stand: LimitStand, localAddress?: string): Promise<void> {
   const other = await stand.connect(localAddress);
   expect((await other.ask(get('/other'))).status).toBe(200);
   other.socket.destroy();
 }
 
-/** Fields enough to make `total` with Host. */
 const fields = (total: number) => Array.from({ length: total - 1 }, (_, i) => `X-${i}: a`);
 
 async function expectRefused(peer: RawPeer, request: string, status: number): Promise<void> {
@@ -39,9 +35,11 @@ for (const mode of MODES) {
       const stand = await stands.start(mode, limits({ headBytes: 2_048 }));
       const large = await stand.connect();
       await expectRefused(large, get('/a', `X-Large: ${'x'.repeat(2_048)}`), 431);
-      expect(await stand.hits('limits.headBytes')).toBe(1);
+      await expectRefused(await stand.connect(), get(`/${'x'.repeat(2_048)}`), 431);
+      expect(await stand.hits('limits.headBytes')).toBe(2);
+      expect(stand.upstream.received).toBe('');
       await serves(stand);
-      expect(await stand.hits('limits.headBytes')).toBe(1);
+      expect(await stand.hits('limits.headBytes')).toBe(2);
     });
 
     it('fields: one field too many causes a 431, and the upstream is not asked', async () => {
@@ -50,48 +48,35 @@ for (const mode of MODES) {
       expect((await peer.ask(get('/ten', ...fields(10)))).status).toBe(200);
       expect(await stand.hits('limits.fields')).toBe(0);
       await expectRefused(peer, get('/eleven', ...fields(11)), 431);
-      expect(await stand.hits('limits.fields')).toBe(1);
+      const upgrade = ['Connection: Upgrade', 'Upgrade: websocket'];
+      await expectRefused(await stand.connect(), get('/eleven', ...fields(9), ...upgrade), 431);
+      expect(await stand.hits('limits.fields')).toBe(2);
       expect(stand.upstream.received).not.toContain('eleven');
       await serves(stand);
     });
 
-    it('fields: those of a WebSocket request count as well', async () => {
-      const stand = await stands.start(mode, limits({ fields: 10 }));
-      const upgrade = ['Connection: Upgrade', 'Upgrade: websocket'];
-      await expectRefused(await stand.connect(), get('/live', ...fields(9), ...upgrade), 431);
-      expect(await stand.hits('limits.fields')).toBe(1);
-    });
-
-    it('connections: one too many is closed at once, and its place is free when another has gone', async () => {
-      const stand = await stands.start(mode, limits({ connections: 2 }));
-      const [first, second] = [await stand.connect(), await stand.connect()];
-      const third = await stand.connect();
-      await third.ended();
-      expect(third.received).toBe('');
-      expect(await stand.hits('limits.connections')).toBe(1);
-      for (const peer of [first, second]) expect((await peer.ask(get('/a'))).status).toBe(200);
-      first.socket.destroy();
-      await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(1);
-      await serves(stand);
-      expect(await stand.hits('limits.connections')).toBe(1);
-    });
-
-    it('connectionsPerAddress: one too many of an address is closed at once; others are served', async () => {
-      const stand = await stands.start(mode, limits({ connectionsPerAddress: 2 }));
-      const [first, second] = [await stand.connect('127.0.0.2'), await stand.connect('127.0.0.2')];
-      const third = await stand.connect('127.0.0.2');
-      await third.ended();
-      expect(third.received).toBe('');
-      expect(await stand.hits('limits.connectionsPerAddress')).toBe(1);
-      for (const peer of [first, second]) expect((await peer.ask(get('/a'))).status).toBe(200);
-      await serves(stand, '127.0.0.3');
-      first.socket.destroy();
-      await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(1);
-      await serves(stand, '127.0.0.2');
-      second.socket.destroy();
-      await expect.poll(() => stand.stand.sidecar.dispatcher.clientAddresses).toBe(0);
-      expect(await stand.hits('limits.connectionsPerAddress')).toBe(1);
-    });
+    it.each([
+      ['connections', '127.0.0.1', undefined],
+      ['connectionsPerAddress', '127.0.0.2', '127.0.0.3'],
+    ] as const)(
+      '%s: one too many is closed at once, and its place is free when another has gone',
+      async (key, from, other) => {
+        const stand = await stands.start(mode, limits({ [key]: 2 }));
+        const [first, second] = [await stand.connect(from), await stand.connect(from)];
+        const third = await stand.connect(from);
+        await third.ended();
+        expect(third.received).toBe('');
+        expect(await stand.hits(`limits.${key}`)).toBe(1);
+        for (const peer of [first, second]) expect((await peer.ask(get('/a'))).status).toBe(200);
+        if (other !== undefined) await serves(stand, other);
+        first.socket.destroy();
+        await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(1);
+        await serves(stand, from);
+        second.socket.destroy();
+        await expect.poll(() => stand.stand.sidecar.dispatcher.clientAddresses).toBe(0);
+        expect(await stand.hits(`limits.${key}`)).toBe(1);
+      },
+    );
 
     it('timeouts.head: an unfinished head causes a 408', async () => {
       const stand = await stands.start(mode, timeouts({ headMs: 150 }));
@@ -117,7 +102,7 @@ for (const mode of MODES) {
     it('timeouts.idle: a body that stands still is broken off on both sides', async () => {
       const stand = await stands.start(mode, timeouts({ idleMs: 150 }));
       const slow = await stand.connect();
-      slow.send('POST /hold HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 100\r\n\r\nbegun');
+      slow.send(post('/hold', 'begun', 'Content-Length: 100'));
       await expect.poll(() => stand.upstream.received).toContain('begun');
       await slow.ended();
       expect(await stand.hits('timeouts.idle')).toBe(1);

@@ -3,7 +3,6 @@ export interface BadConfiguration {
   readonly yaml?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly args?: readonly string[];
-  /** What the refusal must name. */
   readonly named: string;
 }
 

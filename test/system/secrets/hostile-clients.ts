@@ -13,9 +13,7 @@ export const SHOWN = { user: 'shown-user', object: 'H.Boiler', rpc: 'E.Demo.Plai
 
 export interface SidecarAddresses {
   readonly listen: string;
-  /** A key in the sidecar's configuration. */
   readonly apiKey: string;
-  /** Names of procedures, each with an answer of its own. */
   readonly calls: readonly string[];
 }
 
@@ -65,17 +63,10 @@ const READABLE: readonly Row[] = [
   [
     CALL,
     [
-      'Referer: http://h/?q=«Referer»',
-      'User-Agent: «User-Agent»',
-      'traceparent: 00-«traceparent»-b7ad6b7169203331-01',
-      'tracestate: a=«tracestate»',
-      'X-Forwarded-For: «X-Forwarded-For»',
-      'X-Forwarded-Host: «X-Forwarded-Host»',
-      'X-Forwarded-Proto: «X-Forwarded-Proto»',
-      'Forwarded: for=«Forwarded»',
-      'Content-Type: multipart/form-data; boundary=«Content-Type»',
-      'Accept-Language: «Accept-Language»',
-      'X-«name of a field»: 1',
+      ...['Referer: http://h/?q=«Referer»', 'User-Agent: «User-Agent»', 'Accept-Language: «Accept-Language»'],
+      ...['traceparent: 00-«traceparent»-b7ad6b7169203331-01', 'tracestate: a=«tracestate»', 'X-«name of a field»: 1'],
+      ...['For', 'Host', 'Proto'].map((name) => `X-Forwarded-${name}: «X-Forwarded-${name}»`),
+      ...['Forwarded: for=«Forwarded»', 'Content-Type: multipart/form-data; boundary=«Content-Type»'],
     ],
   ],
   [
@@ -137,10 +128,8 @@ const RAW = [
   '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03«hello of TLS»\n\n',
 ];
 
-/** What follows the Host of requests that never end. */
 const ENDLESS = ['Content-Length: 1000\n\n«body that breaks off»', 'X-Secret: «head that breaks off»'];
 
-/** Long-polling, also by forms and callbacks. */
 async function poll(fill: Fill, listen: string): Promise<string[]> {
   const fields = ['Content-Type: application/json', 'Cookie: JSESSIONID=«cookie of long-polling»'];
   const call = '[{"channel":"/service/d2/rpc","id":"q","data":{"eventName":"E","x":"«message in a query»"}}]';
@@ -183,22 +172,13 @@ const BODIES = [
     {
       channel: '/meta/handshake',
       ...{ id: '«message id»', version: '1.0', supportedConnectionTypes: ['websocket'] },
-      ext: {
-        authentication: { user: SHOWN.user, password: '«password of a handshake»', token: '«token of a handshake»' },
-      },
+      ext: { authentication: { user: SHOWN.user, password: '«password in ext»', token: '«token in ext»' } },
     },
-    {
-      channel: '/meta/subscribe',
-      ...{ id: '2', subscription: `/d2/object/${SHOWN.object}`, ext: { key: '«ext of a message»' } },
-    },
+    { channel: '/meta/subscribe', id: '2', subscription: `/d2/object/${SHOWN.object}`, ext: { key: '«ext»' } },
     { channel: '/meta/subscribe', id: '3', subscription: '/d2/object/H.Denied' },
     {
-      channel: '/service/d2/rpc',
-      id: '4',
-      data: {
-        ...{ eventName: 'E.Comet', rpcName: 'Call' },
-        ...{ parameters: ['«parameter of a call»'], password: '«member of a call»' },
-      },
+      ...{ channel: '/service/d2/rpc', id: '4' },
+      data: { eventName: 'E.Comet', rpcName: 'Call', parameters: ['«parameter»'], password: '«member of a call»' },
     },
     { channel: '/service/d2/other', data: { deep: { secret: '«data on another channel»' } } },
     { channel: '/meta/connect', id: '5', connectionType: 'long-polling' },

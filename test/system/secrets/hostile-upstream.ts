@@ -1,21 +1,18 @@
 /** An application server that puts a secret into every place of an answer, including places where none belongs. */
-import { once } from 'node:events';
 import http from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { listening } from '../../support/net.ts';
 import type { Fill, Markers } from './markers.ts';
 
 export interface HostileUpstream {
   readonly port: number;
-  /** Everything that clients and the JVM's reader sent. */
   received(): string;
-  /** Answered readings of the JVM's condition. */
   jvmAnswers(kind: string): number;
   /** Kinds of hostile answers to calls, each requested by the name of a procedure. */
   readonly calls: readonly string[];
-  close(): Promise<void>;
+  close(): void;
 }
 
 export async function startHostileUpstream(markers: Markers): Promise<HostileUpstream> {
@@ -27,13 +24,11 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
     const target = request.url ?? '';
     received.push(target, ...request.rawHeaders);
     response.sendDate = false;
-    let body = '';
-    request.setEncoding('latin1').on('data', (chunk: string) => {
-      body += chunk;
-    });
     // A client may leave in the middle on purpose.
-    request.on('error', () => undefined);
-    request.on('end', () => {
+    const content = buffer(request).catch(() => undefined);
+    void content.then((bytes) => {
+      if (bytes === undefined) return;
+      const body = bytes.toString('latin1');
       received.push(body);
       const kind = /^\/jvm-([\w-]+)/.exec(target)?.[1];
       const answer = ANSWERS[/\/rpc\/E\.Demo[^/]*\/(\w+)/.exec(target)?.[1] ?? ''] ?? LOGGED_IN;
@@ -52,25 +47,19 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
     received.push(request.url ?? '', ...request.rawHeaders);
     comet.upgrade(request, socket, head);
   });
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
-  });
+  server.on('connection', (socket) => socket.on('error', () => undefined));
   return {
     port: await listening(server),
     received: () => received.join('\n'),
     jvmAnswers: (kind) => jvm.get(kind) ?? 0,
     calls: Object.keys(ANSWERS),
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
+    close: () => {
       server.close();
-      await once(server, 'close');
+      server.closeAllConnections();
     },
   };
 }
 
-/** A well-formed answer. */
 interface Answer {
   readonly status?: number;
   readonly reason?: string;
@@ -82,15 +71,11 @@ function write(fill: Fill, { status = 200, reason = 'OK', fields = {}, body = ''
   to.writeHead(status, fill(reason), JSON.parse(fill(JSON.stringify(fields)))).end(fill(body));
 }
 
-/** Of a body after which the connection breaks. */
 const CUT = '«part of a body»';
 
 /** By the name of a procedure: a well-formed answer, or one byte by byte. */
 const ANSWERS: Readonly<Record<string, Answer | string>> = {
-  Plain: {
-    fields: { 'X-Secret': '«value of a field»', 'X-«name of a field»': '1' },
-    body: '{"value":"«body»"}',
-  },
+  Plain: { fields: { 'X-Secret': '«value of a field»', 'X-«name of a field»': '1' }, body: '{"value":"«body»"}' },
   ReasonPhrase: { status: 500, reason: 'Broken «reason phrase»', body: '{"value":"«body of an error»"}' },
   Refused: {
     status: 401,
@@ -106,18 +91,10 @@ const ANSWERS: Readonly<Record<string, Answer | string>> = {
     body: '{"value":"«body of a redirect»"}',
   },
   Coded: { fields: { 'Content-Encoding': 'gzip' }, body: '{"value":"«body that is not its coding»"}' },
-  Interim: `HTTP/1.1 103 Early Hints
-Link: <«interim response»>
-
-HTTP/1.1 200 OK
-Transfer-Encoding: chunked
-
-3;x=«chunk extension»
-abc
-0
-X-Trailer: «trailer»
-
-`,
+  Interim: [
+    ...['HTTP/1.1 103 Early Hints', 'Link: <«interim response»>', '', 'HTTP/1.1 200 OK', 'Transfer-Encoding: chunked'],
+    ...['', '3;x=«chunk extension»', 'abc', '0', 'X-Trailer: «trailer»', '', ''],
+  ].join('\n'),
   StatusLine: 'HTTP/1.1 «place of the status»\n\n',
   NotHttp: 'SSH-2.0-«banner of another protocol»\n',
   NoColon: 'HTTP/1.1 200 OK\n«line without a colon»\n\n',
@@ -134,7 +111,6 @@ X-Trailer: «trailer»
   Nothing: '',
 };
 
-/** Of every other path, logins among them. */
 const LOGGED_IN: Answer = {
   fields: { 'Set-Cookie': ['JSESSIONID=«cookie JSESSIONID»; Path=/; HttpOnly', 'other=«another cookie»'] },
   body: '{"token":"«body of a login»"}',
@@ -146,7 +122,6 @@ interface Message {
   readonly subscription?: string;
 }
 
-/** Bayeux, over long-polling and WebSocket. */
 class Comet {
   readonly #fill: Fill;
   readonly #received: string[];
@@ -223,18 +198,13 @@ function answerReading(fill: Fill, kind: string, reading: number, response: http
     { body: '«body that cannot be read»' },
     { status: 500, reason: '«reason of a 500»', body: '«body of a 500»' },
     { status: 302, fields: { Location: 'http://u:«password in Location»@h/' } },
-    {
-      status: 401,
-      fields: { 'WWW-Authenticate': 'Basic realm="«realm of a challenge»"' },
-      body: '«body of a 401»',
-    },
+    { status: 401, fields: { 'WWW-Authenticate': 'Basic realm="«realm»"' }, body: '«body of a 401»' },
   ];
   write(fill, answers[Math.min(reading, answers.length) - 1] ?? {}, response);
 }
 
 const ERROR = '«error in a 200»';
 
-/** The error format of each kind. */
 const JVM_ERRORS: Readonly<Record<string, string>> = {
   'tomcat-jmxproxy': `Error - ${ERROR}: password=${ERROR}`,
   'tomcat-status': `<?xml version="1.0"?><status><jvm><memory free='${ERROR}'`,

@@ -18,7 +18,6 @@ const FORMS: Readonly<Record<string, (bytes: Buffer) => string>> = {
   octets: (bytes) => [...bytes].join(','),
 };
 
-/** Characters of a unit in base64. */
 const BASE64_LENGTH = 8;
 
 interface Marker {
@@ -36,7 +35,6 @@ export class Markers {
   readonly #known: Marker[] = [];
   readonly #base64 = new Map<string, string>();
 
-  /** Places that have a secret, e.g. `client: password of HTTP Basic`. */
   get places(): readonly string[] {
     return [...this.#markers, ...this.#known].map(({ place }) => place);
   }
@@ -57,7 +55,6 @@ export class Markers {
     return unit.repeat(REPEATS);
   }
 
-  /** Whose places begin with `prefix`. */
   filling(prefix: string): Fill {
     return (text) =>
       text
@@ -65,7 +62,6 @@ export class Markers {
         .replaceAll(/base64\(([^)]*)\)/g, (_, content: string) => Buffer.from(content).toString('base64'));
   }
 
-  /** Registers a given secret, e.g. a hash. */
   know(place: string, secret: string): void {
     this.#known.push({ place, bytes: Buffer.from(secret, 'utf8') });
   }

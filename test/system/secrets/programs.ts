@@ -11,7 +11,6 @@ export interface Program {
   stderr(): string;
   /** Resolves when the output matches; rejects when the program ends first. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Exit code, or 128 when a signal ended it. */
   readonly exited: Promise<number>;
 }
 
@@ -47,7 +46,6 @@ export function startProgram(args: readonly string[], { env = {}, input = '' }: 
   return { child, output: () => output, stdout: () => of.stdout, stderr: () => of.stderr, until, exited };
 }
 
-/** Runs it to its end. */
 export async function runProgram(args: readonly string[], options: ProgramOptions = {}) {
   const program = startProgram(args, options);
   const code = await program.exited;

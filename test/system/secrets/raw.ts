@@ -5,30 +5,18 @@ import net from 'node:net';
 const LIMIT_MS = 15_000;
 
 /** Sends `text` (latin1, `\n` as CR LF) and resolves to all received bytes (latin1) when the other side has ended. */
-export function say(address: string, text: string): Promise<string> {
-  return converse(connectTo(address), (socket) => socket.write(toLines(text), 'latin1'));
+export function say(address: string, text: string, ends = false): Promise<string> {
+  const { hostname, port } = new URL(`http://${address}`);
+  return converse(net.connect(Number(port), hostname), text.replaceAll(/\r?\n/g, '\r\n'), ends);
 }
 
 /** The same, then ends the sending side. */
-export function breakOff(address: string, text: string): Promise<string> {
-  return converse(connectTo(address), (socket) => socket.end(toLines(text), 'latin1'));
-}
+export const breakOff = (address: string, text: string) => say(address, text, true);
 
 /** Over a local socket, with the text unchanged. */
-export function sayLocally(path: string, text: string): Promise<string> {
-  return converse(net.connect(path), (socket) => socket.write(text, 'latin1'));
-}
+export const sayLocally = (path: string, text: string) => converse(net.connect(path), text, false);
 
-function connectTo(address: string): net.Socket {
-  const { hostname, port } = new URL(`http://${address}`);
-  return net.connect(Number(port), hostname);
-}
-
-function toLines(text: string): string {
-  return text.replaceAll(/\r?\n/g, '\r\n');
-}
-
-function converse(socket: net.Socket, send: (socket: net.Socket) => void): Promise<string> {
+function converse(socket: net.Socket, text: string, ends: boolean): Promise<string> {
   let came = '';
   return new Promise((resolve, reject) => {
     socket.setEncoding('latin1').on('data', (chunk: string) => {
@@ -38,6 +26,7 @@ function converse(socket: net.Socket, send: (socket: net.Socket) => void): Promi
     // A refusal in the middle, which has a code, is an answer, too.
     socket.on('error', (error) => ('code' in error ? socket.destroy() : reject(error)));
     socket.on('close', () => resolve(came));
-    send(socket);
+    socket.write(text, 'latin1');
+    if (ends) socket.end();
   });
 }

@@ -27,7 +27,6 @@ export class CaseEnd {
     socket.on('close', () => this.onEnded('reset'));
   }
 
-  /** Bytes behind an accepted upgrade. */
   get tunnel(): string {
     return this.reader.tunnel;
   }
@@ -41,9 +40,8 @@ export class CaseEnd {
     await this.until(() => this.tunnel.length >= bytes);
   }
 
-  /** Until the other side has ended this connection, in whichever way. */
   async ended(): Promise<void> {
-    await this.run.changed.until(() => this.ending !== 'open');
+    await this.run.until(() => this.ending !== 'open');
   }
 
   /** FIN; what still comes is read, so that the kernel does not turn this into an RST that overtakes what was sent. */
@@ -51,7 +49,6 @@ export class CaseEnd {
     this.socket.end();
   }
 
-  /** RST. */
   reset(): void {
     this.onEnded('reset');
     resetConnection(this.socket);
@@ -59,7 +56,7 @@ export class CaseEnd {
 
   /** Waiting for what cannot come any more fails at once, and shows what came instead. */
   protected async until(condition: () => boolean): Promise<void> {
-    await this.run.changed.until(() => condition() || this.ending !== 'open');
+    await this.run.until(() => condition() || this.ending !== 'open');
     if (!condition())
       throw new Error(`the connection has ended (${this.ending}) after ${JSON.stringify(this.raw.slice(0, 600))}`);
   }
@@ -73,6 +70,6 @@ export class CaseEnd {
     if (this.ending !== 'open') return;
     this.ending = ending;
     if (ending === 'fin') this.reader.end();
-    this.run.changed.notify();
+    this.run.notify();
   }
 }

@@ -1,5 +1,4 @@
 import type { Message } from './message-reader.ts';
-import { Signal } from './signal.ts';
 
 /** How a side's connection was ended by its peer, as far as it has been. */
 export type EndingSeen = 'open' | 'fin' | 'reset';
@@ -8,17 +7,15 @@ export type EndingSeen = 'open' | 'fin' | 'reset';
 export class CaseRun {
   /** Carried in each request as `X-Case`, so that one upstream serves many runs at once. */
   readonly token: string;
-  /** In the order in which their heads came, over all connections. */
   readonly requests: Message[] = [];
   readonly upstreamConnections: { readonly ending: EndingSeen; readonly raw: string; readonly tunnel: string }[] = [];
   /** What the ends saw that is not in a message, e.g. WebSocket messages; compared like the rest. */
   readonly notes: string[] = [];
-  readonly changed = new Signal();
   /** Offset at which the client's or the upstream's bytes are sent in two segments. */
   readonly splitRequestAt: number | undefined;
   readonly splitResponseAt: number | undefined;
-  /** An upstream script that threw. */
   failure: unknown;
+  readonly #waiters = new Set<() => void>();
 
   constructor(token: string, split: { readonly request?: number; readonly response?: number } = {}) {
     this.token = token;
@@ -26,29 +23,44 @@ export class CaseRun {
     this.splitResponseAt = split.response;
   }
 
+  notify(): void {
+    for (const waiter of [...this.#waiters]) waiter();
+  }
+
+  /** Resolves once `condition` holds, which is looked at again at each `notify`. Unbounded: the case has a deadline. */
+  until(condition: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (!condition()) return;
+        this.#waiters.delete(look);
+        resolve();
+      };
+      this.#waiters.add(look);
+      look();
+    });
+  }
+
   note(text: string): void {
     this.notes.push(text);
-    this.changed.notify();
+    this.notify();
   }
 
-  /** Until the upstream has seen `count` complete requests. */
   async requestsCame(count: number): Promise<void> {
-    await this.changed.until(() => this.requests.filter((request) => request.isComplete).length >= count);
+    await this.until(() => this.requests.filter((request) => request.isComplete).length >= count);
   }
 
-  /** Until that many bytes of the latest request's body have come to the upstream. */
   async bodyCame(bytes: number): Promise<void> {
-    await this.changed.until(() => (this.requests.at(-1)?.body.bytes ?? 0) >= bytes);
+    await this.until(() => (this.requests.at(-1)?.body.bytes ?? 0) >= bytes);
   }
 
   /** Until every upstream connection of this run has been ended by the other side. */
   async upstreamEnded(): Promise<void> {
-    await this.changed.until(
+    await this.until(
       () => this.upstreamConnections.length > 0 && this.upstreamConnections.every(({ ending }) => ending !== 'open'),
     );
   }
 
   async noted(count: number): Promise<void> {
-    await this.changed.until(() => this.notes.length >= count);
+    await this.until(() => this.notes.length >= count);
   }
 }

@@ -1,10 +1,9 @@
 /** Plays cases through data paths: both ends see the same as without a sidecar, as far as a path may not change it. */
 import { expect } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import type { DataPathCase } from './data-path-case.ts';
-import { playEverySplit } from './every-split.ts';
+import { someOf } from '../../support/effort.ts';
 import { type Exactness, type Observation, toComparable } from './observation.ts';
-import { CaseRunner } from './run-case.ts';
+import { CaseRunner, type DataPathCase, type Split } from './run-case.ts';
 import { ScriptedUpstream } from './scripted-upstream.ts';
 
 export interface Path {
@@ -17,6 +16,12 @@ export const RELAY: Path = { name: 'relay', dataPath: 'auto', exactness: 'fields
 /** Without fields of the sidecar's own, the relay passes all on byte for byte. */
 export const EXACT_RELAY: Path = { ...RELAY, exactness: 'bytes' };
 export const GATEWAY: Path = { name: 'gateway', dataPath: 'gateway', exactness: 'meaning' };
+
+/** Enough to use the waiting times. More are not quicker, and each takes longer: of 32 some met their deadline on a busy machine. */
+const AT_ONCE = 8;
+const PATIENCE_MS = 20_000;
+/** Limit of a test that plays one case some 400 times, 3 s of processor time: for a machine that is ten times as busy as it should be. */
+export const EVERY_SPLIT_LIMIT = { timeout: 60_000 };
 
 export class Comparison {
   readonly upstream: ScriptedUpstream;
@@ -37,41 +42,79 @@ export class Comparison {
   }
 
   /** What both ends see without a sidecar; played once for each case. */
-  directly(subject: DataPathCase): Promise<Observation> {
-    const known = this.#direct.get(subject) ?? this.#runner.run(subject, this.upstream.port);
+  directly(subject: DataPathCase, deadlineMs = subject.deadlineMs): Promise<Observation> {
+    const timed = { ...subject, ...(deadlineMs !== undefined && { deadlineMs }) };
+    const known = this.#direct.get(subject) ?? this.#runner.run(timed, this.upstream.port);
     this.#direct.set(subject, known);
     return known;
   }
 
   /** Plays the case through a sidecar on `port`, before another upstream if `runner` has one, and checks what both ends saw. */
-  async play(subject: DataPathCase, port: number, path: Path, runner = this.#runner): Promise<Observation> {
-    const seen = await runner.run(subject, port);
+  async play(
+    subject: DataPathCase,
+    port: number,
+    path: Path,
+    runner = this.#runner,
+    deadlineMs = subject.deadlineMs,
+  ): Promise<Observation> {
+    const seen = await runner.run({ ...subject, ...(deadlineMs !== undefined && { deadlineMs }) }, port);
     expectFacts(subject, seen);
-    if (subject.sidecarOnly === undefined) expectSame(subject, seen, await this.directly(subject), path.exactness);
+    if (subject.sidecarOnly === undefined) {
+      expectSame(subject, seen, await this.directly(subject, deadlineMs), path.exactness);
+    }
     return seen;
   }
 
   /** Several at a time, but for those that the path is known to change. */
-  async playAll(subjects: readonly DataPathCase[], port: number, path: Path, atOnce: number): Promise<void> {
-    const next = subjects.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined).values();
-    const worker = async () => {
-      for (const subject of next) {
-        try {
-          await this.play(subject, port, path);
-        } catch (cause) {
-          throw new Error(`${subject.name}: ${String(cause)}`, { cause });
-        }
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, worker));
+  async playAll(
+    subjects: readonly DataPathCase[],
+    port: number,
+    path: Path,
+    { runner = this.#runner, atOnce = AT_ONCE }: { readonly runner?: CaseRunner; readonly atOnce?: number } = {},
+  ): Promise<void> {
+    const known = subjects.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined);
+    await inParallel(known, atOnce, async (subject) => {
+      await this.play(subject, port, path, runner, PATIENCE_MS).catch((cause: unknown) => {
+        throw new Error(`${subject.name}: ${String(cause)}`, { cause });
+      });
+    });
   }
 
-  /** Resolves with the number of plays. */
+  /**
+   * Plays `subject` once for each point at which the client's bytes, or the upstream's, can be divided into two segments;
+   * for every seventh of them where not all cases are played. Resolves with the number of plays.
+   */
   async playEverySplit(subject: DataPathCase, port: number, path: Path, runner = this.#runner): Promise<number> {
-    const straight = await this.directly(subject);
-    const check = (seen: Observation) => expectSame(subject, seen, straight, path.exactness);
-    return await playEverySplit(subject, runner, port, straight, check);
+    const unsplit = await this.directly(subject);
+    const { client = '', upstream = [] } = unsplit.raw ?? {};
+    const splits: readonly Split[] = [
+      ...offsetsIn(upstream.join('')).map((request) => ({ request })),
+      ...offsetsIn(client).map((response) => ({ response })),
+    ];
+    // The others at once cost it time, on a busy machine more than the usual deadline.
+    const patient = { ...subject, deadlineMs: PATIENCE_MS };
+    const played = someOf(splits, 7);
+    await inParallel(played, AT_ONCE, async (split) => {
+      try {
+        expectSame(subject, await runner.run(patient, port, split), unsplit, path.exactness);
+      } catch (cause) {
+        throw new Error(`divided at ${JSON.stringify(split)}: ${String(cause)}`, { cause });
+      }
+    });
+    return played.length;
   }
+}
+
+async function inParallel<Item>(items: readonly Item[], atOnce: number, act: (item: Item) => Promise<void>) {
+  const next = items.values();
+  const work = async () => {
+    for (const item of next) await act(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+}
+
+function offsetsIn(text: string): number[] {
+  return Array.from({ length: Math.max(text.length - 1, 0) }, (_, index) => index + 1);
 }
 
 /** As the case stands for itself: statuses and facts. */

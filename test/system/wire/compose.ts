@@ -1,8 +1,8 @@
 /** Messages and scripts of which cases are made. Text is latin1; `{case-token}` becomes the token of the run. */
 import { randomBytes } from 'node:crypto';
-import type { DataPathCase } from './data-path-case.ts';
 import { fieldOf, type Message, methodOf } from './message-reader.ts';
 import type { RawClient } from './raw-client.ts';
+import type { DataPathCase } from './run-case.ts';
 import type { UpstreamConnection, UpstreamScript } from './scripted-upstream.ts';
 import { acceptUpgrade, finals, playSteps, requestsCame, type Step, send, untilEnded } from './steps.ts';
 
@@ -15,7 +15,6 @@ export function requestOf(version: string, methodAndTarget: string, ...fields: r
   return `${[`${methodAndTarget} ${version}`, 'Host: app.example', 'X-Case: {case-token}', ...fields].join('\r\n')}\r\n\r\n`;
 }
 
-/** A request with a Content-Length. */
 export function requestWith(body: string, methodAndTarget: string, ...fields: readonly string[]): string {
   return `${request(methodAndTarget, ...fields, `Content-Length: ${body.length}`)}${body}`;
 }
@@ -25,12 +24,10 @@ export function requestInChunks(chunks: string, methodAndTarget: string, ...fiel
   return `${request(methodAndTarget, ...fields, 'Transfer-Encoding: chunked')}${chunks}`;
 }
 
-/** `response('204 No Content')`: a response without any body. */
 export function response(status: string, ...fields: readonly string[]): string {
   return `${[`HTTP/1.1 ${status}`, ...fields].join('\r\n')}\r\n\r\n`;
 }
 
-/** A response with a Content-Length. */
 export function responseWith(body: string, status: string, ...fields: readonly string[]): string {
   return `${response(status, ...fields, `Content-Length: ${body.length}`)}${body}`;
 }
@@ -65,19 +62,18 @@ export function inChunksOfOne(text: string): string {
 
 /** An upstream that reads each request to its end, then answers it. `index` counts the requests of the run from 0. */
 export function answeringWith(answer: (request: Message, index: number) => string): Step<UpstreamConnection> {
-  return async (connection) => {
+  return async (connection, { requests }) => {
     for (let request = await connection.request(); request !== undefined; request = await connection.request()) {
-      await connection.send(answer(request, connection.run.requests.indexOf(request)));
+      await connection.send(answer(request, requests.indexOf(request)));
     }
   };
 }
 
 /** An upstream that answers in turn, and from the last answer on always with that; a HEAD, unless told, with `OK_TO_HEAD`. */
 export function answering(...answers: readonly string[]): Step<UpstreamConnection> {
-  return answeringWith((request, index) => {
-    if (answers.length === 0) return methodOf(request) === 'HEAD' ? OK_TO_HEAD : OK;
-    return answers[Math.min(index, answers.length - 1)]!;
-  });
+  return answeringWith(
+    (request, index) => answers[index] ?? answers.at(-1) ?? (methodOf(request) === 'HEAD' ? OK_TO_HEAD : OK),
+  );
 }
 
 /**
@@ -94,17 +90,14 @@ export function answeringPostsEarly(answer: string, bodyBytes = 0): UpstreamScri
   };
 }
 
-/** A client that sends each request when the one before has been answered. */
 export function asking(...requests: readonly string[]): Step<RawClient>[] {
   return [...requests.flatMap((text, index) => [send(text), finals(index + 1)]), requestsCame(requests.length)];
 }
 
-/** A client that sends all requests at once and waits for as many answers. */
 export function pipelining(...requests: readonly string[]): Step<RawClient>[] {
   return [send(requests.join('')), finals(requests.length), requestsCame(requests.length)];
 }
 
-/** A client that sends one request and waits for the answer and the end of the connection. */
 export function askingUntilEnd(text: string): Step<RawClient>[] {
   return [send(text), untilEnded];
 }
@@ -122,7 +115,6 @@ export function upgrading(...steps: readonly Step<UpstreamConnection>[]): Step<U
   };
 }
 
-/** One request, one answer. */
 export function oneExchange(
   name: string,
   requestText: string,

@@ -3,16 +3,14 @@ import type { Exchange } from '../../../src/proxy/exchange/exchange.ts';
 import { someOf } from '../../support/effort.ts';
 import { ObservedPlane } from '../../support/wire/observed-plane.ts';
 import { dataPathCases } from '../data-path.cases.ts';
-import { splitCases, splitHandoverCases } from './cases/splits.ts';
+import { splitCases } from './cases/splits.ts';
 import { Comparison, EXACT_RELAY, GATEWAY } from './comparison.ts';
-import type { DataPathCase } from './data-path-case.ts';
 import { MOMENTS, type Moment, RecordingObserver } from './recording-observer.ts';
-
-const AT_ONCE = 16;
+import type { DataPathCase } from './run-case.ts';
 
 /** Cases that measure a stillness cannot be played beside others; they are once more alone, with what fails at each chunk. */
 const isQuick = ({ deadlineMs }: DataPathCase) => deadlineMs === undefined;
-const quick = someOf([...dataPathCases, ...splitCases, ...splitHandoverCases].filter(isQuick), 5);
+const quick = [...someOf(dataPathCases.filter(isQuick), 5), ...splitCases];
 const slow = dataPathCases.filter((subject) => !isQuick(subject));
 
 /** Throws at one kind of moment, and takes down what it is told of an exchange afterwards. */
@@ -44,12 +42,12 @@ beforeAll(async () => {
 afterAll(() => comparison.close());
 
 for (const path of [EXACT_RELAY, GATEWAY]) {
-  async function playAll(failing: Moment, subjects: readonly DataPathCase[], atOnce: number): Promise<void> {
+  async function playAll(failing: Moment, subjects: readonly DataPathCase[], atOnce = 8): Promise<void> {
     const observer = new FailingObserver(failing);
     const options = { dataPath: path.dataPath, upstreamPort: comparison.upstream.port, forwarded: 'off' } as const;
     const plane = await ObservedPlane.start(options, observer);
     try {
-      await comparison.playAll(subjects, plane.port, path, atOnce);
+      await comparison.playAll(subjects, plane.port, path, { atOnce });
       await plane.allClosed();
     } finally {
       plane.close();
@@ -62,7 +60,7 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
   }
 
   describe(`an observer of the ${path.name} that throws`, () => {
-    it.each(Object.keys(MOMENTS) as Moment[])('at %s changes no case', (moment) => playAll(moment, quick, AT_ONCE));
+    it.each(Object.keys(MOMENTS) as Moment[])('at %s changes no case', (moment) => playAll(moment, quick));
 
     it.each(['requestBytes', 'responseBytes'] as const)(
       'at %s changes no large body and no back pressure',

@@ -8,9 +8,7 @@ export type FramingKind = 'none' | 'length' | 'chunked' | 'until-close';
 
 /** One message as it is on the wire; strings are latin1, one character for each octet. */
 export interface Message {
-  /** `GET /a HTTP/1.1` or `HTTP/1.1 200 OK`. */
   readonly startLine: string;
-  /** Field lines as sent, e.g. `Host: a`. */
   readonly fields: readonly string[];
   readonly framing: FramingKind;
   readonly body: BodySeen;
@@ -22,10 +20,7 @@ export interface Message {
 
 const KEPT_BODY_BYTES = 4_096;
 const KEPT_CHUNK_LINES = 2_000;
-const CRLF = Buffer.from('\r\n');
-const HEAD_END = Buffer.from('\r\n\r\n');
 
-/** A body's length, checksum and beginning. */
 export class BodySeen {
   bytes = 0;
   #hash: Hash = createHash('sha256');
@@ -46,7 +41,7 @@ export class BodySeen {
 }
 
 /** Value of the first field of that name, without surrounding blanks. */
-export function fieldOf(message: Message, name: string): string | undefined {
+export function fieldOf(message: Pick<Message, 'fields'>, name: string): string | undefined {
   const prefix = `${name.toLowerCase()}:`;
   return message.fields
     .find((line) => line.toLowerCase().startsWith(prefix))
@@ -54,7 +49,6 @@ export function fieldOf(message: Message, name: string): string | undefined {
     .trim();
 }
 
-/** `GET` of a request, `200` of a response. */
 export function methodOf(request: Message): string {
   return request.startLine.split(' ', 1)[0]!;
 }
@@ -67,17 +61,6 @@ export function isInterim(response: Message): boolean {
   return statusOf(response) >= 100 && statusOf(response) < 200 && statusOf(response) !== 101;
 }
 
-type State =
-  | 'head'
-  | 'length'
-  | 'until-close'
-  | 'chunk-size'
-  | 'chunk-data'
-  | 'chunk-end'
-  | 'trailers'
-  | 'held'
-  | 'tunnel';
-
 export interface ReaderOptions {
   readonly kind: 'request' | 'response';
   /** Method of the request that the next final response answers; for `HEAD`, whose response has no body. */
@@ -86,177 +69,130 @@ export interface ReaderOptions {
   readonly onProgress: () => void;
 }
 
+const START_LINES = { request: / HTTP\/1\.[01]$/, response: /^HTTP\/1\.[01] \d{3} / };
+
 export class MessageReader {
   readonly messages: Message[] = [];
-  /** Bytes behind an accepted upgrade. */
   tunnel = '';
-  /** What was not HTTP, if anything. */
   problem: string | undefined;
   readonly #options: ReaderOptions;
-  #state: State = 'head';
+  readonly #reading = this.#readAll();
   #pending: Buffer = Buffer.alloc(0);
-  #remaining = 0;
+  #resumedAs: 'tunnel' | 'head' | undefined;
 
   constructor(options: ReaderOptions) {
     this.#options = options;
   }
 
-  get current(): Message | undefined {
-    return this.messages.at(-1);
-  }
-
-  /** Bytes that came but are not yet understood, for handing the connection over. */
-  takePending(): Buffer {
-    const pending = this.#pending;
-    this.#pending = Buffer.alloc(0);
-    return pending;
-  }
-
   push(bytes: Buffer): void {
     this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
-    this.#run();
+    this.#continue();
   }
 
   /** The peer has finished: completes a body that only the end of the connection delimits. */
   end(): void {
-    if (this.#state === 'until-close') this.#complete('head');
+    const last = this.messages.at(-1);
+    if (last?.framing === 'until-close') last.isComplete = true;
     this.#options.onProgress();
   }
 
   /** A request with `Upgrade` holds the reader, since only the answer says what follows it. */
   resume(as: 'tunnel' | 'head'): void {
-    this.#state = as;
-    this.#run();
+    this.#resumedAs = as;
+    this.#continue();
   }
 
-  #run(): void {
-    while (this.problem === undefined && this.#pending.length > 0 && this.#step());
+  #continue(): void {
+    try {
+      this.#reading.next();
+    } catch (cause) {
+      this.problem = String(cause);
+    }
     this.#options.onProgress();
   }
 
-  #step(): boolean {
-    switch (this.#state) {
-      case 'head':
-        return this.#readHead();
-      case 'length':
-      case 'chunk-data':
-        return this.#readCounted();
-      case 'until-close':
-        this.current!.body.add(this.takePending());
-        return false;
-      case 'chunk-size':
-        return this.#readChunkSize();
-      case 'chunk-end':
-        return this.#readLine((line) => {
-          if (line !== '') this.problem = `chunk data not followed by CRLF but by ${JSON.stringify(line)}`;
-          this.#state = 'chunk-size';
-        });
-      case 'trailers':
-        return this.#readLine((line) => {
-          if (line === '') this.#complete('head');
-          else this.current!.trailers.push(line);
-        });
-      case 'held':
-        return false;
-      case 'tunnel':
-        this.tunnel += this.takePending().toString('latin1');
-        return false;
+  /** Yields when it needs more bytes. */
+  *#readAll(): Generator<void, void> {
+    const { kind } = this.#options;
+    for (;;) {
+      if (kind === 'request') yield* this.#skipEmptyLines();
+      const [startLine = '', ...fields] = (yield* this.#takeUntil('\r\n\r\n')).split('\r\n');
+      if (!START_LINES[kind].test(startLine)) throw new SyntaxError(`not a start line: ${JSON.stringify(startLine)}`);
+      const message: Message = {
+        ...{ startLine, fields, framing: this.#framingOf(startLine, fields), body: new BodySeen() },
+        ...{ chunkLines: [], trailers: [], isComplete: false },
+      };
+      this.messages.push(message);
+      yield* this.#readBody(message);
+      message.isComplete = true;
+      if (message.framing !== 'none') continue;
+      if (kind === 'request' && fieldOf(message, 'upgrade') !== undefined) {
+        while (this.#resumedAs === undefined) yield;
+      }
+      const isTunnel = this.#resumedAs === 'tunnel' || (kind === 'response' && statusOf(message) === 101);
+      this.#resumedAs = undefined;
+      for (; isTunnel; yield) this.tunnel += this.#take(this.#pending.length).toString('latin1');
     }
   }
 
-  #readHead(): boolean {
-    // RFC 9112 §2.2: empty lines before a request line are to be ignored.
-    if (this.#options.kind === 'request' && this.#pending.subarray(0, 2).equals(CRLF)) {
-      this.#pending = this.#pending.subarray(2);
-      return true;
+  /** RFC 9112 §2.2: empty lines before a request line are to be ignored. */
+  *#skipEmptyLines(): Generator<void, void> {
+    while (this.#pending.length < 2 || this.#pending.toString('latin1', 0, 2) === '\r\n') {
+      if (this.#pending.length < 2) yield;
+      else this.#take(2);
     }
-    const end = this.#pending.indexOf(HEAD_END);
-    if (end < 0) return false;
-    const [startLine = '', ...fields] = this.#pending.toString('latin1', 0, end).split('\r\n');
-    this.#pending = this.#pending.subarray(end + HEAD_END.length);
-    const looksRight = this.#options.kind === 'request' ? / HTTP\/1\.[01]$/ : /^HTTP\/1\.[01] \d{3} /;
-    if (!looksRight.test(startLine)) {
-      this.problem = `not a start line: ${JSON.stringify(startLine)}`;
-      return false;
-    }
-    this.#begin(startLine, fields);
-    return true;
-  }
-
-  #begin(startLine: string, fields: string[]): void {
-    const draft: Message = {
-      startLine,
-      fields,
-      framing: 'none',
-      body: new BodySeen(),
-      chunkLines: [],
-      trailers: [],
-      isComplete: false,
-    };
-    const message = { ...draft, framing: this.#framingOf(draft) };
-    this.messages.push(message);
-    this.#options.onProgress();
-    if (message.framing === 'until-close') this.#state = 'until-close';
-    else if (message.framing === 'chunked') this.#state = 'chunk-size';
-    else if (message.framing === 'length' && this.#remaining > 0) this.#state = 'length';
-    else if (this.#options.kind === 'response' && statusOf(message) === 101) this.#complete('tunnel');
-    else if (this.#options.kind === 'request' && fieldOf(message, 'upgrade') !== undefined) this.#complete('held');
-    else this.#complete('head');
   }
 
   /** RFC 9112 §6.3. */
-  #framingOf(message: Message): FramingKind {
-    if (this.#options.kind === 'response') {
-      const status = statusOf(message);
-      if (isInterim(message) || status === 101 || status === 204 || status === 304) return 'none';
-      if (this.#options.requestMethod?.() === 'HEAD') return 'none';
-    }
-    const codings = fieldOf(message, 'transfer-encoding');
+  #framingOf(startLine: string, fields: readonly string[]): FramingKind {
+    const isResponse = this.#options.kind === 'response';
+    if (isResponse && (/^\S+ (1|204|304)/.test(startLine) || this.#options.requestMethod?.() === 'HEAD')) return 'none';
+    const codings = fieldOf({ fields }, 'transfer-encoding');
     if (codings !== undefined && /(^|,)\s*chunked$/i.test(codings)) return 'chunked';
-    const length = codings === undefined ? fieldOf(message, 'content-length') : undefined;
-    if (length !== undefined) {
-      this.#remaining = Number(length);
-      return 'length';
+    if (codings === undefined && fieldOf({ fields }, 'content-length') !== undefined) return 'length';
+    return isResponse ? 'until-close' : 'none';
+  }
+
+  *#readBody(message: Message): Generator<void, void> {
+    const { framing, body, chunkLines, trailers } = message;
+    if (framing === 'length') yield* this.#readCounted(body, Number(fieldOf(message, 'content-length')));
+    for (; framing === 'until-close'; yield) body.add(this.#take(this.#pending.length));
+    for (let size = framing === 'chunked' ? 1 : 0; size > 0; ) {
+      const line = yield* this.#takeUntil('\r\n');
+      const digits = /^([0-9a-f]+)[\t ]*(;.*)?$/i.exec(line)?.[1];
+      if (digits === undefined) throw new SyntaxError(`not a chunk size: ${JSON.stringify(line)}`);
+      if (chunkLines.length < KEPT_CHUNK_LINES) chunkLines.push(line);
+      size = Number.parseInt(digits, 16);
+      yield* this.#readCounted(body, size);
+      const rest = size === 0 ? '' : yield* this.#takeUntil('\r\n');
+      if (rest !== '') throw new SyntaxError(`chunk data not followed by CRLF but by ${JSON.stringify(rest)}`);
     }
-    return this.#options.kind === 'response' ? 'until-close' : 'none';
+    if (framing !== 'chunked') return;
+    for (let line = yield* this.#takeUntil('\r\n'); line !== ''; line = yield* this.#takeUntil('\r\n')) {
+      trailers.push(line);
+    }
   }
 
-  #readCounted(): boolean {
-    const chunk = this.#pending.subarray(0, this.#remaining);
-    this.#pending = this.#pending.subarray(chunk.length);
-    this.#remaining -= chunk.length;
-    this.current!.body.add(chunk);
-    if (this.#remaining > 0) return false;
-    if (this.#state === 'chunk-data') this.#state = 'chunk-end';
-    else this.#complete('head');
-    return true;
+  *#readCounted(body: BodySeen, bytes: number): Generator<void, void> {
+    for (let left = bytes; left > 0; ) {
+      if (this.#pending.length === 0) yield;
+      const piece = this.#take(Math.min(left, this.#pending.length));
+      body.add(piece);
+      left -= piece.length;
+    }
   }
 
-  #readChunkSize(): boolean {
-    return this.#readLine((line) => {
-      const size = /^([0-9a-f]+)[\t ]*(;.*)?$/i.exec(line);
-      if (size === null) {
-        this.problem = `not a chunk size: ${JSON.stringify(line)}`;
-        return;
-      }
-      const message = this.current!;
-      if (message.chunkLines.length < KEPT_CHUNK_LINES) message.chunkLines.push(line);
-      this.#remaining = Number.parseInt(size[1]!, 16);
-      this.#state = this.#remaining === 0 ? 'trailers' : 'chunk-data';
-    });
+  *#takeUntil(end: string): Generator<void, string> {
+    for (;;) {
+      const at = this.#pending.indexOf(end, 0, 'latin1');
+      if (at >= 0) return this.#take(at + end.length).toString('latin1', 0, at);
+      yield;
+    }
   }
 
-  #readLine(take: (line: string) => void): boolean {
-    const end = this.#pending.indexOf(CRLF);
-    if (end < 0) return false;
-    const line = this.#pending.toString('latin1', 0, end);
-    this.#pending = this.#pending.subarray(end + CRLF.length);
-    take(line);
-    return true;
-  }
-
-  #complete(next: State): void {
-    this.current!.isComplete = true;
-    this.#state = next;
+  #take(bytes: number): Buffer {
+    const taken = this.#pending.subarray(0, bytes);
+    this.#pending = this.#pending.subarray(bytes);
+    return taken;
   }
 }

@@ -4,7 +4,6 @@ import { CaseEnd } from './case-end.ts';
 import type { CaseRun } from './case-run.ts';
 import { isInterim, type Message, MessageReader, methodOf } from './message-reader.ts';
 
-/** The client's end of a run. */
 export class RawClient extends CaseEnd {
   readonly port: number;
   readonly ca: string | undefined;
@@ -18,13 +17,12 @@ export class RawClient extends CaseEnd {
     super(ca === undefined ? socket : connectSecure({ socket, ca, host: '127.0.0.1' }), run, run.splitRequestAt, {
       kind: 'response',
       requestMethod: () => this.#methodToAnswer(),
-      onProgress: () => run.changed.notify(),
+      onProgress: () => run.notify(),
     });
     this.port = port;
     this.ca = ca;
   }
 
-  /** Responses, interim ones included, in order. */
   get responses(): readonly Message[] {
     return this.reader.messages;
   }
@@ -41,17 +39,14 @@ export class RawClient extends CaseEnd {
     await super.send(bytes);
   }
 
-  /** Until `count` final responses have come whole. */
   async finals(count: number): Promise<void> {
     await this.until(() => this.#finals().filter((response) => response.isComplete).length >= count);
   }
 
-  /** Until `count` heads, interim ones included, have come. */
   async heads(count: number): Promise<void> {
     await this.until(() => this.responses.length >= count);
   }
 
-  /** Until that many bytes of the latest response's body have come. */
   async bodyCame(bytes: number): Promise<void> {
     await this.until(() => (this.responses.at(-1)?.body.bytes ?? 0) >= bytes);
   }

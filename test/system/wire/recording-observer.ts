@@ -4,7 +4,6 @@ import type {
   Exchange,
   ExchangeObserver,
   ResponseHeadView,
-  TunnelObserver,
 } from '../../../src/proxy/exchange/exchange.ts';
 import { BodySeen } from './message-reader.ts';
 
@@ -24,7 +23,6 @@ export const MOMENTS = {
 
 export type Moment = keyof typeof MOMENTS;
 
-/** Everything that the observers of one exchange were told. */
 export class ExchangeSeen {
   readonly exchange: Exchange;
   /** E.g. `bqQhrRe`. */
@@ -38,10 +36,6 @@ export class ExchangeSeen {
 
   constructor(exchange: Exchange) {
     this.exchange = exchange;
-  }
-
-  has(moment: Moment): boolean {
-    return this.order.includes(MOMENTS[moment]);
   }
 
   note(moment: Moment): void {
@@ -70,7 +64,6 @@ export class RecordingObserver implements ExchangeObserver {
     return this.#seen.get(token) ?? [];
   }
 
-  /** Everything since the last time. */
   takeAll(): readonly ExchangeSeen[] {
     const all = [...this.#seen.values()].flat();
     this.#seen.clear();
@@ -90,8 +83,13 @@ export class RecordingObserver implements ExchangeObserver {
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
     const seen = this.#find(exchange);
     seen.head = response;
-    if (response.status === 101) exchange.tunnelObserver = this.#tunnelReader(exchange, seen);
-    else exchange.responseObserver = this.#reader(exchange, seen.response, 'responseBytes', 'responseEnd');
+    if (response.status === 101) {
+      exchange.tunnelObserver = {
+        onClientBytes: (bytes) => this.#onBytes(exchange, seen.fromClient, 'clientBytes', bytes),
+        onUpstreamBytes: (bytes) => this.#onBytes(exchange, seen.fromUpstream, 'upstreamBytes', bytes),
+        onClosed: () => this.#note(exchange, 'closed'),
+      };
+    } else exchange.responseObserver = this.#reader(exchange, seen.response, 'responseBytes', 'responseEnd');
     this.#note(exchange, 'head');
   }
 
@@ -108,14 +106,6 @@ export class RecordingObserver implements ExchangeObserver {
     return {
       onBytes: (bytes) => this.#onBytes(exchange, body, onBytes, bytes),
       onEnd: () => this.#note(exchange, onEnd),
-    };
-  }
-
-  #tunnelReader(exchange: Exchange, seen: ExchangeSeen): TunnelObserver {
-    return {
-      onClientBytes: (bytes) => this.#onBytes(exchange, seen.fromClient, 'clientBytes', bytes),
-      onUpstreamBytes: (bytes) => this.#onBytes(exchange, seen.fromUpstream, 'upstreamBytes', bytes),
-      onClosed: () => this.#note(exchange, 'closed'),
     };
   }
 

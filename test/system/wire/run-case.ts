@@ -1,14 +1,37 @@
 import { CaseRun } from './case-run.ts';
-import { type DataPathCase, DEADLINE_MS } from './data-path-case.ts';
 import { type Observation, observe } from './observation.ts';
 import { RawClient } from './raw-client.ts';
-import type { ScriptedUpstream } from './scripted-upstream.ts';
-import { playSteps } from './steps.ts';
+import type { ScriptedUpstream, UpstreamScript } from './scripted-upstream.ts';
+import { playSteps, type Script } from './steps.ts';
+
+/** What the client does, from connecting to the moment at which both ends are looked at. */
+export type ClientScript = Script<RawClient>;
+
+/** One case of HTTP over one client connection: both ends are scripted, so what lies between them can be exchanged. */
+export interface DataPathCase {
+  readonly name: string;
+  /** Statuses that the client must see, interim ones included, in order. */
+  readonly statuses: readonly number[];
+  readonly upstream: UpstreamScript;
+  readonly client: ClientScript;
+  /** Facts that hold on every path on which the case is played, beside being equal to the direct one. */
+  readonly verify?: (seen: Observation) => void;
+  /** True for what the relay hands over: then hop-by-hop fields and chunk sizes may change also on the path `relay`. */
+  readonly isIrregular?: boolean;
+  /** Why this case cannot be the same without the sidecar: it is played through it only, and `verify` says what holds. */
+  readonly sidecarOnly?: string;
+  /** Why a path changes this: the case is skipped there, and listed. */
+  readonly knownDifference?: { readonly relay?: string; readonly gateway?: string };
+  /** For large bodies; the default is `DEADLINE_MS`. */
+  readonly deadlineMs?: number;
+}
+
+/** A case ends within milliseconds; this is when a hanging one is given up, with what both ends have seen so far. */
+export const DEADLINE_MS = 3_000;
 
 export interface Split {
   /** Offset in all that the client sends, at which it makes two segments. */
   readonly request?: number;
-  /** The same for the upstream. */
   readonly response?: number;
 }
 
@@ -16,7 +39,6 @@ export interface Split {
 export class CaseRunner {
   readonly #upstream: ScriptedUpstream;
   readonly #ca: string | undefined;
-  #runs = 0;
 
   /** `ca`: authority that the client trusts, so that it speaks TLS. */
   constructor(upstream: ScriptedUpstream, ca?: string) {
@@ -26,9 +48,7 @@ export class CaseRunner {
 
   /** Plays `subject` through `port` (the upstream's own, or a sidecar's) and says what both ends saw. Rejects at the deadline. */
   async run(subject: DataPathCase, port: number, split: Split = {}): Promise<Observation> {
-    this.#runs += 1;
-    // As long as the placeholder `{case-token}`, so that offsets mean the same in every run.
-    const run = new CaseRun(`run-${String(this.#runs).padStart(8, '0')}`, split);
+    const run = new CaseRun(this.#upstream.nextToken(), split);
     this.#upstream.add(run, subject.upstream);
     const client = new RawClient(port, run, this.#ca);
     try {
@@ -47,7 +67,7 @@ export class CaseRunner {
 
 /** Rejects as soon as the upstream's script has failed, so that its reason is shown instead of a deadline. */
 async function failureOf(run: CaseRun): Promise<void> {
-  await run.changed.until(() => run.failure !== undefined);
+  await run.until(() => run.failure !== undefined);
   throw run.failure;
 }
 

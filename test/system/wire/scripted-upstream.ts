@@ -12,7 +12,6 @@ const TOKEN = /\r\nx-case: *([\w-]+)\r\n/i;
 /** What an upstream does with one connection, from its first request on. When it returns, a FIN is answered with a FIN. */
 export type UpstreamScript = Script<UpstreamConnection>;
 
-/** The upstream's end of one connection of a run. */
 export class UpstreamConnection extends CaseEnd {
   #taken = 0;
   #reported = 0;
@@ -29,7 +28,7 @@ export class UpstreamConnection extends CaseEnd {
       await playSteps(script, this);
     } catch (failure) {
       this.run.failure = failure;
-      this.run.changed.notify();
+      this.run.notify();
     }
     this.#isDone = true;
     if (this.ending === 'fin') this.finish();
@@ -38,7 +37,7 @@ export class UpstreamConnection extends CaseEnd {
   /** The next request once its head has come (its body may still come); undefined when there will be none. */
   async head(): Promise<Message | undefined> {
     const index = this.#taken;
-    await this.run.changed.until(() => this.reader.messages.length > index || this.ending !== 'open');
+    await this.run.until(() => this.reader.messages.length > index || this.ending !== 'open');
     const message = this.reader.messages[index];
     if (message !== undefined) this.#taken += 1;
     return message;
@@ -48,7 +47,7 @@ export class UpstreamConnection extends CaseEnd {
   async request(): Promise<Message | undefined> {
     const message = await this.head();
     if (message === undefined) return undefined;
-    await this.run.changed.until(() => message.isComplete || this.ending !== 'open');
+    await this.run.until(() => message.isComplete || this.ending !== 'open');
     return message.isComplete ? message : undefined;
   }
 
@@ -83,7 +82,7 @@ export class UpstreamConnection extends CaseEnd {
       this.run.requests.push(message);
     }
     if (this.reader.problem !== undefined) this.run.failure ??= new Error(this.reader.problem);
-    this.run.changed.notify();
+    this.run.notify();
   }
 
   protected override onEnded(ending: EndingSeen): void {
@@ -102,9 +101,8 @@ interface Entry {
 /** One listening server for many runs: each connection follows the script of the run whose token its first request carries. */
 export class ScriptedUpstream {
   readonly port: number;
-  /** All bytes that came on any connection, counted to show that nothing of a refused message comes. */
-  bytesRead = 0;
   readonly #server: Server;
+  #tokens = 0;
   readonly #runs = new Map<string, Entry>();
   readonly #sockets = new Set<Socket>();
 
@@ -119,6 +117,12 @@ export class ScriptedUpstream {
     const options = { allowHalfOpen: true, noDelay: true };
     const server = own === undefined ? createServer(options) : createSecureServer({ ...options, ...own });
     return new ScriptedUpstream(server, await listening(server), own !== undefined);
+  }
+
+  /** A token for one more run, as long as the placeholder `{case-token}`, so that offsets mean the same in every run. */
+  nextToken(): string {
+    this.#tokens += 1;
+    return `run-${String(this.#tokens).padStart(8, '0')}`;
   }
 
   add(run: CaseRun, script: UpstreamScript): void {
@@ -140,9 +144,6 @@ export class ScriptedUpstream {
     this.#sockets.add(socket);
     socket.on('close', () => this.#sockets.delete(socket));
     socket.on('error', () => socket.destroy());
-    socket.on('data', (bytes) => {
-      this.bytesRead += bytes.length;
-    });
     let first = Buffer.alloc(0);
     let isTaken = false;
     const onFirst = (bytes: Buffer) => {

@@ -18,9 +18,7 @@ export const finish = (end: CaseEnd) => end.finish();
 export const reset = (end: CaseEnd) => end.reset();
 export const note = (text: string) => (end: CaseEnd) => end.run.note(text);
 export const noted = (count: number) => (end: CaseEnd) => end.run.noted(count);
-/** Until that many bytes of the latest request's content have come to the upstream. */
 export const contentCame = (bytes: number) => (end: CaseEnd) => end.run.bodyCame(bytes);
-/** Until that many whole requests have come to the upstream. */
 export const requestsCame = (count: number) => (end: CaseEnd) => end.run.requestsCame(count);
 
 export const takeHead = (upstream: UpstreamConnection) => upstream.head();

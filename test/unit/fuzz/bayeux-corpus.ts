@@ -1,6 +1,5 @@
 import type { Random } from '../../support/fuzz/random.ts';
 
-/** A text as it is sent, with its wrapping. */
 export interface WireText {
   readonly kind: 'json' | 'form' | 'query' | 'script';
   readonly text: string;
@@ -46,7 +45,6 @@ const SNIPPETS: readonly string[] = [
   '{"channel":"/b"},',
 ];
 
-/** The callback name of scripts and queries. */
 export const CALLBACK = 'cb';
 
 /** One of the seeds, wrapped in one of the ways of the protocol, mutated up to four times before or after that. */

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { answering, OK, request, response } from '../compose.ts';
-import type { ClientScript, DataPathCase } from '../data-path-case.ts';
 import type { RawClient } from '../raw-client.ts';
+import type { ClientScript, DataPathCase } from '../run-case.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
 import {
   bodyCame,
@@ -32,7 +32,6 @@ const UPLOAD_IN_CHUNKS = `${request('POST /calls/1', 'Transfer-Encoding: chunked
 /** Takes what comes, sends `text` at the first head, and then waits for the other side to leave. */
 const silentAfter = (text = ''): UpstreamScript => [takeHead, send(text), untilEnded];
 
-/** A client that leaves takes its upstream connection with it. */
 function clientAborts(
   name: string,
   statuses: number[],

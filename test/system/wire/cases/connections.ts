@@ -16,10 +16,13 @@ import {
   response,
   responseInChunks,
   responseWith,
+  SWITCHING,
+  upgrading,
+  WEBSOCKET,
 } from '../compose.ts';
-import type { DataPathCase } from '../data-path-case.ts';
 import { methodOf } from '../message-reader.ts';
-import { finals, finish, send, takeRequest, untilEnded } from '../steps.ts';
+import type { DataPathCase } from '../run-case.ts';
+import { finals, finish, send, takeRequest, tunnelCame, untilEnded } from '../steps.ts';
 
 /** Answers with what was asked, so that a swapped answer shows. */
 const echoingTargets = answeringWith((asked) => {
@@ -28,41 +31,35 @@ const echoingTargets = answeringWith((asked) => {
   return methodOf(asked) === 'HEAD' ? head : head + target;
 });
 
-/** Answers the first request, then closes as it has said. */
 const closing = [takeRequest, send(responseWith('bye', '200 OK', 'Connection: close')), finish];
 
+const GET = request('GET /calls/1');
 const TEN = Array.from({ length: 10 }, (_, index) => request(`GET /calls/${index}`));
-const targetsOf = (count: number) => Array.from({ length: count }, (_, index) => `/calls/${index}`);
+const TARGETS_OF_TEN = TEN.map((_, index) => `/calls/${index}`);
 
 /** RFC 9112 §9.3 to §9.6. */
 const persistence: readonly DataPathCase[] = [
   {
     name: 'connection: ten requests in turn, on one connection to the upstream',
-    statuses: Array.from({ length: 10 }, () => 200),
+    statuses: TEN.map(() => 200),
     upstream: echoingTargets,
     client: asking(...TEN),
     verify: ({ responses, upstreamConnections }) => {
-      expect(responses.map(({ body }) => body)).toEqual(targetsOf(10));
+      expect(responses.map(({ body }) => body)).toEqual(TARGETS_OF_TEN);
       expect(upstreamConnections).toBe(1);
     },
-  },
-  {
-    name: 'connection: closed by the client with Connection: close',
-    statuses: [200],
-    upstream: closing,
-    client: askingUntilEnd(request('GET /calls/1', 'Connection: close')),
   },
   {
     name: 'connection: closed by the client with the second request',
     statuses: [200, 200],
     upstream: [takeRequest, send(OK), ...closing],
-    client: [send(request('GET /calls/1')), finals(1), send(request('GET /calls/2', 'connection: Close')), untilEnded],
+    client: [send(GET), finals(1), send(request('GET /calls/2', 'connection: Close')), untilEnded],
   },
   {
     name: 'connection: closed by the upstream with Connection: close',
     statuses: [200],
     upstream: closing,
-    client: askingUntilEnd(request('GET /calls/1')),
+    client: askingUntilEnd(GET),
   },
   {
     name: 'connection: Keep-Alive with its parameters, both ways',
@@ -98,20 +95,13 @@ const persistence: readonly DataPathCase[] = [
 /** RFC 9112 §9.3.2: answers come in the order of the requests, and none is lost. */
 const pipelines: readonly DataPathCase[] = [
   {
-    name: 'pipelining: two requests in one segment',
-    statuses: [200, 200],
-    upstream: echoingTargets,
-    client: pipelining(...TEN.slice(0, 2)),
-    verify: ({ responses }) => expect(responses.map(({ body }) => body)).toEqual(targetsOf(2)),
-  },
-  {
     name: 'pipelining: ten requests in one segment',
-    statuses: Array.from({ length: 10 }, () => 200),
+    statuses: TEN.map(() => 200),
     upstream: echoingTargets,
     client: pipelining(...TEN),
     verify: ({ responses, requests }) => {
-      expect(responses.map(({ body }) => body)).toEqual(targetsOf(10));
-      expect(requests.map(({ startLine }) => startLine.split(' ')[1])).toEqual(targetsOf(10));
+      expect(responses.map(({ body }) => body)).toEqual(TARGETS_OF_TEN);
+      expect(requests.map(({ startLine }) => startLine.split(' ')[1])).toEqual(TARGETS_OF_TEN);
     },
   },
   {
@@ -125,9 +115,8 @@ const pipelines: readonly DataPathCase[] = [
       request('HEAD /calls/3'),
       request('GET /calls/4'),
     ),
-    verify: ({ responses }) => {
-      expect(responses.map(({ body }) => body)).toEqual(['', '/calls/1', '/calls/2', '', '/calls/4']);
-    },
+    verify: ({ responses }) =>
+      expect(responses.map(({ body }) => body)).toEqual(['', '/calls/1', '/calls/2', '', '/calls/4']),
   },
   {
     name: 'pipelining: answers of every framing, in order',
@@ -145,67 +134,107 @@ const pipelines: readonly DataPathCase[] = [
     name: 'pipelining: the last request closes',
     statuses: [200, 200],
     upstream: [takeRequest, send(OK), ...closing],
-    client: [send(request('GET /calls/1') + request('GET /calls/2', 'Connection: close')), untilEnded],
+    client: [send(GET + request('GET /calls/2', 'Connection: close')), untilEnded],
   },
 ];
 
 /** RFC 9112 §9.3: the default of HTTP/1.0 is to close. */
 const http10 = (methodAndTarget: string, ...fields: readonly string[]) =>
   requestOf('HTTP/1.0', methodAndTarget, ...fields);
+const OLD = http10('GET /old', 'Connection: keep-alive');
+
+function closedAfter(name: string, asked: string, answer: string, more: Partial<DataPathCase> = {}): DataPathCase {
+  const upstream = [takeRequest, send(answer), finish];
+  return { name: `HTTP/1.0: ${name}`, statuses: [200], upstream, client: askingUntilEnd(asked), ...more };
+}
+
+const BYE = responseWith('bye', '200 OK', 'Connection: close');
 
 const olderClients: readonly DataPathCase[] = [
-  {
-    name: 'HTTP/1.0: closed after the answer',
-    statuses: [200],
-    upstream: closing,
-    client: askingUntilEnd(http10('GET /calls/1')),
-  },
-  {
-    name: 'HTTP/1.0: with keep-alive, two requests',
-    statuses: [200, 200],
-    upstream: answering(responseWith('fine', '200 OK', 'Connection: keep-alive')),
-    client: asking(http10('GET /calls/1', 'Connection: keep-alive'), http10('GET /calls/2', 'Connection: keep-alive')),
-  },
-  {
-    name: 'HTTP/1.0: with keep-alive, which the answer does not mention, and the upstream closes later',
-    statuses: [200],
+  closedAfter('closed after the answer', http10('GET /calls/1'), BYE),
+  closedAfter('POST with a length', `${http10('POST /calls/1', 'Content-Length: 4')}body`, BYE),
+  closedAfter('HEAD', http10('HEAD /calls/1'), response('200 OK', 'Content-Length: 4', 'Connection: close')),
+  closedAfter(
+    'an answer in chunks all the same',
+    http10('GET /1'),
+    responseInChunks('4\r\nfine\r\n0\r\n\r\n', '200 OK'),
+  ),
+  closedAfter('an answer until close', http10('GET /1'), `${response('200 OK', 'Connection: close')}until the end`),
+  closedAfter('without Host', 'GET /calls/1 HTTP/1.0\r\nX-Case: {case-token}\r\n\r\n', BYE, {
+    knownDifference: { gateway: 'the gateway names the upstream in a Host of its own' },
+  }),
+  closedAfter('with keep-alive, which the answer does not mention, and the upstream closes later', OLD, '', {
     knownDifference: {
       gateway: 'Node’s server answers HTTP/1.0 by its own rules, and says that it keeps the connection',
     },
     upstream: [takeRequest, send(responseWith('fine', '200 OK')), () => turns(20), finish],
-    client: askingUntilEnd(http10('GET /calls/1', 'Connection: keep-alive')),
-  },
+  }),
   {
-    name: 'HTTP/1.0: an answer in chunks all the same',
-    statuses: [200],
-    upstream: [takeRequest, send(`${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nfine\r\n0\r\n\r\n`), finish],
-    client: askingUntilEnd(http10('GET /calls/1')),
-  },
-  {
-    name: 'HTTP/1.0: without Host',
-    statuses: [200],
-    knownDifference: { gateway: 'the gateway names the upstream in a Host of its own' },
-    upstream: closing,
-    client: askingUntilEnd('GET /calls/1 HTTP/1.0\r\nX-Case: {case-token}\r\n\r\n'),
-  },
-  {
-    name: 'HTTP/1.0: POST with a length',
-    statuses: [200],
-    upstream: closing,
-    client: askingUntilEnd(`${http10('POST /calls/1', 'Content-Length: 4')}body`),
-  },
-  {
-    name: 'HTTP/1.0: HEAD',
-    statuses: [200],
-    upstream: [takeRequest, send(response('200 OK', 'Content-Length: 4', 'Connection: close')), finish],
-    client: askingUntilEnd(http10('HEAD /calls/1')),
-  },
-  {
-    name: 'HTTP/1.0: an answer until close',
-    statuses: [200],
-    upstream: [takeRequest, send(`${response('200 OK', 'Connection: close')}until the end`), finish],
-    client: askingUntilEnd(http10('GET /calls/1')),
+    name: 'HTTP/1.0: with keep-alive, two requests',
+    statuses: [200, 200],
+    upstream: answering(responseWith('fine', '200 OK', 'Connection: keep-alive')),
+    client: asking(OLD, OLD),
   },
 ];
 
-export const connectionCases: readonly DataPathCase[] = [...persistence, ...pipelines, ...olderClients];
+const ABSOLUTE = request('GET http://app.example/absolute');
+const CHUNKED = requestInChunks(inChunksOfOne('abc'), 'POST /calls/3');
+const WITH_TRAILERS = requestInChunks('1\r\na\r\n0\r\nX-T: 1\r\n\r\n', 'POST /calls/1');
+const UPGRADE = request('GET /live', ...WEBSOCKET);
+
+/** A connection that begins with what the relay takes, and goes on with what it hands over. */
+function inTurn(name: string, ...requests: readonly string[]): DataPathCase {
+  return {
+    name: `handover: ${name}`,
+    statuses: requests.map(() => 200),
+    isIrregular: true,
+    upstream: answering(),
+    client: asking(...requests),
+    verify: (seen) => expect(seen.requests.length).toBe(requests.length),
+  };
+}
+
+const asksForUpgrade: Pick<DataPathCase, 'isIrregular' | 'upstream' | 'verify'> = {
+  isIrregular: true,
+  upstream: upgrading(send(SWITCHING), tunnelCame(4), send('pong'), untilEnded),
+  verify: ({ upstreamTunnel, clientTunnel }) => expect([upstreamTunnel, clientTunnel]).toEqual(['ping', 'pong']),
+};
+
+const handovers: readonly DataPathCase[] = [
+  inTurn('to HTTP/1.0 that keeps the connection, and regular ones after it', GET, OLD, GET, CHUNKED),
+  inTurn('to an absolute-form target', GET, ABSOLUTE),
+  inTurn('to a request behind an empty line', GET, `\r\n${GET}`),
+  inTurn('of a first request behind an empty line', `\r\n${GET}`, GET),
+  inTurn('behind a request with a length', requestWith('content', 'POST /calls/1'), OLD),
+  inTurn('behind a request in chunks with trailers', WITH_TRAILERS, OLD),
+  inTurn('behind HEAD', request('HEAD /calls/1'), OLD, GET),
+  {
+    name: 'handover: pipelined, with content before and after',
+    statuses: [200, 200, 200, 200, 200],
+    isIrregular: true,
+    upstream: answering(),
+    client: pipelining(requestWith('1', 'POST /1'), CHUNKED, ABSOLUTE, requestWith('more', 'PUT /calls/4'), OLD),
+    verify: ({ requests }) => expect(requests.map(({ body }) => body)).toEqual(['1', 'abc', '', 'more', '']),
+  },
+  {
+    ...asksForUpgrade,
+    name: 'handover: to an upgrade after two regular requests',
+    statuses: [200, 200, 101],
+    client: [send(GET), finals(1), send(CHUNKED), finals(2), send(UPGRADE), finals(3), send('ping'), tunnelCame(4)],
+  },
+  {
+    ...asksForUpgrade,
+    name: 'handover: to an upgrade pipelined after a regular request',
+    statuses: [200, 101],
+    client: [send(GET + UPGRADE), finals(2), send('ping'), tunnelCame(4)],
+  },
+  {
+    name: 'handover: the client finishes sending after the irregular request',
+    statuses: [200, 200],
+    isIrregular: true,
+    upstream: answering(),
+    client: [send(GET), finals(1), send(ABSOLUTE), finish, finals(2), untilEnded],
+  },
+];
+
+export const connectionCases: readonly DataPathCase[] = [...persistence, ...pipelines, ...olderClients, ...handovers];

@@ -13,7 +13,7 @@ import {
   response,
   responseWith,
 } from '../compose.ts';
-import type { ClientScript, DataPathCase } from '../data-path-case.ts';
+import type { ClientScript, DataPathCase } from '../run-case.ts';
 import {
   bodyCame,
   contentCame,
@@ -53,24 +53,23 @@ const earlyAnswers: readonly DataPathCase[] = [
       expect(upstreamConnections).toBe(2);
     },
   },
-  {
-    name: 'early answer: with a length, then the end of the connection',
-    statuses: [413],
-    upstream: [
-      takeHead,
-      contentCame(100),
-      send(responseWith('too large', '413 Content Too Large', 'Connection: close')),
-      finish,
-    ],
-    client: [send(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100)), untilEnded],
-    verify: ({ responses }) => expect(responses[0]?.body).toBe('too large'),
-  },
-  {
-    name: 'early answer: to chunks, then the end of the connection',
-    statuses: [401],
-    upstream: [takeHead, contentCame(3), send(responseWith('who?', '401 Unauthorized', 'Connection: close')), finish],
-    client: [send(`${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`), untilEnded],
-  },
+  ...[
+    ['to a length', request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100), 100] as const,
+    ['to chunks', `${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`, 3] as const,
+  ].map(
+    ([what, asked, contentBytes]): DataPathCase => ({
+      name: `early answer: ${what}, then the end of the connection`,
+      statuses: [401],
+      upstream: [
+        takeHead,
+        contentCame(contentBytes),
+        send(responseWith('who?', '401 Unauthorized', 'Connection: close')),
+        finish,
+      ],
+      client: [send(asked), untilEnded],
+      verify: ({ responses }) => expect(responses[0]?.body).toBe('who?'),
+    }),
+  ),
   {
     name: 'early answer: to the head alone',
     statuses: [403, 200],
@@ -94,14 +93,11 @@ const earlyAnswers: readonly DataPathCase[] = [
   },
 ];
 
+const FINISHED = [finish, note('client: finished sending')];
+const GET = request('GET /calls/1');
+
 /** RFC 9112 §9.6, TCP: a FIN ends one direction only. */
 const halfClosed: readonly DataPathCase[] = [
-  {
-    name: 'half-close: a client that finishes sending after its request is answered',
-    statuses: [200],
-    upstream: [takeRequest, noted(1), send(OK), finish],
-    client: [send(request('GET /calls/1')), finish, note('client: finished sending'), untilEnded],
-  },
   {
     name: 'half-close: reaches the upstream, which answers only then',
     statuses: [200],
@@ -112,32 +108,26 @@ const halfClosed: readonly DataPathCase[] = [
     name: 'half-close: after two pipelined requests, both answered',
     statuses: [200, 200],
     upstream: [noted(1), answering(OK)],
-    client: [
-      send(request('GET /calls/1') + request('GET /calls/2')),
-      finish,
-      note('client: finished sending'),
-      finals(2),
-      untilEnded,
-    ],
+    client: [send(GET + request('GET /calls/2')), ...FINISHED, finals(2), untilEnded],
   },
   {
     name: 'half-close: after two pipelined requests it reaches the upstream, which answers the second only then',
     statuses: [200, 200],
     upstream: [takeRequest, send(OK), takeRequest, untilEnded, send(OK), finish],
-    client: [send(request('GET /calls/1') + requestWith('content', 'POST /calls/2')), finish, untilEnded],
+    client: [send(GET + requestWith('content', 'POST /calls/2')), finish, untilEnded],
   },
   {
     name: 'half-close: in the middle of the answer, the rest of which still comes',
     statuses: [200],
     upstream: [takeRequest, send(`${response('200 OK', 'Content-Length: 10')}first`), noted(1), send('after'), finish],
-    client: [send(request('GET /calls/1')), bodyCame(5), finish, note('client: finished sending'), untilEnded],
+    client: [send(GET), bodyCame(5), ...FINISHED, untilEnded],
     verify: ({ responses }) => expect(responses[0]?.body).toBe('firstafter'),
   },
   {
     name: 'half-close: an idle client that leaves is let go, down to the upstream',
     statuses: [200],
     upstream: answering(OK),
-    client: [send(request('GET /calls/1')), finals(1), finish, untilEnded, upstreamEnded],
+    client: [send(GET), finals(1), finish, untilEnded, upstreamEnded],
   },
 ];
 

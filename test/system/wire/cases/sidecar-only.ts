@@ -1,10 +1,8 @@
 /** Where the sidecar itself has to answer, or to be better than the upstream: nothing to compare with, so each says what holds. */
 import { expect } from 'vitest';
-import type { ProxyErrorType } from '../../../../src/proxy/exchange/upstream-failure.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
-import { answering, asking, OK, request, requestWith, response, responseWith, WEBSOCKET } from '../compose.ts';
-import type { DataPathCase } from '../data-path-case.ts';
-import type { MessageSeen } from '../observation.ts';
+import { answering, asking, OK, request, requestWith, response, responseWith } from '../compose.ts';
+import type { DataPathCase } from '../run-case.ts';
 import type { UpstreamScript } from '../scripted-upstream.ts';
 import {
   finals,
@@ -20,87 +18,58 @@ import {
   upstreamEnded,
 } from '../steps.ts';
 
-const WHY_PROBLEM = 'directly, the client gets no answer at all';
-
-/** RFC 9457 and RFC 9209 §2.3. */
-export function expectProblem(answer: MessageSeen | undefined, status: number, error: ProxyErrorType): void {
-  expect(answer?.startLine).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  const fields = (answer?.fields ?? []).join('\n');
-  expect(fields).toMatch(/^content-type: *application\/problem\+json/im);
-  expect(fields).toMatch(new RegExp(`^proxy-status: .*; *error=${error}`, 'im'));
-  expect(JSON.parse(answer?.body ?? '')).toMatchObject({ status });
-}
-
+/** The upstream leaves after a beginning of an exchange. Without one: test/system/faults/upstream-faults.test.ts. */
 function noAnswer(
   name: string,
+  interim: readonly number[],
   upstream: UpstreamScript,
-  error: ProxyErrorType = 'connection_terminated',
-  requestText = request('GET /calls/1'),
+  client: DataPathCase['client'],
 ): DataPathCase {
   return {
     name: `no answer: ${name}`,
-    statuses: [502],
-    sidecarOnly: WHY_PROBLEM,
+    statuses: [...interim, 502],
+    sidecarOnly: 'directly, the client gets no answer at all',
     upstream,
-    client: [send(requestText), finals(1)],
-    verify: ({ responses }) => expectProblem(responses[0], 502, error),
+    client,
+    verify: ({ responses }) => {
+      const { fields = [], body = '' } = responses.at(-1) ?? {};
+      expect(fields.join('\n')).toMatch(/^proxy-status: .*; *error=connection_terminated$/im);
+      expect(JSON.parse(body)).toMatchObject({ status: 502 });
+    },
   };
 }
 
-/** Sends `text` at the first head and leaves. */
-const leaving = (how: typeof reset, text = ''): UpstreamScript => [takeRequest, send(text), how];
+const HINTS = response('103 Early Hints', 'Link: </a>');
+const EXPECTING = request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7');
 
 const failures: readonly DataPathCase[] = [
-  noAnswer('the upstream finishes before its answer', leaving(finish)),
-  noAnswer('the upstream resets before its answer', leaving(reset)),
-  noAnswer('the upstream finishes within the head of its answer', leaving(finish, 'HTTP/1.1 200 OK\r\nContent-Le')),
-  noAnswer('the upstream does not speak HTTP', leaving(finish, 'SSH-2.0-OpenSSH_9.6\r\n\r\n'), 'http_protocol_error'),
+  noAnswer('to a POST with content', [], [takeRequest, reset], [send(requestWith('content', 'POST /a')), finals(1)]),
   noAnswer(
-    'the head of the answer is larger than the limit',
-    leaving(finish, response('200 OK', `X-Large: ${'x'.repeat(70_000)}`)),
-    'http_response_header_section_size',
+    'the upstream leaves after an interim response',
+    [103],
+    [takeRequest, send(HINTS), noted(1), reset],
+    [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
   ),
-  noAnswer('to a POST with content', leaving(reset), 'connection_terminated', requestWith('content', 'POST /calls/1')),
-  {
-    name: 'no answer: the upstream leaves after an interim response',
-    statuses: [103, 502],
-    sidecarOnly: WHY_PROBLEM,
-    upstream: [takeRequest, send(response('103 Early Hints', 'Link: </a>')), noted(1), reset],
-    client: [send(request('GET /calls/1')), heads(1), note('client: has the hints'), finals(1)],
-    verify: ({ responses }) => expectProblem(responses[1], 502, 'connection_terminated'),
-  },
-  {
-    name: 'no answer: the upstream leaves after 100',
-    statuses: [100, 502],
-    sidecarOnly: WHY_PROBLEM,
-    upstream: [takeHead, send(response('100 Continue')), requestsCame(1), reset],
-    client: [
-      send(request('POST /calls/1', 'Expect: 100-continue', 'Content-Length: 7')),
-      heads(1),
-      send('content'),
-      finals(1),
-    ],
-    verify: ({ responses }) => expectProblem(responses[1], 502, 'connection_terminated'),
-  },
-  noAnswer('to an upgrade', leaving(reset), 'connection_terminated', request('GET /live', ...WEBSOCKET)),
+  noAnswer(
+    'the upstream leaves after 100',
+    [100],
+    [takeHead, send(response('100 Continue')), requestsCame(1), reset],
+    [send(EXPECTING), heads(1), send('content'), finals(1)],
+  ),
 ];
-
-/** Answers one request on each connection, then leaves as a server does after its keep-alive timeout. */
-const leavingWhenIdle =
-  (how: typeof reset): UpstreamScript =>
-  async (connection) => {
-    await connection.request();
-    await connection.send(OK);
-    await connection.run.noted(connection.run.upstreamConnections.length);
-    how(connection);
-  };
 
 function idle(name: string, how: typeof reset): DataPathCase {
   return {
-    name: `idle upstream: ${name}`,
+    name: `idle upstream: closed by ${name} between requests, the client’s connection goes on`,
     statuses: [200, 200, 200],
     sidecarOnly: 'directly, the client’s own connection is closed',
-    upstream: leavingWhenIdle(how),
+    // Answers one request on each connection, then leaves as a server does after its keep-alive timeout.
+    upstream: async (connection, run) => {
+      await connection.request();
+      await connection.send(OK);
+      await run.noted(run.upstreamConnections.length);
+      how(connection);
+    },
     client: async (client, run) => {
       for (let count = 1; count <= 3; count += 1) {
         await client.send(request(`POST /calls/${count}`, 'Content-Length: 0'));
@@ -114,9 +83,7 @@ function idle(name: string, how: typeof reset): DataPathCase {
       }
     },
     verify: ({ requests, upstreamConnections, clientEnding }) => {
-      expect(requests.length).toBe(3);
-      expect(upstreamConnections).toBe(3);
-      expect(clientEnding).toBe('open');
+      expect([requests.length, upstreamConnections, clientEnding]).toEqual([3, 3, 'open']);
     },
   };
 }
@@ -141,23 +108,19 @@ const unasked: DataPathCase = {
   name: 'an answer that was not asked for does not answer the next request',
   statuses: [200, 200],
   sidecarOnly: 'directly, it is the client that has to be careful',
-  upstream: async (connection) => {
-    if (connection.run.upstreamConnections.length > 1) {
-      await connection.request();
-      await connection.send(responseWith('second', '200 OK'));
-      return;
-    }
+  upstream: async (connection, run) => {
+    const isFirst = run.upstreamConnections.length === 1;
     await connection.request();
-    await connection.send(responseWith('first', '200 OK') + responseWith('unasked', '200 OK'));
-    await connection.ended();
+    await connection.send(isFirst ? responseWith('first', '200 OK') + responseWith('unasked', '200 OK') : OK);
+    if (isFirst) await connection.ended();
   },
   client: [send(request('GET /calls/1')), finals(1), upstreamEnded, send(request('GET /calls/2')), finals(2)],
-  verify: ({ responses }) => expect(responses.map(({ body }) => body)).toEqual(['first', 'second']),
+  verify: ({ responses }) => expect(responses.map(({ body }) => body)).toEqual(['first', 'fine']),
 };
 
 export const sidecarOnlyCases: readonly DataPathCase[] = [
   ...failures,
-  idle('closed by FIN between requests, the client’s connection goes on', finish),
-  idle('closed by RST between requests, the client’s connection goes on', reset),
+  idle('FIN', finish),
+  idle('RST', reset),
   unasked,
 ];

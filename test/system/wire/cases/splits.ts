@@ -13,7 +13,7 @@ import {
   upgrading,
   WEBSOCKET,
 } from '../compose.ts';
-import type { DataPathCase } from '../data-path-case.ts';
+import type { DataPathCase } from '../run-case.ts';
 import { finals, finish, heads, requestsCame, send, takeHead, takeRequest, tunnelCame, untilEnded } from '../steps.ts';
 
 /** Kinds of messages that are to arrive in two segments, divided at every octet. Short, since each octet costs a connection. */
@@ -63,12 +63,8 @@ export const splitCases: readonly DataPathCase[] = [
     upstream: [takeRequest, send(`${response('200 OK', 'Connection: close')}until the end`), finish],
     client: [send(request('GET /calls/1', 'Connection: close')), untilEnded],
   },
-];
-
-/** The same for what is handed over in the middle. */
-export const splitHandoverCases: readonly DataPathCase[] = [
   {
-    name: 'a regular request and an upgrade pipelined after it',
+    name: 'a regular request and an upgrade pipelined after it, which is handed over',
     statuses: [200, 101],
     isIrregular: true,
     upstream: upgrading(send(`${SWITCHING}hi`), tunnelCame(2), send('yes'), untilEnded),

@@ -5,6 +5,7 @@ import {
   NOISE,
   OK,
   request,
+  requestInChunks,
   requestWith,
   response,
   responseInChunks,
@@ -12,15 +13,17 @@ import {
   SWITCHING,
   WEBSOCKET,
 } from '../compose.ts';
-import type { DataPathCase } from '../data-path-case.ts';
 import type { Observation } from '../observation.ts';
-import type { UpstreamScript } from '../scripted-upstream.ts';
+import type { ClientScript, DataPathCase } from '../run-case.ts';
+import type { UpstreamConnection } from '../scripted-upstream.ts';
 import {
   acceptUpgrade,
+  declineUpgrade,
   finish,
   heads,
   requestsCame,
   reset,
+  type Step,
   send,
   takeRequest,
   tunnelCame,
@@ -37,74 +40,56 @@ function isUpgrade({ requests, responses }: Observation): void {
   }
 }
 
-const accepted: readonly DataPathCase[] = [
+function accepted(name: string, steps: readonly Step<UpstreamConnection>[], client: ClientScript): DataPathCase {
+  const upstream = [takeRequest, acceptUpgrade, ...steps];
+  return { name: `upgrade: ${name}`, statuses: [101], isIrregular: true, upstream, client, verify: isUpgrade };
+}
+
+const acceptedCases: readonly DataPathCase[] = [
+  accepted(
+    'accepted, then octets of any kind both ways',
+    [send(SWITCHING), tunnelCame(10), send('\0\xffHTTP/1.1 200 OK\r\n\r\n'), untilEnded],
+    [send(UPGRADE), heads(1), send('\0\xffGET / \r\n'), tunnelCame(21), finish, untilEnded, upstreamEnded],
+  ),
+  accepted(
+    'the upstream’s first octets come together with the 101',
+    [send(`${SWITCHING}welcome`), untilEnded],
+    [send(UPGRADE), tunnelCame(7)],
+  ),
+  accepted(
+    'the client’s first octets come right after the request',
+    [send(SWITCHING), tunnelCame(9), send('seen'), untilEnded],
+    [send(`${UPGRADE}impatient`), tunnelCame(4)],
+  ),
+  accepted(
+    'a client that finishes sending still receives',
+    [send(SWITCHING), untilEnded, send('the rest')],
+    [send(UPGRADE), heads(1), send('all'), finish, tunnelCame(8), untilEnded],
+  ),
   {
-    name: 'upgrade: accepted, then octets of any kind both ways',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [
-      takeRequest,
-      acceptUpgrade,
-      send(SWITCHING),
-      tunnelCame(10),
-      send('\0\xffHTTP/1.1 200 OK\r\n\r\n'),
-      untilEnded,
-    ],
-    client: [send(UPGRADE), heads(1), send('\0\xffGET / \r\n'), tunnelCame(21), finish, untilEnded, upstreamEnded],
-    verify: isUpgrade,
-  },
-  {
-    name: 'upgrade: the upstream’s first octets come together with the 101',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [takeRequest, acceptUpgrade, send(`${SWITCHING}welcome`), untilEnded],
-    client: [send(UPGRADE), tunnelCame(7)],
-    verify: isUpgrade,
-  },
-  {
-    name: 'upgrade: the client’s first octets come right after the request',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), tunnelCame(9), send('seen'), untilEnded],
-    client: [send(`${UPGRADE}impatient`), tunnelCame(4)],
-    verify: isUpgrade,
-  },
-  {
-    name: 'upgrade: a client that finishes sending still receives',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), untilEnded, send('the rest')],
-    client: [send(UPGRADE), heads(1), send('all'), finish, tunnelCame(8), untilEnded],
-  },
-  {
-    name: 'upgrade: an upstream that ends the tunnel ends the client’s side',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [takeRequest, acceptUpgrade, send(`${SWITCHING}bye`), finish],
-    client: [send(UPGRADE), untilEnded],
+    ...accepted(
+      'an upstream that ends the tunnel ends the client’s side',
+      [send(`${SWITCHING}bye`), finish],
+      [send(UPGRADE), untilEnded],
+    ),
     verify: ({ clientTunnel }) => expect(clientTunnel).toBe('bye'),
   },
   {
-    name: 'upgrade: 1 MiB each way at once',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), send(NOISE), tunnelCame(NOISE.length)],
-    client: async (client, run) => {
-      await client.send(UPGRADE);
-      await client.heads(1);
-      await client.send(NOISE);
-      await client.tunnelCame(NOISE.length);
-      await run.changed.until(() => run.upstreamConnections[0]?.tunnel.length === NOISE.length);
-    },
+    ...accepted(
+      '1 MiB each way at once',
+      [send(SWITCHING), send(NOISE), tunnelCame(NOISE.length)],
+      async (client, run) => {
+        for (const step of [send(UPGRADE), heads(1), send(NOISE), tunnelCame(NOISE.length)]) await step(client);
+        await run.until(() => run.upstreamConnections[0]?.tunnel.length === NOISE.length);
+      },
+    ),
     verify: ({ clientTunnel, upstreamTunnel }) => expect(clientTunnel === upstreamTunnel).toBe(true),
   },
-  {
-    name: 'upgrade: a client that resets the tunnel ends the upstream’s side',
-    statuses: [101],
-    isIrregular: true,
-    upstream: [takeRequest, acceptUpgrade, send(SWITCHING), untilEnded],
-    client: [send(UPGRADE), heads(1), reset, upstreamEnded],
-  },
+  accepted(
+    'a client that resets the tunnel ends the upstream’s side',
+    [send(SWITCHING), untilEnded],
+    [send(UPGRADE), heads(1), reset, upstreamEnded],
+  ),
   {
     name: 'upgrade: a client that resets before the answer ends the upstream’s side',
     statuses: [],
@@ -114,24 +99,15 @@ const accepted: readonly DataPathCase[] = [
   },
 ];
 
-/** Answers without switching, and goes on reading requests. */
-const declining =
-  (answer: string): UpstreamScript =>
-  async (connection) => {
-    await connection.request();
-    connection.declineUpgrade();
-    await connection.send(answer);
-    if (/connection: close/i.test(answer)) connection.finish();
-    await connection.ended();
-  };
-
+/** An upstream that answers without switching, and goes on reading requests or closes as it says. */
 function refused(name: string, answer: string, more: Partial<DataPathCase> = {}): DataPathCase {
+  const isLast = /connection: close/i.test(answer);
   return {
     name: `upgrade refused: ${name}`,
     statuses: [Number(answer.slice(9, 12))],
     isIrregular: true,
-    upstream: declining(answer),
-    client: asking(UPGRADE),
+    upstream: [takeRequest, declineUpgrade, send(answer), ...(isLast ? [finish] : []), untilEnded],
+    client: isLast ? [send(UPGRADE), untilEnded] : asking(UPGRADE),
     ...more,
   };
 }
@@ -141,20 +117,11 @@ const refusedCases: readonly DataPathCase[] = [
   refused('404 in chunks', responseInChunks('4\r\nnone\r\n0\r\n\r\n', '404 Not Found')),
   refused(
     '426 without content',
-    response(
-      '426 Upgrade Required',
-      'Upgrade: websocket',
-      'Connection: Upgrade',
-      'Sec-WebSocket-Version: 12',
-      'Content-Length: 0',
-    ),
+    responseWith('', '426 Upgrade Required', 'Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 12'),
   ),
-  refused('403 and the end of the connection', responseWith('no', '403 Forbidden', 'Connection: close'), {
-    client: [send(UPGRADE), untilEnded],
-  }),
+  refused('403 and the end of the connection', responseWith('no', '403 Forbidden', 'Connection: close')),
   refused('ignored with a 200', OK),
   refused('503 until close', `${response('503 Service Unavailable', 'Connection: close')}later`, {
-    client: [send(UPGRADE), untilEnded],
     verify: ({ responses }) => expect(responses[0]).toMatchObject({ body: 'later', isComplete: true }),
   }),
 ];
@@ -163,7 +130,7 @@ const refusedCases: readonly DataPathCase[] = [
 const H2C = ['Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAAQAAP__', 'Upgrade: h2c'] as const;
 const WHY_H2C = 'the sidecar does not pass an upgrade to HTTP/2 on: it could not read what follows';
 
-function withoutH2c({ requests }: Observation): void {
+function withoutUpgrade({ requests }: Observation): void {
   const names = requests.flatMap(({ fields }) => fields.map((line) => line.split(':', 1)[0]!.toLowerCase()));
   expect(names).not.toContain('upgrade');
   expect(names).not.toContain('http2-settings');
@@ -171,46 +138,27 @@ function withoutH2c({ requests }: Observation): void {
 }
 
 /** RFC 9110 §7.8: Upgrade is of one hop, and a server may ignore it. */
-const h2cCases: readonly DataPathCase[] = [
+const otherProtocols: readonly DataPathCase[] = [
   {
-    name: 'h2c: a GET that offers HTTP/2 is served as HTTP/1.1, and the next one, too',
-    statuses: [200, 200],
+    name: 'h2c: requests that offer HTTP/2 are served as HTTP/1.1 with their content, and the connection goes on',
+    statuses: [200, 200, 200, 200],
     sidecarOnly: WHY_H2C,
     upstream: answering(),
-    client: asking(request('GET /calls/1', ...H2C, 'User-Agent: Java-http-client/21'), request('GET /calls/2')),
+    client: asking(
+      request('GET /calls/1', ...H2C, 'User-Agent: Java-http-client/21'),
+      requestWith('{"a":1}', 'POST /calls/2', ...H2C, 'Content-Type: application/json'),
+      requestInChunks('3\r\nabc\r\n0\r\n\r\n', 'POST /calls/3', ...H2C),
+      request('GET /calls/4'),
+    ),
     verify: (seen) => {
-      withoutH2c(seen);
-      expect(seen.requests.map(({ startLine }) => startLine)).toEqual([
-        'GET /calls/1 HTTP/1.1',
-        'GET /calls/2 HTTP/1.1',
-      ]);
+      withoutUpgrade(seen);
       expect(seen.requests[0]?.fields).toContain('User-Agent: Java-http-client/21');
-    },
-  },
-  {
-    name: 'h2c: a POST that offers HTTP/2 keeps its content',
-    statuses: [200],
-    sidecarOnly: WHY_H2C,
-    upstream: answering(),
-    client: asking(requestWith('{"a":1}', 'POST /calls/1', ...H2C, 'Content-Type: application/json')),
-    verify: (seen) => {
-      withoutH2c(seen);
-      expect(seen.requests[0]).toMatchObject({
-        startLine: 'POST /calls/1 HTTP/1.1',
-        body: '{"a":1}',
-        isComplete: true,
-      });
-    },
-  },
-  {
-    name: 'h2c: a POST in chunks that offers HTTP/2 keeps its content',
-    statuses: [200],
-    sidecarOnly: WHY_H2C,
-    upstream: answering(),
-    client: asking(`${request('POST /calls/1', ...H2C, 'Transfer-Encoding: chunked')}3\r\nabc\r\n0\r\n\r\n`),
-    verify: (seen) => {
-      withoutH2c(seen);
-      expect(seen.requests[0]).toMatchObject({ body: 'abc', isComplete: true });
+      expect(seen.requests.map(({ startLine, body, isComplete }) => [startLine, body, isComplete])).toEqual([
+        ['GET /calls/1 HTTP/1.1', '', true],
+        ['POST /calls/2 HTTP/1.1', '{"a":1}', true],
+        ['POST /calls/3 HTTP/1.1', 'abc', true],
+        ['GET /calls/4 HTTP/1.1', '', true],
+      ]);
     },
   },
   {
@@ -220,21 +168,18 @@ const h2cCases: readonly DataPathCase[] = [
     upstream: answering(),
     client: asking(request('GET /calls/1'), request('GET /calls/2', ...H2C), request('GET /calls/3')),
     verify: (seen) => {
-      withoutH2c(seen);
+      withoutUpgrade(seen);
       expect(seen.requests.length).toBe(3);
     },
   },
-];
-
-const otherProtocols: readonly DataPathCase[] = [
   {
     name: 'another protocol: an upgrade to what is not WebSocket is ignored, and the request served',
     statuses: [200, 200],
     sidecarOnly: 'the sidecar passes upgrades to WebSocket on, and no others',
     upstream: answering(),
     client: asking(request('GET /a', 'Connection: keep-alive, Upgrade', 'Upgrade: chat/1, chat/2'), request('GET /b')),
-    verify: withoutH2c,
+    verify: withoutUpgrade,
   },
 ];
 
-export const upgradeCases: readonly DataPathCase[] = [...accepted, ...refusedCases, ...h2cCases, ...otherProtocols];
+export const upgradeCases: readonly DataPathCase[] = [...acceptedCases, ...refusedCases, ...otherProtocols];

@@ -1,0 +1,285 @@
+/** What observers are told of exchanges: everything once and in order, of whole bodies and of broken ones, without changing a case. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ObservedPlane } from '../../support/wire/observed-plane.ts';
+import { dataPathCases } from '../data-path.cases.ts';
+import { splitCases } from './cases/splits.ts';
+import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './comparison.ts';
+import { answeringPostsEarly, OK, request, requestInChunks, response } from './compose.ts';
+import type { MessageSeen, Observation } from './observation.ts';
+import { type ExchangeSeen, RecordingObserver } from './recording-observer.ts';
+import { CaseRunner, type ClientScript } from './run-case.ts';
+import type { UpstreamScript } from './scripted-upstream.ts';
+import {
+  bodyCame,
+  contentCame,
+  finals,
+  finish,
+  note,
+  noted,
+  requestsCame,
+  reset,
+  send,
+  takeHead,
+  takeRequest,
+  untilEnded,
+} from './steps.ts';
+
+/** What an exchange is made of, in order; the rest is in `expectOrder`. */
+const ORDER = /^b[qQhrR]*e[cu]*x?$/;
+
+function expectOrder({ order, ending, head }: ExchangeSeen): void {
+  expect(order).toMatch(ORDER);
+  for (const letter of 'bQhRex') expect(order.split(letter).length, `${letter} in ${order}`).toBeLessThanOrEqual(2);
+  for (const pattern of [/Q.*q/, /R.*r/]) expect(order).not.toMatch(pattern);
+  for (const letter of 'rRcux')
+    if (order.includes(letter)) expect(order.indexOf('h')).toBeLessThan(order.indexOf(letter));
+  if (head?.status === 101) {
+    expect(order).toMatch(/^bQhe[cu]*x$/);
+    return;
+  }
+  expect(order).not.toMatch(/[cux]/);
+  expect(order.includes('R'), `${order}, ${ending?.kind}`).toBe(ending?.kind === 'completed');
+}
+
+interface Compared {
+  requests: number;
+  responses: number;
+  tunnels: number;
+}
+
+/** Compares payloads with the messages that both ends saw, where each message can be told to be of one exchange. */
+function expectPayloads(seen: readonly ExchangeSeen[], ends: Observation, compared: Compared): void {
+  const finals = ends.responses.filter(({ startLine }) => !/^HTTP\/1\.\d 1(?!01)/.test(startLine));
+  if (ends.requests.length === seen.length) {
+    for (const [index, one] of seen.entries()) {
+      expectRequest(one, ends.requests[index]!);
+      compared.requests += 1;
+    }
+  }
+  if (finals.length !== seen.length || seen.some(({ ending }) => ending?.kind !== 'completed')) return;
+  for (const [index, one] of seen.entries()) {
+    expectResponse(one, finals[index]!);
+    compared.responses += 1;
+    if (one.head?.status !== 101) continue;
+    compared.tunnels += 1;
+    expectTunnel(one, ends);
+  }
+}
+
+function expectRequest(one: ExchangeSeen, request: MessageSeen): void {
+  const observed = one.request.describe();
+  const { method, target } = one.exchange.request;
+  expect(request.startLine.replace(/ [^ ]*$/, '')).toBe(`${method} ${target}`);
+  if (one.order.includes('Q') && request.isComplete) expect(observed).toBe(request.body);
+  // Either may have been cut off before the other.
+  else expect(observed.startsWith(request.body) || request.body.startsWith(observed), observed).toBe(true);
+}
+
+function expectResponse(one: ExchangeSeen, response: MessageSeen): void {
+  expect(one.head?.status).toBe(Number(response.startLine.split(' ')[1]));
+  expect(one.exchange.status).toBe(one.head?.status);
+  expect(one.response.describe()).toBe(response.body);
+  for (const name of ['content-type', 'set-cookie', 'x-twice', 'etag', 'link']) {
+    const lines = response.fields.filter((line) => line.toLowerCase().startsWith(`${name}:`));
+    const values = lines.map((line) => line.slice(name.length + 1).trim());
+    expect(one.head?.fields(name)).toEqual(values);
+    expect(one.head?.field(name)).toBe(values[0]);
+  }
+}
+
+/** A long one is shown as its checksum by both, in words of their own. */
+function expectTunnel(one: ExchangeSeen, ends: Observation): void {
+  const shown = (text: string) => /sha256 (\w+)$/.exec(text)?.[1] ?? text;
+  expect(shown(one.fromClient.describe())).toBe(shown(ends.upstreamTunnel));
+  expect(shown(one.fromUpstream.describe())).toBe(shown(ends.clientTunnel));
+}
+
+const cases = dataPathCases.filter(({ name }) => !name.startsWith('back pressure'));
+
+let comparison: Comparison;
+
+beforeAll(async () => {
+  comparison = await Comparison.start();
+});
+
+afterAll(() => comparison.close());
+
+for (const path of [RELAY, GATEWAY]) {
+  describe(`observers of the ${path.name} are told everything once and in order, and no case changes:`, () => {
+    const observer = new RecordingObserver();
+    const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
+    let plane: ObservedPlane;
+    let played = 0;
+    beforeAll(async () => {
+      const options = { dataPath: path.dataPath, upstreamPort: comparison.upstream.port };
+      plane = await ObservedPlane.start(options, observer);
+    });
+    afterAll(() => plane.close());
+
+    function expectTold(seen: readonly ExchangeSeen[], ends: Observation): void {
+      for (const one of seen) expectOrder(one);
+      expectPayloads(seen, ends, compared);
+    }
+
+    it.each(cases.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined))(
+      '$name',
+      async (subject) => {
+        const ends = await comparison.play(subject, plane.port, path);
+        await plane.allClosed();
+        expectTold(observer.takeAll(), ends);
+        played += 1;
+        expect([plane.reporter.observerErrors, plane.reporter.open]).toEqual([0, 0]);
+      },
+    );
+
+    it('of nearly all cases', () => {
+      expect(played).toBeGreaterThan(200);
+      expect(compared.requests).toBeGreaterThan(1.6 * played);
+      expect(compared.responses).toBeGreaterThan(1.48 * played);
+      expect(compared.tunnels).toBeGreaterThan(8);
+    });
+
+    it.each(splitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
+      const straight = await comparison.directly(subject);
+      const plays = await comparison.playEverySplit(subject, plane.port, path);
+      await plane.allClosed();
+      const before = { ...compared };
+      const { tokens } = observer;
+      for (const token of tokens) expectTold(observer.seenOf(token), straight);
+      observer.takeAll();
+      expect(tokens.length).toBe(plays);
+      const exchanges = straight.requests.length * plays;
+      expect(compared.requests - before.requests).toBe(exchanges);
+      expect(compared.responses - before.responses).toBe(exchanges);
+    });
+  });
+}
+
+let plane: ObservedPlane;
+let observer: RecordingObserver;
+
+/** What was observed of the exchanges of one client, to whom both ends do what they will. */
+async function play(client: ClientScript, script: UpstreamScript): Promise<readonly ExchangeSeen[]> {
+  await new CaseRunner(comparison.upstream).run({ name: 'broken', statuses: [], upstream: script, client }, plane.port);
+  await plane.allClosed();
+  const seen = observer.takeAll();
+  for (const one of seen) expectOrder(one);
+  return seen;
+}
+
+const reading: UpstreamScript = [takeHead, untilEnded];
+
+const breaking = (answer: string): UpstreamScript => [takeRequest, send(answer), finish];
+
+const asking: ClientScript = [send(request('GET /calls/1')), untilEnded];
+
+for (const { name, dataPath } of [RELAY, GATEWAY]) {
+  describe(`observers of the ${name}`, () => {
+    afterEach(() => plane.close());
+
+    beforeEach(async () => {
+      observer = new RecordingObserver();
+      plane = await ObservedPlane.start({ dataPath, upstreamPort: comparison.upstream.port }, observer);
+    });
+
+    it.each([
+      ['a broken chunk', 'zz\r\n'],
+      ['a trailer that frames', '0\r\nContent-Length: 1\r\n\r\n'],
+    ])('a request’s body that breaks at %s has had no end', async (_what, broken) => {
+      const [one] = await play(
+        [send(requestInChunks('3\r\nabc\r\n', 'POST /calls')), contentCame(3), send(broken), untilEnded],
+        reading,
+      );
+      expect(one?.request.describe()).toBe('abc');
+      expect(one?.ending?.kind).toBe('cancelled');
+      expect(one?.order).toBe('bqe');
+    });
+
+    it('a request’s body whose client leaves in the middle has had no end', async () => {
+      const [one] = await play(
+        [send(`${request('POST /calls', 'Content-Length: 10')}half`), contentCame(4), reset],
+        reading,
+      );
+      expect(one?.request.describe()).toBe('half');
+      expect(one?.order).toBe('bqe');
+    });
+
+    it.each([
+      ['within a length', `${response('200 OK', 'Content-Length: 10')}half`],
+      ['within a chunk', `${response('200 OK', 'Transfer-Encoding: chunked')}a\r\nhalf`],
+      ['behind a chunk', `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nhalf\r\n`],
+      ['within the trailers', `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nhalf\r\n0\r\nX-Sum:`],
+    ])('a response’s body that breaks off %s has had no end', async (_where, answer) => {
+      const [one] = await play(asking, breaking(answer));
+      expect(one?.response.describe()).toBe('half');
+      expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
+      expect(one?.order).toBe('bQhre');
+    });
+
+    it('a response until close that is reset has had no end', async () => {
+      const [one] = await play(
+        [send(request('GET /calls/1')), bodyCame(4), note('client: has a half'), untilEnded],
+        [takeRequest, send(`${response('200 OK')}half`), noted(1), reset],
+      );
+      expect(one?.response.describe()).toBe('half');
+      expect(one?.order).toBe('bQhre');
+    });
+
+    it('a response whose chunks are malformed has had no end', async () => {
+      const good = `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\ngood\r\n`;
+      const [one] = await play(
+        [send(request('GET /calls/1')), bodyCame(4), note('client: has the good part'), untilEnded],
+        [takeRequest, send(good), noted(1), send('zz\r\nbad'), untilEnded],
+      );
+      expect(one?.response.describe()).toBe('good');
+      expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_PROTOCOL' } });
+      expect(one?.order).toBe('bQhre');
+    });
+
+    it('the sidecar’s own answer is not reported as a response', async () => {
+      const [one] = await play([send(request('GET /calls/1')), finals(1)], breaking('HTTP/1.1 200'));
+      expect(one?.head).toBeUndefined();
+      expect(one?.order).toBe('bQe');
+    });
+
+    it('nothing is observed of a request after its early response', async () => {
+      const seen = await play(
+        [
+          send(`${request('POST /calls/1', 'Content-Length: 6')}abc`),
+          finals(1),
+          send('def'),
+          requestsCame(1),
+          send(request('GET /calls/2')),
+          finals(2),
+        ],
+        answeringPostsEarly(OK, 3),
+      );
+      expect(seen.map(({ order }) => order)).toEqual(['bqhrRe', 'bQhrRe']);
+      expect(seen[0]?.request.describe()).toBe('abc');
+    });
+
+    it('a request is observed to its end while its early response goes on', async () => {
+      const [one] = await play(
+        [send(`${request('POST /calls/1', 'Content-Length: 6')}abc`), bodyCame(2), send('def'), finals(1)],
+        [takeHead, send(`${response('200 OK', 'Content-Length: 4')}fi`), requestsCame(1), send('ne'), untilEnded],
+      );
+      expect(one?.order).toBe('bqhrqQrRe');
+      expect([one?.request.describe(), one?.response.describe()]).toEqual(['abcdef', 'fine']);
+    });
+
+    it('a head has its fields as they came, and interim heads are not reported', async () => {
+      const hints = response('103 Early Hints', 'Set-Cookie: interim=1', 'Link: </a>');
+      const fields = ['Set-Cookie: a=1; Path=/', 'X-None:', 'set-cookie: \t b=\xe9 \t', 'Content-Length: 0'];
+      const script = [takeRequest, send(hints + response('201 Created', ...fields)), untilEnded];
+      const [one] = await play([send(request('GET /a')), finals(1)], script);
+      const { head } = one!;
+      expect([head?.status, head?.field('set-cookie'), head?.fields('set-cookie')]).toEqual([
+        201,
+        'a=1; Path=/',
+        ['a=1; Path=/', 'b=\xe9'],
+      ]);
+      expect([head?.field('x-none'), head?.field('link'), head?.fields('link')]).toEqual(['', undefined, []]);
+      expect(one?.order).toBe('bQhRe');
+    });
+  });
+}
