@@ -8,7 +8,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { deferTo } from '../../support/deferred.ts';
-import { ATTACH_TIMEOUT_MS, openSource, READ_TIMEOUT_MS } from './truth/sources.ts';
+import { READ_TIMEOUT_MS } from '../../support/jvm/truth/comparison.ts';
+import { ATTACH_TIMEOUT_MS, openSource } from './truth/sources.ts';
 import { compileTruth, hasJdk, JVMS, startTruth } from './truth/truth.ts';
 
 const REFRESHES = 1_000;
@@ -36,7 +37,7 @@ describe.runIf(hasJdk)('a long-running monitor', () => {
       const truth = await startTruth({ jvm: JVMS.at(-1)!, classPath: await compileTruth(defer) });
       defer(() => truth.stop());
       const monitor = new JvmMonitor({
-        ...{ upstreamPort: 8080, source: openSource(name, { pid: truth.pid }), clock: new ManualClock() },
+        ...{ upstreamPort: 8080, source: openSource(name, truth.pid), clock: new ManualClock() },
         ...{ logger: pino({ level: 'silent' }), intervalMs: 5_000, timeoutMs: READ_TIMEOUT_MS, staleAfterMs: 15_000 },
       });
       defer(() => monitor.stop());

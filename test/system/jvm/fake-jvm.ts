@@ -11,6 +11,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import fs, { type FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +21,16 @@ import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { answerOf } from '../../support/jvm/attach/samples.ts';
 import { type FakeState, OWN_UID, writeProcess } from './fake-process.ts';
+
+/** Kept from the garbage collector, which would close what was forgotten, and hide it. */
+const opened: FileHandle[] = [];
+const { open } = fs;
+fs.open = async (...args) => {
+  const handle = await open(...args);
+  opened.push(handle);
+  return handle;
+};
+syncBuiltinESMExports();
 
 export const PID = 4711;
 const NSPID = 7;
@@ -70,6 +82,7 @@ export class FakeJvm {
   readonly #folder = join(this.procPath, String(PID));
 
   constructor() {
+    opened.length = 0;
     const gid = process.getegid?.() ?? 0;
     this.target = { pid: PID, nspid: NSPID, uid: OWN_UID, gid, rootPath: this.rootPath };
     mkdirSync(this.tmpPath, { recursive: true });
@@ -159,6 +172,11 @@ export class FakeJvm {
       const answer = this.answer(request.split('\0')[2] as string);
       if (answer !== undefined) socket.end(answer);
     });
+  }
+
+  /** Files that have been opened since its start, and how many of them still are. */
+  get files(): { readonly opened: number; readonly open: number } {
+    return { opened: opened.length, open: opened.filter(({ fd }) => fd !== -1).length };
   }
 
   /** Like SIGKILL: the socket's file stays. */

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { JvmSourceError } from '../../../src/jvm/jvm-source.ts';
 import { type HungCall, ThreadDiagnosis } from '../../../src/jvm/thread-diagnosis.ts';
 import { ManualClock } from '../../support/clock.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 
 const DEADLOCKED = `"one" #1 prio=5 os_prio=0\n   java.lang.Thread.State: BLOCKED\n
 Found one Java-level deadlock:
@@ -19,7 +19,7 @@ Found 1 deadlock.
 const MINUTE_MS = 60_000;
 
 describe('threads are dumped', () => {
-  let root: string;
+  const defer = deferTo(afterEach);
   let folder: string;
   let clock: ManualClock;
   let call: HungCall | undefined;
@@ -31,8 +31,7 @@ describe('threads are dumped', () => {
   let serverId: string | undefined;
 
   beforeEach(() => {
-    root = mkdtempSync(path.join(tmpdir(), 'd2s-diagnosis-'));
-    folder = path.join(root, 'threads');
+    folder = path.join(temporaryFolder(defer), 'threads');
     clock = new ManualClock();
     asked = 0;
     serverId = '7 100';
@@ -54,7 +53,6 @@ describe('threads are dumped', () => {
     });
     hang(100);
   });
-  afterEach(() => rmSync(root, { recursive: true }));
 
   const files = () => readdirSync(folder).sort();
   const textOf = (name = '') => readFileSync(path.join(folder, name), 'utf8');

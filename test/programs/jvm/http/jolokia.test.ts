@@ -8,8 +8,8 @@ import { JOLOKIA, parseJolokia } from '../../../../src/jvm/http/jolokia.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { startScripted } from '../../../support/jvm/http/scripted-server.ts';
-import { failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
-import { deviations } from '../../../support/jvm/truth/comparison.ts';
+import { failureOf, soon } from '../../../support/jvm/http/sources.ts';
+import { compare } from '../../../support/jvm/truth/comparison.ts';
 import { isAvailable } from '../../../support/programs.ts';
 import { isJolokiaInstalled, type JolokiaServer, startJolokia } from './jolokia/jolokia-server.ts';
 
@@ -109,9 +109,7 @@ describe.runIf(isInstalled).each(['G1', 'Serial'])('a real Jolokia 1.7.1 in a JV
     const source = sourceOf({ ...JOLOKIA, further: [] });
     await source.read(soon());
     await source.read(soon());
-    const before = await jolokia.beans();
-    const reading = await source.read(soon());
-    expect(deviations(before, gaugesOf(reading), await jolokia.beans())).toEqual([]);
+    expect((await compare(source, jolokia.beans)).found).toEqual([]);
   });
 
   it('reads threads, processor time, processors and descriptors, and no connectors, since it is not a Tomcat', async () => {

@@ -1,13 +1,13 @@
 /** Both servlets of a real Tomcat's manager, against the MXBeans of the same JVM, read just before and just after. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
+import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { deferTo } from '../../../support/deferred.ts';
-import { credentialsOf, failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
-import { type Deviation, deviations } from '../../../support/jvm/truth/comparison.ts';
+import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
+import { compare, type Deviation } from '../../../support/jvm/truth/comparison.ts';
 import { hasManager, type ManagerTomcat, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
 function optionsFor(tomcat: ManagerTomcat, user: string, password = `word of ${user}`): HttpSourceOptions {
@@ -24,21 +24,19 @@ describe.runIf(hasManager).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wit
     tomcat = await startManagerTomcat(defer, collector);
   });
 
-  it('shows every gauge through its JMX proxy with the value of its own MXBeans', async () => {
-    const source = new HttpSource(TOMCAT_JMXPROXY, optionsFor(tomcat, 'jmx'));
+  async function look(kind: HttpKind, user: string) {
+    const source = new HttpSource(kind, optionsFor(tomcat, user));
     await source.read(soon());
-    const before = await tomcat.beans();
-    const reading = await source.read(soon());
-    expect(deviations(before, gaugesOf(reading), await tomcat.beans())).toEqual([]);
-    expect(reading.memory).toBe('live');
+    return await compare(source, tomcat.beans);
+  }
+
+  it('shows every gauge through its JMX proxy with the value of its own MXBeans', async () => {
+    const { reading, found } = await look(TOMCAT_JMXPROXY, 'jmx');
+    expect([found, reading.memory]).toEqual([[], 'live']);
   });
 
   it('shows only memory through its status page, with the values of its own MXBeans', async () => {
-    const source = new HttpSource(TOMCAT_STATUS, optionsFor(tomcat, 'status'));
-    await source.read(soon());
-    const before = await tomcat.beans();
-    const reading = await source.read(soon());
-    const found = deviations(before, gaugesOf(reading), await tomcat.beans());
+    const { found } = await look(TOMCAT_STATUS, 'status');
     const rest = found.filter((deviation) => !isNotOfStatus(deviation)).map(({ kind, gauge }) => `${kind} ${gauge}`);
     // With these two, no pool contains one of the survivor spaces, so the initial sizes do not add up.
     const missing = collector === 'G1' ? [] : ['missing jvm.memory.heap.init', 'missing jvm.memory.total.init'];

@@ -1,8 +1,7 @@
 /** The deviations that the list of exceptions excuses for one source and one JVM. */
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
-import type { Beans } from '../../../support/jvm/truth/beans.ts';
+import type { Beans, Gauges } from '../../../support/jvm/truth/beans.ts';
 import type { Deviation } from '../../../support/jvm/truth/comparison.ts';
-import type { Gauges } from '../../../support/jvm/truth/expected-gauges.ts';
 import { EXCEPTIONS, type SourceName, toGaugePattern } from './exceptions.ts';
 import type { Collector, Jvm } from './truth.ts';
 

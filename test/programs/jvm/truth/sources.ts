@@ -7,15 +7,11 @@ import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
 import { LocalSource } from '../../../../src/jvm/local-source.ts';
 import type { SourceName } from './exceptions.ts';
 
-/** Generous: on a busy machine a reading may wait for the JVM's own threads. */
-export const READ_TIMEOUT_MS = 5_000;
 export const ATTACH_TIMEOUT_MS = 1_000;
 
-export type Where = { readonly pid: number } | { readonly upstreamHost: string; readonly upstreamPort: number };
-
 /** `hsperfdata+attach` as with `jvm.attach: true`. It fails where the overlay would silently go without an answer. */
-export function openSource(name: SourceName, where: Where): JvmSource {
-  const file = new HsperfdataSource(where);
+export function openSource(name: SourceName, pid: number): JvmSource {
+  const file = new HsperfdataSource({ pid });
   if (name === 'hsperfdata') return file;
   const overlay = new AttachOverlay({ mayOpen: true, timeoutMs: ATTACH_TIMEOUT_MS });
   const source = new LocalSource(file, overlay, pino({ level: 'silent' }));

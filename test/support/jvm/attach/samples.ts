@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
-import type { BeanUsage } from '../truth/beans.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/jvm');
 
@@ -31,22 +30,6 @@ export function rawAnswerOf(name: string, question: Question): string {
 /** As `askJvm` returns it. */
 export function answerOf(name: string, question: Question): string {
   return rawAnswerOf(name, question).replace(/^0\n/, '');
-}
-
-export interface SampleBeans {
-  readonly heap: BeanUsage;
-  readonly nonHeap: BeanUsage;
-  readonly pools: Readonly<Record<string, { readonly type: 'HEAP' | 'NON_HEAP'; readonly usage: BeanUsage }>>;
-}
-
-export function beansOf(name: string): SampleBeans {
-  return JSON.parse(readFileSync(join(FIXTURES, 'hsperfdata', `${name}.mxbeans.json`), 'utf8')) as SampleBeans;
-}
-
-export function poolOf(beans: SampleBeans, name: string): BeanUsage {
-  const pool = beans.pools[name];
-  if (pool === undefined) throw new Error(`no pool ${name}`);
-  return pool.usage;
 }
 
 export const KIB = 1024;

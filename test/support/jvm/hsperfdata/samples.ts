@@ -20,17 +20,6 @@ export function countersOf(bytes: Buffer): Counters {
   return result.counters;
 }
 
-export interface Beans {
-  readonly heap: Readonly<Record<string, number>>;
-  readonly pools: Readonly<Record<string, { usage: Readonly<Record<string, number>> }>>;
-  readonly gc: Readonly<Record<string, { count: number; time: number }>>;
-  readonly classes: { readonly total: number; readonly unloaded: number };
-}
-
-export function beansOf(name: string): Beans {
-  return JSON.parse(readFileSync(join(DIRECTORY, `${name}.mxbeans.json`), 'utf8')) as Beans;
-}
-
 /** What jcmd printed: `sun.gc.cause="No GC"`, `sun.gc.metaspace.used=1180464`. */
 export function printedCounters(name: string): ReadonlyMap<string, string> {
   const lines = readFileSync(join(DIRECTORY, `${name}.perfcounter.txt`), 'utf8').split('\n');

@@ -2,10 +2,13 @@
  * A source's gauges against the MXBeans read just before and just after it. Counts, times and maxima must lie between
  * the two readings of the beans, which are equal in a quiet moment. Other memory may differ by 2 %.
  */
-import type { Beans } from './beans.ts';
-import { expectedGauges, type Gauges } from './expected-gauges.ts';
+import type { JvmSource } from '../../../../src/jvm/jvm-source.ts';
+import { gaugesOf } from '../http/sources.ts';
+import { type Beans, expectedGauges, type Gauges } from './beans.ts';
 
 const MEMORY_TOLERANCE = 0.02;
+/** Generous: on a busy machine a reading may wait for the JVM's own threads. */
+export const READ_TIMEOUT_MS = 5_000;
 
 /** A gauge that differs from the beans. */
 export type Deviation =
@@ -20,6 +23,13 @@ export type Deviation =
       /** `value` minus the nearer of the two readings; bytes, or a share for `usage`. */
       readonly difference: number;
     };
+
+/** A reading between two of the beans, and where it differs from them. */
+export async function compare(source: JvmSource, beans: () => Promise<Beans>) {
+  const before = await beans();
+  const reading = await source.read(AbortSignal.timeout(READ_TIMEOUT_MS));
+  return { before, reading, found: deviations(before, gaugesOf(reading), await beans()) };
+}
 
 export function deviations(before: Beans, gauges: Gauges, after: Beans): Deviation[] {
   const [first, second] = [expectedGauges(before), expectedGauges(after)];

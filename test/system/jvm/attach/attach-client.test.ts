@@ -1,7 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
+import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
@@ -10,37 +8,26 @@ import {
   askJvm,
   isListening,
   MAX_ANSWER_BYTES,
-  THREAD_COMMAND,
   toRequest,
 } from '../../../../src/jvm/attach/attach-client.ts';
+import { deferTo, temporaryFolder } from '../../../support/deferred.ts';
 
 const NEVER = new AbortController().signal;
-let folder: string;
-let server: Server | undefined;
-const sockets = new Set<Socket>();
-
-afterEach(async () => {
-  for (const socket of sockets) socket.destroy();
-  if (server === undefined) return;
-  server.close();
-  await once(server, 'close');
-  rmSync(folder, { recursive: true });
-  server = undefined;
-});
+const defer = deferTo(afterEach);
 
 /** A socket whose server does this with each connection and its request. */
 async function serve(
   onRequest: (socket: Socket, request: string) => void,
   when: 'asked' | 'at once' = 'asked',
 ): Promise<string> {
-  folder = mkdtempSync(join(tmpdir(), 'd2s-attach-'));
-  const path = join(folder, 'socket');
-  server = createServer((socket) => {
-    sockets.add(socket);
+  const path = join(temporaryFolder(defer), 'socket');
+  const server = createServer((socket) => {
+    defer(() => socket.destroy());
     socket.on('error', () => undefined);
     if (when === 'at once') onRequest(socket, '');
     else socket.once('data', (request) => onRequest(socket, request.toString('latin1')));
   }).listen(path);
+  defer(() => server.close());
   await once(server, 'listening');
   return path;
 }
@@ -53,12 +40,8 @@ function failureOf(path: string, command: AttachCommand = 'VM.flags', signal = N
 }
 
 describe('the list of commands', () => {
-  it('has exactly these four for a reading, and one for threads', () => {
-    expect(THREAD_COMMAND).toBe('Thread.print');
+  it('has exactly these four for a reading, and cannot be added to', () => {
     expect(ATTACH_COMMANDS).toEqual(['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache', 'VM.flags']);
-  });
-
-  it('cannot be added to', () => {
     expect(() => (ATTACH_COMMANDS as unknown as string[]).push('GC.heap_dump /tmp/x')).toThrow(TypeError);
   });
 

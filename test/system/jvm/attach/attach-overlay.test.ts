@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import {
   chownSync,
   existsSync,
@@ -15,6 +16,7 @@ import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/at
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { MIB } from '../../../support/jvm/attach/samples.ts';
+import { Markers } from '../../secrets/markers.ts';
 import { FakeJvm, NO_READING } from '../fake-jvm.ts';
 
 const NEVER = new AbortController().signal;
@@ -35,6 +37,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   await overlay.close();
+  await expect.poll(() => jvm.files.open, { interval: 1 }).toBe(0);
   await jvm.remove();
 });
 
@@ -55,13 +58,14 @@ async function expectUntouched(reason: RegExp, target: Partial<VisibleJvm> = {})
 describe('AttachOverlay', () => {
   it('lays what the JVM answers over the reading', async () => {
     await jvm.listen();
-    const laid = await apply({ collector: 'Serial' });
+    const laid = await apply({ collector: 'Serial', startTicks: 500 });
     expect(laid.heap).toEqual({ init: 48 * MIB, used: 0x2d_83a0 + 0xfd_eec0, committed: 48_758_784, max: 194_641_920 });
     expect(laid.nonHeap).toMatchObject({ init: 3 * 2_555_904, max: -1 });
     expect(laid.memory).toBe('live');
     expect(laid.pools.get('Eden Space')).toMatchObject({ used: 0x2d_83a0, max: 53_739_520 });
     expect([overlay.isApplied, overlay.reason]).toEqual([true, undefined]);
     expect(jvm.signals).toEqual([]);
+    expect(jvm.files.opened).toBeGreaterThan(0);
   });
 
   it('sends only the four commands, and asks for the flags once for each start of the JVM', async () => {
@@ -96,6 +100,23 @@ describe('AttachOverlay', () => {
     expect(overlay.reason).toContain('Compiler.codecache cannot be read');
   });
 
+  it.each<[string, (secret: string) => string]>([
+    ['an error of a command', (secret) => `1\njava.lang.SecurityException: ${secret}`],
+    ['another protocol', (secret) => `${secret}\n${secret}`],
+    ['a right answer that cannot be read', (secret) => `0\n${secret} total 1K, used ${secret}`],
+    ['flags with a password in them', (secret) => `0\n-XX:OnError=${secret} -XX:+UseSerialGC -Dpassword=${secret}`],
+  ])('tells no secret of %s', async (place, answer) => {
+    const markers = new Markers();
+    const secret = markers.at(place);
+    jvm.become({ cmdline: ['java', `-Dpassword=${markers.at('command line')}`, 'Main'] });
+    jvm.answer = () => answer(secret);
+    await jvm.listen();
+    const laid = await apply({}, NO_READING);
+    expect(overlay.reason).toMatch(/\w/);
+    expect(jvm.requests.length).toBeGreaterThan(0);
+    expect(markers.leaksIn(`${overlay.reason} ${JSON.stringify({ ...laid, pools: [...laid.pools] })}`)).toEqual([]);
+  });
+
   it('reports that socket and counters name different collectors', async () => {
     await jvm.listen();
     expect((await apply({ collector: 'ZGC' })).heap).toMatchObject({ used: 1, committed: 2 });
@@ -124,10 +145,14 @@ describe('AttachOverlay', () => {
   it('waits for the socket no longer than a reading may take, and uses it later', async () => {
     overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
     await expectUntouched(/has not done so yet/);
-    const before = performance.now();
-    for (let times = 0; times < 5; times += 1) await expectUntouched(/has not done so yet/);
+    const tookMs: number[] = [];
+    for (let times = 0; times < 5; times += 1) {
+      const before = performance.now();
+      await expectUntouched(/has not done so yet/);
+      tookMs.push(performance.now() - before);
+    }
     // Only the first waited.
-    expect(performance.now() - before).toBeLessThan(5 * 250);
+    expect(Math.min(...tookMs)).toBeLessThan(250);
     expect(jvm.signals).toHaveLength(1);
     await jvm.listen();
     expect((await apply()).memory).toBe('live');
@@ -162,6 +187,28 @@ describe('AttachOverlay', () => {
     await expectUntouched(/did not answer/);
   });
 
+  it('leaves neither a listener nor a timer after a reading or a question', async () => {
+    await jvm.listen();
+    overlay = overlayOf({ timeoutMs: 60_000 });
+    const { signal } = new AbortController();
+    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+    const before = timers();
+    expect((await apply({}, BASE, signal)).memory).toBe('live');
+    expect(await overlay.isAlive(jvm.target, signal)).toBe(true);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    // Not toBe: a timer of vitest may have ended meanwhile.
+    expect(timers()).toBeLessThanOrEqual(before);
+  });
+
+  it('ends with the reading that it overlays', async () => {
+    const outer = new AbortController();
+    jvm.answer = () => void outer.abort();
+    await jvm.listen();
+    overlay = overlayOf({ timeoutMs: 60_000 });
+    expect(await apply({}, BASE, outer.signal)).toBe(BASE);
+    expect(overlay.reason).toContain('in time');
+  });
+
   it('returns the reading unchanged when the reading’s own time is over', async () => {
     await jvm.listen();
     expect(await apply({}, BASE, AbortSignal.abort())).toBe(BASE);
@@ -174,6 +221,7 @@ describe('AttachOverlay', () => {
     ['a link, even one to the JVM’s own socket', listenBehindLink, /not a socket/],
     ['a file', () => writeFileSync(jvm.socketPath, ''), /not a socket/],
     ['a socket of another user', listenAsAnother, /belongs to user \d+, not to the JVM’s user 54321/, { uid: 54_321 }],
+    ['a socket of root, unless the JVM is root’s', () => jvm.listen(), /belongs to user \d+, not to/, { uid: 54_321 }],
     ['a socket that others may write to', () => jvm.listen(jvm.socketPath, 0o620), /open to other users/],
     ['a socket with a second name, which may be a link to another program’s', listenWithTwoNames, /another name/],
     ['a process that has been replaced', () => jvm.listen(), /no longer the JVM/, { startTicks: 499 }],
@@ -182,17 +230,6 @@ describe('AttachOverlay', () => {
     await prepare();
     await expectUntouched(reason, target);
     expect([jvm.signals, jvm.requests]).toEqual([[], []]);
-  });
-
-  it.runIf(isRoot)('does not even connect to root’s socket, unless the JVM is root’s', async () => {
-    await jvm.listen();
-    await expectUntouched(/belongs to user 0, not to/, { uid: 54_321 });
-    expect(jvm.requests).toEqual([]);
-  });
-
-  it('uses a socket reached through the process that was found', async () => {
-    await jvm.listen();
-    expect((await apply({ startTicks: 500 })).memory).toBe('live');
   });
 
   it('does not mix two JVMs: a smaller heap than counted belongs to another JVM', async () => {

@@ -127,41 +127,39 @@ describe('AttachOpener, from its marker on', () => {
     expectUnsignalled();
   });
 
-  it('does not take one JVM’s answer for another’s', async () => {
-    const opener = openerOf(LONG_MS);
-    const signalled = jvm.signalled();
-    const first = opener.open(jvm.target);
-    expect(opener.isOpening(jvm.target)).toBe(true);
-    await signalled;
-    const another = { ...jvm.target, pid: PID + 1 };
-    expect(opener.isOpening(another)).toBe(false);
-    const reason = `process ${PID} is still being asked for its attach socket`;
-    expect(await opener.open(another)).toMatchObject({ reason });
-    await opener.close();
-    expect((await first).kind).toBe('closed');
-    expect(opener.isOpening(jvm.target)).toBe(false);
-  });
+  describe('while it waits for the socket', () => {
+    let opener: AttachOpener;
+    let opening: ReturnType<AttachOpener['open']>;
+    beforeEach(async () => {
+      opener = openerOf(LONG_MS);
+      const signalled = jvm.signalled();
+      opening = opener.open(jvm.target);
+      await signalled;
+    });
 
-  it('has removed the marker when close returns', async () => {
-    const opener = openerOf(LONG_MS);
-    const signalled = jvm.signalled();
-    const opening = opener.open(jvm.target);
-    await signalled;
-    expect(jvm.markers()).toHaveLength(1);
-    const closed = opener.close();
-    expect(jvm.markers()).toEqual([]);
-    await closed;
-    expect(await opening).toMatchObject({ kind: 'closed' });
-  });
+    it('does not take one JVM’s answer for another’s', async () => {
+      const another = { ...jvm.target, pid: PID + 1 };
+      expect([opener.isOpening(jvm.target), opener.isOpening(another)]).toEqual([true, false]);
+      const reason = `process ${PID} is still being asked for its attach socket`;
+      expect(await opener.open(another)).toMatchObject({ reason });
+      await opener.close();
+      expect(opener.isOpening(jvm.target)).toBe(false);
+    });
 
-  it('leaves another program’s marker in place on close', async () => {
-    const opener = openerOf(LONG_MS);
-    const signalled = jvm.signalled();
-    void opener.open(jvm.target);
-    await signalled;
-    replaceMarker();
-    await opener.close();
-    expect(readFileSync(jvm.markerPath, 'utf8')).toBe('kept');
+    it.each(['S', 'T'])('has removed the marker when close returns, with the JVM in the state %s', async (state) => {
+      jvm.become({ state });
+      expect(jvm.markers()).toHaveLength(1);
+      const closed = opener.close();
+      expect(jvm.markers()).toEqual([]);
+      await closed;
+      expect(await opening).toMatchObject({ kind: 'closed' });
+    });
+
+    it('leaves another program’s marker in place on close', async () => {
+      replaceMarker();
+      await opener.close();
+      expect(readFileSync(jvm.markerPath, 'utf8')).toBe('kept');
+    });
   });
 
   it('does nothing after close', async () => {

@@ -18,7 +18,10 @@ beforeEach(() => {
   jvm = new FakeJvm();
   opener = openerOf();
 });
-afterEach(() => jvm.remove());
+afterEach(async () => {
+  await expect.poll(() => jvm.files.open, { interval: 1 }).toBe(0);
+  await jvm.remove();
+});
 
 function openerOf(replaced: Partial<AttachSystem> = {}): AttachOpener {
   return new AttachOpener({ system: jvm.system(replaced), openTimeoutMs: 30 });
@@ -55,7 +58,6 @@ const REFUSED: Readonly<Record<string, Refused>> = {
     state: { caught: '2000000181005ccb' },
     reason: /SIGQUIT would kill the JVM.*-Xrs/,
   },
-  'that catches no signal': { state: { caught: '0000000000000000' }, reason: /SIGQUIT would kill/ },
   'whose signal mask has an unknown form': { state: { caught: 'all' }, reason: /would kill/ },
   'that is stopped': { state: { state: 'T' }, reason: /stopped/ },
   'that is traced': { state: { state: 't' }, reason: /stopped/ },
@@ -133,9 +135,14 @@ const ACCEPTED: Readonly<Record<string, FakeJvmState>> = {
 };
 
 describe('AttachOpener', () => {
-  it('puts the marker into the working directory, signals once, and removes the marker', async () => {
-    jvm.obey();
+  it('puts a marker into the working directory that only its owner can write to, signals once, and removes it', async () => {
+    let mode = 0;
+    jvm.onSignal = () => {
+      mode = lstatSync(jvm.markerPath).mode & 0o777;
+      void jvm.listen();
+    };
     expect(await open()).toBe('open');
+    expect(mode).toBe(0o600);
     expect(jvm.signals).toEqual([{ pid: PID, markers: ['cwd/.attach_pid7'] }]);
     expect(jvm.markers()).toEqual([]);
     expect(opener.signals).toBe(1);
@@ -147,16 +154,6 @@ describe('AttachOpener', () => {
     expect(await open()).toBe('open');
     expect(jvm.signals[0]?.markers).toEqual(['root/tmp/.attach_pid7']);
     expect(jvm.markers()).toEqual([]);
-  });
-
-  it('creates a marker that only its owner can write to', async () => {
-    let mode = 0;
-    jvm.onSignal = () => {
-      mode = lstatSync(jvm.markerPath).mode & 0o777;
-      void jvm.listen();
-    };
-    await open();
-    expect(mode).toBe(0o600);
   });
 
   it.each(Object.entries(REFUSED))('neither signals nor changes a process %s', async (_, refused) => {
@@ -229,9 +226,12 @@ describe('AttachOpener', () => {
     expect([jvm.signals.length, opener.signals, jvm.markers()]).toEqual([1, 0, []]);
   });
 
-  it('waits for the thread that handles SIGQUIT, which starts after the handler', async () => {
+  it.each<[string, FakeJvmState]>([
+    ['has the thread that handles SIGQUIT, which starts after the handler', { threads: ['java'] }],
+    ['goes on after a stop', { state: 'T' }],
+  ])('asks a JVM as soon as it %s', async (_, state) => {
     jvm.obey();
-    jvm.become({ threads: ['java'] });
+    jvm.become(state);
     await open();
     expect(jvm.signals).toEqual([]);
     jvm.become({});

@@ -99,6 +99,13 @@ async function reasonOf(where: object): Promise<string> {
 }
 
 describe('a search for the JVM', () => {
+  /** The JVM is found within the bound, and `found` once there is `more`. */
+  async function expectBound(hit: object, more: () => unknown, { pid = JVM, found = 0, where = ELSEWHERE } = {}) {
+    expect(await search(where)).toEqual({ pid, hit: {} });
+    more();
+    expect(await search(where)).toEqual({ pid: found === 0 ? undefined : found, hit });
+  }
+
   it('stops at its bound of processes', async () => {
     // In the order of the letters of their names, this is the last.
     const pid = 99_999;
@@ -107,9 +114,47 @@ describe('a search for the JVM', () => {
     machine.addServer({ pid });
     // Processes that have just ended: nothing is in them.
     addNames(machine.procPath, SEARCH_LIMITS.processes - 1);
-    expect(await search(HERE)).toEqual({ pid, hit: {} });
-    writeFileSync(join(machine.procPath, '200000'), '');
-    expect(await search(HERE)).toEqual({ pid: undefined, hit: { processes: 1 } });
+    const more = () => writeFileSync(join(machine.procPath, '200000'), '');
+    await expectBound({ processes: 1 }, more, { pid, where: HERE });
+  });
+
+  it('stops at its bound of names in one /tmp', async () => {
+    addTomcat(userInfo().username);
+    addNames(machine.tmpPath, SEARCH_LIMITS.entries - 1);
+    // The user's own directory is looked up by its name.
+    const more = () => writeFileSync(join(machine.tmpPath, 'more'), '');
+    await expectBound({ entries: 1 }, more, { found: JVM });
+  });
+
+  it.each([
+    ['first', 'aaa', JVM],
+    ['last', 'zzz', 0],
+  ])('stops at its bound of files in one /tmp: finds the %s', async (_, user, found) => {
+    addTomcat(user);
+    addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
+    // A directory after another without room for it.
+    await expectBound({ files: 1 }, () => addLinks(machine.tmpPath, 'n', 1), { found });
+  });
+
+  it('stops at its bound of files in all /tmp together', async () => {
+    for (let index = 1; index < SEARCH_LIMITS.filesInAll / SEARCH_LIMITS.files; index += 1) {
+      machine.addProcess({ pid: index, mountNamespace: `mnt:[10${index}]` });
+      addLinks(machine.tmpOf(index), 'm', SEARCH_LIMITS.files);
+    }
+    addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
+    machine.addProcess({ pid: 9, nspid: JVM, mountNamespace: 'mnt:[109]' });
+    addTomcat('tomcat', machine.tmpOf(9));
+    await expectBound({ filesInAll: 1 }, () => addLinks(machine.tmpPath, 'n', 1));
+  });
+
+  it('stops at its bound of bytes of a file', async () => {
+    const addPadded = (bytes: number) => {
+      const padded = Buffer.concat([fileOf(TOMCAT, 'jdk25-g1'), Buffer.alloc(bytes)]).subarray(0, bytes);
+      machine.addFile('tomcat', JVM, padded);
+    };
+    addPadded(SEARCH_LIMITS.fileBytes);
+    // When it is found, and when it is read.
+    await expectBound({ fileBytes: 2 }, () => addPadded(SEARCH_LIMITS.fileBytes + 1), { found: JVM });
   });
 
   it('stops at its bound of directories in one /tmp', async () => {
@@ -118,52 +163,6 @@ describe('a search for the JVM', () => {
     expect(await search()).toEqual({ pid: JVM, hit: {} });
     mkdirSync(join(machine.tmpPath, 'hsperfdata_more'));
     expect((await search()).hit).toEqual({ directories: 1 });
-  });
-
-  it('stops at its bound of names in one /tmp', async () => {
-    addTomcat(userInfo().username);
-    addNames(machine.tmpPath, SEARCH_LIMITS.entries - 1);
-    expect(await search()).toEqual({ pid: JVM, hit: {} });
-    writeFileSync(join(machine.tmpPath, 'more'), '');
-    expect(await search()).toEqual({ pid: JVM, hit: { entries: 1 } });
-  });
-
-  it.each([
-    ['first', 'aaa', JVM],
-    ['last', 'zzz', undefined],
-  ])('stops at its bound of files in one /tmp: finds the %s', async (_, user, pid) => {
-    addTomcat(user);
-    addLinks(machine.tmpPath, 'm', SEARCH_LIMITS.files - 1);
-    expect(await search()).toEqual({ pid: JVM, hit: {} });
-    addLinks(machine.tmpPath, 'n', 1);
-    const { hit, ...found } = await search();
-    expect(found).toEqual({ pid });
-    // A directory after another without room for it.
-    expect(hit).toEqual({ files: 1 });
-  });
-
-  it('stops at its bound of files in all /tmp together', async () => {
-    const inEach = SEARCH_LIMITS.files;
-    for (let index = 1; index < SEARCH_LIMITS.filesInAll / inEach; index += 1) {
-      machine.addProcess({ pid: index, mountNamespace: `mnt:[10${index}]` });
-      addLinks(machine.tmpOf(index), 'm', inEach);
-    }
-    addLinks(machine.tmpPath, 'm', inEach - 1);
-    machine.addProcess({ pid: 9, nspid: JVM, mountNamespace: 'mnt:[109]' });
-    addTomcat('tomcat', machine.tmpOf(9));
-    expect(await search()).toEqual({ pid: JVM, hit: {} });
-    addLinks(machine.tmpPath, 'n', 1);
-    expect(await search()).toEqual({ pid: undefined, hit: { filesInAll: 1 } });
-  });
-
-  it('stops at its bound of bytes of a file', async () => {
-    const padded = (bytes: number) =>
-      Buffer.concat([fileOf(TOMCAT, 'jdk25-g1'), Buffer.alloc(bytes)]).subarray(0, bytes);
-    machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes));
-    expect(await search()).toEqual({ pid: JVM, hit: {} });
-    machine.addFile('tomcat', JVM, padded(SEARCH_LIMITS.fileBytes + 1));
-    // When it is found, and when it is read.
-    expect(await search()).toEqual({ pid: JVM, hit: { fileBytes: 2 } });
   });
 
   it('stops at its bound of a process’s memory map, and does not conclude from a file missing there', async () => {
@@ -291,38 +290,26 @@ describe('files of another user', () => {
   });
 });
 
-describe('the bounds of a search', () => {
-  const logger = pino({ level: 'silent' });
-  const nothing: JvmSource = {
-    name: 'nothing',
-    read: () => Promise.reject(new Error('nothing')),
-    close: () => undefined,
-  };
+const logger = pino({ level: 'silent' });
+const nothing: JvmSource = {
+  name: 'nothing',
+  read: () => Promise.reject(new Error('nothing')),
+  close: () => undefined,
+};
 
-  function monitorOf(source: JvmSource): JvmMonitor {
-    const times = { intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 };
-    return new JvmMonitor({ upstreamPort: 8080, source, clock: systemClock, logger, ...times });
-  }
-
-  it.each<[string, (counters: HsperfdataSource) => JvmSource]>([
-    ['the counters file', (counters) => counters],
-    [
-      'the attach socket over it',
-      (counters) => new LocalSource(counters, new AttachOverlay({ mayOpen: false }), logger),
-    ],
-    ['a second source', (counters) => new PairedSource(nothing, counters)],
-  ])('are told by the monitor of %s, all of them from the start', async (_, toSource) => {
-    const monitor = monitorOf(toSource(sourceOf()));
-    const names = Object.keys(SEARCH_LIMITS);
-    expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, 0]));
-    addFolders(SEARCH_LIMITS.directories + 1);
-    await monitor.refresh();
-    await monitor.refresh();
-    expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, name === 'directories' ? 2 : 0]));
-    monitor.stop();
-  });
-
-  it('are empty for a source without bounds', () => {
-    expect([...monitorOf(nothing).boundsHit]).toEqual([]);
-  });
+it.each<[string, (counters: HsperfdataSource) => JvmSource]>([
+  ['the counters file', (counters) => counters],
+  ['the attach socket over it', (counters) => new LocalSource(counters, new AttachOverlay({ mayOpen: false }), logger)],
+  ['a second source', (counters) => new PairedSource(nothing, counters)],
+])('the monitor of %s tells how often each bound was hit, from the start', async (_, toSource) => {
+  const times = { intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 };
+  const source = toSource(sourceOf());
+  const monitor = new JvmMonitor({ upstreamPort: 8080, source, clock: systemClock, logger, ...times });
+  const names = Object.keys(SEARCH_LIMITS);
+  expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, 0]));
+  addFolders(SEARCH_LIMITS.directories + 1);
+  await monitor.refresh();
+  await monitor.refresh();
+  expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, name === 'directories' ? 2 : 0]));
+  monitor.stop();
 });

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { HttpSource } from '../../../../src/jvm/http/http-source.ts';
 import { parseWildFly, WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
-import { credentialsOf, failureOf, gaugesOf, soon } from '../../../support/jvm/http/sources.ts';
+import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { startDigestServer } from './digest-server.ts';
 
 const DOCUMENTED = readFileSync(new URL('../../../fixtures/jvm/http/wildfly/composite.json', import.meta.url), 'utf8');
@@ -25,14 +25,6 @@ describe('parseWildFly', () => {
     expect(pools.get('G1 Old Gen')?.usedAfterGc).toBe(30408704);
     expect(pools.get('Compressed Class Space')?.usedAfterGc).toBeUndefined();
     expect(collectors.get('G1 Young Generation')).toEqual({ count: 31, timeMs: 214 });
-  });
-
-  it('gives gauges with Dropwizard’s names', () => {
-    const gauges = gaugesOf(parseWildFly(DOCUMENTED));
-    expect(gauges.get("jvm.memory.pools.CodeHeap-'non-nmethods'.used")).toBe(1484544);
-    expect(gauges.get('jvm.memory.pools.G1-Old-Gen.used-after-gc')).toBe(30408704);
-    expect(gauges.get('jvm.garbagecollector.G1-Young-Generation.time')).toBe(214);
-    expect([...gauges.keys()].filter((name) => name.includes('_'))).toEqual([]);
   });
 
   it('leaves out the values of a failed step, and undefined ones', () => {

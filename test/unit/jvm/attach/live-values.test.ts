@@ -5,8 +5,9 @@ import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
 import { toReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-reading.ts';
-import { answerOf, beansOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
+import { answerOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
 import { countersOf, sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
+import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
 const EMPTY: JvmReading = {
   classes: { loaded: 5 },

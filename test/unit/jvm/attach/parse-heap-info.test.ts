@@ -1,7 +1,8 @@
 /** Texts that differ from the samples. Those of the samples: live-values.test.ts. */
 import { expect, it } from 'vitest';
 import { parseHeapInfo } from '../../../../src/jvm/attach/parse-heap-info.ts';
-import { answerOf, beansOf, KIB, MIB } from '../../../support/jvm/attach/samples.ts';
+import { answerOf, KIB, MIB } from '../../../support/jvm/attach/samples.ts';
+import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
 const parsed = (name: string) => parseHeapInfo(answerOf(name, 'heap_info'));
 

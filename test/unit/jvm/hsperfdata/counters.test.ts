@@ -25,32 +25,27 @@ function withByte(offset: number, value: number): Buffer {
 
 describe.each(SAMPLES)('%s', (sample) => {
   const file = sampleBytes(sample);
-  const printed = new Map(printedCounters(sample));
-  // It moves every 50 ms; jcmd read it after the copy was made.
-  printed.delete('sun.os.hrt.ticks');
 
-  it('has every counter that jcmd printed', () => {
-    const result = toLayout(file);
-    if (result.kind !== 'layout') throw new Error(result.kind);
-    const read = new Map(
-      result.layout.entries.map(({ name, type, dataOffset, dataBytes }) => {
-        if (type === 'J') return [name, String(file.readBigInt64LE(dataOffset))];
-        const text = file.toString('latin1', dataOffset, dataOffset + dataBytes);
-        return [name, `"${text.slice(0, text.indexOf('\0'))}"`];
-      }),
-    );
-    read.delete('sun.os.hrt.ticks');
-    expect(read).toEqual(new Map([...printed].filter(([name]) => !name.startsWith('sun.perfdata.'))));
-  });
-
-  it('gives the wanted counters the values that jcmd printed', () => {
+  it('has every counter that jcmd printed, with the same value', () => {
+    const layout = toLayout(file);
+    if (layout.kind !== 'layout') throw new Error(layout.kind);
+    const textOf = ({ type, dataOffset, dataBytes }: (typeof layout.layout.entries)[number]) =>
+      type === 'J'
+        ? String(file.readBigInt64LE(dataOffset))
+        : `"${file.toString('latin1', dataOffset, dataOffset + dataBytes).replace(/\0.*/s, '')}"`;
+    const all = new Map(layout.layout.entries.map((entry) => [entry.name, textOf(entry)]));
     const { numbers, texts } = countersOf(file);
-    expect(numbers.size).toBeGreaterThan(20);
-    const read = [
-      ...[...numbers].map(([name, value]) => [name, String(value)] as const),
-      ...[...texts].map(([name, value]) => [name, `"${value}"`] as const),
+    const wanted = [
+      ...[...numbers].map(([name, value]) => [name, String(value)]),
+      ...[...texts].map(([name, value]) => [name, `"${value}"`]),
     ];
-    expect(read.filter(([name, value]) => name !== 'sun.os.hrt.ticks' && printed.get(name) !== value)).toEqual([]);
+    const printed = new Map(printedCounters(sample));
+    // It moves every 50 ms; jcmd read it after the copy was made. JDK 25 has none.
+    const ticks = all.get('sun.os.hrt.ticks');
+    if (ticks !== undefined) printed.set('sun.os.hrt.ticks', ticks);
+    expect(all).toEqual(new Map([...printed].filter(([name]) => !name.startsWith('sun.perfdata.'))));
+    expect(numbers.size).toBeGreaterThan(20);
+    expect(wanted.filter(([name = '', value]) => printed.get(name) !== value)).toEqual([]);
   });
 
   it('says the same in the big-endian form', () => {
@@ -107,18 +102,8 @@ describe('a file is refused', () => {
     expect(countersOf(bytes.subarray(0, used))).toEqual(countersOf(bytes));
   });
 
-  it.each([
-    ['magic', 0, 0xcb],
-    ['byte order', 4, 2],
-    ['byte order, the other one,', 4, 0],
-    ['major version', 5, 3],
-    ['mark of being accessible', 7, 2],
-    ['end', 8, 1],
-    ['overflow', 15, 0x80],
-    ['offset of the first counter', 24, 0],
-    ['number of counters', 28, 1],
-  ])('with a wrong %s in its header', (_, offset, value) => {
-    expect(toCounters(withByte(offset, value)).kind).toBe('invalid');
+  it('with a negative overflow', () => {
+    expect(toCounters(withByte(15, 0x80)).kind).toBe('invalid');
   });
 
   it('with a counter twice', () => {

@@ -1,13 +1,7 @@
 import { expect, it } from 'vitest';
 import { toReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
-import {
-  beansOf,
-  countersOf,
-  SAMPLES,
-  sampleBytes,
-  withNumber,
-  withText,
-} from '../../../support/jvm/hsperfdata/samples.ts';
+import { countersOf, SAMPLES, sampleBytes, withNumber, withText } from '../../../support/jvm/hsperfdata/samples.ts';
+import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
 /** The old generation, or all of ZGC's heap. */
 const OLD = 'sun.gc.generation.1.space.0';
@@ -22,7 +16,7 @@ function differences(sample: string): Record<string, number | 'absent'> {
     if (value === expected) return;
     differing[name] = value === undefined || expected === undefined ? 'absent' : value - expected;
   };
-  compare('classes.loaded', reading.classes.loaded, beans.classes.total);
+  compare('classes.loaded', reading.classes.loaded, beans.classes.loaded);
   compare('classes.unloaded', reading.classes.unloaded, beans.classes.unloaded);
   const keys = ['init', 'used', 'committed', 'max'] as const;
   for (const key of keys) compare(`heap.${key}`, reading.heap[key], beans.heap[key]);
@@ -30,12 +24,12 @@ function differences(sample: string): Record<string, number | 'absent'> {
     if (name.startsWith('CodeHeap')) continue;
     for (const key of keys) compare(`${name}.${key}`, reading.pools.get(name)?.[key], usage[key]);
   }
-  for (const [name, { count, time }] of Object.entries(beans.gc)) {
+  for (const [name, { count, timeMs }] of Object.entries(beans.collectors)) {
     compare(`${name}.count`, reading.collectors.get(name)?.count, count);
-    compare(`${name}.time`, reading.collectors.get(name)?.timeMs, time);
+    compare(`${name}.time`, reading.collectors.get(name)?.timeMs, timeMs);
   }
   const extra = [...reading.pools.keys()].filter((name) => !(name in beans.pools));
-  const extraCollectors = [...reading.collectors.keys()].filter((name) => !(name in beans.gc));
+  const extraCollectors = [...reading.collectors.keys()].filter((name) => !(name in beans.collectors));
   expect([...extra, ...extraCollectors]).toEqual([]);
   return differing;
 }
@@ -173,7 +167,7 @@ it('ZGC without generations does not report the minimum size as committed before
 });
 
 it('ZGC without generations reports both for a heap of fixed size', () => {
-  const max = BigInt(beans.heap.max as number);
+  const max = BigInt(beans.heap.max);
   const fixed = withNumber(withSmallest(sample, max), `${OLD}.capacity`, max);
   expect(read(withoutCycle(fixed)).heap).toEqual({ init: Number(max), committed: Number(max), max: Number(max) });
 });
