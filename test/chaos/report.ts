@@ -98,5 +98,8 @@ function toMegabytes(bytes: number, digits: number): string {
 function renderVerdict(differences: Differences, seed: number): string {
   if (differences.count === 0) return 'good: every byte right, every call accounted for';
   const all = differences.first.map((line) => `  ${line}`);
-  return [`BAD, with seed ${seed}: ${toCounts(differences.counts)}`, ...all].join('\n');
+  // The last line has all of it in short: CI keeps only the end of the output.
+  return [...all, `BAD, with seed ${seed}: ${toCounts(differences.counts)}; ${differences.examples.join('; ')}`].join(
+    '\n',
+  );
 }

@@ -7,7 +7,8 @@ import { CometUser, call, type Line, openChannel, post } from './honest-user.ts'
 
 export interface CrowdParts {
   readonly port: number;
-  readonly upstreamPort: number;
+  /** Of a plain relay to the same upstream, on the sidecar's core: what it delays as well is not the sidecar's doing. */
+  readonly relayPort: number;
   readonly monitorPort: number;
   /** Whether `port` speaks TLS. */
   readonly isTls: boolean;
@@ -27,7 +28,8 @@ const USERS = 32;
 /** Well above the bound of the median: a longer call delays the next one of its user. */
 const CALL_EVERY_MS = 100;
 const CONNECT_EVERY_MS = 200;
-const DIRECT_EVERY_MS = 50;
+/** Enough to notice what the others notice. */
+const RELAYED_USERS = 8;
 const MONITOR_EVERY_MS = 250;
 /** A reader whose password has not been verified before. */
 const LOGIN_EVERY_MS = 1_000;
@@ -63,19 +65,19 @@ export class Crowd {
 
   /** Resolves once the first calls are answered. */
   async begin(): Promise<void> {
-    const { port, isTls, upstreamPort, monitorPort, readsMonitor } = this.#parts;
+    const { port, isTls, relayPort, monitorPort, readsMonitor } = this.#parts;
     const fresh: Line = { port, isTls, agent: false };
     const rpc = (line: Line) => () => post(line, RPC_PATH, '[]');
     await rpc(fresh)();
     await this.#beginComet(fresh);
-    const direct: Line = { port: upstreamPort, isTls: false, agent: this.#connection(false) };
+    const relayed = () => ({ port: relayPort, isTls: false, agent: this.#connection(false) });
     this.#working = [
       ...this.#comet.map((user) => user.poll()),
       ...Array.from({ length: USERS }, () =>
         this.#keep('calls', CALL_EVERY_MS, rpc({ ...fresh, agent: this.#connection() })),
       ),
       this.#keep('calls', CONNECT_EVERY_MS, rpc(fresh)),
-      this.#keep('upstream', DIRECT_EVERY_MS, rpc(direct)),
+      ...Array.from({ length: RELAYED_USERS }, () => this.#keep('relayed', CALL_EVERY_MS, rpc(relayed()))),
     ];
     if (!readsMonitor) return;
     const [reader = '', ...newcomers] = MONITOR_READERS;

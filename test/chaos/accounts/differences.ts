@@ -12,6 +12,11 @@ export class Differences {
     if (count <= KEPT_OF_EACH) this.first.push(`${sort}: ${what}`);
   }
 
+  /** The first of each sort. */
+  get examples(): string[] {
+    return [...this.counts.keys()].map((sort) => this.first.find((line) => line.startsWith(`${sort}: `)) ?? sort);
+  }
+
   get count(): number {
     return [...this.counts.values()].reduce((sum, count) => sum + count, 0);
   }

@@ -71,8 +71,11 @@ export class Storm {
     this.#windows = windows;
   }
 
-  /** Applies all faults; on `signal` no further one begins, and the current one is finished. */
-  async run(faults: readonly UpstreamFault[], signal: AbortSignal): Promise<void> {
+  /**
+   * Applies all faults; on `signal` no further one begins, and the current one is finished. `settled` resolves when the sidecar
+   * has worked off what was pending: a slow machine needs longer to notice that a fault is over.
+   */
+  async run(faults: readonly UpstreamFault[], signal: AbortSignal, settled: () => Promise<unknown>): Promise<void> {
     const beganMs = performance.now();
     for (const { kind, atMs, forMs } of faults) {
       const waitMs = beganMs + atMs - performance.now();
@@ -84,6 +87,7 @@ export class Storm {
       await ACTS[kind].begin(this.#upstream);
       await sleep(forMs);
       await ACTS[kind].end?.(this.#upstream);
+      await settled();
       close(performance.now());
       this.condition = 'there';
     }

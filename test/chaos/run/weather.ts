@@ -29,9 +29,7 @@ export interface Stage {
   readonly end: StageEnd;
 }
 
-export const DATA_PATHS = ['auto', 'gateway'] as const;
-
-export type DataPath = (typeof DATA_PATHS)[number];
+export type DataPath = 'auto' | 'gateway';
 
 /** One start of the sidecar. */
 export interface Life {
@@ -70,8 +68,7 @@ const SKETCHES: readonly Sketch[] = [
   ['gateway', ['quiet', 'quiet']],
 ];
 
-/** `only`: the data path of every life. */
-export function makeWeather(seed: number, totalMs: number, only?: DataPath): Weather {
+export function makeWeather(seed: number, totalMs: number): Weather {
   const random = randomOf(seed, 'weather');
   const faults = new Deck(UPSTREAM_FAULTS, random);
   const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
@@ -81,7 +78,7 @@ export function makeWeather(seed: number, totalMs: number, only?: DataPath): Wea
     const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
     const stages = ends.map((end) => makeStage(random, faults, stageMs, end));
     lives.push({
-      dataPath: only ?? dataPath,
+      dataPath,
       responseTimeoutMs: random.chance(0.4) ? 4_000 : 0,
       upstreamComesAfterMs: i % 4 === 0 ? 300 + random.below(1_500) : undefined,
       awayMs: i === 0 ? 0 : random.below(1_000),
@@ -91,7 +88,7 @@ export function makeWeather(seed: number, totalMs: number, only?: DataPath): Wea
   }
   const longStages = Math.max(3, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)));
   const stages = Array.from({ length: longStages }, () => makeStage(random, faults, stageMs, 'quiet'));
-  const long = { dataPath: only ?? 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
+  const long: Life = { dataPath: 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
   return { lives, long };
 }
 

@@ -11,8 +11,6 @@ import { Samples } from './samples.ts';
 
 export interface SidecarParts {
   readonly processes: Processes;
-  /** The sidecar's `main.js`; undefined: the one in dist/. */
-  readonly main: string | undefined;
   /** For its configuration. */
   readonly folder: string;
   readonly port: number;
@@ -35,9 +33,7 @@ const SCRAPE_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 15_000;
 const MOST_COMPLAINTS = 100;
 
-export function mainOf(main: string | undefined): string {
-  return main ?? path.join(ROOT_FOLDER, 'dist/main.js');
-}
+export const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
 
 export class SidecarProcess {
   readonly pid: number;
@@ -54,7 +50,7 @@ export class SidecarProcess {
 
   /** Resolves when it listens. Throws when it ends instead. It is started like the image's. */
   static async start(parts: SidecarParts, settings: Settings): Promise<SidecarProcess> {
-    const { processes, main, folder, port, monitorPort, upstreamPort, core, wrap } = parts;
+    const { processes, folder, port, monitorPort, upstreamPort, core, wrap } = parts;
     const { upstream = {}, listen = {}, monitor = {}, ...others } = settings as Record<string, object>;
     const configuration = {
       upstream: { url: `http://127.0.0.1:${upstreamPort}/smartWeb`, ...upstream },
@@ -65,7 +61,7 @@ export class SidecarProcess {
     };
     const file = path.join(folder, 'sidecar.json');
     writeFileSync(file, JSON.stringify(configuration));
-    const args = [...NODE_ARGS, mainOf(main), '--config', file];
+    const args = [...NODE_ARGS, MAIN, '--config', file];
     const command = { file: process.execPath, args, env: NODE_ENVIRONMENT };
     const sidecar = new SidecarProcess(processes.start(wrap?.(command) ?? command, core), parts);
     await sidecar.#untilListening();
