@@ -77,5 +77,5 @@ function foreignDelayMs(result: FloodResult, figure: 'p50Ms' | 'worstMs'): numbe
 }
 
 function toFigure(value: number): string {
-  return value.toFixed(Number.isInteger(value) || value >= 10 ? 0 : 1);
+  return value.toFixed(Number.isInteger(value) ? 0 : 1);
 }
