@@ -24,7 +24,6 @@ async function run(args: readonly string[]): Promise<number> {
     return 0;
   }
   const cgroup = MemoryCgroup.create(MEMORY_BYTES);
-  // However the run ends: its processes have been ended by then.
   process.on('exit', () => cgroup?.remove());
   if (cgroup === undefined)
     progress('no memory cgroup can be made here: resident memory is compared with 512 MiB instead');
@@ -35,7 +34,6 @@ async function run(args: readonly string[]): Promise<number> {
     const upstreamPort = await upstream.order<number>('port');
     let what = '';
     let toldMs = 0;
-    /** A progress line now and then during a flood. */
     const onProgress = (phase: string, bytes: number | undefined) => {
       if (performance.now() - toldMs < PROGRESS_MS) return;
       toldMs = performance.now();

@@ -11,7 +11,6 @@ export const USAGE = `npm run abuse -- [options]
 Exit code 1 when a bound was missed.
 `;
 
-/** Throws for unknown options and floods. */
 export function parseOptions(args: readonly string[]) {
   const { short, flood, list, help } = readOptions(USAGE, args);
   const known = FLOODS.map(({ name }) => name);

@@ -7,7 +7,6 @@ import { callsOf, failedOf, missedBounds } from './run/verdict.ts';
 
 export interface Row {
   readonly flood: Flood;
-  /** An error if the run itself failed. */
   readonly result: FloodResult | Error;
 }
 
@@ -38,7 +37,6 @@ export function renderReport(rows: readonly Row[], limit: string): string {
   ].join('\n');
 }
 
-/** Reasons, below the table. */
 function toNotes({ flood, result }: Row): string[] {
   if (result instanceof Error) return [`${flood.name}: ${result.stack ?? result.message}`];
   const ended = result.lastWords === undefined ? [] : [`ended: ${result.lastWords.slice(0, 300)}`];

@@ -8,7 +8,6 @@ export const USAGE = `npm run chaos -- [options]
   --help           this
 `;
 
-/** Throws for unknown options. `chance` makes the default seed. */
 export function parseOptions(args: readonly string[], chance: () => number) {
   const { short, seconds, seed, help } = readOptions(USAGE, args);
   return {

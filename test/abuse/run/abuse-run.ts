@@ -28,7 +28,6 @@ export interface FloodResult {
   readonly peakBytes: number;
   /** Undefined when the process has ended. */
   readonly afterBytes: number | undefined;
-  /** How it ended; undefined while it runs. */
   readonly lastWords: string | undefined;
   /** From the end of the flood until the descriptors are closed; undefined: they never were. */
   readonly overAfterMs: number | undefined;
@@ -43,7 +42,6 @@ export interface AbuseRunParts {
   readonly sidecar: Omit<SidecarParts, 'port' | 'monitorPort'>;
   readonly users: OrderedProcess;
   readonly isShort: boolean;
-  /** Called for each phase, and twice a second within it. */
   onProgress(phase: string, residentBytes: number | undefined): void;
 }
 
@@ -56,7 +54,6 @@ const ORDER_TIMEOUT_MS = 10_000;
 /** Longer than a user's call may take. */
 const USERS_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 5_000;
-/** Users open new connections now and then. */
 const DESCRIPTOR_TOLERANCE = 8;
 /** How far counters may lag the last answer. */
 const COUNT_TIMEOUT_MS = 3_000;
@@ -181,7 +178,6 @@ function settingsOf(folder: string, setting: Flood['setting']): Settings {
   };
 }
 
-/** All readers share one password, whose hash the sidecar creates. */
 function writeUsers(folder: string): string {
   const options = { input: `${plant.MONITOR_PASSWORD}\n`, encoding: 'utf8' } as const;
   const { stdout, stderr, status } = spawnSync(process.execPath, [MAIN, 'passwd', 'reader'], options);

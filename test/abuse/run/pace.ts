@@ -12,7 +12,6 @@ export class Pace {
   readonly #tookMs: number[] = [];
   readonly #timer = setInterval(() => this.#measure(), EVERY_MS);
 
-  /** Ends it; how many times slower than the reference the machine was, at least 1. */
   stop(): number {
     clearInterval(this.#timer);
     return Math.max(1, medianOf(this.#tookMs) / REFERENCE_MS || 1);

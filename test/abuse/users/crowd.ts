@@ -10,9 +10,7 @@ export interface CrowdParts {
   /** Of a plain relay to the same upstream, on the sidecar's core: what it delays as well is not the sidecar's doing. */
   readonly relayPort: number;
   readonly monitorPort: number;
-  /** Whether `port` speaks TLS. */
   readonly isTls: boolean;
-  /** Whether a user reads the monitoring port as well, with a password. */
   readonly readsMonitor: boolean;
 }
 
@@ -20,7 +18,6 @@ export interface CrowdResult {
   readonly calls: Summaries;
   /** Values received by the Comet users, one by long-polling and one by WebSocket. */
   readonly values: number;
-  /** The first failures, e.g. `calls: answered 503`. */
   readonly failures: readonly string[];
 }
 
@@ -31,7 +28,6 @@ const CONNECT_EVERY_MS = 200;
 /** Enough to notice what the others notice. */
 const RELAYED_USERS = 8;
 const MONITOR_EVERY_MS = 250;
-/** A reader whose password has not been verified before. */
 const LOGIN_EVERY_MS = 1_000;
 /** How often the lateness of this process's own timers is measured: that delay is not the sidecar's. */
 const LOOP_EVERY_MS = 20;
@@ -63,7 +59,6 @@ export class Crowd {
     }, LOOP_EVERY_MS);
   }
 
-  /** Resolves once the first calls are answered. */
   async begin(): Promise<void> {
     const { port, isTls, relayPort, monitorPort, readsMonitor } = this.#parts;
     const fresh: Line = { port, isTls, agent: false };
@@ -108,7 +103,6 @@ export class Crowd {
     return { calls: this.#log.summaries(), values, failures: this.#failures };
   }
 
-  /** A kept connection. */
   #connection(isTls = this.#parts.isTls): http.Agent {
     const agent = new (isTls ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
     this.#agents.push(agent);

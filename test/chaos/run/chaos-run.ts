@@ -23,7 +23,6 @@ export interface ChaosParts {
   readonly differences: Differences;
 }
 
-/** The sidecar's compared numbers, at one quiet point. */
 export interface QuietPoint {
   readonly life: number;
   readonly dataPath: string;
@@ -43,9 +42,7 @@ const DESCRIPTOR_TOLERANCE = 2;
 export class ChaosRun {
   readonly points: QuietPoint[] = [];
   readonly ends = { quiet: 0, term: 0, kill: 0 };
-  /** Of the long life: before and after. */
   memory: { readonly before: Figures; readonly after: Figures } | undefined;
-  /** Number of the current start of the sidecar. */
   life = 0;
   readonly #parts: ChaosParts;
   readonly #seen = new Map<string, Seen>();
@@ -58,7 +55,6 @@ export class ChaosRun {
     this.#ledger = new LedgerReader(parts.ledgerPath);
   }
 
-  /** Set while the sidecar runs. */
   get pid(): number | undefined {
     return this.#sidecar?.hasEnded === false ? this.#sidecar.pid : undefined;
   }
@@ -135,7 +131,6 @@ export class ChaosRun {
     await stormy;
   }
 
-  /** Ends the sidecar if it runs. */
   async #stop(signal: 'SIGTERM' | 'SIGKILL', why: string): Promise<void> {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;

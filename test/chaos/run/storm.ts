@@ -14,7 +14,6 @@ export class UpstreamProcess {
   readonly #args: readonly string[];
   #running: OrderedProcess | undefined;
 
-  /** `args`: see upstream/main.ts. */
   constructor(processes: Processes, args: readonly string[]) {
     this.#processes = processes;
     this.#args = args;
@@ -38,7 +37,6 @@ export class UpstreamProcess {
     this.#running?.signal(signal);
   }
 
-  /** Throws when the process is not running. */
   async order<T>(kind: string, argument?: unknown): Promise<T> {
     if (this.#running === undefined) throw new Error('the upstream does not run');
     return await this.#running.order<T>(kind, argument);
@@ -61,7 +59,6 @@ const ACTS: Readonly<Record<UpstreamFaultKind, { readonly begin: Act; readonly e
 
 export class Storm {
   readonly counts = new Map<UpstreamFaultKind, number>();
-  /** The upstream's current state. */
   condition = 'there';
   readonly #upstream: UpstreamProcess;
   readonly #windows: Windows;

@@ -12,7 +12,6 @@ export type UpstreamFaultKind = (typeof UPSTREAM_FAULTS)[number];
 
 export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
-  /** From the beginning of the stage. */
   readonly atMs: number;
   readonly forMs: number;
 }
@@ -31,10 +30,8 @@ export interface Stage {
 
 export type DataPath = 'auto' | 'gateway';
 
-/** One start of the sidecar. */
 export interface Life {
   readonly dataPath: DataPath;
-  /** 0: none. */
   readonly responseTimeoutMs: number;
   /** The upstream starts this much later than the sidecar; undefined: it is running already. */
   readonly upstreamComesAfterMs: number | undefined;
@@ -104,7 +101,6 @@ function makeStage(random: Random, deck: Deck<UpstreamFaultKind>, aboutMs: numbe
   return { chaosMs, faults, end };
 }
 
-/** Deals every card once before any is repeated. */
 class Deck<T> {
   readonly #cards: readonly T[];
   readonly #random: Random;

@@ -74,7 +74,6 @@ async function watch(minutes: number, sidecar: SidecarProcess, load: Load): Prom
   return samples;
 }
 
-/** The sidecar must have counted what the clients know. */
 async function compareCounts(sidecar: SidecarProcess, load: Load): Promise<Verdict> {
   const samples = await sidecar.scrape();
   const ok = samples.sum('d2_calls_total', { kind: 'rpc', outcome: 'ok' });

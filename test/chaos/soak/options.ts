@@ -6,7 +6,6 @@ export const SOAK_USAGE = `npm run soak -- [options]
   --help           this
 `;
 
-/** Throws for unknown options. */
 export function parseSoakOptions(args: readonly string[]) {
   const { minutes, help } = readOptions(SOAK_USAGE, args);
   return { minutes: toNumber('minutes', minutes, 30), isHelp: help !== undefined };

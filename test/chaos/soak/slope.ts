@@ -8,7 +8,6 @@ export interface Point {
 
 const SECONDS_AN_HOUR = 3_600;
 
-/** The median value of each span of `spanS` seconds, at its middle. */
 export function medians(points: readonly Point[], spanS: number): Point[] {
   const spans = new Map<number, number[]>();
   for (const { atS, value } of points) {

@@ -3,12 +3,10 @@ import { renderTable } from '../../bench/load/report.ts';
 import { spreadOf, toText } from '../../bench/load/statistics.ts';
 import { medians, type Point, slopeAnHour } from './slope.ts';
 
-/** One sample of the sidecar. */
 export interface SoakSample {
   readonly atS: number;
   readonly residentBytes: number;
   readonly descriptors: number;
-  /** Undefined if its metrics were not read. */
   readonly heapUsedBytes: number | undefined;
 }
 

@@ -14,7 +14,6 @@ const upstream = new ScriptedUpstream({
 await upstream.listen(Number(port));
 
 obeyOrders({
-  /** Closes the port, and opens it again. */
   refuse: () => upstream.refuse(),
   accept: () => upstream.listen(Number(port)),
   'reset-new': (isOn: boolean) => upstream.setResetting(isOn),

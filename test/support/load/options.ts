@@ -9,7 +9,6 @@ export function readOptions(usage: string, args: readonly string[]): Readonly<Re
   return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value === true ? '' : String(value)]));
 }
 
-/** Throws for anything but a whole number from 1 to 999,999,999. */
 export function toNumber(name: string, text: string | undefined, fallback: number): number {
   if (text === undefined) return fallback;
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new Error(`--${name}: got ${text}, expected a whole number above 0`);

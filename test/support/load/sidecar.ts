@@ -11,7 +11,6 @@ import { Samples } from './samples.ts';
 
 export interface SidecarParts {
   readonly processes: Processes;
-  /** For its configuration. */
   readonly folder: string;
   readonly port: number;
   readonly monitorPort: number;
@@ -20,7 +19,6 @@ export interface SidecarParts {
   readonly core?: number | undefined;
   /** The command to run instead, e.g. the same one in a cgroup. */
   readonly wrap?: ((command: Command) => Command) | undefined;
-  /** Of a reader of the monitoring port. */
   readonly authorization?: string;
 }
 
@@ -72,7 +70,6 @@ export class SidecarProcess {
     return hasEnded(this.#child);
   }
 
-  /** How it ended, and its last output, e.g. `signal SIGSEGV: ...`. */
   get lastWords(): string {
     const { exitCode, signalCode } = this.#child;
     const output = this.#parts.processes.outputOf(this.#child);
@@ -80,12 +77,10 @@ export class SidecarProcess {
     return `${signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`}: ${fatal ?? output.slice(-2_000)}`;
   }
 
-  /** Its metrics. */
   async scrape(): Promise<Samples> {
     return new Samples(await this.get('/metrics'));
   }
 
-  /** An answer of its monitoring port. */
   async get(path: string): Promise<string> {
     const { monitorPort, authorization } = this.#parts;
     const signal = AbortSignal.timeout(SCRAPE_TIMEOUT_MS);

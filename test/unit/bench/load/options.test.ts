@@ -5,7 +5,11 @@ const LISTS = { rounds: 2, only: ['nginx', 'sidecar'], workloads: ['rpc'], markd
 
 it.each([
   ['measures all peers in seven rounds by default', '', { rounds: 7, seconds: 3, only: undefined, isShort: false }],
-  ['means the sidecar and plain http-proxy, small RPCs only, with --short', '--short', { only: ['sidecar', 'http-proxy'] }],
+  [
+    'means the sidecar and plain http-proxy, small RPCs only, with --short',
+    '--short',
+    { only: ['sidecar', 'http-proxy'] },
+  ],
   ['takes lists of names', '--only=nginx,\tsidecar --workload rpc --rounds 2 --markdown a.md', LISTS],
 ])('the command line of the benchmark %s', (_, args, options) => {
   expect(parseOptions(args.split(' ').filter(Boolean))).toMatchObject(options);
