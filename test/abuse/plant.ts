@@ -1,7 +1,6 @@
 /** What the upstream of an abuse run serves, and the phases of a flood; shared by all its processes. */
 
 export const COMET_PATH = '/smartWeb/api/cometd';
-/** A small call, answered at once. */
 export const RPC_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/Small';
 /** Answered with 5 MiB. */
 export const LARGE_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/Large';
@@ -22,7 +21,6 @@ export const ATTACKER_COOKIE = 'JSESSIONID=accepted';
 /** In `ext.authentication` of a handshake. */
 export const ATTACKER_LOGIN = { user: 'mallory', credentials: 'right' };
 
-/** Objects that the honest Comet user monitors. */
 export const HONEST_OBJECTS: readonly string[] = Array.from({ length: 20 }, (_, i) => `Honest${i}`);
 export const OBJECT_PREFIX = '/d2/object/';
 

@@ -13,7 +13,7 @@ import { Book } from './accounts/book.ts';
 import { Differences } from './accounts/differences.ts';
 import { Windows } from './accounts/windows.ts';
 import { Crowd } from './clients/crowd.ts';
-import { type Options, parseOptions, USAGE } from './options.ts';
+import { parseOptions, USAGE } from './options.ts';
 import { renderReport } from './report.ts';
 import { ChaosRun } from './run/chaos-run.ts';
 import { Storm, UpstreamProcess } from './run/storm.ts';
@@ -21,32 +21,30 @@ import { makeWeather } from './run/weather.ts';
 import { randomOf } from './truth/pattern.ts';
 
 const PROGRESS_MS = 5_000;
+const SIZE = { call: 90, poll: 80, socket: 30 };
 
 async function run(args: readonly string[]): Promise<number> {
-  const options = parseOptions(args, Math.random);
-  if (options.help) {
+  const { seed, seconds, isHelp } = parseOptions(args, Math.random);
+  if (isHelp) {
     process.stdout.write(USAGE);
     return 0;
   }
-  return await withProcesses('d2-chaos-', (processes, folder) => chaos(options, processes, folder));
+  return await withProcesses('d2-chaos-', (processes, folder) => chaos(seed, seconds, processes, folder));
 }
 
-async function chaos(options: Options, processes: Processes, folder: string): Promise<number> {
-  const { seed, seconds, lie, dataPath, sidecar: main } = options;
+async function chaos(seed: number, seconds: number, processes: Processes, folder: string): Promise<number> {
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const ledgerPath = path.join(folder, 'ledger');
   writeFileSync(ledgerPath, '');
   const differences = new Differences();
   const windows = new Windows();
   const book = new Book(seed, differences, windows);
-  const lies = lie === undefined ? [] : [lie];
-  const upstream = new UpstreamProcess(processes, [`${upstreamPort}`, `${seed}`, ledgerPath, ...lies]);
+  const upstream = new UpstreamProcess(processes, [`${upstreamPort}`, `${seed}`, ledgerPath]);
   const storm = new Storm(upstream, windows);
-  const size = toSize(options.clients);
   const crowd: Crowd = new Crowd({
     seed,
     port,
-    size,
+    size: SIZE,
     random: randomOf(seed, 'pace'),
     lifeOf: () => chaosRun.life,
     onSent: (id) => book.sent(id),
@@ -56,11 +54,9 @@ async function chaos(options: Options, processes: Processes, folder: string): Pr
     },
     onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`),
   });
-  const sidecar = { processes, main, folder, port, monitorPort, upstreamPort };
+  const sidecar = { processes, folder, port, monitorPort, upstreamPort };
   const chaosRun = new ChaosRun({ sidecar, upstream, ledgerPath, crowd, storm, book, windows, differences });
-  progress(
-    `seed ${seed}, ${seconds} s, clients: ${size.call} REST, ${size.poll} long-polling, ${size.socket} WebSocket`,
-  );
+  progress(`seed ${seed}, ${seconds} s, clients: ${JSON.stringify(SIZE)}`);
   const timer = setInterval(() => {
     const of = (outcome: Parameters<Book['total']>[0]) => `${book.total(outcome)} ${outcome}`;
     const calls = (['answered', 'problem', 'failed', 'aborted', 'unconnected'] as const).map(of).join(', ');
@@ -68,18 +64,12 @@ async function chaos(options: Options, processes: Processes, folder: string): Pr
     progress(`${life}; ${calls}; upstream ${storm.condition}; ${differences.count} differences`);
   }, PROGRESS_MS);
   try {
-    await chaosRun.run(makeWeather(seed, seconds * 1_000, dataPath));
+    await chaosRun.run(makeWeather(seed, seconds * 1_000));
   } finally {
     clearInterval(timer);
   }
   process.stdout.write(renderReport({ seed, book, run: chaosRun, storm, differences }));
   return differences.count === 0 ? 0 : 1;
-}
-
-function toSize(clients: number) {
-  const socket = Math.max(1, Math.round(clients * 0.15));
-  const poll = Math.max(1, Math.round(clients * 0.4));
-  return { call: Math.max(1, clients - socket - poll), poll, socket };
 }
 
 function toFigures(pid: number | undefined): string {

@@ -14,13 +14,11 @@ export interface Cost {
   readonly bytes: number;
 }
 
-/** The source address and the port of a connection. */
 export interface Connecting {
   readonly from?: string | undefined;
   readonly port?: number;
 }
 
-/** Number of connections opened at a time. */
 const OPENING = 64;
 const PAUSE_AFTER_REFUSAL_MS = 20;
 /**
@@ -57,7 +55,6 @@ export class Attacker {
     for (const socket of this.#open) reset(socket);
   }
 
-  /** The number for a whole run, or for a short one. */
   count(full: number, short: number): number {
     return this.target.isShort ? short : full;
   }
@@ -83,7 +80,6 @@ export class Attacker {
     });
   }
 
-  /** Opens many; fewer if some are refused. */
   async connectMany(count: number, connecting?: Connecting): Promise<net.Socket[]> {
     const sockets: net.Socket[] = [];
     let left = count;
@@ -105,7 +101,6 @@ export class Attacker {
     return socket.write(bytes) || ((await next(socket, 'drain')) && this.isOn);
   }
 
-  /** Resolves when the link has room for this many bytes. */
   async #passLink(bytes: number): Promise<void> {
     const nowMs = performance.now();
     const turnMs = Math.max(this.#linkFreeMs, nowMs);
@@ -140,12 +135,10 @@ export class Attacker {
     });
   }
 
-  /** Resolves after `ms`, or earlier at the end of the flood. */
   async pause(ms: number): Promise<void> {
     await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {});
   }
 
-  /** Resolves at the end of the flood. */
   async untilEnd(): Promise<void> {
     if (this.isOn) await new Promise((resolve) => this.#stop.signal.addEventListener('abort', resolve, { once: true }));
   }

@@ -20,7 +20,6 @@ obeyOrders({
       (cause: Error) => cause,
     );
   },
-  /** Resets the connections that the flood has not closed. */
   end: async () => {
     attacker?.stop();
     const failure = await attack;

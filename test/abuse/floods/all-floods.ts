@@ -4,7 +4,6 @@ import type { Flood } from './flood.ts';
 import { MONITORING_PORT, TLS } from './ports.ts';
 import { WEB_SOCKETS } from './websockets.ts';
 
-/** In the order in which they run. */
 export const FLOODS: readonly Flood[] = [BODIES, WEB_SOCKETS, SLOW_CLIENTS, CONNECTIONS, MONITORING_PORT, TLS].flatMap(
   (floods) => Object.entries(floods).map(([name, flood]) => ({ name, ...flood })),
 );

@@ -12,7 +12,6 @@ const HEADS = 254;
 /** Together 62 kB. Many small fields take more memory than a large one. */
 const FIELDS = Object.fromEntries(Array.from({ length: 900 }, (_, i) => [`X-${100 + i}`, 'x'.repeat(60)]));
 const REQUESTS = 200_000;
-/** Until the first request is held. */
 const BEFORE_THE_REST_MS = 100;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 

@@ -17,7 +17,6 @@ export function subscription(channels: number): string {
   return `[{"channel":"/meta/subscribe","clientId":"none","id":"1","subscription":[${names.join(',')}]}]`;
 }
 
-/** This many calls in one body. */
 export function manyMessages(count: number): string {
   const data = '"data":{"eventName":"E","rpcName":"P"}';
   const messages = Array.from({ length: count }, (_, i) => `{"channel":"/service/d2/rpc","id":"${i}",${data}}`);

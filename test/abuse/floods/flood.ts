@@ -4,13 +4,11 @@ import { ATTACKER_CREDENTIAL } from '../plant.ts';
 
 export interface Flood {
   readonly name: string;
-  /** What the attacker does, for --list. */
   readonly what: string;
   /** `tls`: clients speak TLS. `monitor`: the monitoring port requires passwords, and an honest reader is measured like an honest user. */
   readonly setting?: 'tls' | 'monitor';
   /** Permitted growth of memory; without it, up to the limit of the cgroup. */
   readonly maxGrowthBytes?: number;
-  /** Sessions that the sidecar may track afterwards. */
   readonly maxSessions?: number;
   /**
    * By how much the others' slowest call may exceed that in calm; 200 ms by default. More where hundreds of connections arrive at
@@ -23,7 +21,6 @@ export interface Flood {
   attack(attacker: Attacker): Promise<void>;
 }
 
-/** By name. */
 export type Floods = Readonly<Record<string, Omit<Flood, 'name'>>>;
 
 export type Fields = Readonly<Record<string, string | number>>;
@@ -42,12 +39,10 @@ export function toPost(path: string, body: Uint8Array, fields: Fields = {}): Buf
 }
 
 interface Many {
-  /** In a whole run; `short`: in a short one. */
   readonly full: number;
   readonly short?: number;
   readonly from?: string;
   readonly act: (attacker: Attacker, socket: net.Socket, nth: number) => unknown;
-  /** Runs until the end. */
   readonly meanwhile?: (attacker: Attacker, sockets: readonly net.Socket[]) => Promise<void>;
 }
 

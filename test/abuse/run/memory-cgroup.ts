@@ -29,13 +29,11 @@ export class MemoryCgroup {
     return undefined;
   }
 
-  /** The same command, wrapped so that it enters the cgroup first. */
   within({ file, args, ...rest }: Command): Command {
     const enter = 'echo $$ > "$0" && exec "$@"';
     return { file: '/bin/sh', args: ['-c', enter, path.join(this.#folder, 'cgroup.procs'), file, ...args], ...rest };
   }
 
-  /** Fails while a process is in it. */
   remove(): void {
     try {
       rmdirSync(this.#folder);

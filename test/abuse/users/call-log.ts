@@ -6,7 +6,6 @@ export interface CallSummary {
   readonly worstMs: number;
 }
 
-/** By kind of call, then by phase. */
 export type Summaries = Record<string, Record<string, CallSummary>>;
 
 interface Calls {
@@ -16,7 +15,6 @@ interface Calls {
   failed: number;
 }
 
-/** Calls by kind and by the phase in which they were due. */
 export class CallLog {
   readonly #all = new Map<string, Calls>();
 

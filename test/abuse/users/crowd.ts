@@ -7,11 +7,10 @@ import { CometUser, call, type Line, openChannel, post } from './honest-user.ts'
 
 export interface CrowdParts {
   readonly port: number;
-  readonly upstreamPort: number;
+  /** Of a plain relay to the same upstream, on the sidecar's core: what it delays as well is not the sidecar's doing. */
+  readonly relayPort: number;
   readonly monitorPort: number;
-  /** Whether `port` speaks TLS. */
   readonly isTls: boolean;
-  /** Whether a user reads the monitoring port as well, with a password. */
   readonly readsMonitor: boolean;
 }
 
@@ -19,7 +18,6 @@ export interface CrowdResult {
   readonly calls: Summaries;
   /** Values received by the Comet users, one by long-polling and one by WebSocket. */
   readonly values: number;
-  /** The first failures, e.g. `calls: answered 503`. */
   readonly failures: readonly string[];
 }
 
@@ -27,9 +25,9 @@ const USERS = 32;
 /** Well above the bound of the median: a longer call delays the next one of its user. */
 const CALL_EVERY_MS = 100;
 const CONNECT_EVERY_MS = 200;
-const DIRECT_EVERY_MS = 50;
+/** Enough to notice what the others notice. */
+const RELAYED_USERS = 8;
 const MONITOR_EVERY_MS = 250;
-/** A reader whose password has not been verified before. */
 const LOGIN_EVERY_MS = 1_000;
 /** How often the lateness of this process's own timers is measured: that delay is not the sidecar's. */
 const LOOP_EVERY_MS = 20;
@@ -61,21 +59,20 @@ export class Crowd {
     }, LOOP_EVERY_MS);
   }
 
-  /** Resolves once the first calls are answered. */
   async begin(): Promise<void> {
-    const { port, isTls, upstreamPort, monitorPort, readsMonitor } = this.#parts;
+    const { port, isTls, relayPort, monitorPort, readsMonitor } = this.#parts;
     const fresh: Line = { port, isTls, agent: false };
     const rpc = (line: Line) => () => post(line, RPC_PATH, '[]');
     await rpc(fresh)();
     await this.#beginComet(fresh);
-    const direct: Line = { port: upstreamPort, isTls: false, agent: this.#connection(false) };
+    const relayed = () => ({ port: relayPort, isTls: false, agent: this.#connection(false) });
     this.#working = [
       ...this.#comet.map((user) => user.poll()),
       ...Array.from({ length: USERS }, () =>
         this.#keep('calls', CALL_EVERY_MS, rpc({ ...fresh, agent: this.#connection() })),
       ),
       this.#keep('calls', CONNECT_EVERY_MS, rpc(fresh)),
-      this.#keep('upstream', DIRECT_EVERY_MS, rpc(direct)),
+      ...Array.from({ length: RELAYED_USERS }, () => this.#keep('relayed', CALL_EVERY_MS, rpc(relayed()))),
     ];
     if (!readsMonitor) return;
     const [reader = '', ...newcomers] = MONITOR_READERS;
@@ -106,7 +103,6 @@ export class Crowd {
     return { calls: this.#log.summaries(), values, failures: this.#failures };
   }
 
-  /** A kept connection. */
   #connection(isTls = this.#parts.isTls): http.Agent {
     const agent = new (isTls ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
     this.#agents.push(agent);

@@ -60,9 +60,7 @@ export async function openChannel({ port, isTls }: Line) {
 
 interface CometUserParts {
   readonly transport: 'long-polling' | 'websocket';
-  /** Resolves to the text of the answer. */
   ask(text: string): Promise<string>;
-  /** Called for each call that failed. */
   fail(cause: Error): void;
 }
 
@@ -83,7 +81,6 @@ export class CometUser {
     this.#parts = parts;
   }
 
-  /** Handshake and subscriptions. */
   async connect(): Promise<void> {
     const supportedConnectionTypes = [this.#parts.transport];
     const [hello] = await this.#send({ channel: '/meta/handshake', version: '1.0', supportedConnectionTypes });
@@ -93,7 +90,6 @@ export class CometUser {
     if (subscribed?.successful !== true) throw new Error('the honest Comet user was refused');
   }
 
-  /** Connects in a loop while it is on. */
   async poll(): Promise<void> {
     while (this.isOn) {
       try {

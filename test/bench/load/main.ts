@@ -5,10 +5,10 @@
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { runProgram } from '../../support/load/run.ts';
 import { describeMachine, takeCores } from './machine.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
-import { ALL_PEERS } from './peers/all-peers.ts';
-import { createOldSidecar, OLD_NAME, SIDECAR } from './peers/node-peers.ts';
+import { createOldSidecar, SIDECAR } from './peers/node-peers.ts';
 import { findFile } from './peers/peer.ts';
 import { type Processes, progress, withProcesses } from './processes.ts';
 import { isReached, renderReport } from './report.ts';
@@ -24,37 +24,28 @@ const SHORT_LIMIT = 0.5;
 
 async function run(args: readonly string[]): Promise<number> {
   const options = parseOptions(args);
-  const { only, help } = options;
-  if (help) {
-    process.stdout.write(`${USAGE}\npeers: direct, ${namesOf(ALL_PEERS)}\nworkloads: ${namesOf(ALL_WORKLOADS)}\n`);
+  if (options.isHelp) {
+    process.stdout.write(USAGE);
     return 0;
   }
-  const workloads = chooseWorkloads(options);
-  refuseUnknown('--only', only, [{ name: 'direct' }, { name: OLD_NAME }, ...ALL_PEERS]);
   if (findFile('wrk') === undefined) throw new Error('wrk is not installed: apt-get install wrk');
-  return await withProcesses('d2-bench-', (processes, folder) => measureAll(workloads, options, processes, folder));
+  return await withProcesses('d2-bench-', (processes, folder) => measureAll(options, processes, folder));
 }
 
-async function measureAll(
-  workloads: readonly Workload[],
-  options: Options,
-  processes: Processes,
-  folder: string,
-): Promise<number> {
+async function measureAll(options: Options, processes: Processes, folder: string): Promise<number> {
   const peerCore = takeCores();
   const rig = new Rig({ processes, folder, peerCore });
   const machine = describeMachine(peerCore);
   const all: Measured[] = [];
-  for (const workload of workloads) {
+  for (const workload of chooseWorkloads(options)) {
     all.push({ workload, result: await runWorkload(workload, { rig, options, progress }) });
   }
   const report = renderReport(all, machine, options);
   process.stdout.write(report);
   if (options.markdown !== undefined) writeFileSync(options.markdown, report);
-  return options.short ? judge(all) : 0;
+  return options.isShort ? judge(all) : 0;
 }
 
-/** The exit code of the short form. */
 function judge(all: readonly Measured[]): number {
   const read = ratio(figure('sidecar', 'cpuUs'), figure('http-proxy', 'cpuUs'));
   const spread = spreadOf(all.flatMap(({ result }) => valuesOf(result, read)));
@@ -66,8 +57,7 @@ function judge(all: readonly Measured[]): number {
 }
 
 function chooseWorkloads({ workloads, old }: Options): readonly Workload[] {
-  refuseUnknown('--workload', workloads, ALL_WORKLOADS);
-  const chosen = ALL_WORKLOADS.filter(({ name }) => workloads?.includes(name) ?? true);
+  const chosen = ALL_WORKLOADS.filter(({ name }) => workloads.includes(name));
   return old === undefined ? chosen : chosen.map((workload) => withOldSidecar(workload, path.resolve(old)));
 }
 
@@ -79,18 +69,4 @@ function withOldSidecar(workload: Workload, main: string): Workload {
   return { ...workload, contestants };
 }
 
-function refuseUnknown(option: string, given: readonly string[] = [], known: readonly { name: string }[] = []): void {
-  const unknown = given.find((name) => known.every((other) => other.name !== name));
-  if (unknown !== undefined) throw new Error(`${option}: got ${unknown}, expected some of ${namesOf(known)}`);
-}
-
-function namesOf(list: readonly { readonly name: string }[]): string {
-  return list.map(({ name }) => name).join(', ');
-}
-
-try {
-  process.exitCode = await run(process.argv.slice(2));
-} catch (error) {
-  progress(`bench: ${(error as Error).message}`);
-  process.exitCode = 1;
-}
+await runProgram('bench', run);

@@ -1,21 +1,11 @@
 /** The command line of the load benchmarks. */
-import { parseArgs } from 'node:util';
+import { readOptions, toNames, toNumber } from '../../support/load/options.ts';
+import { ALL_PEERS } from './peers/all-peers.ts';
+import { OLD_NAME } from './peers/node-peers.ts';
+import { ALL_WORKLOADS } from './workloads/all-workloads.ts';
 
-export interface Options {
-  readonly rounds: number;
-  /** Length of one measurement. */
-  readonly seconds: number;
-  /** Names of peers and workloads to run; undefined: all. */
-  readonly only: readonly string[] | undefined;
-  readonly workloads: readonly string[] | undefined;
-  /** `dist/main.js` of an older build, which takes part as the peer `old`. */
-  readonly old: string | undefined;
-  /** File that gets the tables as well. */
-  readonly markdown: string | undefined;
-  /** Sidecar and plain http-proxy only; fails on gross loss. */
-  readonly short: boolean;
-  readonly help: boolean;
-}
+const PEERS = ['direct', OLD_NAME, ...ALL_PEERS.map(({ name }) => name)];
+const WORKLOADS = ALL_WORKLOADS.map(({ name }) => name);
 
 export const USAGE = `npm run bench -- [options]
   --rounds N          measurements of each peer in each workload (default 7)
@@ -25,44 +15,25 @@ export const USAGE = `npm run bench -- [options]
   --old FILE          also an older build of the sidecar, by its dist/main.js, as the peer "old"
   --markdown FILE     write the tables there as well
   --short             20 s: sidecar and plain http-proxy; exit code 1 when their ratio is above 0.5
-  --help              this, and the names of peers and workloads
+  --help              this
+
+peers: ${PEERS.join(', ')}
+workloads: ${WORKLOADS.join(', ')}
 `;
 
-/** Throws for unknown options, and numbers that are not whole and positive. */
-export function parseOptions(args: readonly string[]): Options {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      rounds: { type: 'string' },
-      seconds: { type: 'string' },
-      only: { type: 'string' },
-      workload: { type: 'string' },
-      old: { type: 'string' },
-      markdown: { type: 'string' },
-      short: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  });
-  const { short } = values;
+export type Options = ReturnType<typeof parseOptions>;
+
+export function parseOptions(args: readonly string[]) {
+  const { rounds, seconds, only, workload, old, markdown, short, help } = readOptions(USAGE, args);
+  const isShort = short !== undefined;
   return {
-    rounds: toCount('rounds', values.rounds, short ? 3 : 7),
-    seconds: toCount('seconds', values.seconds, short ? 2 : 3),
-    only: toNames(values.only) ?? (short ? ['sidecar', 'http-proxy'] : undefined),
-    workloads: toNames(values.workload) ?? (short ? ['rpc'] : undefined),
-    old: values.old,
-    markdown: values.markdown,
-    short,
-    help: values.help,
+    rounds: toNumber('rounds', rounds, isShort ? 3 : 7),
+    seconds: toNumber('seconds', seconds, isShort ? 2 : 3),
+    only: toNames('only', only, PEERS) ?? (isShort ? ['sidecar', 'http-proxy'] : undefined),
+    workloads: toNames('workload', workload, WORKLOADS) ?? (isShort ? ['rpc'] : WORKLOADS),
+    old,
+    markdown,
+    isShort,
+    isHelp: help !== undefined,
   };
-}
-
-function toCount(name: string, text: string | undefined, fallback: number): number {
-  if (text === undefined) return fallback;
-  // wrk accepts whole seconds only.
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new Error(`--${name}: got ${text}, expected a whole number from 1 to 9999`);
-  return Number(text);
-}
-
-function toNames(text: string | undefined): string[] | undefined {
-  return text?.split(',').map((name) => name.trim());
 }

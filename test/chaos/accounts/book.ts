@@ -25,8 +25,6 @@ export class Book {
   ) as Record<EntryKind, KindCounts>;
   /** Unplanned endings, by the fault in progress. */
   readonly excused = new Map<string, number>();
-  /** Endings of calls, by the fault in their plan. */
-  readonly faults = new Map<string, OutcomeCounts>();
   readonly messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
   readonly #seed: number;
   readonly #differences: Differences;
@@ -61,7 +59,6 @@ export class Book {
     this.#entries.push(entry);
   }
 
-  /** Number of calls of all kinds with this ending. */
   total(outcome: Outcome): number {
     return Object.values(this.counts).reduce((sum, { outcomes }) => sum + outcomes[outcome], 0);
   }
@@ -109,7 +106,6 @@ export class Book {
   #settleCall(entry: Entry, seen: Seen | undefined): void {
     const { id, outcome, reason } = entry;
     const plan = planCall(this.#seed, id);
-    this.#noteFault(plan.fault ?? (plan.leave === undefined ? 'none' : 'client leaves'), outcome);
     const isEarly = plan.fault === 'early' || plan.fault === 'early-close';
     const complete = seen?.complete ?? 0;
     if (complete > 1) this.#differences.add('doubled calls', `the body of ${id} came ${complete} times`);
@@ -124,7 +120,6 @@ export class Book {
     const { id, outcome, sentMessages: sent, echoes, status } = entry;
     const plan = planSocket(this.#seed, id);
     const came = seen?.messages ?? 0;
-    this.#noteFault(`WebSocket: ${plan.fault ?? (plan.leaveAfter === undefined ? 'none' : 'client leaves')}`, outcome);
     this.messages.sent += sent;
     this.messages.seen += came;
     this.messages.echoed += echoes;
@@ -171,12 +166,6 @@ export class Book {
     const isTerminated = reason === 'D2S_ERR_UPSTREAM_TERMINATED' || reason === 'status 502';
     if (before === undefined || outcome !== 'problem' || !isTerminated) return false;
     return leavesConnectionClosing(planCall(this.#seed, before));
-  }
-
-  #noteFault(fault: string, outcome: Outcome): void {
-    const counts = this.faults.get(fault) ?? noOutcomes();
-    this.faults.set(fault, counts);
-    counts[outcome] += 1;
   }
 }
 

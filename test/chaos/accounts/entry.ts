@@ -22,27 +22,21 @@ export interface Entry {
   readonly id: string;
   readonly kind: EntryKind;
   readonly outcome: Outcome;
-  /** Status of the answer, 0 without one. */
   readonly status: number;
   /** Code of a problem, or the error that broke the connection, or ''. */
   readonly reason: string;
   /** The start of the sidecar that accepted the connection; undefined: none. */
   readonly life: number | undefined;
-  /** The whole request head was written. */
   readonly isHeadSent: boolean;
-  /** Part of an answer has arrived. */
   readonly hasAnswerBegun: boolean;
-  /** The whole request was written. */
   readonly isRequestSent: boolean;
   /** An answer without a length ended in order, but too early. */
   readonly wasCut: boolean;
-  /** What was wrong with the received bytes; undefined: nothing. */
   readonly wrong: string | undefined;
   /** The previous call on the same connection, e.g. `r16`; undefined on a new one. */
   readonly before: string | undefined;
   readonly beganMs: number;
   readonly endedMs: number;
-  /** Counts of messages of a WebSocket. */
   readonly sentMessages: number;
   readonly echoes: number;
 }

@@ -8,7 +8,6 @@ export interface Equation {
   /** The clients' figure: exact, or between two bounds. */
   readonly least: number;
   readonly most: number;
-  /** The sidecar's figure. */
   readonly counted: number;
 }
 
@@ -16,7 +15,6 @@ export function holds({ least, most, counted }: Equation): boolean {
   return counted >= least && counted <= most;
 }
 
-/** The clients' figure, e.g. `17` or `17 to 19`. */
 export function knownOf({ least, most }: Equation): string {
   return least === most ? `${least}` : `${least} to ${most}`;
 }

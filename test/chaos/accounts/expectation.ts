@@ -3,12 +3,10 @@ import type { CallPlan } from '../truth/call-plan.ts';
 import { isWithin, type SocketPlan } from '../truth/socket-plan.ts';
 import type { Entry, Outcome } from './entry.ts';
 
-/** Undefined when the call ended as planned; otherwise the expected ending. */
 export function whatWasExpected(entry: Entry, plan: CallPlan): string | undefined {
   return unlessExpected(entry, plan.leave !== undefined, outcomesOf(entry, plan));
 }
 
-/** Likewise for WebSockets. */
 export function whatSocketExpected(entry: Entry, plan: SocketPlan): string | undefined {
   return unlessExpected(entry, plan.leaveAfter !== undefined, socketOutcomesOf(plan));
 }

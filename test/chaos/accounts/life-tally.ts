@@ -33,7 +33,6 @@ export class LifeTally {
   readonly pushedValues = new Begun();
   readonly clientMessages = new Begun();
   readonly serverMessages = new Begun();
-  /** Users with an accepted call. */
   readonly users = new Set<number>();
 
   noteCall(entry: Entry, plan: CallPlan, seen: Seen | undefined): void {

@@ -8,7 +8,6 @@ const BEFORE_MS = 50;
 export class Windows {
   #all: { readonly what: string; readonly fromMs: number; toMs: number }[] = [];
 
-  /** Opens a window; the returned function closes it. */
   open(what: string, nowMs: number): (nowMs: number) => void {
     const window = { what, fromMs: nowMs - BEFORE_MS, toMs: Number.POSITIVE_INFINITY };
     this.#all.push(window);
@@ -17,12 +16,10 @@ export class Windows {
     };
   }
 
-  /** The faults in progress during a call; undefined: none. */
   over(beganMs: number, endedMs: number): string | undefined {
     return this.#all.find(({ fromMs, toMs }) => beganMs <= toMs && endedMs >= fromMs)?.what;
   }
 
-  /** Drops windows that ended long ago. */
   forget(beforeMs: number): void {
     this.#all = this.#all.filter(({ toMs }) => toMs >= beforeMs);
   }

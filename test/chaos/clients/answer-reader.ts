@@ -7,7 +7,6 @@ import { BodyReader } from '../wire/body-reader.ts';
 import { type Head, HeadReader } from '../wire/heads.ts';
 
 export class AnswerReader {
-  /** The first fault found. */
   wrong: string | undefined;
   readonly #plan: CallPlan;
   readonly #check: PatternCheck;
@@ -36,7 +35,6 @@ export class AnswerReader {
     return this.#isUntilClose && this.#head !== undefined;
   }
 
-  /** The whole payload has arrived. */
   get hasAllPayload(): boolean {
     return this.#check.isComplete;
   }
@@ -50,7 +48,6 @@ export class AnswerReader {
     return this.#head?.isProblem ? this.#head.problemCode(this.#problem) : undefined;
   }
 
-  /** Whether the connection cannot be reused. */
   get isLast(): boolean {
     return this.#isUntilClose || this.#head?.field('connection')?.toLowerCase() === 'close';
   }

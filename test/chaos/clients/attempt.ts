@@ -4,10 +4,8 @@ import type { Connection, Listener } from './connection.ts';
 /** Far longer than anything in a run takes, even on a busy machine. */
 const PATIENCE_MS = 30_000;
 
-/** The part of an entry that its attempt knows. */
 export type Result = Omit<Entry, 'id' | 'kind' | 'life' | 'before' | 'beganMs' | 'endedMs'>;
 
-/** The result without a connection. */
 export const UNCONNECTED: Result = {
   ...{ outcome: 'unconnected', reason: '', status: 0, wrong: undefined, wasCut: false },
   ...{ hasAnswerBegun: false, isHeadSent: false, isRequestSent: false, sentMessages: 0, echoes: 0 },

@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { reset } from '../../support/load/reset.ts';
 
-/** Receives the events of a connection. */
 export interface Listener {
   onBytes(chunk: Buffer): void;
   onEnd(): void;
@@ -14,12 +13,10 @@ export class Connection {
   readonly socket: net.Socket;
   /** The start of the sidecar that accepted it. */
   readonly life: number;
-  /** The last call on it. */
   lastId: string | undefined;
   listener: Listener | undefined;
   /** The other side has closed it, or it is broken. */
   isOver = false;
-  /** Bytes that arrived without a request. */
   strayBytes = 0;
   #cause: NodeJS.ErrnoException | undefined;
 

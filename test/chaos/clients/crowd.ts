@@ -20,11 +20,9 @@ export interface CrowdParts {
   readonly onSent: (id: string) => void;
   readonly onEntry: (entry: Entry) => void;
   readonly onConnected: (life: number) => void;
-  /** Bytes arrived without a request. */
   readonly onStray: (id: string, bytes: number) => void;
 }
 
-/** Longest pause of a client between two calls. */
 const THINK_MS = 300;
 /** Pause after a refused connection, so that a sidecar that is down is not called a thousand times a second. */
 const RETRY_MS = 200;
@@ -44,7 +42,6 @@ export class Crowd {
     this.#parts = parts;
   }
 
-  /** Starts; with running clients only the plans of their calls change. */
   begin(mode: 'calm' | 'chaos'): void {
     this.#mode = mode;
     if (this.#running !== undefined) return;
@@ -54,7 +51,6 @@ export class Crowd {
     this.#running = Promise.all(clients);
   }
 
-  /** Resolves when every call has ended and every connection is closed. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#running;

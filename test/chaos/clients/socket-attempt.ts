@@ -7,13 +7,11 @@ import { type Head, HeadReader } from '../wire/heads.ts';
 import { Attempt, type Result } from './attempt.ts';
 import type { Connection } from './connection.ts';
 
-/** Messages in flight without an echo yet. */
 const MOST_UNANSWERED = 5;
 const NORMAL_CLOSURE = Buffer.from([0x03, 0xe8]);
 /** A client gives up if its handshake is not answered. */
 const HANDSHAKE_MS = 1_000;
 
-/** One WebSocket from its handshake to its end; every echo is verified. */
 export class SocketAttempt extends Attempt {
   readonly #plan: SocketPlan;
   readonly #seed: number;

@@ -23,7 +23,6 @@ export interface ChaosParts {
   readonly differences: Differences;
 }
 
-/** The sidecar's compared numbers, at one quiet point. */
 export interface QuietPoint {
   readonly life: number;
   readonly dataPath: string;
@@ -31,7 +30,7 @@ export interface QuietPoint {
   readonly figures: Figures;
 }
 
-/** Time for remains to disappear: a client may linger for 2 s. */
+/** Time in which at least one of the remains must disappear: a client may linger for 2 s. */
 const QUIET_TIMEOUT_MS = 10_000;
 const CALM_MS = 3_000;
 const LOOK_MS = 50;
@@ -43,9 +42,7 @@ const DESCRIPTOR_TOLERANCE = 2;
 export class ChaosRun {
   readonly points: QuietPoint[] = [];
   readonly ends = { quiet: 0, term: 0, kill: 0 };
-  /** Of the long life: before and after. */
   memory: { readonly before: Figures; readonly after: Figures } | undefined;
-  /** Number of the current start of the sidecar. */
   life = 0;
   readonly #parts: ChaosParts;
   readonly #seen = new Map<string, Seen>();
@@ -58,7 +55,6 @@ export class ChaosRun {
     this.#ledger = new LedgerReader(parts.ledgerPath);
   }
 
-  /** Set while the sidecar runs. */
   get pid(): number | undefined {
     return this.#sidecar?.hasEnded === false ? this.#sidecar.pid : undefined;
   }
@@ -127,13 +123,14 @@ export class ChaosRun {
     const { crowd, storm } = this.#parts;
     crowd.begin('chaos');
     const over = new AbortController();
-    const stormy = storm.run(faults, over.signal);
+    // A crash is reported at the next quiet point.
+    const settled = async () => await this.#sidecar?.get('/livez').catch(() => undefined);
+    const stormy = storm.run(faults, over.signal, settled);
     await sleep(chaosMs);
     over.abort();
     await stormy;
   }
 
-  /** Ends the sidecar if it runs. */
   async #stop(signal: 'SIGTERM' | 'SIGKILL', why: string): Promise<void> {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;
@@ -172,14 +169,16 @@ export class ChaosRun {
   /** Waits until nothing is open on either side of the sidecar. */
   async #untilQuiet(sidecar: SidecarProcess): Promise<Samples> {
     const { upstream, differences } = this.#parts;
-    const deadline = performance.now() + QUIET_TIMEOUT_MS;
+    let least = { left: Number.POSITIVE_INFINITY, atMs: 0 };
     for (;;) {
       const samples = await sidecar.scrape();
       const open = samples.sum('d2_sidecar_connections') + samples.sum('d2_sidecar_exchanges_open');
       const atUpstream = await upstream.order<string[]>('list');
       // The answer is rendered in slices: its first numbers may be older than the zeros after them.
       if (open === 0 && atUpstream.length === 0) return await sidecar.scrape();
-      if (performance.now() > deadline) {
+      const left = open + atUpstream.length;
+      if (left < least.left) least = { left, atMs: performance.now() };
+      if (performance.now() > least.atMs + QUIET_TIMEOUT_MS) {
         const where = `${open} at the sidecar, at the upstream ${atUpstream.join('; ')}`;
         differences.add('left open', `${where} (life ${this.life})`);
         return samples;

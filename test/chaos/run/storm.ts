@@ -14,7 +14,6 @@ export class UpstreamProcess {
   readonly #args: readonly string[];
   #running: OrderedProcess | undefined;
 
-  /** `args`: see upstream/main.ts. */
   constructor(processes: Processes, args: readonly string[]) {
     this.#processes = processes;
     this.#args = args;
@@ -38,7 +37,6 @@ export class UpstreamProcess {
     this.#running?.signal(signal);
   }
 
-  /** Throws when the process is not running. */
   async order<T>(kind: string, argument?: unknown): Promise<T> {
     if (this.#running === undefined) throw new Error('the upstream does not run');
     return await this.#running.order<T>(kind, argument);
@@ -61,7 +59,6 @@ const ACTS: Readonly<Record<UpstreamFaultKind, { readonly begin: Act; readonly e
 
 export class Storm {
   readonly counts = new Map<UpstreamFaultKind, number>();
-  /** The upstream's current state. */
   condition = 'there';
   readonly #upstream: UpstreamProcess;
   readonly #windows: Windows;
@@ -71,8 +68,11 @@ export class Storm {
     this.#windows = windows;
   }
 
-  /** Applies all faults; on `signal` no further one begins, and the current one is finished. */
-  async run(faults: readonly UpstreamFault[], signal: AbortSignal): Promise<void> {
+  /**
+   * Applies all faults; on `signal` no further one begins, and the current one is finished. `settled` resolves when the sidecar
+   * has worked off what was pending: a slow machine needs longer to notice that a fault is over.
+   */
+  async run(faults: readonly UpstreamFault[], signal: AbortSignal, settled: () => Promise<unknown>): Promise<void> {
     const beganMs = performance.now();
     for (const { kind, atMs, forMs } of faults) {
       const waitMs = beganMs + atMs - performance.now();
@@ -84,6 +84,7 @@ export class Storm {
       await ACTS[kind].begin(this.#upstream);
       await sleep(forMs);
       await ACTS[kind].end?.(this.#upstream);
+      await settled();
       close(performance.now());
       this.condition = 'there';
     }

@@ -12,7 +12,6 @@ export type UpstreamFaultKind = (typeof UPSTREAM_FAULTS)[number];
 
 export interface UpstreamFault {
   readonly kind: UpstreamFaultKind;
-  /** From the beginning of the stage. */
   readonly atMs: number;
   readonly forMs: number;
 }
@@ -29,14 +28,10 @@ export interface Stage {
   readonly end: StageEnd;
 }
 
-export const DATA_PATHS = ['auto', 'gateway'] as const;
+export type DataPath = 'auto' | 'gateway';
 
-export type DataPath = (typeof DATA_PATHS)[number];
-
-/** One start of the sidecar. */
 export interface Life {
   readonly dataPath: DataPath;
-  /** 0: none. */
   readonly responseTimeoutMs: number;
   /** The upstream starts this much later than the sidecar; undefined: it is running already. */
   readonly upstreamComesAfterMs: number | undefined;
@@ -70,8 +65,7 @@ const SKETCHES: readonly Sketch[] = [
   ['gateway', ['quiet', 'quiet']],
 ];
 
-/** `only`: the data path of every life. */
-export function makeWeather(seed: number, totalMs: number, only?: DataPath): Weather {
+export function makeWeather(seed: number, totalMs: number): Weather {
   const random = randomOf(seed, 'weather');
   const faults = new Deck(UPSTREAM_FAULTS, random);
   const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
@@ -81,7 +75,7 @@ export function makeWeather(seed: number, totalMs: number, only?: DataPath): Wea
     const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
     const stages = ends.map((end) => makeStage(random, faults, stageMs, end));
     lives.push({
-      dataPath: only ?? dataPath,
+      dataPath,
       responseTimeoutMs: random.chance(0.4) ? 4_000 : 0,
       upstreamComesAfterMs: i % 4 === 0 ? 300 + random.below(1_500) : undefined,
       awayMs: i === 0 ? 0 : random.below(1_000),
@@ -91,7 +85,7 @@ export function makeWeather(seed: number, totalMs: number, only?: DataPath): Wea
   }
   const longStages = Math.max(3, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)));
   const stages = Array.from({ length: longStages }, () => makeStage(random, faults, stageMs, 'quiet'));
-  const long = { dataPath: only ?? 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
+  const long: Life = { dataPath: 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
   return { lives, long };
 }
 
@@ -107,7 +101,6 @@ function makeStage(random: Random, deck: Deck<UpstreamFaultKind>, aboutMs: numbe
   return { chaosMs, faults, end };
 }
 
-/** Deals every card once before any is repeated. */
 class Deck<T> {
   readonly #cards: readonly T[];
   readonly #random: Random;

@@ -12,7 +12,6 @@ export interface LoadParts {
   readonly port: number;
   readonly rate: number;
   readonly polls: number;
-  /** Share of aborted requests. */
   readonly aborts: number;
   readonly random: Random;
 }
@@ -33,7 +32,6 @@ export class Load {
   answered = 0;
   aborted = 0;
   failed = 0;
-  /** Answered polls. */
   released = 0;
   /** Requests that were due but not made, since all connections were busy. */
   skipped = 0;
@@ -50,7 +48,6 @@ export class Load {
     this.#parts = parts;
   }
 
-  /** Runs until `stop`. */
   async run(): Promise<void> {
     const { rate, polls } = this.#parts;
     const held = Array.from({ length: polls }, (_, i) => this.#poll(i));

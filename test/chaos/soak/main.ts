@@ -1,5 +1,4 @@
 /** The soak: `npm run soak`. A steady load for half an hour; memory and descriptors must not grow. */
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
@@ -10,7 +9,7 @@ import { SidecarProcess } from '../../support/load/sidecar.ts';
 import { settingsOf } from '../run/chaos-run.ts';
 import { randomOf } from '../truth/pattern.ts';
 import { Load } from './load.ts';
-import { parseSoakOptions, SOAK_USAGE, type SoakOptions } from './options.ts';
+import { parseSoakOptions, SOAK_USAGE } from './options.ts';
 import { judge, renderSamples, type SoakSample, type Verdict } from './soak-report.ts';
 
 const SAMPLE_MS = 1_000;
@@ -20,42 +19,42 @@ const PROGRESS_EVERY = 10;
 /** Much longer than the sliding window of the statistics: the allocator settles for ten minutes after that is full. */
 const WARM_UP_SHARE = 1 / 2;
 const LEAST_WARM_UP_S = 30;
+/** Requests a second, polls that are held, the share of requests that are aborted, and the permitted rise of memory an hour. */
+const [RATE, POLLS, ABORTS, BOUND_MB] = [1_000, 500, 0.01, 1];
 const UPSTREAM = path.join(import.meta.dirname, 'upstream.js');
 
 async function run(args: readonly string[]): Promise<number> {
-  const options = parseSoakOptions(args);
-  if (options.help) {
+  const { minutes, isHelp } = parseSoakOptions(args);
+  if (isHelp) {
     process.stdout.write(SOAK_USAGE);
     return 0;
   }
-  return await withProcesses('d2-soak-', (processes, folder) => soak(options, processes, folder));
+  return await withProcesses('d2-soak-', (processes, folder) => soak(minutes, processes, folder));
 }
 
-async function soak(options: SoakOptions, processes: Processes, folder: string): Promise<number> {
-  const { minutes, bound, csv, dataPath, sidecar: main } = options;
+async function soak(minutes: number, processes: Processes, folder: string): Promise<number> {
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const upstream = processes.start({ file: process.execPath, args: [UPSTREAM, String(upstreamPort)] });
   await untilListening(upstreamPort, () => hasEnded(upstream));
-  const parts = { processes, main, folder, port, monitorPort, upstreamPort };
-  const sidecar = await SidecarProcess.start(parts, settingsOf(dataPath));
-  const load = new Load({ ...options, port, random: randomOf(1, 'soak') });
+  const parts = { processes, folder, port, monitorPort, upstreamPort };
+  const sidecar = await SidecarProcess.start(parts, settingsOf('auto'));
+  const load = new Load({ port, rate: RATE, polls: POLLS, aborts: ABORTS, random: randomOf(1, 'soak') });
   const running = load.run();
-  const samples = await watch(options, sidecar, load);
+  const samples = await watch(minutes, sidecar, load);
   load.stop();
   await running;
   const warmUpS = Math.max(LEAST_WARM_UP_S, minutes * 60 * WARM_UP_SHARE);
   const counts = await compareCounts(sidecar, load);
-  const verdict = judge(samples, warmUpS, bound);
+  const verdict = judge(samples, warmUpS, BOUND_MB);
   const code = await sidecar.end('SIGTERM');
   const complaints = sidecar.complaints.map((complaint) => `complaint: ${complaint}`);
   const lines = [renderSamples(samples, warmUpS), '', load.summary, counts.text, ...complaints, verdict.text];
   process.stdout.write(`${lines.join('\n')}\n`);
-  if (csv !== undefined) writeFileSync(csv, toCsv(samples));
   const isGood = verdict.isGood && counts.isGood && code === 0 && load.failed === 0 && complaints.length === 0;
   return isGood ? 0 : 1;
 }
 
-async function watch({ minutes }: SoakOptions, sidecar: SidecarProcess, load: Load): Promise<SoakSample[]> {
+async function watch(minutes: number, sidecar: SidecarProcess, load: Load): Promise<SoakSample[]> {
   const samples: SoakSample[] = [];
   const beganMs = performance.now();
   for (let i = 0; performance.now() - beganMs < minutes * 60_000; i += 1) {
@@ -75,7 +74,6 @@ async function watch({ minutes }: SoakOptions, sidecar: SidecarProcess, load: Lo
   return samples;
 }
 
-/** The sidecar must have counted what the clients know. */
 async function compareCounts(sidecar: SidecarProcess, load: Load): Promise<Verdict> {
   const samples = await sidecar.scrape();
   const ok = samples.sum('d2_calls_total', { kind: 'rpc', outcome: 'ok' });
@@ -83,13 +81,6 @@ async function compareCounts(sidecar: SidecarProcess, load: Load): Promise<Verdi
   // An aborted request may have been answered already, or never received.
   const isGood = ok >= load.answered && ok + aborted <= load.answered + load.aborted;
   return { text: `${isGood ? '' : 'BAD: '}the sidecar counted ${ok} calls answered, ${aborted} aborted`, isGood };
-}
-
-function toCsv(samples: readonly SoakSample[]): string {
-  const lines = samples.map(({ atS, residentBytes, heapUsedBytes = '', descriptors }) =>
-    [atS.toFixed(1), residentBytes, heapUsedBytes, descriptors].join(),
-  );
-  return `${['seconds,resident bytes,heap bytes,descriptors', ...lines].join('\n')}\n`;
 }
 
 await runProgram('soak', run);

@@ -8,14 +8,13 @@ export interface Point {
 
 const SECONDS_AN_HOUR = 3_600;
 
-/** The median value of each span of `spanS` seconds, at its middle. */
 export function medians(points: readonly Point[], spanS: number): Point[] {
-  return bySpan(points, spanS, medianOf);
-}
-
-/** The minimum of each span: of a heap, its size after a collection. */
-export function floors(points: readonly Point[], spanS: number): Point[] {
-  return bySpan(points, spanS, (values) => Math.min(...values));
+  const spans = new Map<number, number[]>();
+  for (const { atS, value } of points) {
+    const span = Math.floor(atS / spanS);
+    spans.set(span, [...(spans.get(span) ?? []), value]);
+  }
+  return [...spans].map(([span, values]) => ({ atS: (span + 0.5) * spanS, value: medianOf(values) }));
 }
 
 /**
@@ -31,13 +30,4 @@ export function slopeAnHour(points: readonly Point[]): number | undefined {
   }
   const median = spreadOf(slopes)?.median;
   return median === undefined ? undefined : median * SECONDS_AN_HOUR;
-}
-
-function bySpan(points: readonly Point[], spanS: number, toValue: (values: readonly number[]) => number): Point[] {
-  const spans = new Map<number, number[]>();
-  for (const { atS, value } of points) {
-    const span = Math.floor(atS / spanS);
-    spans.set(span, [...(spans.get(span) ?? []), value]);
-  }
-  return [...spans].map(([span, values]) => ({ atS: (span + 0.5) * spanS, value: toValue(values) }));
 }

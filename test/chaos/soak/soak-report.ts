@@ -1,15 +1,12 @@
 /** The report of a soak. */
 import { renderTable } from '../../bench/load/report.ts';
 import { spreadOf, toText } from '../../bench/load/statistics.ts';
-import { drawCurve } from './curve.ts';
-import { floors, medians, type Point, slopeAnHour } from './slope.ts';
+import { medians, type Point, slopeAnHour } from './slope.ts';
 
-/** One sample of the sidecar. */
 export interface SoakSample {
   readonly atS: number;
   readonly residentBytes: number;
   readonly descriptors: number;
-  /** Undefined if its metrics were not read. */
   readonly heapUsedBytes: number | undefined;
 }
 
@@ -20,29 +17,26 @@ export interface Verdict {
 
 const MEGABYTE = 2 ** 20;
 const SPAN_S = 10;
-const FLOOR_SPAN_S = 60;
 /** In a shorter run the noise exceeds any useful bound. */
 const LEAST_JUDGED_S = 600;
 
 export function renderSamples(samples: readonly SoakSample[], warmUpS: number): string {
   const warm = samples.filter(({ atS }) => atS >= warmUpS);
-  const resident = warm.map(residentOf);
-  const heap = warm.flatMap(heapOf);
-  const left = floors(heap, FLOOR_SPAN_S);
-  const descriptors = warm.map(({ atS, descriptors: value }) => ({ atS, value }));
-  const rows = [
-    toRow('resident memory, MB', resident, medians(resident, SPAN_S), 1),
-    toRow('heap in use, MB', heap, medians(heap, SPAN_S), 1),
-    toRow('heap left after collections, MB', left, left, 1),
-    toRow('descriptors', descriptors, medians(descriptors, SPAN_S), 0),
-  ];
-  return [
-    renderTable([`behind ${Math.round(warmUpS)} s of warm-up`, 'median (lowest to highest)', 'slope an hour'], rows),
-    '',
-    drawCurve(samples.map(residentOf), 'resident memory, MB, from the start', 1),
-    '',
-    drawCurve(samples.flatMap(heapOf), 'heap in use, MB, from the start', 1),
-  ].join('\n');
+  const row = (title: string, points: readonly Point[], digits: number) => {
+    const spread = spreadOf(points.map(({ value }) => value));
+    const slope = slopeAnHour(medians(points, SPAN_S));
+    return [title, spread === undefined ? '' : toText(spread, digits), slope?.toFixed(2) ?? ''];
+  };
+  const titles = [`after ${Math.round(warmUpS)} s of warm-up`, 'median (lowest to highest)', 'slope an hour'];
+  return renderTable(titles, [
+    row('resident memory, MB', warm.map(residentOf), 1),
+    row('heap in use, MB', warm.flatMap(heapOf), 1),
+    row(
+      'descriptors',
+      warm.map(({ atS, descriptors: value }) => ({ atS, value })),
+      0,
+    ),
+  ]);
 }
 
 /** Whether resident memory is flat after the warm-up: at most `boundMb` more an hour. */
@@ -62,10 +56,4 @@ function residentOf({ atS, residentBytes }: SoakSample): Point {
 
 function heapOf({ atS, heapUsedBytes }: SoakSample): Point[] {
   return heapUsedBytes === undefined ? [] : [{ atS, value: heapUsedBytes / MEGABYTE }];
-}
-
-function toRow(title: string, points: readonly Point[], smooth: readonly Point[], digits: number): string[] {
-  const spread = spreadOf(points.map(({ value }) => value));
-  const slope = slopeAnHour(smooth);
-  return [title, spread === undefined ? '' : toText(spread, digits), slope === undefined ? '' : slope.toFixed(2)];
 }

@@ -38,7 +38,6 @@ interface AnswerPlan extends MessagePlan<'none' | 'length' | 'chunked' | 'close'
 }
 
 export interface CallPlan {
-  /** e.g. `r17`. */
   readonly id: string;
   readonly kind: CallKind;
   readonly method: Method;

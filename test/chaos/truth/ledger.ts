@@ -27,7 +27,6 @@ export function printable(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]+/g, ' ').slice(0, 500);
 }
 
-/** The upstream's record of one id. */
 export interface Seen {
   heads: number;
   complete: number;
@@ -47,7 +46,6 @@ export class LedgerReader {
     this.#path = path;
   }
 
-  /** Adds everything written since the last call to `seen`. */
   readInto(seen: Map<string, Seen>): void {
     const file = openSync(this.#path, 'r');
     const block = Buffer.alloc(BLOCK_BYTES);

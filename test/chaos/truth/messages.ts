@@ -78,13 +78,11 @@ function toHead(lines: readonly string[], isLast: boolean): string {
   return `${[...lines, ...(isLast ? ['Connection: close'] : [])].join('\r\n')}\r\n\r\n`;
 }
 
-/** A part of a body as it is sent. */
 export function toWire(framing: CallPlan['answer']['framing'], payload: Buffer): Buffer {
   if (framing !== 'chunked' || payload.length === 0) return payload;
   return Buffer.concat([Buffer.from(`${payload.length.toString(16)}\r\n`), payload, Buffer.from('\r\n')]);
 }
 
-/** The end of a body as it is sent. */
 export function toWireEnd(framing: CallPlan['answer']['framing'], id: string, hasTrailer: boolean): Buffer {
   const trailer = hasTrailer ? `${trailerOf(id, true)}\r\n` : '';
   return Buffer.from(framing === 'chunked' ? `0\r\n${trailer}\r\n` : '');

@@ -8,7 +8,6 @@ export function hashOf(seed: number, label: string): number {
   return hash >>> 0;
 }
 
-/** An independent random stream for each label. */
 export function randomOf(seed: number, label: string): Random {
   return new Random(hashOf(seed, label));
 }

@@ -5,16 +5,13 @@ import { patternOf, randomOf } from './pattern.ts';
 export type SocketFault = 'refuse' | 'reset-before' | 'never' | 'reset-within' | 'close-within' | 'part-of-a-frame';
 
 export interface SocketPlan {
-  /** e.g. `s17`. */
   readonly id: string;
   /** Whether it is at the Comet endpoint, where the sidecar reads it; its messages are Bayeux then, otherwise binary. */
   readonly isComet: boolean;
   readonly target: string;
   readonly messages: number;
-  /** Between two messages of the client. */
   readonly pauseMs: number;
   readonly fault: SocketFault | undefined;
-  /** The fault occurs after this many echoes. */
   readonly faultAfter: number;
   /** The client leaves after this many echoes, without a close frame; or after a second if the upstream never answers. */
   readonly leaveAfter: number | undefined;

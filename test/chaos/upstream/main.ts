@@ -1,20 +1,19 @@
-/** The scripted upstream as a process: `node upstream/main.js <port> <seed> <ledger file> [lie]`. It ends with its parent. */
+/** The scripted upstream as a process: `node upstream/main.js <port> <seed> <ledger file>`. It ends with its parent. */
 import { obeyOrders } from '../../support/load/orders.ts';
 import { Ledger } from '../truth/ledger.ts';
-import { type LieKind, Lies } from './lies.ts';
+import { Lies } from './lies.ts';
 import { ScriptedUpstream } from './scripted-upstream.ts';
 
-const [port, seed, ledgerFile = '', lie] = process.argv.slice(2);
+const [port, seed, ledgerFile = ''] = process.argv.slice(2);
 const upstream = new ScriptedUpstream({
   seed: Number(seed),
   ledger: new Ledger(ledgerFile),
-  lies: new Lies(lie as LieKind | undefined),
+  lies: new Lies(undefined),
   isDirect: false,
 });
 await upstream.listen(Number(port));
 
 obeyOrders({
-  /** Closes the port, and opens it again. */
   refuse: () => upstream.refuse(),
   accept: () => upstream.listen(Number(port)),
   'reset-new': (isOn: boolean) => upstream.setResetting(isOn),

@@ -33,7 +33,6 @@ export class ScriptedUpstream {
     return [...this.#connections.values()].map((connection) => connection.condition);
   }
 
-  /** Opens the port, 0 for a free one; returns the bound port. */
   async listen(port: number): Promise<number> {
     const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     this.#server = server.listen({ port, host: '127.0.0.1', backlog: 4_096 });
@@ -41,12 +40,10 @@ export class ScriptedUpstream {
     return (server.address() as net.AddressInfo).port;
   }
 
-  /** Closes the port; open connections stay. */
   refuse(): void {
     this.#server?.close();
   }
 
-  /** Starts or stops resetting new connections at once. */
   setResetting(isResetting: boolean): void {
     this.#isResetting = isResetting;
   }

@@ -23,7 +23,6 @@ import { type Served, whatIsWrong } from './served-connection.ts';
 const RUBBISH = Buffer.from('\x16\x03\x01 220 this is no HTTP\r\n\r\n', 'latin1');
 const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
 
-/** One request, served by its plan. */
 export class ServedCall implements Served {
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;

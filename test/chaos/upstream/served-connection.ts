@@ -31,7 +31,6 @@ export class ServedConnection {
     this.#parts = parts;
   }
 
-  /** e.g. `r17, not read to its end, its client has closed`. */
   get condition(): string {
     const { isRead = true, isAnswering = false } = this.#served ?? {};
     const parts = [this.#id, isRead ? '' : 'not read to its end', isAnswering ? 'being answered' : ''];

@@ -9,7 +9,6 @@ import { type Served, whatIsWrong } from './served-connection.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-/** One WebSocket: each message is verified and echoed. */
 export class ServedSocket implements Served {
   readonly isRead = false;
   readonly isAnswering = false;

@@ -13,7 +13,6 @@ export class BodyReader {
   #state: 'payload' | 'size' | 'chunk-end' | 'trailer' | 'done';
   #left: number;
   #line = '';
-  /** Lines of the trailer section, without their ends. */
   readonly trailers: string[] = [];
 
   constructor(framing: Framing, onPayload: (chunk: Buffer, from: number, to: number) => void) {

@@ -4,7 +4,6 @@ import type { Framing } from './body-reader.ts';
 const HEAD_END = Buffer.from('\r\n\r\n', 'latin1');
 const MAX_HEAD_BYTES = 64 * 1024;
 
-/** A start line and field lines, unchanged. */
 export class Head {
   readonly lines: readonly string[];
 
@@ -30,7 +29,6 @@ export class Head {
     return /"code":"(\w+)"/.exec(body)?.[1] ?? `status ${this.status}`;
   }
 
-  /** Value of the first field of that name. */
   field(name: string): string | undefined {
     const prefix = `${name.toLowerCase()}:`;
     return this.lines
@@ -54,7 +52,6 @@ export class Head {
   }
 }
 
-/** Bytes of an incomplete head. */
 export class HeadReader {
   #kept: Buffer = Buffer.alloc(0);
 

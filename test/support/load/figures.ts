@@ -11,12 +11,10 @@ export interface Figures {
 
 const SAMPLES = 7;
 const LOOK_MS = 100;
-/** In a window of a second. */
 const LOOKS = 10;
 /** USER_HZ is 100 on every Linux. */
 const MS_PER_TICK = 10;
 
-/** Undefined for a process that has ended. */
 export function figuresOf(pid: number): Figures | undefined {
   const residentBytes = bytesOf(pid, 'smaps_rollup', 'Rss');
   const descriptors = openDescriptors(pid);
@@ -44,7 +42,6 @@ export function openDescriptors(pid: number): number | undefined {
   }
 }
 
-/** Cheaper than `figuresOf`, and less exact. */
 export function residentBytes(pid: number): number | undefined {
   return bytesOf(pid, 'status', 'VmRSS');
 }

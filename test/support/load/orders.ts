@@ -26,7 +26,6 @@ export function obeyOrders(orders: Readonly<Record<string, (argument: never) => 
   answer({ number: 0 });
 }
 
-/** The parent's side of such a process. */
 export class OrderedProcess {
   readonly #child: ChildProcess;
   readonly #processes: Processes;
@@ -42,7 +41,6 @@ export class OrderedProcess {
     });
   }
 
-  /** `args`: the program, and its arguments. */
   static async start(processes: Processes, ...args: readonly string[]): Promise<OrderedProcess> {
     const one = new OrderedProcess(processes, args);
     await one.#answerTo(0, TIMEOUT_MS);

@@ -1,6 +1,5 @@
 import { progress } from '../../bench/load/processes.ts';
 
-/** Runs a program; its result is the exit code, 1 for an error. */
 export async function runProgram(name: string, run: (args: readonly string[]) => Promise<number>): Promise<void> {
   try {
     process.exitCode = await run(process.argv.slice(2));

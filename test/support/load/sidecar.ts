@@ -11,9 +11,6 @@ import { Samples } from './samples.ts';
 
 export interface SidecarParts {
   readonly processes: Processes;
-  /** The sidecar's `main.js`; undefined: the one in dist/. */
-  readonly main: string | undefined;
-  /** For its configuration. */
   readonly folder: string;
   readonly port: number;
   readonly monitorPort: number;
@@ -22,7 +19,6 @@ export interface SidecarParts {
   readonly core?: number | undefined;
   /** The command to run instead, e.g. the same one in a cgroup. */
   readonly wrap?: ((command: Command) => Command) | undefined;
-  /** Of a reader of the monitoring port. */
   readonly authorization?: string;
 }
 
@@ -35,9 +31,7 @@ const SCRAPE_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 15_000;
 const MOST_COMPLAINTS = 100;
 
-export function mainOf(main: string | undefined): string {
-  return main ?? path.join(ROOT_FOLDER, 'dist/main.js');
-}
+export const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
 
 export class SidecarProcess {
   readonly pid: number;
@@ -54,7 +48,7 @@ export class SidecarProcess {
 
   /** Resolves when it listens. Throws when it ends instead. It is started like the image's. */
   static async start(parts: SidecarParts, settings: Settings): Promise<SidecarProcess> {
-    const { processes, main, folder, port, monitorPort, upstreamPort, core, wrap } = parts;
+    const { processes, folder, port, monitorPort, upstreamPort, core, wrap } = parts;
     const { upstream = {}, listen = {}, monitor = {}, ...others } = settings as Record<string, object>;
     const configuration = {
       upstream: { url: `http://127.0.0.1:${upstreamPort}/smartWeb`, ...upstream },
@@ -65,7 +59,7 @@ export class SidecarProcess {
     };
     const file = path.join(folder, 'sidecar.json');
     writeFileSync(file, JSON.stringify(configuration));
-    const args = [...NODE_ARGS, mainOf(main), '--config', file];
+    const args = [...NODE_ARGS, MAIN, '--config', file];
     const command = { file: process.execPath, args, env: NODE_ENVIRONMENT };
     const sidecar = new SidecarProcess(processes.start(wrap?.(command) ?? command, core), parts);
     await sidecar.#untilListening();
@@ -76,7 +70,6 @@ export class SidecarProcess {
     return hasEnded(this.#child);
   }
 
-  /** How it ended, and its last output, e.g. `signal SIGSEGV: ...`. */
   get lastWords(): string {
     const { exitCode, signalCode } = this.#child;
     const output = this.#parts.processes.outputOf(this.#child);
@@ -84,12 +77,10 @@ export class SidecarProcess {
     return `${signalCode === null ? `exit code ${exitCode}` : `signal ${signalCode}`}: ${fatal ?? output.slice(-2_000)}`;
   }
 
-  /** Its metrics. */
   async scrape(): Promise<Samples> {
     return new Samples(await this.get('/metrics'));
   }
 
-  /** An answer of its monitoring port. */
   async get(path: string): Promise<string> {
     const { monitorPort, authorization } = this.#parts;
     const signal = AbortSignal.timeout(SCRAPE_TIMEOUT_MS);
