@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { answeringAll, send } from '../../../support/wire/peer.ts';
-import { GET, OK, type StandOptions, useStand } from './stand.ts';
+import { OK, type StandOptions, useStand } from './stand.ts';
 
 const stand = useStand();
 const start = (options: StandOptions = {}) => stand.start({ upstream: answeringAll(OK), ...options });
@@ -83,12 +83,5 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
     client.send('nonsense\r\n');
     await client.ended();
     expect(client.received).toBe('');
-  });
-
-  it('is answered in its turn', async () => {
-    await start();
-    const client = stand.client(`${GET}GET / HTTP/1.1\r\nHost: a\r\nnonsense\r\n\r\n`);
-    await client.take('ok');
-    expect(await client.head()).toMatch(/^HTTP\/1\.1 400/);
   });
 });

@@ -144,38 +144,6 @@ describe('a client', () => {
   });
 });
 
-describe('forwarding fields', () => {
-  const cases = [
-    ['append', '', 'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n'],
-    [
-      'append',
-      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\n',
-      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: plant.example\r\n',
-    ],
-    [
-      'replace',
-      'X-Forwarded-For: 10.9.9.9\r\nx-forwarded-host: b\r\n',
-      'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n',
-    ],
-    ['off', 'X-Forwarded-For: 10.9.9.9\r\n', 'X-Forwarded-For: 10.9.9.9\r\n'],
-  ] as const;
-
-  it.each(cases)('in mode %s with the client’s own %j arrive as %j', async (forwarded, own, expected) => {
-    let received = '';
-    const { client } = await stood({
-      onConnection: (socket) =>
-        socket.on('data', (bytes) => {
-          received += bytes.toString('latin1');
-          socket.write(OK);
-        }),
-      config: () => ({ forwarded }),
-    });
-    client.socket.write(get('/a', own));
-    await client.until('ok');
-    expect(received).toBe(`GET /a HTTP/1.1\r\nHost: plant.example\r\n${expected}\r\n`);
-  });
-});
-
 describe('a sidecar that stops', () => {
   it('closes idle connections, unused ones included', async () => {
     await stood({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
