@@ -151,7 +151,7 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
     { kind: 'rpc', name: BUSY.name, least: 151, serverS: 0.008 },
   ])('has measured no call of $name as shorter than the server took, or longer than its client waited', async (row) => {
     const { kind, name, least, serverS } = row;
-    const seen = answered.filter((call) => call.name === name && call.status === 200).map((call) => call.seconds);
+    const seen = answered.filter((call) => call.name === name).map((call) => call.seconds);
     expect(seen.length).toBeGreaterThanOrEqual(least);
     const timer = (await metrics(`/rpc/${encodeURIComponent(name)}`)).timers[`${kind}.${name}`]!;
     expect(timer.count).toBe(seen.length);
