@@ -69,26 +69,26 @@ describe.runIf(hasPrometheus)('a real Prometheus', () => {
     expect((await request(`http://${sidecar.monitor}/metrics`)).statusCode).toBe(401);
   });
 
-  it.each([
-    ['calls', 'sum by (kind) (d2_calls_total{kind="rpc"})', 9],
-    ['answered calls', 'sum(d2_call_duration_seconds_count{kind="rpc"})', 9],
-    ['successful calls', 'sum(d2_calls_total{kind="rpc", outcome="ok"})', 7],
-    ['failed calls', 'd2_calls_total{name="E.Demo.Fail", outcome="error"}', 1],
-    ['calls without a name', 'sum(d2_calls_total{kind="rpc", name="", outcome="client_error"})', 1],
-    ['received values', 'd2_object_values_total{application="smartWeb", name="H.Level"}', 2],
-    ['received values of all', 'sum(d2_object_values_total)', 3],
-    ['sessions', 'd2_sessions{connection_type="REST"}', 2],
-    ['sessions created', 'd2_sessions_created_total', 2],
-    ['durations of creating a session', 'd2_session_creation_duration_seconds_count', 2],
-    ['exchanges by the relay', 'd2_sidecar_exchanges_total{path="relay", ending="completed"}', 13],
-    ['time added to requests, sampled one in 17', 'd2_sidecar_added_seconds_count{direction="request"}', 1],
-    ['time added to responses, sampled one in 17', 'd2_sidecar_added_seconds_count{direction="response"}', 1],
-    ['slow calls below their bound', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="0.1"}', 0],
-    ['slow calls', 'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="+Inf"}', 4],
-    ['whether the upstream is reachable', 'd2_upstream_reachable', 1],
-    ['no JVM metrics without a JVM', 'count({__name__=~"jvm_.*|d2_sidecar_jvm_.*"}) or vector(0)', 0],
-  ])('returns the calls that the clients sent: %s', async (_what, promql, expected) => {
-    expect([await prometheus.value(promql), await prometheus.lastError()]).toEqual([expected, '']);
+  it('returns the calls that the clients sent', async () => {
+    for (const [promql, expected] of Object.entries({
+      'sum by (kind) (d2_calls_total{kind="rpc"})': 9,
+      'sum(d2_calls_total{kind="rpc", outcome="ok"})': 7,
+      'sum(d2_calls_total{kind="rpc", name="", outcome="client_error"})': 1,
+      'd2_object_values_total{application="smartWeb", name="H.Level"}': 2,
+      'd2_sessions{connection_type="REST"}': 2,
+      d2_session_creation_duration_seconds_count: 2,
+      'd2_sidecar_exchanges_total{path="relay", ending="completed"}': 13,
+      // Sampled one in 17.
+      'd2_sidecar_added_seconds_count{direction="request"}': 1,
+      'd2_sidecar_added_seconds_count{direction="response"}': 1,
+      'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="0.1"}': 0,
+      'd2_call_duration_seconds_bucket{name="E.Demo.Slow", le="+Inf"}': 4,
+      d2_upstream_reachable: 1,
+      'count({__name__=~"jvm_.*|d2_sidecar_jvm_.*"}) or vector(0)': 0,
+    })) {
+      expect([promql, await prometheus.value(promql)]).toEqual([promql, expected]);
+    }
+    expect(await prometheus.lastError()).toBe('');
   });
 
   it('returns the durations that the clients saw', async () => {
@@ -112,22 +112,11 @@ describe.runIf(hasPrometheus)('a real Prometheus', () => {
     expect(await prometheus.typeOf('d2_calls')).toBe('counter');
   });
 
-  it('has the metrics of the process', async () => {
-    const [info] = await prometheus.query('d2_sidecar_build_info');
-    expect(info?.labels).toMatchObject({
-      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
-      build: expect.stringMatching(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/),
-      node: process.version,
-    });
+  it('has the metrics of the process, and sees counters grow', async () => {
     expect(await prometheus.value('process_resident_memory_bytes')).toBeGreaterThan(20e6);
     expect(await prometheus.value('process_open_fds')).toBeGreaterThan(5);
     expect(await prometheus.value('d2_sidecar_loop_delay_seconds_count')).toBeGreaterThan(0);
-    const ageSeconds = await prometheus.value('time() - process_start_time_seconds');
-    expect(ageSeconds).toBeGreaterThan(0);
-    expect(ageSeconds).toBeLessThan(120);
-  });
-
-  it('sees counters grow', async () => {
+    expect(await prometheus.value('time() - process_start_time_seconds')).toBeGreaterThan(0);
     await call(sidecar.listen, '/rpc/E.Demo/Quick');
     await expect.poll(() => prometheus.value('d2_calls_total{name="E.Demo.Quick", outcome="ok"}'), WAIT).toBe(4);
   });
@@ -150,9 +139,5 @@ describe.runIf(hasPrometheus)('promtool', () => {
       statistics.object.recordValue(name);
     }
     expect(promtoolComplaints(text())).toBe('');
-  });
-
-  it('rejects a malformed exposition', () => {
-    expect(promtoolComplaints('# TYPE a counter\na 1\n')).toContain('_total');
   });
 });

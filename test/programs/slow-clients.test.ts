@@ -61,22 +61,20 @@ async function expectOthersServed(
 }
 
 describe.runIf(isInstalled).each(['auto', 'gateway'])('slow clients (dataPath: %s)', (dataPath) => {
-  const with3s = (timeout: string, connections = CONNECTIONS) => ({
-    env: { D2_SIDECAR_DATA_PATH: dataPath, [`D2_SIDECAR_TIMEOUTS_${timeout}`]: '3s' },
-    ...{ connections, hits: connections },
+  it.each<[string, Attack, string, string, number]>([
+    ['that never finish their heads get 408', 'slow headers', 'timeouts.head', 'HEAD', CONNECTIONS],
+    [
+      'that never finish their bodies are cut off after the idle limit',
+      'slow body',
+      'timeouts.idle',
+      'IDLE',
+      CONNECTIONS,
+    ],
+    ['that hardly read their answers are cut off when nothing moves', 'slow read', 'timeouts.idle', 'IDLE', READERS],
+  ])('%s', { timeout: TIMEOUT_MS }, async (_what, kind, limit, timeout, connections) => {
+    const env = { D2_SIDECAR_DATA_PATH: dataPath, [`D2_SIDECAR_TIMEOUTS_${timeout}`]: '3s' };
+    await expectOthersServed(kind, limit, { env, connections, hits: connections });
   });
-
-  it('that never finish their heads get 408', { timeout: TIMEOUT_MS }, () =>
-    expectOthersServed('slow headers', 'timeouts.head', with3s('HEAD')),
-  );
-
-  it('that never finish their bodies are cut off after the idle limit', { timeout: TIMEOUT_MS }, () =>
-    expectOthersServed('slow body', 'timeouts.idle', with3s('IDLE')),
-  );
-
-  it('that hardly read their answers are cut off when nothing moves', { timeout: TIMEOUT_MS }, () =>
-    expectOthersServed('slow read', 'timeouts.idle', with3s('IDLE', READERS)),
-  );
 
   it('of one address get at most their share of the connections', { timeout: TIMEOUT_MS }, async () => {
     const share = 50;

@@ -55,27 +55,22 @@ describe('the judge', () => {
   };
   const toServer = (text: string, fromServer = ''): Partial<Played> => ({ upstream: [{ toServer: text, fromServer }] });
 
-  it('accepts a single reading', () => {
+  it('accepts a single reading, if the forwarded fields are ours', () => {
     expect(judge(sent, good, 'append')).toEqual({ faults: [], outcome: 'served', read: 2, refusedByServer: 0 });
+    expect(judge(sent, good, 'replace').faults).not.toEqual([]);
   });
 
   it.each<[string, Partial<Played>]>([
     ['a server that reads content as a request', toServer(message + content + MARKER, post + smuggled + get)],
-    ['a server that reads other content', toServer(message + content + MARKER, smuggled + get)],
     ['a request that was not sent', toServer(content, smuggled)],
     ['a message with two readings', toServer(message.replace('Length:', 'Length :'))],
     ['half a head', toServer(message.slice(0, -2))],
     ['a request that is not counted', { exchanges: [first], received: post }],
-    ['a request that is counted twice', { exchanges: [first, second, first, second] }],
     ['content that is measured wrongly', { exchanges: [{ ...first, body: '' }, second] }],
     ['one answer too many', { received: post + get + get }],
     ['one answer too few', { received: post }],
   ])('reports %s', (_what, change) => {
     expect(judge(sent, { ...good, ...change }, 'append').faults).not.toEqual([]);
-  });
-
-  it('reports a forwarded field that the client has set', () => {
-    expect(judge(sent, good, 'replace').faults).not.toEqual([]);
   });
 });
 

@@ -13,7 +13,6 @@ import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts'
 
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
-const TOLERANCE_S = 0.005;
 const PERCENTILE_ERROR = 0.01;
 
 const isInstalled = isAvailable('Tomcat', isTomcatInstalled()) && isAvailable('curl', isCurlInstalled());
@@ -130,9 +129,7 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
       const answer = await metrics(path + encodeURIComponent(call.name));
       expect(toCounts(answer)).toEqual(below(expected.global, name));
     }
-  });
-
-  it('lists no name whose calls were all refused', async () => {
+    // All calls by these names were refused.
     expect((await read('metrics/d2/rpc/E.Demo.NoSuchMethod')).status).toBe(404);
     expect((await read('metrics/d2/object/nothing')).status).toBe(404);
   });
@@ -148,21 +145,17 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
     expect((await listed()).map(({ userName }) => userName)).toEqual(['anna', 'žofia', null, 'bela']);
   });
 
-  it.each(STEADY)('has measured $name within 5 ms of what the clients saw, at the median', async ({ kind, name }) => {
-    const seen = answered.filter((call) => call.name === name && call.status === 200).map((call) => call.seconds);
-    expect(seen.length).toBeGreaterThanOrEqual(60);
-    const timer = (await metrics(`/rpc/${name}`)).timers[`${kind}.${name}`]!;
+  // Clients also wait for the processor, which only they can see: so bounds, no tolerance.
+  it.each([
+    ...STEADY.map(({ kind, name }) => ({ kind, name, least: 60, serverS: 0 })),
+    { kind: 'rpc', name: BUSY.name, least: 151, serverS: 0.008 },
+  ])('has measured no call of $name as shorter than the server took, or longer than its client waited', async (row) => {
+    const { kind, name, least, serverS } = row;
+    const seen = answered.filter((call) => call.name === name).map((call) => call.seconds);
+    expect(seen.length).toBeGreaterThanOrEqual(least);
+    const timer = (await metrics(`/rpc/${encodeURIComponent(name)}`)).timers[`${kind}.${name}`]!;
     expect(timer.count).toBe(seen.length);
-    expect(Math.abs(median(seen) - timer.p50)).toBeLessThan(TOLERANCE_S);
-  });
-
-  it('has measured no call of the crowd as shorter than the server took, or longer than its client waited', async () => {
-    // With many clients on few cores, clients also wait for the processor, which only they can see: so bounds, no tolerance.
-    const seen = answered.filter((call) => call.name === BUSY.name).map((call) => call.seconds);
-    expect(seen.length).toBeGreaterThan(150);
-    const timer = (await metrics(`/rpc/${encodeURIComponent(BUSY.name)}`)).timers[`rpc.${BUSY.name}`]!;
-    expect(timer.count).toBe(seen.length);
-    expect(timer.p50).toBeGreaterThanOrEqual(0.008 * (1 - PERCENTILE_ERROR));
+    expect(timer.p50).toBeGreaterThanOrEqual(serverS * (1 - PERCENTILE_ERROR));
     expect(timer.p50).toBeLessThanOrEqual(median(seen) * (1 + PERCENTILE_ERROR));
     expect(timer.max).toBeLessThanOrEqual(Math.max(...seen) * (1 + PERCENTILE_ERROR));
   });

@@ -54,20 +54,13 @@ describe('the command line', () => {
     expect(await run(['--help'])).toEqual({ code: 0, stdout, stderr: '' });
   });
 
-  it.each(['--version', '-v'])('prints its version and exits with 0: %s', async (flag) => {
-    const { code, stdout, stderr } = await run([flag]);
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    const [, version, build, node] = /^(\S+) \(build (\S+), Node (\S+)\)\n$/.exec(stdout) ?? [];
-    expect({ version, node }).toEqual({ version: manifest.version, node: process.version });
-    expect(build).toMatch(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/);
-  });
-
-  it('logs the same name and version in its first line as --version and /metrics show', async () => {
+  it('shows the same name and version with --version, in its first line and in /metrics', async () => {
     const sidecar = await start();
-    const { stdout } = await run(['--version']);
     const { msg, version, build, node } = sidecar.logs[0] ?? {};
-    expect(msg).toBe('starting');
-    expect(stdout).toBe(`${version} (build ${build}, Node ${node})\n`);
+    expect({ msg, version, node }).toEqual({ msg: 'starting', version: manifest.version, node: process.version });
+    expect(build).toMatch(/^(?:unknown|[0-9a-f]{12,}(?:-dirty)?)$/);
+    const stdout = `${version} (build ${build}, Node ${node})\n`;
+    for (const flag of ['--version', '-v']) expect(await run([flag])).toEqual({ code: 0, stdout, stderr: '' });
     const metrics = await (await fetch(`http://${sidecar.monitor}/metrics`)).text();
     expect(metrics).toContain(`d2_sidecar_build_info{version="${version}",build="${build}",node="${node}"} 1\n`);
   });
@@ -90,19 +83,11 @@ describe('the command line', () => {
     ['no upstream', [], 'upstream.url: missing, expected http://'],
     ['an unknown flag', ['--upstrem', 'x'], '"--upstrem": unknown flag, did you mean --upstream?'],
     ['an unknown command', ['chek'], '"chek": unknown command, did you mean check?'],
-    ['a bad address', ['--upstream', UPSTREAM, '--listen', 'nowhere'], '--listen: got "nowhere", expected host:port'],
     ['an open monitor', ['--upstream', UPSTREAM, '--monitor', '0.0.0.0:0'], 'monitor.host: 0.0.0.0 can be reached'],
   ])('exits with 64 and a plain line on standard error: %s', async (_, args, line) => {
     const { code, stdout, stderr } = await run(args);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr.split('\n')[0]).toContain(`d2-sidecar: ${line}`);
-  });
-
-  it.each(['serve', 'check'])('exits with 1 for a file that cannot be read: %s', async (command) => {
-    const args = [...(command === 'serve' ? [] : [command]), '--upstream', UPSTREAM, '--config', at('absent.yaml')];
-    const { code, stderr } = await run(args);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/D2S_ERR_CONFIG_FILE: .*absent\.yaml cannot be read: ENOENT/);
   });
 
   it.each(['--listen', '--monitor'])('exits with 1 when the port of %s is in use, and names it', async (flag) => {
@@ -169,23 +154,18 @@ describe('a running sidecar', () => {
     expect(readdirSync(sockets)).toEqual([]);
   });
 
-  it('finishes a running exchange after SIGTERM, then exits with 0', async () => {
+  it.each([
+    ['finishes a running exchange after SIGTERM', 1, 200],
+    ['cuts running exchanges on a second signal', 2, 'cut'],
+  ])('%s, then exits with 0', async (_what, signals, expected) => {
     const { sidecar, status, logged, answer } = await startWithHeldRequest();
     process.kill(sidecar.pid, 'SIGTERM');
     await logged('stopping');
-    answer();
-    expect(await status).toBe(200);
-    expect(await sidecar.exited).toBe(0);
-  });
-
-  it('cuts running exchanges on a second signal, and exits with 0 at once', async () => {
-    const { sidecar, status, logged } = await startWithHeldRequest();
-    process.kill(sidecar.pid, 'SIGTERM');
-    await logged('stopping');
     expect(sidecar.logs.find((line) => line.msg === 'stopping')).toMatchObject({ exchanges: 1 });
-    process.kill(sidecar.pid, 'SIGTERM');
+    if (signals === 1) answer();
+    else process.kill(sidecar.pid, 'SIGTERM');
     expect(await sidecar.exited).toBe(0);
-    expect(await status).toBe('cut');
+    expect(await status).toBe(expected);
   });
 
   it('stops on request even if its log is not read any more', async () => {
@@ -215,26 +195,21 @@ describe('drain and shutdown', () => {
     expect(await sidecar.exited).toBe(0);
   });
 
-  it('ask which sidecar is meant when several run, and accept --pid', async () => {
-    const [one, other] = [await start(), await start()];
+  it('find a sidecar by its process id, its socket, the file and the environment', async () => {
+    const socket = at('private/control.sock');
+    const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
+    const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...FREE])];
     const { code, stderr } = await run(['drain']);
     expect(code).toBe(64);
     expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);
-    expect(stderr).toContain(`--pid ${other.pid}  listens on ${other.listen}`);
     expect((await run(['shutdown', '--pid', String(other.pid)])).code).toBe(0);
     expect(await other.exited).toBe(0);
-    expect((await run(['drain'])).code).toBe(0);
-    expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
-  });
-
-  it('find a configured control socket by --control, file or environment', async () => {
-    const socket = at('private/control.sock');
-    const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
-    const sidecar = await start(['--config', file, ...FREE]);
     expect((await run(['drain', '--control', socket])).code).toBe(0);
     expect((await run(['drain'], { D2_SIDECAR_CONTROL_SOCKET: socket })).code).toBe(0);
     expect((await run(['shutdown', '--config', file])).code).toBe(0);
-    expect(await sidecar.exited).toBe(0);
+    expect(await configured.exited).toBe(0);
+    expect((await run(['drain'])).code).toBe(0);
+    expect(await statusOf(`http://${one.monitor}/readyz`)).toBe(503);
   });
 
   it.each(['drain', 'shutdown', 'drain --pid 1', 'shutdown --control /nowhere/x.sock'])(

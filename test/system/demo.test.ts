@@ -84,13 +84,19 @@ const run = promisify(execFile);
 const hasJava = spawnSync('java', ['-version']).status === 0;
 
 describe('d2-sidecar demo', () => {
-  it('prints addresses that all answer, with the calls of its users', async () => {
+  it('prints addresses and curl lines that all work as they are, with the calls of its users', async () => {
     const demo = await startDemo();
     expect(demo.addresses).toHaveLength(hasJava ? 11 : 10);
     for (const address of demo.addresses) {
       const answer = await fetch(address, { headers: { 'content-type': 'application/json' } });
       await answer.arrayBuffer();
       expect([address, answer.status]).toEqual([address, 200]);
+    }
+    const lines = linesOf(demo.output, 'curl ');
+    expect(lines).toHaveLength(hasJava ? 13 : 12);
+    for (const line of isCurlInstalled() ? lines : []) {
+      const { stdout } = await run('sh', ['-c', `${line} -s -o /dev/null -w '%{http_code}'`]);
+      expect([line, stdout]).toEqual([line, '200']);
     }
     const sessions = await read<{ userName: string | null }[]>(demo, '/d2/sessions');
     const users = ['historian', null, ...SAMPLE_BROWSERS.map(({ user }) => user)];
@@ -101,23 +107,13 @@ describe('d2-sidecar demo', () => {
     expect(meters['object.newValues']?.count).toBeGreaterThan(0);
   });
 
-  it.runIf(isCurlInstalled())('prints curl lines that work as they are', async () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('stops with its JVM on %s', async (signal) => {
     const demo = await startDemo();
-    const lines = linesOf(demo.output, 'curl ');
-    expect(lines).toHaveLength(hasJava ? 13 : 12);
-    for (const line of lines) {
-      const { stdout } = await run('sh', ['-c', `${line} -s -o /dev/null -w '%{http_code}'`]);
-      expect([line, stdout]).toEqual([line, '200']);
-    }
-  });
-
-  it.each(['SIGINT', 'SIGTERM'] as const)('stops within a second on %s, with exit code 0', async (signal) => {
-    const demo = await startDemo();
+    const jvm = hasJava ? jvmOf(demo) : undefined;
     expect((await request(demo.clientUrl)).statusCode).toBe(404);
-    const began = performance.now();
     process.kill(demo.pid, signal);
-    expect(await demo.exited).toBe(0);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(await demo.exited).toBe(signal === 'SIGKILL' ? 128 : 0);
+    if (jvm !== undefined) await gone(jvm);
     await expect(request(demo.clientUrl)).rejects.toThrow('ECONNREFUSED');
   });
 
@@ -141,14 +137,6 @@ describe('d2-sidecar demo', () => {
     expect(headers['metrics-source']).toMatch(/^hsperfdata\+attach/);
     const flags = readFileSync(`/proc/${jvmOf(demo)}/cmdline`, 'utf8').split('\0');
     expect(flags.filter((flag) => flag.startsWith('-javaagent'))).toEqual([]);
-  });
-
-  it.runIf(hasJava).each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)('stops its JVM on %s', async (signal) => {
-    const demo = await startDemo();
-    const jvm = jvmOf(demo);
-    process.kill(demo.pid, signal);
-    await demo.exited;
-    await gone(jvm);
   });
 
   it('says, without java, that there is no JVM to read, and what it would show', async () => {

@@ -55,21 +55,21 @@ describe('d2-sidecar with TLS everywhere', () => {
     }
   });
 
-  it.each([[[]], [['check']]])('exits with 64 when a key does not match its certificate: %j', async (command) => {
-    const { code, stderr } = await runProgram([...command, '--config', configOf({ ...own, keyFile: other.keyFile })]);
-    expect(code).toBe(64);
-    expect(stderr).toContain(
-      `d2-sidecar: listen.tls.keyFile: ${other.keyFile} does not belong to the certificate in ${own.certFile}`,
-    );
-    for (const line of textOf(other.keyFile).split('\n').slice(1, 3)) expect(stderr).not.toContain(line);
-  });
-
-  it.each([[[]], [['check']]])('exits with 1 when a file is missing: %j', async (command) => {
-    const none = path.join(folder.folder, 'none.pem');
-    const { code, stderr } = await runProgram([...command, '--config', configOf({ ...own, certFile: none })]);
-    expect(code).toBe(1);
-    expect(stderr).toContain(`d2-sidecar: D2S_ERR_TLS_FILE: listen.tls.certFile: ${none} cannot be read: ENOENT`);
-  });
+  it.each([[[]], [['check']]])(
+    'exits when a key does not match its certificate, or a file is missing: %j',
+    async (command) => {
+      const wrong = await runProgram([...command, '--config', configOf({ ...own, keyFile: other.keyFile })]);
+      expect(wrong.code).toBe(64);
+      const reason = `${other.keyFile} does not belong to the certificate in ${own.certFile}`;
+      expect(wrong.stderr).toContain(`d2-sidecar: listen.tls.keyFile: ${reason}`);
+      for (const line of textOf(other.keyFile).split('\n').slice(1, 3)) expect(wrong.stderr).not.toContain(line);
+      const none = path.join(folder.folder, 'none.pem');
+      const missing = await runProgram([...command, '--config', configOf({ ...own, certFile: none })]);
+      expect(missing.code).toBe(1);
+      const unreadable = `D2S_ERR_TLS_FILE: listen.tls.certFile: ${none} cannot be read: ENOENT`;
+      expect(missing.stderr).toContain(`d2-sidecar: ${unreadable}`);
+    },
+  );
 
   it('checks an expired certificate with a warning, and prints no key', async () => {
     const { code, stdout, stderr } = await runProgram(['check', '--config', configOf(expired)]);

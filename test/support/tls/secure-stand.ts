@@ -1,14 +1,9 @@
-/**
- * A sidecar in this process, with TLS as the test configures it, in front of an upstream that answers every request.
- */
-import http from 'node:http';
-import https from 'node:https';
-import { text } from 'node:stream/consumers';
+/** A sidecar in this process, with TLS as the test configures it, in front of an upstream that answers every request. */
 import tls from 'node:tls';
 import type { Logger } from '../../../src/base/logger.ts';
 import type { Config, ListenerTls } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
-import { portOf } from '../net.ts';
+import { type Answer, portOf, send } from '../net.ts';
 import { testConfig } from '../wire/test-config.ts';
 import { type Pair, pemOf, textOf } from './certificates.ts';
 
@@ -44,31 +39,15 @@ export async function startSecureStand(config: (base: Config) => Partial<Config>
   return { sidecar, port: portOf(listen), monitorPort: portOf(monitor), logged, close: () => sidecar.stop() };
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-  readonly headers: http.IncomingHttpHeaders;
-}
-
-/** One GET on a new connection. */
-export async function get(
+/** One GET on a new connection, with TLS where an authority is given. */
+export function get(
   port: number,
   path: string,
   client: { readonly ca?: Pair; readonly own?: Pair | undefined; readonly headers?: Record<string, string> } = {},
 ): Promise<Answer> {
   const { ca, own, headers = {} } = client;
-  const options = {
-    ...{ host: '127.0.0.1', port, path, headers, agent: false as const },
-    ...(ca && { ca: textOf(ca.certFile) }),
-    ...(own && pemOf(own)),
-  };
-  return await new Promise((resolve, reject) => {
-    const onResponse = (response: http.IncomingMessage) => {
-      const { statusCode: status = 0, headers } = response;
-      text(response).then((body) => resolve({ status, body, headers }), reject);
-    };
-    (ca === undefined ? http : https).get(options, onResponse).on('error', reject);
-  });
+  const secure = ca && { protocol: 'https:', ca: textOf(ca.certFile) };
+  return send(port, path, { headers, ...secure, ...(own && pemOf(own)) });
 }
 
 /** An established TLS connection. */

@@ -123,9 +123,6 @@ describe('d2-sidecar top', () => {
     await own.stop();
     await expect(ended).rejects.toThrow(/has ended/);
     expect(hand.shown.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
-  });
-
-  it('needs a running sidecar', async () => {
     const refused = await runSidecar(['top', '--once', '--pid', '999999999']);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('D2S_ERR_CONTROL') });
   });

@@ -24,8 +24,9 @@ afterEach(async () => {
   await system.stop();
 });
 
-async function logIn(form = 'j_username=eva&j_password=eva', at = port): Promise<{ status: number; cookie: string }> {
-  const { status, headers } = await send(at, '/smartWeb/j_security_check', { method: 'POST', body: form });
+async function logIn(password = 'eva', at = port): Promise<{ status: number; cookie: string }> {
+  const body = `j_username=eva&j_password=${password}`;
+  const { status, headers } = await send(at, '/smartWeb/j_security_check', { method: 'POST', body });
   const [cookie = ''] = String(headers['set-cookie'] ?? '').split(';');
   return { status, cookie };
 }
@@ -37,24 +38,30 @@ async function comet(message: object, cookie: string): Promise<Record<string, un
 }
 
 describe('the Comet interface of the sample control system', () => {
-  it('admits users with the right password', async () => {
-    expect(await logIn('j_username=eva&j_password=mistyped')).toMatchObject({ status: 403, cookie: '' });
+  it('admits users with the right password, and forgets clients that have left', async () => {
+    expect(await logIn('mistyped')).toMatchObject({ status: 403, cookie: '' });
     const { status, cookie } = await logIn();
     expect(status).toBe(303);
-    expect(await comet({ channel: '/meta/handshake', id: '1' }, cookie)).toMatchObject({ id: '1', successful: true });
     expect(await comet({ channel: '/meta/handshake', id: '1' }, '')).toMatchObject({ successful: false });
+    const { id, successful, clientId } = await comet({ channel: '/meta/handshake', id: '1' }, cookie);
+    expect([id, successful]).toEqual(['1', true]);
+    expect(await comet({ channel: '/meta/disconnect', clientId }, cookie)).toMatchObject({ successful: true });
+    expect(await comet({ channel: '/meta/connect', clientId }, cookie)).toMatchObject({ successful: false });
   });
 
   it('serves RPC and SBA calls, and refuses unknown ones', async () => {
     const { cookie } = await logIn();
     const { clientId } = await comet({ channel: '/meta/handshake' }, cookie);
     const call = (channel: string, data: object) => comet({ channel, clientId, id: '7', data }, cookie);
-    const ok = { id: '7', successful: true, data: { result: 'ok' } };
-    expect(await call('/service/d2/rpc', { eventName: 'E.Boiler', rpcName: 'ReadState' })).toMatchObject(ok);
-    const withInterface = { eventName: 'E.Boiler', interfaceName: 'Control', rpcName: 'Start' };
-    expect(await call('/service/d2/rpc', withInterface)).toMatchObject(ok);
-    expect(await call('/service/d2/rpcJava', { eventName: 'E.Reports', rpcName: 'Daily' })).toMatchObject(ok);
-    expect(await call('/service/d2/rpcSBA', { eventName: 'E.Files', rpcName: 'Download' })).toMatchObject(ok);
+    for (const [channel, eventName, rpcName, more] of [
+      ['/service/d2/rpc', 'E.Boiler', 'ReadState', {}],
+      ['/service/d2/rpc', 'E.Boiler', 'Start', { interfaceName: 'Control' }],
+      ['/service/d2/rpcJava', 'E.Reports', 'Daily', {}],
+      ['/service/d2/rpcSBA', 'E.Files', 'Download', {}],
+    ] as const) {
+      const answer = { id: '7', successful: true, data: { result: 'ok' } };
+      expect(await call(channel, { eventName, rpcName, ...more })).toMatchObject(answer);
+    }
     const refused = { successful: false, error: '404::the call failed' };
     expect(await call('/service/d2/rpc', { eventName: 'E.Boiler', rpcName: 'Absent' })).toMatchObject(refused);
   });
@@ -76,13 +83,6 @@ describe('the Comet interface of the sample control system', () => {
     const closed = once(client, 'close');
     await slow.stop();
     await closed;
-  });
-
-  it('forgets clients that have left', async () => {
-    const { cookie } = await logIn();
-    const { clientId } = await comet({ channel: '/meta/handshake' }, cookie);
-    expect(await comet({ channel: '/meta/disconnect', clientId }, cookie)).toMatchObject({ successful: true });
-    expect(await comet({ channel: '/meta/connect', clientId }, cookie)).toMatchObject({ successful: false });
   });
 });
 

@@ -43,11 +43,12 @@ it.each([0, 1, 125, 126, 65_535])('passes texts of %i bytes in both directions',
   expect(bytes.toString('utf8')).toBe(text);
 });
 
-it('answers the close', async () => {
+it('answers the close, and ignores texts to a client that has left', async () => {
   client.close(4000, 'enough');
   const [code] = (await once(client, 'close')) as [number];
   expect(code).toBe(4000);
   await closed;
+  server.send('late');
 });
 
 it.each([
@@ -60,10 +61,4 @@ it.each([
   expect(code).toBe(1006);
   expect(texts).toEqual([]);
   await closed;
-});
-
-it('ignores texts to a client that has left', async () => {
-  client.terminate();
-  await closed;
-  server.send('late');
 });

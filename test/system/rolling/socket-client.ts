@@ -12,52 +12,36 @@ export class SocketClient {
   echoes = 0;
   /** Echoes that arrived out of order, or twice. */
   readonly wrong: string[] = [];
-  refused = 0;
-  readonly #url: string;
-  #isStopped = false;
 
-  constructor(port: number) {
-    this.#url = `ws://127.0.0.1:${port}${ECHO_PATH}`;
+  async run(port: number, isStopped: () => boolean): Promise<void> {
+    while (!isStopped()) await this.#live(new WebSocket(`ws://127.0.0.1:${port}${ECHO_PATH}`), isStopped);
   }
 
-  async run(): Promise<void> {
-    while (!this.#isStopped) await this.#live();
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-  }
-
-  async #live(): Promise<void> {
-    const socket = new WebSocket(this.#url);
+  async #live(socket: WebSocket, isStopped: () => boolean): Promise<void> {
     let sent = 0;
     let echoed = 0;
     socket.on('error', (error: NodeJS.ErrnoException) => {
       // Nothing was sent: refused, or dropped from the backlog of a closed listener.
-      if (error.code === 'ECONNREFUSED' || error.syscall === 'connect') this.refused += 1;
-      else this.wrong.push(`${error.code} ${error.message}`);
+      if (error.code === 'ECONNREFUSED' || error.syscall === 'connect') return;
+      this.wrong.push(`${error.code} ${error.message}`);
     });
-    const closed = new Promise<number>((resolve) => socket.on('close', resolve));
     socket.on('message', (message) => {
       echoed += 1;
       this.echoes += 1;
       if (String(message) !== String(echoed)) this.wrong.push(`${String(message)} instead of ${echoed}`);
     });
+    const closed = new Promise<number>((resolve) => socket.on('close', resolve));
     const isOpen = await Promise.race([
       new Promise<true>((resolve) => socket.on('open', () => resolve(true))),
       closed.then(() => false),
     ]);
-    if (!isOpen) {
-      await delay(RETRY_MS);
-      return;
-    }
-    while (socket.readyState === WebSocket.OPEN && !this.#isStopped) {
+    if (!isOpen) return await delay(RETRY_MS);
+    for (; socket.readyState === WebSocket.OPEN && !isStopped(); await delay(PAUSE_MS)) {
       sent += 1;
       socket.send(String(sent));
-      await delay(PAUSE_MS);
     }
-    if (this.#isStopped) socket.close(1000);
+    if (isStopped()) socket.close(1000);
     const status = await closed;
-    if (!this.#isStopped) this.closes.push(status);
+    if (!isStopped()) this.closes.push(status);
   }
 }

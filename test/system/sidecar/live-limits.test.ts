@@ -76,26 +76,16 @@ describe.each(both)('limits on the %s', (_path, dataPath) => {
     await client.until(' 431 ');
   });
 
-  it('of the time that a head may take', async () => {
-    const reload = await startIt();
+  it('of the times of a head and an answer, and of requests in flight', async () => {
+    const reload = await startIt({ onConnection: () => undefined });
+    const answer = await hold();
     await reload(({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 50 } }));
     expect(await statusOf(request().slice(0, -4))).toBe('408');
-  });
-
-  it('of the time that the upstream may take', async () => {
-    const reload = await startIt({ onConnection: () => undefined });
-    const answer = await hold();
     await reload(({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: 50 } }));
     expect(await statusOf(request())).toBe('504');
-    expect(await answer(), 'one that was there before').toContain('200 OK');
-  });
-
-  it('of requests in flight', async () => {
-    const reload = await startIt({ onConnection: () => undefined });
-    const answer = await hold();
     await reload(({ limits }) => ({ limits: { ...limits, inFlight: 1 } }));
     expect(await statusOf(request())).toBe('503');
-    await answer();
+    expect(await answer(), 'one that was there before').toContain('200 OK');
   });
 
   it('what is forwarded, from the next request on', async () => {
@@ -189,24 +179,12 @@ describe('the monitoring port', () => {
   });
 });
 
-describe('whether the upstream can be reached', () => {
-  const reachable = async () => {
-    return (await readSamples(`127.0.0.1:${stand.monitorPort}`)).get('d2_upstream_reachable');
-  };
-
-  it.each(both)('is reported by the %s', async (_path, dataPath) => {
-    await start({ config: () => ({ dataPath }) });
-    expect(await reachable()).toBeUndefined();
-    await statusOf(get(PATH));
-    expect(await reachable()).toBe(1);
-    await stand.close();
-    await start({ config: ({ upstream }) => ({ dataPath, upstream: { ...upstream, port: 1 } }) });
-    expect(await statusOf(get(PATH))).toBe('502');
-    expect(await reachable()).toBe(0);
-  });
-
-  it.each(both)('does not depend on a client that leaves, on the %s', async (_path, dataPath) => {
+it.each(both)(
+  'whether the upstream can be reached is reported by the %s, and not what a client does',
+  async (_, dataPath) => {
+    const reachable = async () => (await readSamples(`127.0.0.1:${stand.monitorPort}`)).get('d2_upstream_reachable');
     await start({ onConnection: (socket) => void socket.resume(), config: () => ({ dataPath }) });
+    expect(await reachable()).toBeUndefined();
     const client = await stand.connect();
     const upstream = stand.nextUpstream();
     client.socket.write(get(PATH));
@@ -214,5 +192,9 @@ describe('whether the upstream can be reached', () => {
     client.socket.resetAndDestroy();
     await new Promise<void>((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
     expect(await reachable()).toBe(1);
-  });
-});
+    await stand.close();
+    await start({ config: ({ upstream }) => ({ dataPath, upstream: { ...upstream, port: 1 } }) });
+    expect(await statusOf(get(PATH))).toBe('502');
+    expect(await reachable()).toBe(0);
+  },
+);

@@ -33,14 +33,12 @@ function changed(before: string | RegExp, after: string): Buffer {
 }
 
 describe('a state file', () => {
-  it('that is whole is accepted', () => {
+  it('is accepted when it is whole, and torn when it was cut anywhere, or has more behind its end', () => {
     expect(kindOf(whole)).toBe('state');
     expect(whole.length).toBeGreaterThan(500);
-  });
-
-  it('that was cut anywhere is torn', () => {
     const kinds = new Set(Array.from({ length: whole.length }, (_, length) => kindOf(whole.subarray(0, length))));
     expect([...kinds]).toEqual(['torn']);
+    for (const more of [Buffer.from([0]), whole]) expect(kindOf(Buffer.concat([whole, more]))).toBe('torn');
   });
 
   it('with one changed bit anywhere is refused', () => {
@@ -51,11 +49,6 @@ describe('a state file', () => {
       if (kindOf(changed) === 'state') accepted.push(at);
     }
     expect(accepted).toEqual([]);
-  });
-
-  it('with more bytes after its end is torn', () => {
-    expect(kindOf(Buffer.concat([whole, Buffer.from([0])]))).toBe('torn');
-    expect(kindOf(Buffer.concat([whole, whole]))).toBe('torn');
   });
 });
 
@@ -93,17 +86,14 @@ describe('a start with a file that', () => {
     expect(next.traffic.counts()).toMatchObject({ rpc: 1 });
   });
 
-  it('is of an unconfigured application names it', async () => {
+  it('is of an unconfigured application names it, and that everybody may write is refused', async () => {
     const life = await folder.start(undefined, { applications: ['other'] });
     expect(life.keeper.restored).toBe('foreign');
     expect(String(life.log[0]?.[1].why)).toContain('/smartWeb');
     expect(existsSync(`${folder.file}.refused-foreign`)).toBe(true);
-  });
-
-  it('everybody may write refuses it', async () => {
+    writeFileSync(folder.file, whole);
     chmodSync(folder.file, 0o666);
-    const life = await folder.start();
-    expect(life.keeper.restored).toBe('foreign');
+    expect((await folder.start()).keeper.restored).toBe('foreign');
   });
 
   it('is a folder leaves it where it is', async () => {

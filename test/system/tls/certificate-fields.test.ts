@@ -73,7 +73,8 @@ async function ask(fields: string, as?: Pair): Promise<Record<string, unknown>> 
   const socket = connect(as);
   socket.write(`GET /a HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n${fields}\r\n`);
   await socket.resume().toArray();
-  const { 'x-forwarded-proto': _, ...about } = seen.at(-1) ?? {};
+  const { 'x-forwarded-proto': proto, ...about } = seen.at(-1) ?? {};
+  expect(proto).toBe('https');
   return about;
 }
 

@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
 import type { Logger } from '../../../../src/base/logger.ts';
 import { ControlServer, type ControlTarget } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
+import { deferTo } from '../../deferred.ts';
+import { useFolder } from '../../export/access-log/folder.ts';
 
 /** A target that records its commands. */
 export class NotingTarget implements ControlTarget {
@@ -56,7 +55,7 @@ export class NotingTarget implements ControlTarget {
   }
 }
 
-/** Records log lines as `[level, message]`. */
+/** Records log lines, e.g. `warn no control socket`. */
 export class NotingLogger {
   readonly lines: string[] = [];
   readonly logger = {
@@ -80,24 +79,22 @@ export class Printed implements Output {
 }
 
 /** For each test a private folder and the control servers in it. */
-export class ControlStand {
-  folder = '';
+class ControlStand {
+  readonly #at = useFolder();
+  readonly #defer = deferTo(afterEach);
   log = new NotingLogger();
-  #servers: { destroy(): void }[] = [];
 
-  begin(): void {
-    this.folder = mkdtempSync(path.join(tmpdir(), 'd2s-test-'));
-    this.log = new NotingLogger();
-    this.#servers = [];
+  get folder(): string {
+    return this.at('');
   }
 
   at(name: string): string {
-    return path.join(this.folder, name);
+    return this.#at(name);
   }
 
   async open(name: string, target: ControlTarget = new NotingTarget(), idleTimeoutMs?: number): Promise<ControlServer> {
     const server = await ControlServer.open(this.at(name), target, this.log.logger, idleTimeoutMs);
-    this.#servers.push(server);
+    this.#defer(() => server.destroy());
     return server;
   }
 
@@ -107,7 +104,7 @@ export class ControlStand {
       socket.on('error', () => undefined).once('data', () => socket.end(text));
     });
     await once(server.listen(this.at(name)), 'listening');
-    this.#servers.push({ destroy: () => server.close() });
+    this.#defer(() => server.close());
     return this.at(name);
   }
 
@@ -117,16 +114,12 @@ export class ControlStand {
       setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;
     spawnSync(process.execPath, ['-e', code, ...names.map((name) => this.at(name))]);
   }
-
-  dispose(): void {
-    for (const server of this.#servers) server.destroy();
-    rmSync(this.folder, { recursive: true, force: true });
-  }
 }
 
 export function useControlStand(): ControlStand {
   const stand = new ControlStand();
-  beforeEach(() => stand.begin());
-  afterEach(() => stand.dispose());
+  beforeEach(() => {
+    stand.log = new NotingLogger();
+  });
   return stand;
 }

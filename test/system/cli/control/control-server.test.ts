@@ -13,22 +13,18 @@ import { describe, expect, it } from 'vitest';
 import { isListening, requestShutdown, sendCommand } from '../../../../src/cli/control/control-client.ts';
 import { MAX_COMMAND_BYTES } from '../../../../src/cli/control/protocol.ts';
 import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
+import { collect } from '../../../support/install/run.ts';
 
 const stand = useControlStand();
 
 /** Sends bytes as they are; resolves to all that comes back until the connection ends. */
 async function talk(socketPath: string, bytes: string): Promise<string> {
-  return await new Promise((resolve) => {
-    const socket = net.connect(socketPath);
-    let text = '';
-    socket.setEncoding('utf8');
-    socket.on('data', (chunk: string) => {
-      text += chunk;
-    });
-    socket.on('error', () => {});
-    socket.on('close', () => resolve(text));
-    socket.write(bytes);
-  });
+  const socket = net.connect(socketPath).on('error', () => undefined);
+  const received = collect(socket);
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.write(bytes);
+  await closed;
+  return received();
 }
 
 async function open(idleTimeoutMs?: number) {
@@ -38,17 +34,13 @@ async function open(idleTimeoutMs?: number) {
 }
 
 describe('the control socket', () => {
-  it('answers with its status and changes nothing', async () => {
+  it('answers with its status and changes nothing, and drains its target before it answers', async () => {
     const { target, path } = await open();
     expect(await sendCommand(path, 'status')).toEqual({
       ...{ pid: 4711, listen: '127.0.0.1:4711', monitor: '127.0.0.1:9280' },
       ...{ state: 'serving', isDraining: false, openExchanges: 0, openWebSockets: 0, stopDeadlineMs: 0 },
     });
     expect(target.told).toEqual([]);
-  });
-
-  it('drains its target before it answers', async () => {
-    const { target, path } = await open();
     expect(await sendCommand(path, 'drain')).toMatchObject({ isDraining: true });
     expect(target.told).toEqual(['drain']);
   });
@@ -71,16 +63,12 @@ describe('the control socket', () => {
     expect(await gone).toBe(false);
   });
 
-  it('can be opened by its own user only, in a folder closed to others, and leaves the mode of new files', async () => {
+  it('can be opened by its own user only, in a folder closed to others, leaves the mode of new files, and is removed', async () => {
     const before = process.umask();
     const server = await stand.open('private/a.sock');
     expect(statSync(server.path).mode & 0o777).toBe(0o600);
     expect(statSync(stand.at('private')).mode & 0o777).toBe(0o700);
     expect(process.umask()).toBe(before);
-  });
-
-  it('is removed on close', async () => {
-    const server = await stand.open('a.sock');
     server.close();
     expect(existsSync(server.path)).toBe(false);
     await expect(sendCommand(server.path, 'status')).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
@@ -94,16 +82,14 @@ describe('an unknown command', () => {
     expect(target.told).toEqual([]);
   });
 
-  it('is cut when it is longer than a command may be', async () => {
-    const { target, path } = await open();
-    expect(await talk(path, ' '.repeat(MAX_COMMAND_BYTES))).toBe('');
-    expect(await talk(path, `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`)).toBe('');
+  it.each([
+    ['longer than a command may be', ' '.repeat(MAX_COMMAND_BYTES)],
+    ['longer, with a command in it', `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`],
+    ['not whole in time', 'dra'],
+  ])('ends the connection: %s', async (_what, bytes) => {
+    const { target, path } = await open(5);
+    expect(await talk(path, bytes)).toBe('');
     expect(target.told).toEqual([]);
-  });
-
-  it('ends the connection when it does not arrive', async () => {
-    const server = await stand.open('a.sock', new NotingTarget(), 5);
-    expect(await talk(server.path, 'dra')).toBe('');
   });
 
   it('in a second line on the same connection is ignored', async () => {

@@ -88,10 +88,7 @@ export async function converse(
 ): Promise<Capture> {
   // Peers that answer each ping of so many give up.
   const options = { autoPong: false };
-  const server = new WebSocketServer({
-    ...{ port: 0, host: '127.0.0.1', perMessageDeflate: deflate.server },
-    ...options,
-  });
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: deflate.server, ...options });
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate.client, ...options });

@@ -20,14 +20,14 @@ interface Conversation {
   readonly reads?: (random: Random) => readonly (() => number)[];
 }
 
-const ofAnySize = (random: Random) => () => 1 + random.below(random.pick([3, 30, 300, 30_000]));
-const readsOfAllKinds = (random: Random) => [() => Number.POSITIVE_INFINITY, () => 65_536, ofAnySize(random)];
-const readsOfOneByte = () => [() => 1];
-const readsOfOnePacket = () => [() => 1_460];
+const readsOfAllKinds = (random: Random) => [
+  ...[() => Number.POSITIVE_INFINITY, () => 65_536],
+  () => 1 + random.below(random.pick([3, 30, 300, 30_000])),
+];
 
 const TAKEOVERS = [true, false].flatMap((client) => [true, false].map((upstream) => ({ client, upstream })));
 
-const CONVERSATIONS: Readonly<Record<string, Conversation>> = {
+const CONVERSATIONS: Record<string, Conversation> = {
   'without compression': { seed: 5, deflate: false, agreed: {} },
 };
 for (const { client, upstream } of TAKEOVERS) {
@@ -39,15 +39,15 @@ for (const { client, upstream } of TAKEOVERS) {
   };
   Object.assign(CONVERSATIONS, {
     [name]: conversation,
-    [`${name}, byte by byte`]: { ...conversation, messages: 150, maxBytes: 2_000, reads: readsOfOneByte },
+    [`${name}, byte by byte`]: { ...conversation, messages: 150, maxBytes: 2_000, reads: () => [() => 1] },
   });
 }
-for (const bits of [8, 9, 10, 11, 12, 13, 14, 15]) {
-  const deflate = { clientMaxWindowBits: bits, serverMaxWindowBits: bits };
-  const agreed = { deflate: { client: { windowBits: bits }, upstream: { windowBits: bits } } };
-  Object.assign(CONVERSATIONS, {
-    [`with windows of ${bits} bits`]: { seed: bits, messages: 150, deflate, agreed, reads: readsOfOnePacket },
-  });
+for (const windowBits of [8, 9, 10, 11, 12, 13, 14, 15]) {
+  CONVERSATIONS[`with windows of ${windowBits} bits`] = {
+    ...{ seed: windowBits, messages: 150, reads: () => [() => 1_460] },
+    deflate: { clientMaxWindowBits: windowBits, serverMaxWindowBits: windowBits },
+    agreed: { deflate: { client: { windowBits }, upstream: { windowBits } } },
+  };
 }
 
 it.each(Object.entries(CONVERSATIONS))(

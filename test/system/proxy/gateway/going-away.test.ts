@@ -1,35 +1,31 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { finish, type Peer, playPeer, send, take } from '../../../support/wire/peer.ts';
-import { Stand, type StandOptions } from './stand.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ManualClock } from '../../../support/clock.ts';
+import { finish, type Peer, type PeerScript, send, take, takeHead } from '../../../support/wire/peer.ts';
+import { SWITCHING, useStand } from './stand.ts';
 
-const ASK =
-  'GET /live HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
-const SWITCH = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 /** 1001, as an upstream sends it. */
 const GOING_AWAY = '\x88\x02\x03\xe9';
 /** 1001 behind a mask of zeros, as a client may answer. */
 const MASKED_GOING_AWAY = '\x88\x82\0\0\0\0\x03\xe9';
 /** Any close frame from the gateway to the upstream: its mask is random. */
 const MASKED_CLOSE = /\x88\x82[\s\S]{6}/;
+/** How long each side may take to answer a close frame. */
+const CLOSE_LIMIT_MS = 2_000;
 
-let stand: Stand;
+const stand = useStand();
+let clock: ManualClock;
 
-afterEach(() => stand.close());
+// The limits of time pass only where a test lets them.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+});
+afterEach(() => void vi.useRealTimers());
 
-async function start(upstream: StandOptions['upstream']): Promise<void> {
-  stand = await Stand.start({
-    upstream: async (peer) => {
-      await peer.head();
-      peer.send(SWITCH);
-      await playPeer(upstream, peer);
-    },
-  });
-}
-
-async function connected(): Promise<Peer> {
-  const client = stand.client(ASK);
-  await client.head();
-  return client;
+/** A client in a tunnel to an upstream that does this in it. */
+async function tunnel(...script: Exclude<PeerScript, (peer: Peer) => unknown>): Promise<Peer> {
+  clock = new ManualClock();
+  await stand.start({ clock, upstream: [takeHead, send(SWITCHING), ...script] });
+  return await stand.tunnel();
 }
 
 function text(payload: string): string {
@@ -40,189 +36,149 @@ function maskedText(payload: string): string {
   return `\x81${String.fromCharCode(0x80 | payload.length)}\0\0\0\0${payload}`;
 }
 
-async function letGo(): Promise<Readonly<Record<string, number>>> {
+/** The client answers its close frame; the gateway ends their connection, and the tunnel counts as closed. */
+async function expectClosed(client: Peer): Promise<void> {
+  client.send(MASKED_GOING_AWAY);
+  await client.ended();
+  expect(client.received).toBe('');
   await stand.allClosed();
-  return { ...stand.gateway.tunnelsLetGo };
+  expect(stand.gateway.tunnelsLetGo).toEqual({ closed: 1, cut: 0 });
+}
+
+async function expectCut(client: Peer): Promise<void> {
+  await client.ended();
+  expect(client.received).toBe('');
+  await stand.allClosed();
+  expect(stand.gateway.tunnelsLetGo).toEqual({ closed: 0, cut: 1 });
 }
 
 describe('a WebSocket that is let go', () => {
   it('is closed towards the upstream first, then with 1001 towards the client, and ends with its answer', async () => {
-    const heard: string[] = [];
-    await start(async (upstream) => {
-      const frame = await upstream.take(MASKED_CLOSE);
-      const bytes = Buffer.from(frame, 'latin1');
-      heard.push([6, 7].map((i) => (bytes[i] as number) ^ (bytes[i - 4] as number)).join());
-      upstream.send(`${text('last')}${GOING_AWAY}`);
-      await upstream.ended();
-    });
-    const client = await connected();
+    const client = await tunnel();
     stand.gateway.letTunnelsGo(0);
+    const upstream = stand.upstreams[0] as Peer;
+    const frame = Buffer.from(await upstream.take(MASKED_CLOSE), 'latin1');
+    expect([6, 7].map((i) => (frame[i] as number) ^ (frame[i - 4] as number))).toEqual([3, 233]);
+    upstream.send(`${text('last')}${GOING_AWAY}`);
     expect(await client.take(GOING_AWAY)).toBe(`${text('last')}${GOING_AWAY}`);
-    expect(heard).toEqual(['3,233']);
-    client.send(MASKED_GOING_AWAY);
-    await client.ended();
-    expect(client.received).toBe('');
-    expect(await letGo()).toEqual({ closed: 1, cut: 0 });
+    await expectClosed(client);
+    await upstream.ended();
   });
 
   it('gives the client 1001 whatever status the upstream answers with, and nothing after it', async () => {
-    await start([take(MASKED_CLOSE), send(`${text('a')}\x88\x02\x03\xe8${text('too late')}`)]);
-    const client = await connected();
+    const client = await tunnel(take(MASKED_CLOSE), send(`${text('a')}\x88\x02\x03\xe8${text('too late')}`));
     stand.gateway.letTunnelsGo(0);
     await client.take(`${text('a')}${GOING_AWAY}`);
     client.send(maskedText('not for the upstream any more'));
-    client.send(MASKED_GOING_AWAY);
-    await client.ended();
-    expect(client.received).toBe('');
+    await expectClosed(client);
     expect(stand.upstreams[0]?.received).toBe('');
   });
 
   it('passes the rest of a frame that the client has begun, and nothing after it', async () => {
-    let passed = '';
-    await start(async (upstream) => {
-      passed = await upstream.take('whole');
-      upstream.send(text('go on'));
-      passed += await upstream.take(MASKED_CLOSE);
-      upstream.send(GOING_AWAY);
-    });
-    const client = await connected();
+    const client = await tunnel(take('whole'), send(text('go on')));
     const [first, rest] = [maskedText('whole message').slice(0, 11), maskedText('whole message').slice(11)];
     client.send(first);
     await client.take(text('go on'));
     stand.gateway.letTunnelsGo(0);
     client.send(`${rest}${maskedText('one more')}`);
+    const upstream = stand.upstreams[0] as Peer;
+    expect((await upstream.take(MASKED_CLOSE)).slice(0, -8)).toBe(' message');
+    upstream.send(GOING_AWAY);
     await client.take(GOING_AWAY);
-    client.send(MASKED_GOING_AWAY);
-    await client.ended();
-    expect(passed.slice(0, -8)).toBe(maskedText('whole message'));
+    await expectClosed(client);
     // Nor what came later, the client's own close frame included.
-    expect(stand.upstreams[0]?.received).toBe('');
-    expect(await letGo()).toEqual({ closed: 1, cut: 0 });
+    expect(upstream.received).toBe('');
   });
 
   it('passes the rest of a frame that the upstream has begun before it tells the client', async () => {
-    await start([
-      send(text('in two pieces').slice(0, 6)),
-      take(MASKED_CLOSE),
-      send(`${text('in two pieces').slice(6)}${GOING_AWAY}`),
-    ]);
-    const client = await connected();
-    await client.take(text('in two pieces').slice(0, 6));
+    const [begun, rest] = [text('in two pieces').slice(0, 6), text('in two pieces').slice(6)];
+    const client = await tunnel(send(begun), take(MASKED_CLOSE), send(`${rest}${GOING_AWAY}`));
+    await client.take(begun);
     stand.gateway.letTunnelsGo(0);
-    expect(await client.take(GOING_AWAY)).toBe(`${text('in two pieces').slice(6)}${GOING_AWAY}`);
-    client.send(MASKED_GOING_AWAY);
-    await client.ended();
+    expect(await client.take(GOING_AWAY)).toBe(`${rest}${GOING_AWAY}`);
+    await expectClosed(client);
   });
 
-  it('sends the client 1001 also when the upstream does not answer, or just ends', async () => {
-    let count = 0;
-    await start(async (upstream) => {
-      count += 1;
-      const endsAtOnce = count === 1;
-      await upstream.take(MASKED_CLOSE);
-      if (endsAtOnce) upstream.finish();
-    });
-    for (let i = 0; i < 2; i += 1) {
-      const client = await connected();
-      stand.gateway.letTunnelsGo(0);
-      await client.take(GOING_AWAY);
-      client.send(MASKED_GOING_AWAY);
-      await client.ended();
-    }
-    expect(await letGo()).toEqual({ closed: 2, cut: 0 });
+  it.each([
+    ['does not answer', () => vi.advanceTimersByTime(CLOSE_LIMIT_MS)],
+    ['just ends', finish()],
+  ])('sends the client 1001 also when the upstream %s', async (_what, act) => {
+    const client = await tunnel(take(MASKED_CLOSE), act);
+    stand.gateway.letTunnelsGo(0);
+    await client.take(GOING_AWAY);
+    await expectClosed(client);
   });
 
   it('is cut when the upstream stops within a frame, since the close frame would become part of it', async () => {
-    await start([send(text('never ends').slice(0, 5)), take(MASKED_CLOSE)]);
-    const client = await connected();
-    await client.take(text('never ends').slice(0, 5));
+    const begun = text('never ends').slice(0, 5);
+    const client = await tunnel(send(begun), take(MASKED_CLOSE), () => vi.advanceTimersByTime(CLOSE_LIMIT_MS));
+    await client.take(begun);
     stand.gateway.letTunnelsGo(0);
-    await client.ended();
-    expect(client.received).toBe('');
-    expect(await letGo()).toEqual({ closed: 0, cut: 1 });
+    await expectCut(client);
   });
 
   it('is cut when the client does not answer', async () => {
-    await start([take(MASKED_CLOSE), send(GOING_AWAY)]);
-    const client = await connected();
+    const client = await tunnel(take(MASKED_CLOSE), send(GOING_AWAY));
     stand.gateway.letTunnelsGo(0);
     await client.take(GOING_AWAY);
-    await client.ended();
-    expect(await letGo()).toEqual({ closed: 0, cut: 1 });
+    vi.advanceTimersByTime(CLOSE_LIMIT_MS - 1);
+    expect(client.hasEnded).toBe(false);
+    vi.advanceTimersByTime(1);
+    await expectCut(client);
   });
 
   it('is cut without a close frame when the bytes are no frames', async () => {
-    await start([send('+OK ready\r\n')]);
-    const client = await connected();
+    const client = await tunnel(send('+OK ready\r\n'));
     await client.take('ready\r\n');
     stand.gateway.letTunnelsGo(0);
-    await client.ended();
-    expect(client.received).toBe('');
-    expect(await letGo()).toEqual({ closed: 0, cut: 1 });
+    vi.advanceTimersByTime(CLOSE_LIMIT_MS);
+    await expectCut(client);
   });
 
   it('is left alone when its two ends are closing it', async () => {
-    await start([take(MASKED_CLOSE), send(text('got it')), take('GO'), send('\x88\x02\x03\xe8'), finish()]);
-    const client = await connected();
+    const client = await tunnel(take(MASKED_CLOSE), send(text('got it')));
     client.send('\x88\x82\0\0\0\0\x03\xe8');
     await client.take(text('got it'));
     stand.gateway.letTunnelsGo(0);
-    stand.upstreams[0]?.socket.emit('data', Buffer.from('GO'));
+    stand.upstreams[0]?.finish('\x88\x02\x03\xe8');
     expect(await client.take('\x03\xe8')).toBe('\x88\x02\x03\xe8');
     client.finish();
-    expect(await letGo()).toMatchObject({ closed: 0 });
+    await stand.allClosed();
+    expect(stand.gateway.tunnelsLetGo).toMatchObject({ closed: 0 });
   });
 
   it('delivers a large message to a slow client completely', async () => {
     const size = 4 * 1024 * 1024;
     const head = Buffer.from([0x82, 127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((shift) => (size >>> shift) & 0xff)]);
-    await start(async (upstream) => {
-      upstream.socket.write(Buffer.concat([head, Buffer.alloc(size, 'x')]));
-      await upstream.take(MASKED_CLOSE);
-      upstream.send(GOING_AWAY);
-    });
-    const client = await connected();
+    const message = Buffer.concat([head, Buffer.alloc(size, 'x')]).toString('latin1');
+    const client = await tunnel(send(message), take(MASKED_CLOSE), send(GOING_AWAY));
     client.socket.pause();
     await expect.poll(() => stand.upstreams[0]?.socket.writableLength ?? 0).toBeGreaterThan(0);
     stand.gateway.letTunnelsGo(0);
     client.socket.resume();
-    const came = await client.take(GOING_AWAY);
-    client.send(MASKED_GOING_AWAY);
-    await client.ended();
-    expect([came.length, /^x+$/.test(came.slice(head.length, -4))]).toEqual([head.length + size + 4, true]);
-    expect(await letGo()).toEqual({ closed: 1, cut: 0 });
+    expect((await client.take(GOING_AWAY)) === message + GOING_AWAY).toBe(true);
+    await expectClosed(client);
   });
 });
 
-describe('many WebSockets that are let go over a time', () => {
-  it('go one after another, the longest open first', async () => {
-    const closed: number[] = [];
-    let opened = 0;
-    await start(async (upstream) => {
-      opened += 1;
-      const id = opened;
-      await upstream.take(MASKED_CLOSE);
-      closed.push(id);
-      upstream.send(GOING_AWAY);
-    });
-    const count = 10;
-    for (let i = 0; i < count; i += 1) {
-      const client = await connected();
-      client.take(GOING_AWAY).then(
-        () => client.send(MASKED_GOING_AWAY),
-        () => undefined,
-      );
-    }
-    stand.gateway.letTunnelsGo(600);
-    expect(stand.gateway.upgradedConnections).toBe(count);
-    const sizes = new Set<number>();
-    while (stand.gateway.upgradedConnections > 0) {
-      sizes.add(stand.gateway.upgradedConnections);
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-    expect(closed).toEqual(Array.from({ length: count }, (_, i) => i + 1));
-    // Not all at one moment: several numbers were to be seen in between.
-    expect(sizes.size).toBeGreaterThan(3);
-    expect(await letGo()).toEqual({ closed: count, cut: 0 });
-  });
+it('many WebSockets that are let go over a time go one after another, the longest open first', async () => {
+  const closed: number[] = [];
+  const closing = (peer: Peer) => {
+    closed.push(stand.upstreams.indexOf(peer));
+    peer.send(GOING_AWAY);
+  };
+  const clients = [await tunnel(take(MASKED_CLOSE), closing)];
+  while (clients.length < 10) clients.push(await stand.tunnel());
+  const answering = clients.map((client) => client.take(GOING_AWAY).then(() => client.send(MASKED_GOING_AWAY)));
+  stand.gateway.letTunnelsGo(600);
+  // Each step closes the same share of the tunnels as it is of the time that is left.
+  for (const left of [10, 9, 8, 7, 6, 5, 4, 4, 3, 2, 1, 0]) {
+    clock.advanceMs(50);
+    vi.advanceTimersByTime(50);
+    await expect.poll(() => stand.gateway.upgradedConnections, { interval: 5 }).toBe(left);
+  }
+  await Promise.all(answering);
+  expect(closed).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  await stand.allClosed();
+  expect(stand.gateway.tunnelsLetGo).toEqual({ closed: 10, cut: 0 });
 });

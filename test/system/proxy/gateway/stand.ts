@@ -1,5 +1,6 @@
 import net from 'node:net';
-import { systemClock } from '../../../../src/base/clock.ts';
+import { afterEach } from 'vitest';
+import { type Clock, systemClock } from '../../../../src/base/clock.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../../src/limits/request-memory.ts';
@@ -12,102 +13,96 @@ import type { GatewayOptions } from '../../../../src/proxy/gateway/services.ts';
 import { listening } from '../../../support/net.ts';
 import { Peer, type PeerScript, playPeer } from '../../../support/wire/peer.ts';
 
+export const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
+export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+export const UPGRADE =
+  'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
+export const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
 export interface StandOptions {
   /** What an upstream does with one connection. */
-  readonly upstream: PeerScript;
+  readonly upstream?: PeerScript;
   readonly gateway?: Partial<GatewayOptions>;
-  /** What the gateway is given as first bytes by whoever had the socket before; default: sockets come untouched. */
+  /** The gateway gets sockets whose first bytes another owner has read and put back. */
   readonly isHandedOver?: boolean;
   readonly client?: Partial<ClientConnection>;
   readonly observer?: Pick<ExchangeObserver, 'onBegin' | 'onResponse'>;
+  readonly clock?: Clock;
 }
 
-export interface Ended {
+interface Ended {
   readonly exchange: Exchange;
   readonly ending: Ending;
 }
 
 /** A gateway between raw clients and a raw upstream, all in this process. */
-export class Stand {
-  readonly gateway: Gateway;
-  readonly reporter: ExchangeReporter;
-  readonly upstreams: Peer[] = [];
-  readonly ended: Ended[] = [];
-  readonly #upstreamServer: net.Server;
-  readonly #clientServer: net.Server;
-  readonly #options: StandOptions;
-  readonly #clients: Peer[] = [];
+class Stand {
+  gateway!: Gateway;
+  reporter!: ExchangeReporter;
+  upstreams: Peer[] = [];
+  ended: Ended[] = [];
+  #options: StandOptions = {};
+  #upstreamServer = net.createServer();
+  #clientServer = net.createServer();
+  #clients: Peer[] = [];
   #failure: unknown;
-  readonly #waiting: (() => void)[] = [];
+  #wakeUps: (() => void)[] = [];
 
-  private constructor(options: StandOptions, upstreamServer: net.Server) {
-    this.#options = options;
-    this.#upstreamServer = upstreamServer;
-    const logger = createLogger('silent');
-    const observer = {
-      onBegin: () => undefined,
-      ...options.observer,
-      onEnd: (exchange: Exchange, ending: Ending) => {
-        this.ended.push({ exchange, ending });
-        for (const wake of this.#waiting.splice(0)) wake();
-      },
-    };
-    this.reporter = new ExchangeReporter(systemClock, observer, logger);
-    const memory = options.gateway?.memory ?? new RequestMemory(new MemoryBudget());
-    const gatewayOptions: GatewayOptions = {
-      upstreamHost: '127.0.0.1',
-      upstreamPort: portOf(upstreamServer),
-      forwarded: 'off',
-      clientCertificate: 'off',
-      replacedFields: replacedFields(options.gateway?.forwarded ?? 'off', 'off'),
-      headBytes: 16_384,
-      maxFields: 1_000,
-      headTimeoutMs: 10_000,
-      idleTimeoutMs: 60_000,
-      connectTimeoutMs: 5_000,
-      responseTimeoutMs: 0,
-      halfClosedTimeoutMs: 10_000,
-      memory,
-      stalled: new StalledWrites(memory.budget, systemClock),
-      ...options.gateway,
-    };
-    this.gateway = new Gateway(gatewayOptions, this.reporter, systemClock, logger);
-    upstreamServer.on('connection', (socket) => this.#onUpstreamConnection(socket));
+  async start(options: StandOptions = {}): Promise<void> {
+    const { gateway, observer, clock = systemClock } = options;
+    [this.#options, this.upstreams, this.ended, this.#clients, this.#failure] = [options, [], [], [], undefined];
+    const onUpstream = (socket: net.Socket) => this.#onUpstreamConnection(socket);
+    this.#upstreamServer = net.createServer({ allowHalfOpen: true }, onUpstream);
     this.#clientServer = net.createServer({ allowHalfOpen: true }, (socket) => this.#onClient(socket));
-  }
-
-  static async start(options: StandOptions): Promise<Stand> {
-    const upstreamServer = net.createServer({ allowHalfOpen: true });
-    await listening(upstreamServer);
-    const stand = new Stand(options, upstreamServer);
-    await listening(stand.#clientServer);
-    return stand;
-  }
-
-  get port(): number {
-    return portOf(this.#clientServer);
-  }
-
-  get upstreamPort(): number {
-    return portOf(this.#upstreamServer);
+    const upstreamPort = await listening(this.#upstreamServer);
+    await listening(this.#clientServer);
+    const onEnd = (exchange: Exchange, ending: Ending) => {
+      this.ended.push({ exchange, ending });
+      this.#wake();
+    };
+    const logger = createLogger('silent');
+    this.reporter = new ExchangeReporter(clock, { onBegin: () => undefined, ...observer, onEnd }, logger);
+    const memory = gateway?.memory ?? new RequestMemory(new MemoryBudget());
+    const gatewayOptions: GatewayOptions = {
+      ...{ upstreamHost: '127.0.0.1', upstreamPort },
+      ...{ forwarded: 'off', clientCertificate: 'off' },
+      replacedFields: replacedFields(gateway?.forwarded ?? 'off', 'off'),
+      ...{ headBytes: 16_384, maxFields: 1_000, headTimeoutMs: 10_000, idleTimeoutMs: 60_000 },
+      ...{ connectTimeoutMs: 5_000, responseTimeoutMs: 0, halfClosedTimeoutMs: 10_000 },
+      ...{ memory, stalled: new StalledWrites(memory.budget, clock) },
+      ...gateway,
+    };
+    this.gateway = new Gateway(gatewayOptions, this.reporter, clock, logger);
   }
 
   /** A client of its own connection; `text` is its first bytes. */
   client(text = ''): Peer {
-    const peer = new Peer(net.connect({ port: this.port, host: '127.0.0.1', allowHalfOpen: true }));
+    const { port } = this.#clientServer.address() as net.AddressInfo;
+    const peer = new Peer(net.connect({ port, host: '127.0.0.1', allowHalfOpen: true }));
     this.#clients.push(peer);
     if (text !== '') peer.send(text);
     return peer;
   }
 
-  /** Until that many exchanges have ended. */
-  async endings(count: number): Promise<readonly Ended[]> {
-    while (this.ended.length < count) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    }
-    return this.ended;
+  /** A client whose upgrade the upstream has accepted. */
+  async tunnel(): Promise<Peer> {
+    const client = this.client(UPGRADE);
+    await client.head();
+    return client;
+  }
+
+  /** The newest upstream connection, once `pattern` has come on it. */
+  async asked(pattern: string | RegExp = '\r\n\r\n'): Promise<Peer> {
+    while (this.upstreams.length === 0) await this.#woken();
+    const upstream = this.upstreams.at(-1) as Peer;
+    await upstream.until(pattern);
+    return upstream;
+  }
+
+  /** Until that many exchanges have ended; how each did. */
+  async endings(count: number): Promise<readonly Ending['kind'][]> {
+    while (this.ended.length < count) await this.#woken();
+    return this.ended.map(({ ending }) => ending.kind);
   }
 
   /** Until the gateway has no connection left. Its sockets close a moment after their peers have seen their end. */
@@ -116,10 +111,8 @@ export class Stand {
   }
 
   /** Frees the upstream's port: connections are refused from now on. */
-  async stopListening(): Promise<void> {
-    await new Promise<void>((resolve) => {
-      this.#upstreamServer.close(() => resolve());
-    });
+  stopListening(): Promise<void> {
+    return closed(this.#upstreamServer);
   }
 
   /** Ends everything; throws what an upstream's script threw. */
@@ -130,22 +123,27 @@ export class Stand {
     if (this.#failure !== undefined) throw this.#failure;
   }
 
+  #woken(): Promise<void> {
+    return new Promise((resolve) => this.#wakeUps.push(resolve));
+  }
+
+  #wake(): void {
+    for (const wake of this.#wakeUps.splice(0)) wake();
+  }
+
   #onUpstreamConnection(socket: net.Socket): void {
     const peer = new Peer(socket);
     this.upstreams.push(peer);
-    playPeer(this.#options.upstream, peer).catch((failure: unknown) => {
+    this.#wake();
+    playPeer(this.#options.upstream ?? [], peer).catch((failure: unknown) => {
       // A script that still waits when its connection ends has nothing to complain about.
       if (!peer.isClosed && !peer.hasEnded) this.#failure = failure;
     });
   }
 
   #onClient(socket: net.Socket): void {
-    const client = {
-      remoteAddress: socket.remoteAddress ?? '',
-      remotePort: socket.remotePort ?? 0,
-      secure: false,
-      ...this.#options.client,
-    };
+    const { remoteAddress = '', remotePort = 0 } = socket;
+    const client = { remoteAddress, remotePort, secure: false, ...this.#options.client };
     if (this.#options.isHandedOver !== true) {
       this.gateway.take(socket, client);
       return;
@@ -159,13 +157,13 @@ export class Stand {
   }
 }
 
-async function closed(server: net.Server): Promise<void> {
-  if (!server.listening) return;
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
+/** A stand that each test starts, and that is closed after it. */
+export function useStand(): Stand {
+  const stand = new Stand();
+  afterEach(() => stand.close());
+  return stand;
 }
 
-function portOf(server: net.Server): number {
-  return (server.address() as net.AddressInfo).port;
+async function closed(server: net.Server): Promise<void> {
+  if (server.listening) await new Promise((resolve) => server.close(resolve));
 }

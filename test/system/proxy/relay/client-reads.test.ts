@@ -15,28 +15,17 @@ beforeEach(async () => {
 
 afterEach(() => void server.close());
 
-function readsOf(accepted: net.Socket): ClientReads {
-  const reads = ClientReads.of(accepted, buffers);
-  if (reads === undefined) throw new Error('this Node has not what is needed to read into buffers');
-  return reads;
-}
-
 async function connect(): Promise<{ client: net.Socket; reads: ClientReads }> {
+  // In the turn in which it is accepted, before anything is read.
   const taken = new Promise<ClientReads>((resolve, reject) => {
     server.once('connection', (accepted) => {
-      try {
-        resolve(readsOf(accepted));
-      } catch (cause) {
-        reject(cause);
-      }
+      const reads = ClientReads.of(accepted, buffers);
+      if (reads === undefined) reject(new Error('this Node has not what is needed to read into buffers'));
+      else resolve(reads);
     });
   });
-  const client = net.connect({
-    port: (server.address() as net.AddressInfo).port,
-    host: '127.0.0.1',
-    allowHalfOpen: true,
-  });
-  client.on('error', () => undefined);
+  const { port } = server.address() as net.AddressInfo;
+  const client = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => undefined);
   return { client, reads: await taken };
 }
 

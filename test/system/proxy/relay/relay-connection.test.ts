@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { untilStill } from '../../../support/wire/still.ts';
@@ -14,12 +13,6 @@ async function stood(options?: StandOptions): Promise<{ client: Client }> {
 afterEach(async () => {
   await stand.close();
 });
-
-/** Unlike `closed(socket)`, not put off by an error before it. */
-async function closed(socket: net.Socket | undefined): Promise<void> {
-  if (socket === undefined) throw new Error('there is no such connection');
-  if (!socket.closed) await new Promise((resolve) => socket.once('close', resolve));
-}
 
 /** A client that has closed its side is not ended by the clock. */
 const waitingForEver: NonNullable<StandOptions['config']> = ({ timeouts }) => ({
@@ -64,43 +57,24 @@ describe('an upstream that gives no answer', () => {
   });
 });
 
-describe('an upstream connection', () => {
-  it('is closed when it sends bytes that answer no request', async () => {
-    const { client } = await stood({ onConnection: answering(OK) });
-    client.socket.write(get('/a'));
-    await client.until('ok');
-    stand.upstreams[0]?.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil');
-    await closed(stand.upstreams[0]);
-    client.socket.write(get('/b'));
-    await expect.poll(() => client.received()).toBe(OK + OK);
-  });
-});
-
 describe('a client that has sent everything ahead, and its end', () => {
   const next = 'GET http://plant/b HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n';
 
   it.each([
-    ['an empty line', '\r\n', OK],
-    ['a second request and an empty line', `${get('/b')}\r\n`, OK + OK],
-  ])('gets all its answers when %s is behind', async (_what, ahead, expected) => {
+    ['all its answers when an empty line is behind', '\r\n', /^$/],
+    ['all its answers when a second request and an empty line are behind', `${get('/b')}\r\n`, new RegExp(`^${OK}$`)],
+    [
+      'the answer to a second request that is the gateway’s',
+      next,
+      /^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n\r\nok$/s,
+    ],
+    ['400 for a request that can no longer be handed over', get('/b') + next, new RegExp(`^${OK}HTTP/1\\.1 400 `)],
+  ])('gets %s', async (_what, ahead, behind) => {
     const { client } = await stood({ onConnection: answeringLate });
     client.socket.end(get('/a') + ahead);
     await client.ended;
-    expect(client.received()).toBe(expected);
-  });
-
-  it('gets the answer to a second request that is the gateway’s', async () => {
-    const { client } = await stood({ onConnection: answeringLate });
-    client.socket.end(get('/a') + next);
-    await client.ended;
-    expect(client.received()).toBe(OK + OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
-  });
-
-  it('gets 400 for a request that can no longer be handed over', async () => {
-    const { client } = await stood({ onConnection: answeringLate });
-    client.socket.end(get('/a') + get('/b') + next);
-    await client.ended;
-    expect(client.received()).toMatch(/^(?:HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nok){2}HTTP\/1\.1 400 /);
+    expect(client.received().slice(0, OK.length)).toBe(OK);
+    expect(client.received().slice(OK.length)).toMatch(behind);
   });
 
   /** Late enough for the client's end to have come before the first answer. */
@@ -109,8 +83,8 @@ describe('a client that has sent everything ahead, and its end', () => {
   }
 });
 
-describe('time limits', () => {
-  it('end a connection that is paused because its client sent too much ahead', async () => {
+describe('a client', () => {
+  it('that sent too much ahead, so that its connection is paused, is ended by the idle limit', async () => {
     const { client } = await stood({
       onConnection: (socket) => socket.resume(),
       config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
@@ -118,37 +92,6 @@ describe('time limits', () => {
     client.socket.write(get('/hold') + get('/next').repeat(5_000));
     await client.ended;
     await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(0);
-  });
-
-  it('end the wait of a client that has closed its side', async () => {
-    const { client } = await stood({
-      // Neither answers nor notices.
-      onConnection: (socket) => socket.resume(),
-      config: ({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 30 } }),
-    });
-    client.socket.end(get('/a'));
-    await client.ended;
-    expect(client.received()).toBe('');
-    await expect
-      .poll(() => stand.sidecar.recorder.own.read().exchanges.relay)
-      .toEqual({ completed: 0, failed: 0, cancelled: 1, denied: 0 });
-  });
-});
-
-describe('a client', () => {
-  it('gets 400 for a body whose chunks are broken, and the upstream no further byte', async () => {
-    let received = '';
-    const { client } = await stood({
-      onConnection: (socket) => socket.on('data', (bytes) => (received += bytes.toString('latin1'))),
-    });
-    const upstream = stand.nextUpstream();
-    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n');
-    const socket = await upstream;
-    await once(socket, 'data');
-    client.socket.write('zz\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n');
-    await Promise.all([closed(socket), client.ended]);
-    expect(client.received()).toMatch(/^HTTP\/1\.1 400 /);
-    expect(received).not.toContain('smuggled');
   });
 
   it.each(['OPTIONS /a RTSP/1.0', 'GET /a RTSP/1.0', 'SOURCE /a ICE/1.0', 'SOURCE /a ICE/1.1', 'POST /a RTSP/1.1'])(
@@ -181,14 +124,15 @@ describe('a client', () => {
     });
   });
 
-  it.each([
-    ['that says more by then', (upstream: net.Socket) => upstream.write(`HTTP/1.1 400 Bad Request\r\n\r\n`)],
-    ['that closes by then', (upstream: net.Socket) => upstream.end()],
-  ])('that breaks off a request answered early is not kept, with an upstream %s', async (_what, act) => {
+  it.each<[string, string, (upstream: net.Socket) => unknown]>([
+    ['that says more by then', OK, (upstream) => upstream.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
+    ['that closes by then', OK, (upstream) => upstream.end()],
+    ['that has begun another answer', `${OK}HTTP/1.1 200 OK\r\n`, () => undefined],
+  ])('that breaks off a request answered early is closed, with an upstream %s', async (_what, answer, act) => {
     const { client } = await stood({
       config: waitingForEver,
       onConnection: (socket) => {
-        socket.once('data', () => socket.write(OK));
+        socket.once('data', () => socket.write(answer));
         socket.on('end', () => act(socket));
       },
     });
@@ -198,120 +142,10 @@ describe('a client', () => {
     await client.ended;
     expect(client.received()).toBe(OK);
   });
-
-  it('that breaks off a request after its early answer is closed', async () => {
-    const { client } = await stood({
-      config: waitingForEver,
-      onConnection: answering(`${OK}HTTP/1.1 200 OK\r\n`),
-    });
-    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
-    await client.until('ok');
-    client.socket.end();
-    await client.ended;
-    expect(client.received()).toBe(OK);
-  });
-
-  it('can send a bounded number of bytes before its turn', async () => {
-    const { client } = await stood({ onConnection: (socket) => socket.resume() });
-    // More than the kernel's buffers on both sides of the loopback hold.
-    const floodBytes = 32 * 1024 * 1024;
-    client.socket.write(get('/hold'));
-    const coming = stand.nextUpstream();
-    const isWritten = new Promise((resolve) => client.socket.write(Buffer.alloc(floodBytes, get('/next')), resolve));
-    const held = await coming;
-    await expect(Promise.race([isWritten, once(client.socket, 'drain'), quiet(200)])).resolves.toBe('quiet');
-    held.destroy();
-  });
 });
 
-/** For what must not happen: as long as anything would take that does. */
-function quiet(ms: number): Promise<'quiet'> {
-  return new Promise((resolve) => setTimeout(resolve, ms, 'quiet'));
-}
-
-describe('forwarding fields', () => {
-  const cases = [
-    ['append', '', 'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n'],
-    [
-      'append',
-      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\n',
-      'X-Forwarded-For: 10.9.9.9\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: plant.example\r\n',
-    ],
-    [
-      'replace',
-      'X-Forwarded-For: 10.9.9.9\r\nx-forwarded-host: b\r\n',
-      'X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: plant.example\r\n',
-    ],
-    ['off', 'X-Forwarded-For: 10.9.9.9\r\n', 'X-Forwarded-For: 10.9.9.9\r\n'],
-  ] as const;
-
-  it.each(cases)('in mode %s with the client’s own %j arrive as %j', async (forwarded, own, expected) => {
-    let received = '';
-    const { client } = await stood({
-      onConnection: (socket) =>
-        socket.on('data', (bytes) => {
-          received += bytes.toString('latin1');
-          socket.write(OK);
-        }),
-      config: () => ({ forwarded }),
-    });
-    client.socket.write(get('/a', own));
-    await client.until('ok');
-    expect(received).toBe(`GET /a HTTP/1.1\r\nHost: plant.example\r\n${expected}\r\n`);
-  });
-});
-
-describe('a draining sidecar', () => {
-  const announced = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok';
-
-  /** A client whose request is with the upstream. */
-  async function busyClient(): Promise<{ client: Client; upstream: net.Socket }> {
-    const client = await stand.connect();
-    const coming = stand.nextUpstream();
-    client.socket.write(get('/a'));
-    const upstream = await coming;
-    await once(upstream, 'data');
-    return { client, upstream };
-  }
-
-  it('announces the end of a connection and keeps it, serves new ones, and closes none that is idle', async () => {
-    await stood();
-    const idle = await busyClient();
-    idle.upstream.write(OK);
-    await idle.client.until('ok');
-    const busy = await busyClient();
-    stand.sidecar.drain();
-    busy.upstream.write(OK);
-    await busy.client.ended;
-    expect(busy.client.received()).toBe(announced);
-    const late = await busyClient();
-    late.upstream.write(OK);
-    await late.client.ended;
-    expect(late.client.received()).toBe(announced);
-    // The one that was idle is served as well, and told.
-    idle.client.socket.write(get('/b'));
-    await once(idle.upstream, 'data');
-    idle.upstream.write(OK);
-    await idle.client.ended;
-    expect(idle.client.received()).toBe(OK + announced);
-  });
-
-  it('closes no connection after an answer without Connection: close', async () => {
-    await stood();
-    const { client, upstream } = await busyClient();
-    upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
-    await client.until('ok');
-    stand.sidecar.drain();
-    upstream.write('ok');
-    await client.until('okok');
-    client.socket.write(get('/b'));
-    await once(upstream, 'data');
-    upstream.write(OK);
-    await client.ended;
-    expect(client.received().endsWith(announced)).toBe(true);
-  });
-
-  it('closes idle connections when it stops, unused ones included', async () => {
+describe('a sidecar that stops', () => {
+  it('closes idle connections, unused ones included', async () => {
     await stood({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
     const silent = await stand.connect();
     await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(2);

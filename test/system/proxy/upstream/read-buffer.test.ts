@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import http from 'node:http';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import { PassThrough } from 'node:stream';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
-import { listening } from '../../../support/net.ts';
+import { deferTo } from '../../../support/deferred.ts';
+import { startApplication } from '../../../support/net.ts';
 import { startSidecar } from '../../../support/wire/data-paths.ts';
 
 const SIZE = 64 * 1024;
 const MEGABYTE = 1_048_576;
 
-const cleanUps: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+const defer = deferTo(afterEach);
 
 /** A socket as far as a read buffer looks at one; what was written to `slow` is not sent before somebody reads it. */
 function peers() {
@@ -92,27 +87,6 @@ describe('a turn of the event loop', () => {
     expect([one(), one()]).toEqual([true, false]);
     await turn();
   });
-
-  it('lets other connections be read during a large upload', async () => {
-    const upstream = http.createServer((request, response) => {
-      request.resume();
-      request.on('end', () => response.end('done'));
-    });
-    await listening(upstream);
-    cleanUps.push(() => upstream.close());
-    const sidecar = await startSidecar({
-      dataPath: 'auto',
-      upstreamPort: (upstream.address() as AddressInfo).port,
-    });
-    cleanUps.push(() => sidecar.close());
-    const body = Buffer.alloc(16 * MEGABYTE, 'u');
-    const client = net.connect(sidecar.port, '127.0.0.1');
-    cleanUps.push(() => client.destroy());
-    client.write(`POST /app/upload HTTP/1.1\r\nHost: plant\r\nContent-Length: ${body.length}\r\n\r\n`);
-    client.write(body);
-    const [answer] = (await once(client, 'data')) as [Buffer];
-    expect(String(answer)).toContain('done');
-  });
 });
 
 describe('large answers side by side', () => {
@@ -128,20 +102,16 @@ describe('large answers side by side', () => {
   // 6 s of processor time: 100 MB in small pieces.
   it('reach slow, fast and irregular readers without a wrong byte', { timeout: 60_000 }, async () => {
     const answers = Array.from({ length: 12 }, (_, index) => answerOf(index));
-    const upstream = http.createServer((request, response) => {
-      response.end(answers[Number(request.url?.split('/').at(-1))]);
-    });
-    await listening(upstream);
-    cleanUps.push(() => upstream.close());
-    const sidecar = await startSidecar({
-      dataPath: 'auto',
-      upstreamPort: (upstream.address() as AddressInfo).port,
-    });
-    cleanUps.push(() => sidecar.close());
+    const upstream = await startApplication(({ url }, response) =>
+      response.end(answers[Number(url?.split('/').at(-1))]),
+    );
+    defer(() => upstream.close());
+    const sidecar = await startSidecar({ dataPath: 'auto', upstreamPort: upstream.port });
+    defer(() => sidecar.close());
 
     async function fetchSlowly(index: number): Promise<string> {
       const client = net.connect(sidecar.port, '127.0.0.1');
-      cleanUps.push(() => client.destroy());
+      defer(() => client.destroy());
       client.write(`GET /smartWeb/${index} HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n`);
       const pieces: Buffer[] = [];
       let turns = 0;

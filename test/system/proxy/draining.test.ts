@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import type net from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type Client, get, OK, type Stand, startStand } from '../wire/stand.ts';
+
+const ANNOUNCED = OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+
+let stand: Stand;
+
+afterEach(() => stand.close());
+
+/** A client whose request is with the upstream. */
+async function busyClient(): Promise<{ client: Client; upstream: net.Socket }> {
+  const client = await stand.connect();
+  const coming = stand.nextUpstream();
+  client.socket.write(get('/a'));
+  const upstream = await coming;
+  await once(upstream, 'data');
+  return { client, upstream };
+}
+
+describe.each(['auto', 'gateway'] as const)('a draining sidecar, dataPath %s', (dataPath) => {
+  it('announces the end of a connection and keeps it, serves new ones, and closes none that is idle', async () => {
+    stand = await startStand({ config: () => ({ dataPath }) });
+    const fresh = await stand.connect();
+    const idle = await busyClient();
+    idle.upstream.write(OK);
+    await idle.client.until('ok');
+    const busy = await busyClient();
+    stand.sidecar.drain();
+    const late = await busyClient();
+    for (const { client, upstream } of [busy, late]) {
+      upstream.write(OK);
+      await client.ended;
+      expect(client.received()).toBe(ANNOUNCED);
+    }
+    // They had time to be closed, and are served and told instead.
+    idle.client.socket.write(get('/b'));
+    await once(idle.upstream, 'data');
+    idle.upstream.write(OK);
+    await idle.client.ended;
+    expect(idle.client.received()).toBe(OK + ANNOUNCED);
+    const coming = stand.nextUpstream();
+    fresh.socket.write(get('/a'));
+    (await coming).write(OK);
+    await fresh.ended;
+    expect(fresh.received()).toBe(ANNOUNCED);
+  });
+
+  it('closes no connection after an answer that began without Connection: close', async () => {
+    stand = await startStand({ config: () => ({ dataPath }) });
+    const { client, upstream } = await busyClient();
+    upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
+    await client.until('ok');
+    stand.sidecar.drain();
+    upstream.write('ok');
+    await client.until('okok');
+    client.socket.write(get('/b'));
+    await once(upstream, 'data');
+    upstream.write(OK);
+    await client.ended;
+    expect(client.received().endsWith(ANNOUNCED)).toBe(true);
+  });
+});
