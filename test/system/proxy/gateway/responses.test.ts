@@ -120,7 +120,7 @@ describe('a response', () => {
   });
 });
 
-// Guard: resetAndDestroy; an orderly end would make the answer look complete. broken-bodies.test.ts has the other ends.
+// Guard: resetAndDestroy; an orderly end would make the answer look complete.
 it('a chunked response that breaks off has the connection of an HTTP/1.0 client reset', async () => {
   const answer = response('4\r\npart\r\n', CHUNKED);
   await stand.start({ upstream: [takeHead, send(answer)] });

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import { observeTunnel } from '../../../../src/proxy/gateway/tunnel.ts';
 import { finish, type Peer, type PeerScript, send, take, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
@@ -246,5 +248,31 @@ describe('an observed tunnel', () => {
     while (seen.closed === 0 && what !== 'onClosed') await turns(1);
     await turns(1);
     expect([thrown, stand.reporter.observerErrors]).toEqual([1, 1]);
+  });
+});
+
+describe('observeTunnel', () => {
+  it.each(SIDES)('waits for both ends when the %s closes first', (side) => {
+    const ends = { client: new net.Socket(), upstream: new net.Socket() };
+    const observer = new Seen();
+    observeTunnel(ends.client, ends.upstream, observer);
+    ends[side].emit('close', false);
+    ends[side].emit('close', false);
+    expect(observer.closed).toBe(0);
+    ends[other(side)].emit('close', true);
+    expect(observer.closed).toBe(1);
+  });
+
+  it('does not start a stream that its pipe has paused', async () => {
+    const [client, upstream] = [new net.Socket(), new net.Socket()];
+    for (const socket of [client, upstream]) {
+      socket.push('waiting');
+      socket.pause();
+    }
+    const observer = new Seen();
+    observeTunnel(client, upstream, observer);
+    await turns(1);
+    expect([client.isPaused(), upstream.isPaused(), observer.bytes]).toEqual([true, true, { client: 0, upstream: 0 }]);
+    for (const socket of [client, upstream]) socket.destroy();
   });
 });
