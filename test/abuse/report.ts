@@ -65,7 +65,10 @@ function toRows(row: Row): string[][] {
 
 function toLatencies(result: FloodResult, kind: string): string[] {
   const [calm, during] = [callsOf(result, kind, CALM), callsOf(result, kind, FLOOD)];
-  return [`${toMs(calm.p50Ms)} → ${toMs(during.p50Ms)}`, `${toMs(calm.worstMs)} → ${toMs(during.worstMs)}`];
+  return [
+    `${toMs(calm.p50Ms)} → ${toMs(result.isShort ? during.steadyMs : during.p50Ms)}`,
+    `${toMs(calm.worstMs)} → ${toMs(during.worstMs)}`,
+  ];
 }
 
 export function reasonsOf({ flood, result }: Row): string[] {

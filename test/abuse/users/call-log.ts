@@ -1,8 +1,12 @@
+import { medianOf } from '../../bench/load/statistics.ts';
+
 /** What users experienced with one kind of call in one phase. Times in ms. */
 export interface CallSummary {
   readonly count: number;
   readonly failed: number;
   readonly p50Ms: number;
+  /** The lowest median of any quarter of the calls: a burst is in some of them, a lasting delay in all. */
+  readonly steadyMs: number;
   readonly worstMs: number;
 }
 
@@ -30,9 +34,11 @@ export class CallLog {
   summaries(): Summaries {
     const summaries: Summaries = {};
     for (const { kind, phase, tookMs, failed } of this.#all.values()) {
-      const sorted = [...tookMs].sort((a, b) => a - b);
-      const [p50Ms = 0, worstMs = 0] = [sorted[sorted.length >> 1], sorted.at(-1)];
-      summaries[kind] = { ...summaries[kind], [phase]: { count: sorted.length, failed, p50Ms, worstMs } };
+      const count = tookMs.length;
+      const quarters = [0, 1, 2, 3].map((nth) => tookMs.slice((nth * count) / 4, ((nth + 1) * count) / 4));
+      const steadyMs = Math.min(...quarters.filter((quarter) => quarter.length > 0).map(medianOf));
+      const figures = { p50Ms: medianOf(tookMs), steadyMs, worstMs: Math.max(...tookMs) };
+      summaries[kind] = { ...summaries[kind], [phase]: { count, failed, ...figures } };
     }
     return summaries;
   }

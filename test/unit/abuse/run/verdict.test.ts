@@ -7,7 +7,7 @@ import type { CallSummary } from '../../../abuse/users/call-log.ts';
 const FLOOD: Flood = { name: 'f', what: '', maxGrowthBytes: 40e6, maxSessions: 100, attack: async () => {} };
 
 function calls(p50Ms: number, worstMs: number, failed = 0): CallSummary {
-  return { count: 100, failed, p50Ms, worstMs };
+  return { count: 100, failed, p50Ms, steadyMs: p50Ms, worstMs };
 }
 
 function toResult(changes: Partial<FloodResult>, during = calls(27, 209), relayed = calls(1, 2)): FloodResult {
@@ -40,10 +40,20 @@ it.each<[string, FloodResult, readonly string[]]>([
     toResult({}, calls(2, 500), calls(1, 400)),
     [],
   ],
-  ['time that other programs took is not the sidecar’s', toResult({ lostMs: 300 }, calls(2, 500)), []],
+  ['time that other programs took is not the sidecar’s', toResult({ lostMs: 500 }, calls(53, 909)), []],
   ['a machine that is three times slower may delay three times as much', toResult({ slowness: 3 }, calls(78, 609)), []],
   ['but no more than that', toResult({ slowness: 3 }, calls(2, 611)), ['worst of calls 611 ms, at most 610']],
   ['a short flood may delay eight times as much', toResult({ isShort: true }, calls(202, 1_609)), []],
+  [
+    'the first burst of a short flood may be half of it',
+    toResult({ isShort: true }, { ...calls(500, 1_000), steadyMs: 20 }),
+    [],
+  ],
+  [
+    'a delay lasts in a short flood',
+    toResult({ isShort: true }, calls(204, 1_000)),
+    ['p50 of calls 204 ms, at most 203'],
+  ],
   [
     'a call waits for seconds in a short flood',
     toResult({ isShort: true }, calls(2, 3_000)),
