@@ -1,6 +1,6 @@
 /**
  * Many clients that send or read as slowly as they can, by slowhttptest, against limits shortened for this test: the limits
- * end them, /metrics counts them, and every call of other users is answered meanwhile. Needs Debian's `slowhttptest`. Its long form, which measures: test/bench/slow-clients-load.ts.
+ * end them, /metrics counts them, and every call of other users is answered meanwhile. Needs Debian's `slowhttptest`.
  */
 
 import { afterEach, describe, expect, it } from 'vitest';

@@ -9,7 +9,7 @@ export const MEMORY_BYTES = 512 * 1024 * 1024;
 const P50_TIMES = 3;
 const P50_PLUS_MS = 25;
 const WORST_PLUS_MS = 200;
-/** Delays beside a short flood may be this many times longer: most of it is the first burst, in which calls queue. */
+/** The slowest call beside a short flood may be this many times slower: most of it is the first burst, in which calls queue. */
 const SHORT_TIMES = 8;
 /** Of each second. */
 const MOST_LOST_MS = 750;
@@ -57,13 +57,20 @@ export function missedBounds(flood: Flood, result: FloodResult): string[] {
 }
 
 function maxP50Ms(kind: string, flood: Flood, result: FloodResult): number {
-  const plusMs = allowedMs(result, P50_PLUS_MS) + result.slowness * waitMs(kind, flood);
-  return P50_TIMES * callsOf(result, kind, CALM).p50Ms + plusMs + foreignDelayMs(result, 'p50Ms');
+  // A flood that delays some calls for longer also has a longer burst, which may be all of a short flood.
+  const plusMs = result.isShort ? worstPlusMs(flood) : P50_PLUS_MS;
+  const allowedMs = machineTimes(result) * (plusMs + waitMs(kind, flood));
+  return P50_TIMES * callsOf(result, kind, CALM).p50Ms + allowedMs + foreignDelayMs(result, 'p50Ms');
 }
 
 function maxWorstMs(kind: string, flood: Flood, result: FloodResult): number {
-  const plusMs = allowedMs(result, (flood.worstPlusMs ?? WORST_PLUS_MS) + waitMs(kind, flood));
-  return callsOf(result, kind, CALM).worstMs + plusMs + foreignDelayMs(result, 'worstMs') + result.lostMs;
+  const plusMs = (result.isShort ? SHORT_TIMES : 1) * (worstPlusMs(flood) + waitMs(kind, flood));
+  const allowedMs = machineTimes(result) * plusMs;
+  return callsOf(result, kind, CALM).worstMs + allowedMs + foreignDelayMs(result, 'worstMs') + result.lostMs;
+}
+
+function worstPlusMs(flood: Flood): number {
+  return flood.worstPlusMs ?? WORST_PLUS_MS;
 }
 
 function waitMs(kind: string, { monitorWaitMs = 0 }: Flood): number {
@@ -71,9 +78,8 @@ function waitMs(kind: string, { monitorWaitMs = 0 }: Flood): number {
 }
 
 /** A slower machine has more time for the same work, and so has one that other programs share. */
-function allowedMs({ isShort, slowness, lostMs }: FloodResult, ms: number): number {
-  const ownShare = 1 - Math.min(lostMs, MOST_LOST_MS) / 1_000;
-  return ((isShort ? SHORT_TIMES : 1) * slowness * ms) / ownShare;
+function machineTimes({ slowness, lostMs }: FloodResult): number {
+  return slowness / (1 - Math.min(lostMs, MOST_LOST_MS) / 1_000);
 }
 
 /** By how much calls through a plain relay, or the users' own event loop, were slower than in calm: not the sidecar's delay. */
