@@ -1,14 +1,18 @@
 /**
  * The cost of reading Comet: 5,000 values a second over a compressed WebSocket, through a sidecar that reads it and,
- * alternating, through one that does not. First ten values in a message to a client with 1,000 subscribed objects; then each value in a message of its own, compressed beforehand and written by a bare socket
+ * alternating, through one that does not. First ten values in a message to a client with 1,000 subscribed objects, while
+ * other users call over REST; then each value in a message of its own, compressed beforehand and written by a bare socket
  * to a client that drops them, so that both ends cost almost nothing.
  *
  *   npm run build && npx vitest run --config test/bench/vitest.config.ts comet
  *
  * Compare the two only within one run. `COMET_LOAD_ROUNDS` (default 4) pairs of rounds of `COMET_LOAD_SECONDS` (default 8) each.
  */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { constants, createDeflateRaw } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
@@ -26,6 +30,7 @@ const WARM_UP_SECONDS = 2;
 const OBJECTS = Array.from({ length: 1_000 }, (_, i) => `H.Plant.Unit${i % 40}.Measurement${i}`);
 const VALUES_PER_SECOND = 5_000;
 const TICK_MS = 5;
+const PROBER = fileURLToPath(new URL('./rest-prober.mjs', import.meta.url));
 const EXTENSION = 'Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n';
 const ACCEPT = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n${EXTENSION}`;
 const UPGRADE =
@@ -107,18 +112,25 @@ async function measurePeer(
   const peer = new CometdPeer(origin, browser, { transport: 'websocket', webSocket });
   await peer.connect();
   await Promise.all(OBJECTS.map((object) => peer.monitor(object, 'channel')));
+  const prober = fork(PROBER, [`${origin}/smartWeb/api/rest/v0/d2/rpc/E.Load/Probe`]);
+  await once(prober, 'spawn');
   const stopPushing = atRate(10, (at) =>
     plant.pushTogether(Array.from({ length: 10 }, (_, i) => OBJECTS[(at + i) % OBJECTS.length] as string)),
   );
   await wait(WARM_UP_SECONDS * 1_000);
+  prober.send('start');
   const before = peer.tally.valueCount;
   const core = await coreOf(pid);
   const valuesPerSecond = (peer.tally.valueCount - before) / SECONDS;
+  const told = once(prober, 'message');
+  prober.send('stop');
+  const [rest] = (await told) as [Readonly<Record<'count' | 'p50Us' | 'p99Us' | 'maxUs', number>>];
   const pushed = stopPushing();
   await until('all values have come', () => peer.tally.valueCount >= pushed);
+  prober.kill();
   await peer.disconnect();
   expect(valuesPerSecond).toBeGreaterThan(VALUES_PER_SECOND * 0.95);
-  return { core, valuesPerSecond };
+  return { core, valuesPerSecond, ...rest };
 }
 
 it('each value in a message of its own, compressed with context takeover', async () => {

@@ -9,7 +9,13 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { createRecorder } from '../../src/measure/record/create-recorder.ts';
 import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
-import { COMPLETED, Exchange, type ExchangeObserver } from '../../src/proxy/exchange/exchange.ts';
+import {
+  CANCELLED,
+  COMPLETED,
+  type Ending,
+  Exchange,
+  type ExchangeObserver,
+} from '../../src/proxy/exchange/exchange.ts';
 import { testConfig, testSessions } from '../support/wire/test-config.ts';
 
 const CALLS = 1_000;
@@ -39,13 +45,13 @@ function read(bytes: Buffer): Http1RequestHead {
   return head;
 }
 
-function observe(heads: readonly Buffer[], observer: ExchangeObserver): void {
+function observe(heads: readonly Buffer[], observer: ExchangeObserver, ending: Ending = COMPLETED): void {
   for (const bytes of heads) {
     const exchange = new Exchange(read(bytes), CLIENT, 'relay', systemClock.nowNs());
     observer.onBegin(exchange);
     exchange.status = 200;
     exchange.markEnded(systemClock.nowNs());
-    observer.onEnd(exchange, COMPLETED);
+    observer.onEnd(exchange, ending);
   }
 }
 
@@ -56,6 +62,8 @@ const toRpc = (i: number): string => `POST ${BASE}/d2/rpc/E.SmartWebApiTutorial/
 const anonymous = headsOf(toRpc);
 const ofUsers = headsOf(toRpc, (i) => basic(`user-${i % 50}`));
 const ofKeys = headsOf(toRpc, (i) => `X-API-Key: 0123456789abcdef-${i % 50}\r\n`);
+const pages = headsOf((i) => `GET /smartWeb/scripts/application-${i}.js`);
+const odd = headsOf((i) => `POST ${BASE}/d2/../d2//rpc/E.Smart%57ebApiTutorial/TestInOut${i % 10};jsessionid=${i}`);
 // A prime step, as in the load benchmarks: a user returns only after all others, and finds no warm cache.
 const toStranger = (i: number): number => (i * 7_919) % (100 * CALLS);
 const ofMany = headsOf(
@@ -80,6 +88,8 @@ describe('1,000 exchanges', () => {
   bench('a call of a session by X-API-Key', () => observe(ofKeys, recorder));
   bench('heads and clock only, of 10,000 users and 2,000 names', () => observe(nextOfMany(), NOTHING));
   bench('a call of one of 10,000 sessions by Basic, of 2,000 names', () => observe(nextOfMany(), recorder));
+  bench('a call of a session whose client left', () => observe(ofUsers, recorder, CANCELLED));
+  bench('a page that is no call', () => observe(pages, recorder));
 });
 
 describe('1,000 classifications', () => {
@@ -93,6 +103,8 @@ describe('1,000 classifications', () => {
     for (const bytes of anonymous) read(bytes);
   });
   bench('remembered', () => classify(anonymous));
+  bench('remembered, but with dot segments, escapes and a parameter', () => classify(odd));
+  bench('no call', () => classify(pages));
   bench('never seen', () => {
     for (let i = 0; i < CALLS; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${scanned++}`);
   });

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 
+/** The folder of package.json. */
 export const ROOT_FOLDER = findRoot(import.meta.dirname);
 
 /** This folder as source, for files that are not compiled. */

@@ -7,6 +7,7 @@ import { ROOT_FOLDER } from './folders.ts';
 import { findFile } from './peers/peer.ts';
 import type { Machine } from './report.ts';
 
+/** Programs, and the argument for which each prints its version. */
 const PROGRAMS = { nginx: '-v', haproxy: '-v', caddy: 'version', wrk: '-v' };
 
 export function describeMachine(peerCore: number | undefined): Machine {

@@ -46,6 +46,7 @@ async function measureAll(options: Options, processes: Processes, folder: string
   return options.isShort ? judge(all) : 0;
 }
 
+/** The exit code of the short form. */
 function judge(all: readonly Measured[]): number {
   const read = ratio(figure('sidecar', 'cpuUs'), figure('http-proxy', 'cpuUs'));
   const spread = spreadOf(all.flatMap(({ result }) => valuesOf(result, read)));

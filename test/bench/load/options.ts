@@ -23,12 +23,14 @@ workloads: ${WORKLOADS.join(', ')}
 
 export type Options = ReturnType<typeof parseOptions>;
 
+/** Throws for unknown options and names, and numbers that are not whole and positive. */
 export function parseOptions(args: readonly string[]) {
   const { rounds, seconds, only, workload, old, markdown, short, help } = readOptions(USAGE, args);
   const isShort = short !== undefined;
   return {
     rounds: toNumber('rounds', rounds, isShort ? 3 : 7),
     seconds: toNumber('seconds', seconds, isShort ? 2 : 3),
+    /** Names of the peers; undefined: all. */
     only: toNames('only', only, PEERS) ?? (isShort ? ['sidecar', 'http-proxy'] : undefined),
     workloads: toNames('workload', workload, WORKLOADS) ?? (isShort ? ['rpc'] : WORKLOADS),
     old,

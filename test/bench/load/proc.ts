@@ -25,10 +25,12 @@ export function parseStat(line: string): ProcessStat {
   return stat;
 }
 
+/** Resident memory in bytes from /proc/<pid>/status; 0 for an ended process, which has no such line. */
 export function parseResidentBytes(status: string): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
+/** The process `root` and its descendants, out of all processes. */
 export function treeOf(root: number, all: readonly ProcessStat[]): ProcessStat[] {
   const tree = all.filter(({ pid }) => pid === root);
   // Grows during iteration: children of children follow.
@@ -36,6 +38,7 @@ export function treeOf(root: number, all: readonly ProcessStat[]): ProcessStat[]
   return tree;
 }
 
+/** Processor time so far of a process and its descendants. Throws when it is gone. */
 export function cpuUsOf(pid: number): number {
   const tree = readTree(pid);
   if (tree.length === 0) throw new Error(`process ${pid} has ended`);
@@ -53,6 +56,7 @@ function readTree(root: number): ProcessStat[] {
   return treeOf(root, lines.map(parseStat));
 }
 
+/** Undefined for a process that has ended since it was listed. */
 function readProc(pid: number, file: 'stat' | 'status'): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');

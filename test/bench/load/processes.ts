@@ -9,10 +9,12 @@ export interface Command {
   readonly file: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** With a channel for messages; only for Node programs. */
   readonly hasChannel?: boolean;
 }
 
 const STOP_TIMEOUT_MS = 3_000;
+/** How much of a program's output is kept, to explain its end. */
 const KEPT_CHARS = 4_000;
 
 export class Processes {
@@ -25,6 +27,7 @@ export class Processes {
     this.#folder = folder;
   }
 
+  /** Starts a program in its own process group, on the given core, or on the harness's. */
   start(command: Command, core?: number): ChildProcess {
     if (this.#isClosed) throw new Error('interrupted');
     const line = core === undefined ? [command.file] : ['taskset', '-c', String(core), command.file];
@@ -45,14 +48,17 @@ export class Processes {
     return child;
   }
 
+  /** True while all are being ended: failures are expected then. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
+  /** Its last output. */
   outputOf(child: ChildProcess): string {
     return this.#running.get(child) ?? '';
   }
 
+  /** Runs a program to its end and resolves to its output. Throws when it fails. */
   async run(file: string, args: readonly string[]): Promise<string> {
     const child = this.start({ file, args });
     try {
@@ -81,6 +87,7 @@ export class Processes {
     this.#running.delete(child);
   }
 
+  /** Ends all, and starts no more. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#running.keys()].map((child) => this.stop(child)));

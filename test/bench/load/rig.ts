@@ -2,19 +2,20 @@
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { nginxUpstream } from './peers/nginx.ts';
+import { nginxFront, nginxUpstream } from './peers/nginx.ts';
 import { nodeProgram } from './peers/node-peers.ts';
 import { findFile, type Peer, type Spot } from './peers/peer.ts';
 import { freePorts, untilListening } from './ports.ts';
 import { type Command, hasEnded, type Processes } from './processes.ts';
 
-/** `nginx`: fast, and answers before an upload has ended; `stand`: reads uploads. */
+/** `nginx`: fast, and answers before an upload has ended; `stand`: reads uploads and holds polls. */
 export type UpstreamKind = 'nginx' | 'stand';
 
 export interface Running {
   readonly child: ChildProcess;
   readonly pid: number;
   readonly spot: Spot;
+  /** From the start of the process to the first accepted connection. */
   readonly startMs: number;
 }
 
@@ -45,6 +46,11 @@ export class Rig {
 
   startPeer(peer: Peer, upstreamPort: number): Promise<Running> {
     return this.#start(peer.name, upstreamPort, (spot) => peer.command(spot), this.#peerCore);
+  }
+
+  /** nginx in its default form before a peer, on the harness's core. */
+  startFront(peerPort: number): Promise<Running> {
+    return this.#start('front', peerPort, nginxFront, undefined);
   }
 
   stop({ child }: Running): Promise<void> {

@@ -1,10 +1,11 @@
-/** A client for many connections with few requests each, for which wrk is unsuited: idle ones, exact numbers. */
+/** A client for many connections with few requests each, for which wrk is unsuited: idle ones, held polls, exact numbers. */
 import { once } from 'node:events';
 import net from 'node:net';
-import { OBJECT_PATH, RPC_PATH } from './answers.ts';
+import { HELD_PATH, OBJECT_PATH, RPC_PATH } from './answers.ts';
 
 const HEAD_END = '\r\n\r\n';
 
+/** One connection, one request at a time; answers need a Content-Length. */
 export class SmallClient {
   readonly #socket: net.Socket;
   #received = '';
@@ -29,6 +30,11 @@ export class SmallClient {
       this.#settle = (error) => (error === undefined ? resolve() : reject(error));
       this.#socket.write(request);
     });
+  }
+
+  /** Sends without waiting. */
+  send(request: string): void {
+    this.#socket.write(request);
   }
 
   close(): void {
@@ -92,14 +98,23 @@ export function rpcRequest(name: number, user: number): string {
   return toRequest(`POST ${RPC_PATH}/Call${name}`, user, '{"parameters":[{"type":"INT","value":42}]}');
 }
 
+/** A poll as a Comet client holds it. */
+export function pollRequest(user: number): string {
+  const body = `[{"channel":"/meta/connect","clientId":"client${user}","connectionType":"long-polling","id":"1"}]`;
+  return toRequest(`POST ${HELD_PATH}/connect`, user, body);
+}
+
+/** One call of each user. */
 export function* firstCalls(users: number): Generator<string> {
   for (let user = 0; user < users; user += 1) yield rpcRequest(user, user);
 }
 
+/** `count` calls of 10 names by 10 users. */
 export function* fewNames(count: number): Generator<string> {
   for (let i = 0; i < count; i += 1) yield rpcRequest(i % 10, Math.floor(i / 10) % 10);
 }
 
+/** The number of calls of `manyNames`. */
 export const MANY_CALLS = 200_000;
 const USERS = 10_000;
 const NAMES = 2_000;
@@ -130,6 +145,7 @@ export function* unevenCalls(): Generator<string> {
   }
 }
 
+/** Reads of 10,000 objects. */
 export function* manyObjects(): Generator<string> {
   for (let i = 0; i < 10_000; i += 1) yield toRequest(`GET ${OBJECT_PATH}/H.Object${i}`, i, '');
 }

@@ -6,6 +6,7 @@ export interface Spread {
   readonly count: number;
 }
 
+/** Undefined for no values at all. The median of an even count is the mean of the middle two. */
 export function spreadOf(values: readonly number[]): Spread | undefined {
   const sorted = [...values].sort((a, b) => a - b);
   const [min, max] = [sorted[0], sorted.at(-1)];

@@ -3,19 +3,22 @@ import path from 'node:path';
 import { SOURCE_FOLDER } from './folders.ts';
 import type { Processes } from './processes.ts';
 
+/** The kind of load; see wrk.lua. */
 export interface Load {
-  readonly kind: 'rpc' | 'plant' | 'answer1m' | 'upload';
+  readonly kind: 'rpc' | 'plant' | 'answer64k' | 'answer1m' | 'upload';
   readonly connections: number;
   readonly users?: number;
   readonly names?: number;
   readonly each?: number;
   readonly thinkMs?: number;
   readonly close?: 1;
+  readonly isSecure?: boolean;
 }
 
 export interface WrkFigures {
   readonly requests: number;
   readonly durationUs: number;
+  /** Received, heads included. */
   readonly bytes: number;
   /** Connections refused or reset, answers of 400 and above, time-outs of 10 s. */
   readonly errors: number;
@@ -39,10 +42,13 @@ export function parseFigures(output: string): WrkFigures {
   return Object.fromEntries(entries) as unknown as WrkFigures;
 }
 
+/** Loads `port` of this machine for `seconds` with one thread. */
 export async function runWrk(processes: Processes, port: number, load: Load, seconds: number): Promise<WrkFigures> {
-  const { connections, ...settings } = load;
+  const { connections, isSecure = false, ...settings } = load;
   const script = path.join(SOURCE_FOLDER, 'wrk.lua');
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
   const pairs = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
-  return parseFigures(await processes.run('wrk', [...args, `http://127.0.0.1:${port}`, '--', ...pairs]));
+  return parseFigures(
+    await processes.run('wrk', [...args, `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`, '--', ...pairs]),
+  );
 }

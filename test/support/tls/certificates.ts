@@ -91,7 +91,7 @@ export class CertificateFolder {
   }
 
   remove(): void {
-    rmSync(this.folder, { recursive: true });
+    rmSync(this.folder, { recursive: true, force: true });
   }
 
   #sign({ subject, issuer, days = VALID_DAYS, publicKey, extensions }: Content, key: KeyObject): Buffer {

@@ -1,12 +1,10 @@
 /** Clients that do not read their answers, and upstreams that do not read bodies: what is kept for all together. */
 import type net from 'node:net';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
-afterEach(() => stands.closeAll());
-afterAll(() => stands.remove());
 
 const KEY = 'limits.memoryBytes';
 const MEBIBYTE = 1024 * 1024;

@@ -1,7 +1,15 @@
-import { NGINX, NGINX_LUA } from './nginx.ts';
-import { GATEWAY_SIDECAR, HTTP_PROXY, RAW_RELAY, SIDECAR, UNDICI_PROXY, UNMEASURED_SIDECAR } from './node-peers.ts';
+import { NGINX, NGINX_LUA, NGINX_TLS } from './nginx.ts';
+import {
+  GATEWAY_SIDECAR,
+  HTTP_PROXY,
+  RAW_RELAY,
+  SIDECAR,
+  TLS_SIDECAR,
+  UNDICI_PROXY,
+  UNMEASURED_SIDECAR,
+} from './node-peers.ts';
 import type { Peer } from './peer.ts';
-import { CADDY, HAPROXY } from './plain-proxies.ts';
+import { CADDY, HAPROXY, HAPROXY_TLS } from './plain-proxies.ts';
 
 /**
  * In the order of the tables and of each round. The closest rivals of the sidecar are next to it: both then meet the
@@ -19,3 +27,6 @@ export const ALL_PEERS: readonly Peer[] = [
   CADDY,
   HTTP_PROXY,
 ];
+
+/** Those that speak TLS 1.3 to clients, with the cipher that OpenSSL prefers, and plain HTTP to the upstream. */
+export const TLS_PEERS: readonly Peer[] = [NGINX_TLS, HAPROXY_TLS, TLS_SIDECAR];

@@ -1,9 +1,10 @@
 /** nginx: as a plain proxy, with Lua that counts what the sidecar counts, and as the upstream of all peers. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ANSWER_1M, SMALL_ANSWER } from '../answers.ts';
+import { ANSWER_1M, ANSWER_64K, SMALL_ANSWER } from '../answers.ts';
 import { SOURCE_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
+import { makeCertificate } from './certificate.ts';
 import { findFile, type Peer, type Spot } from './peer.ts';
 
 const MODULES = '/usr/lib/nginx/modules';
@@ -30,6 +31,17 @@ export const NGINX: Peer = {
   command: (spot) => createCommand(spot.folder, '', createProxy(spot, '')),
 };
 
+export const NGINX_TLS: Peer = {
+  ...NGINX,
+  packages: ['nginx', 'openssl'],
+  needs: ['nginx', 'openssl'],
+  command: (spot) => {
+    const { certFile, keyFile } = makeCertificate(spot.folder);
+    const tls = `ssl_certificate ${certFile}; ssl_certificate_key ${keyFile}; ssl_protocols TLSv1.3;`;
+    return createCommand(spot.folder, '', createProxy(spot, '', tls));
+  },
+};
+
 export const NGINX_LUA: Peer = {
   name: 'nginx-lua',
   title: 'nginx + Lua that counts',
@@ -53,7 +65,9 @@ export const NGINX_LUA: Peer = {
   },
 };
 
+/** The upstream: the small answer to everything, and files for large ones. */
 export function nginxUpstream(port: number, folder: string): Command {
+  writeFileSync(path.join(folder, 'answer-64k'), ANSWER_64K);
   writeFileSync(path.join(folder, 'answer-1m'), ANSWER_1M);
   const server = `
   default_type application/json;
@@ -61,12 +75,24 @@ export function nginxUpstream(port: number, folder: string): Command {
     listen 127.0.0.1:${port} backlog=4096;
     root ${folder};
     location / { return 200 '${SMALL_ANSWER}'; }
+    location ~ Answer64K { try_files /answer-64k =404; }
     location ~ Answer1M { try_files /answer-1m =404; }
   }`;
   return createCommand(folder, '', server);
 }
 
-function createProxy({ port, upstreamPort }: Spot, location: string): string {
+/** As most sites have it: HTTP/1.0 to what stands behind it, with a connection for each request. */
+export function nginxFront({ port, upstreamPort, folder }: Spot): Command {
+  const server = `
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / { proxy_pass http://127.0.0.1:${upstreamPort}; }
+  }`;
+  return createCommand(folder, '', server);
+}
+
+/** `tls`: the directives of a server with TLS. */
+function createProxy({ port, upstreamPort }: Spot, location: string, tls = ''): string {
   return `
   upstream upstream_server {
     server 127.0.0.1:${upstreamPort};
@@ -74,7 +100,8 @@ function createProxy({ port, upstreamPort }: Spot, location: string): string {
     keepalive_requests 1000000000;
   }
   server {
-    listen 127.0.0.1:${port} backlog=4096;
+    listen 127.0.0.1:${port} backlog=4096${tls === '' ? '' : ' ssl'};
+    ${tls}
     client_max_body_size 0;
     location / { ${location} ${PROXY} }
   }`;

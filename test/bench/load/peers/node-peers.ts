@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { ADMIN_PATH } from '../answers.ts';
 import { ROOT_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
+import { makeCertificate } from './certificate.ts';
 import type { Peer, Spot } from './peer.ts';
 
 const PROGRAMS_FOLDER = path.resolve(import.meta.dirname, '../programs');
@@ -20,6 +21,7 @@ export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = {
 /** The options on the first line of the program. */
 export const NODE_ARGS: readonly string[] = ['--no-memory-reducer'];
 
+/** A program of programs/, listening on `port`. */
 export function nodeProgram(name: string, port: number, upstreamPort = 0): Command {
   const args = [...NODE_ARGS, path.join(PROGRAMS_FOLDER, `${name}.js`), `${port}`, `${upstreamPort}`];
   return { file: process.execPath, args, env: NODE_ENVIRONMENT };
@@ -80,11 +82,26 @@ export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici
 
 export const SIDECAR = createSidecar({ name: 'sidecar', title: 'sidecar, everything on', isMeasuring: true });
 
+/** For `--only`. */
 export const OLD_NAME = 'old';
 
+/** Another build, to compare with this one. */
 export function createOldSidecar(main: string): Peer {
   return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', isMeasuring: true, main });
 }
+
+/** With TLS 1.3 to clients; its certificate is made when it starts. */
+export const TLS_SIDECAR: Peer = {
+  ...SIDECAR,
+  packages: ['openssl'],
+  needs: [...SIDECAR.needs, 'openssl'],
+  command: (spot) => {
+    const { certFile, keyFile } = makeCertificate(spot.folder);
+    const command = SIDECAR.command(spot);
+    const env = { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
+    return { ...command, env: { ...command.env, ...env } };
+  },
+};
 
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',

@@ -3,25 +3,33 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from '../processes.ts';
 
+/** Settings of a peer at its start. */
 export interface Spot {
   readonly port: number;
   /** For the peer's own port: metrics, administration. */
   readonly monitorPort: number;
   readonly upstreamPort: number;
+  /** An empty folder for the peer's configuration. */
   readonly folder: string;
 }
 
 export interface Peer {
+  /** For `--only`, e.g. `nginx-lua`. */
   readonly name: string;
+  /** For tables, e.g. `nginx + Lua`. */
   readonly title: string;
+  /** Required Debian packages. */
   readonly packages: readonly string[];
+  /** Files that exist when it is installed. */
   readonly needs: readonly string[];
   command(spot: Spot): Command;
+  /** Its count of calls so far, if it counts. */
   countCalls?(spot: Spot): Promise<number>;
   /** Whether it must have counted all calls, or none. */
   readonly isMeasuring?: boolean;
 }
 
+/** Why a peer cannot take part; undefined if it can. */
 export function whyMissing(peer: Peer): string | undefined {
   const missing = peer.needs.some((file) => findFile(file) === undefined);
   return missing ? `not installed: apt-get install ${peer.packages.join(' ')}` : undefined;

@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from '../processes.ts';
+import { makeCertificate } from './certificate.ts';
 import { findFile, type Peer, type Spot } from './peer.ts';
 
 export const HAPROXY: Peer = {
@@ -9,10 +10,18 @@ export const HAPROXY: Peer = {
   title: 'haproxy',
   packages: ['haproxy'],
   needs: ['haproxy'],
-  command: haproxyCommand,
+  command: (spot) => haproxyCommand(spot, ''),
 };
 
-function haproxyCommand({ port, upstreamPort, folder }: Spot): Command {
+export const HAPROXY_TLS: Peer = {
+  ...HAPROXY,
+  packages: ['haproxy', 'openssl'],
+  needs: ['haproxy', 'openssl'],
+  command: (spot) => haproxyCommand(spot, `ssl crt ${makeCertificate(spot.folder).bothFile} ssl-min-ver TLSv1.3`),
+};
+
+/** `tls`: options of `bind` for TLS. */
+function haproxyCommand({ port, upstreamPort, folder }: Spot, tls: string): Command {
   const file = path.join(folder, 'haproxy.cfg');
   writeFileSync(
     file,
@@ -28,8 +37,8 @@ defaults
   http-reuse always
   option forwardfor
 frontend clients
-  bind 127.0.0.1:${port} backlog 4096
-  http-request set-header X-Forwarded-Proto http
+  bind 127.0.0.1:${port} backlog 4096 ${tls}
+  http-request set-header X-Forwarded-Proto ${tls === '' ? 'http' : 'https'}
   http-request set-header X-Forwarded-Host %[req.hdr(host)]
   default_backend servers
 backend servers

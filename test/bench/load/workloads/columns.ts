@@ -7,6 +7,7 @@ export function column(key: Figure, title: string, digits = 1): Column {
   return { title, digits, read: (name) => figure(name, key) };
 }
 
+/** Microseconds, shown as milliseconds. */
 function latency(key: 'p50Us' | 'p99Us' | 'p99BeforeUs', title: string): Column {
   return { title, digits: 2, read: (name) => scaled(figure(name, key), 1 / 1000) };
 }

@@ -1,8 +1,8 @@
 /** Workloads of wrk alone. */
-import { ALL_PEERS } from '../peers/all-peers.ts';
+import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';
 import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { figure, ratio, type Sample } from '../results.ts';
-import type { UpstreamKind } from '../rig.ts';
+import type { Running, UpstreamKind } from '../rig.ts';
 import { fewNames, fill, firstCalls, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
@@ -94,6 +94,7 @@ const PLANT: Workload = {
   inspect: inspectCount,
 };
 
+/** A measuring peer must have counted all calls, another peer none. */
 async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
   const { peer } = contestant;
   if (peer?.countCalls === undefined) return [];
@@ -164,6 +165,53 @@ const RATE: Workload = {
   columns: [ADDED_P50, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
 };
 
+/** By the process id of the contestant behind it. */
+const fronts = new Map<number, Promise<Running>>();
+
+function frontOf({ rig, running: { pid, spot } }: Turn): Promise<Running> {
+  const front = fronts.get(pid) ?? rig.startFront(spot.port);
+  fronts.set(pid, front);
+  return front;
+}
+
+const TLS_LOAD: Load = { ...RPC_LOAD, isSecure: true };
+
+const TLS: Workload = {
+  ...createLoad({
+    name: 'tls',
+    title: 'Small RPC with TLS',
+    how: 'The small RPC with TLS 1.3 to the client, over 64 connections that are kept; plain HTTP to the upstream.',
+    load: TLS_LOAD,
+    targets: [cpuTarget('nginx', 'nginx', 1.5, 'small RPC with TLS')],
+  }),
+  contestants: toContestants(TLS_PEERS),
+};
+
+const TLS_CLOSE: Workload = {
+  ...createLoad({
+    name: 'tls-close',
+    title: 'A TLS connection for each request',
+    how: 'The same with `Connection: close`: a full handshake with an RSA key of 2048 bits for each request.',
+    load: { ...TLS_LOAD, close: 1 },
+  }),
+  contestants: toContestants(TLS_PEERS),
+};
+
+const FRONT: Workload = {
+  name: 'front',
+  title: 'Behind a default nginx',
+  how: 'The small RPC through an nginx in its default form: HTTP/1.0 with a connection for each request. Processor time of what stands behind it.',
+  upstream: 'nginx',
+  contestants: toContestants(ALL_PEERS),
+  columns: [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY],
+  targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'behind a default nginx')],
+  measure: async (turn) => {
+    const { port } = (await frontOf(turn)).spot;
+    await measureLoad({ ...turn, seconds: LEAD_IN_S }, RPC_LOAD, port);
+    return await measureLoad(turn, RPC_LOAD, port);
+  },
+};
+
 function gatewayTarget(key: 'cpuUs' | 'p99Us', text: string, limit: number): Target {
   const read = ratio(figure('sidecar-gateway', key), figure('http-proxy', key));
   return { text: `gateway: ${text} to plain http-proxy`, bound: 'at most', limit, digits: 2, read };
@@ -174,6 +222,12 @@ export const LOADS: readonly Workload[] = [
   PLANT,
   NAMES,
   RATE,
+  createLoad({
+    name: 'answer64k',
+    title: 'Answers of 64 KB',
+    how: 'GET of an archive over 32 connections.',
+    load: { kind: 'answer64k', connections: 32 },
+  }),
   createLoad({
     name: 'answer1m',
     title: 'SBA, 1 MB down',
@@ -196,4 +250,7 @@ export const LOADS: readonly Workload[] = [
     load: { ...RPC_LOAD, close: 1 },
     targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'a connection for each request')],
   }),
+  FRONT,
+  TLS,
+  TLS_CLOSE,
 ];

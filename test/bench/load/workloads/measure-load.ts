@@ -5,9 +5,14 @@ import type { Turn } from './workload.ts';
 
 const MB = 2 ** 20;
 
-export async function measureLoad({ rig, running, seconds }: Turn, load: Load): Promise<Sample & { p99Us: number }> {
+/** `port`: where the load goes, if not to the contestant itself. */
+export async function measureLoad(
+  { rig, running, seconds }: Turn,
+  load: Load,
+  port = running.spot.port,
+): Promise<Sample & { p99Us: number }> {
   const before = cpuUsOf(running.pid);
-  const { requests, durationUs, errors, p50Us, p99Us } = await runWrk(rig.processes, running.spot.port, load, seconds);
+  const { requests, durationUs, errors, p50Us, p99Us } = await runWrk(rig.processes, port, load, seconds);
   const cpuUs = cpuUsOf(running.pid) - before;
   if (requests === 0) throw new Error('answered no request at all');
   return {

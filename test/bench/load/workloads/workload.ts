@@ -7,11 +7,13 @@ export interface Contestant {
   /** In results; the peer's name unless the peer takes part more than once. */
   readonly name: string;
   readonly title: string;
+  /** Undefined: the upstream itself. */
   readonly peer: Peer | undefined;
   /** Contestants of the same key share a process; default: the name. */
   readonly processKey?: string;
 }
 
+/** One measurement to make. */
 export interface Turn {
   readonly rig: Rig;
   readonly running: Running;
@@ -25,6 +27,7 @@ export interface Column {
   read(name: string): Read;
 }
 
+/** A target. */
 export interface Target {
   readonly text: string;
   readonly bound: 'at most' | 'at least';
@@ -34,8 +37,10 @@ export interface Target {
 }
 
 export interface Workload {
+  /** For `--workload`. */
   readonly name: string;
   readonly title: string;
+  /** How it is made, in a sentence or two. */
   readonly how: string;
   readonly upstream: UpstreamKind;
   readonly contestants: readonly Contestant[];
@@ -43,6 +48,7 @@ export interface Workload {
   readonly isFresh?: boolean;
   readonly columns: readonly Column[];
   readonly targets: readonly Target[];
+  /** Once for each process, before its first measurement. */
   prepare?(turn: Turn): Promise<void>;
   measure(turn: Turn): Promise<Sample>;
   /** Notes about the process after its last measurement, e.g. that it did not do its task. */

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ManualClock } from '../../../support/clock.ts';
+import { until } from '../../../support/comet/until.ts';
 import { finish, type Peer, type PeerScript, send, take, takeHead } from '../../../support/wire/peer.ts';
 import { SWITCHING, useStand } from './stand.ts';
 
@@ -153,7 +154,7 @@ describe('a WebSocket that is let go', () => {
     const message = Buffer.concat([head, Buffer.alloc(size, 'x')]).toString('latin1');
     const client = await tunnel(send(message), take(MASKED_CLOSE), send(GOING_AWAY));
     client.socket.pause();
-    await expect.poll(() => stand.upstreams[0]?.socket.writableLength ?? 0).toBeGreaterThan(0);
+    await until('the client is too slow', () => (stand.upstreams[0]?.socket.writableLength ?? 0) > 0);
     stand.gateway.letTunnelsGo(0);
     client.socket.resume();
     expect((await client.take(GOING_AWAY)) === message + GOING_AWAY).toBe(true);

@@ -1,11 +1,9 @@
 /** Heads of which a part is in Node's parser: what they take for all connections together. */
-import { afterAll, afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
 import { type LimitStand, LimitStands, MODES, type Mode, type RawPeer } from '../../limits/limit-stand.ts';
 
 const stands = new LimitStands();
-afterEach(() => stands.closeAll());
-afterAll(() => stands.remove());
 
 const KEY = 'limits.memoryBytes';
 const GATEWAY = MODES.find(({ name }) => name === 'gateway') as Mode;

@@ -1,20 +1,25 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cpuUsOf, parseResidentBytes, parseStat, residentBytesOf, treeOf } from '../../../bench/load/proc.ts';
 
-const line = (name: string) =>
-  `42 (${name}) S 7 7 7 0 -1 4194304 900 5 0 0 120 30 4 6 20 0 11 0 5000 734003200 13500 18446744073709551615\n`;
+const line = (pid: number, name: string, parent: number) =>
+  `${pid} (${name}) S ${parent} 7 7 0 -1 4194304 900 5 0 0 120 30 4 6 20 0 11 0 5000 734003200 13500 18446744073709551615\n`;
 
-it.each(['node', 'nginx: (w) 1 2'])('/proc has times with ended children, whatever the name: %s', (name) => {
-  expect(parseStat(line(name))).toEqual({ pid: 42, parent: 7, cpuUs: 1_600_000 });
-});
+describe('/proc', () => {
+  it.each(['node', 'nginx: (w) 1 2'])(
+    'has times with ended children, in microseconds, whatever the name: %s',
+    (name) => {
+      expect(parseStat(line(42, name, 7))).toEqual({ pid: 42, parent: 7, cpuUs: 1_600_000 });
+    },
+  );
 
-it('a malformed line of /proc is refused', () => {
-  expect(() => parseStat('42 (node) S')).toThrow('no line of /proc');
-});
+  it('is refused when malformed', () => {
+    expect(() => parseStat('42 (node) S')).toThrow('no line of /proc');
+  });
 
-it('a process has resident kilobytes, and a zombie none', () => {
-  expect(parseResidentBytes('Name:\tnode\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\n')).toBe(2_097_152);
-  expect(parseResidentBytes('Name:\tnode\nState:\tZ (zombie)\n')).toBe(0);
+  it('has resident kilobytes, and none for a zombie', () => {
+    expect(parseResidentBytes('Name:\tnode\nVmRSS:\t    2048 kB\nRssAnon:\t 1 kB\n')).toBe(2_097_152);
+    expect(parseResidentBytes('Name:\tnode\nState:\tZ (zombie)\n')).toBe(0);
+  });
 });
 
 it('a tree of processes holds children of children, and no other process', () => {
@@ -24,10 +29,25 @@ it('a tree of processes holds children of children, and no other process', () =>
   expect(pids.sort()).toEqual([10, 20, 21, 30]);
 });
 
-it('this process has figures, and one that has ended has none', () => {
-  expect(cpuUsOf(process.pid)).toBeGreaterThan(0);
-  expect(residentBytesOf(process.pid)).toBeGreaterThan(0);
-  // Above any process id that Linux gives out (2^22).
-  expect(() => cpuUsOf(5_000_000)).toThrow('has ended');
-  expect(residentBytesOf(5_000_000)).toBe(0);
+describe('the figures of this process', () => {
+  it('include processor time, which grows with work', () => {
+    const before = cpuUsOf(process.pid);
+    // Longer than three ticks of 10 ms.
+    const end = process.cpuUsage().user + 30_000;
+    while (process.cpuUsage().user < end) Math.sqrt(end);
+    expect(cpuUsOf(process.pid)).toBeGreaterThan(before);
+  });
+
+  it('include about the resident memory that Node reports', () => {
+    const told = process.memoryUsage.rss();
+    const ratio = residentBytesOf(process.pid) / told;
+    expect(ratio).toBeGreaterThan(0.8);
+    expect(ratio).toBeLessThan(1.5);
+  });
+
+  it('differ from those of a process that has ended', () => {
+    // Above any process id that Linux gives out (2^22).
+    expect(() => cpuUsOf(5_000_000)).toThrow('has ended');
+    expect(residentBytesOf(5_000_000)).toBe(0);
+  });
 });

@@ -35,16 +35,27 @@ describe('the report', () => {
     ['names the peers that could not take part', workload, /^\| caddy: see below +\| +\|$/m],
     ['has the reason below', workload, /^- caddy: not installed: apt-get install caddy$/m],
     ['keeps the notes', workload, /\n- nginx: 3 errors in round 1\.$/],
-    ['omits the peers that were excluded on request', workload, /^(?!.*haproxy)/s],
     ['judges the median', targets, /^\| to nginx +\| at most 1\.5 \| 1\.60 \(1\.50–1\.70\) \| \*\*no\*\* \|$/m],
     ['says when nothing was measured', targets, /^\| start +\| at most 400 \| +not measured \| +\|$/m],
   ])('%s', (_, text, line) => {
     expect(text).toMatch(line);
   });
 
+  it('omits the peers that were excluded on request', () => {
+    expect(workload).not.toContain('haproxy');
+  });
+
   it('has columns as wide as their widest cell, and numbers on the right', () => {
-    const lines = ['|       |  µs |', '| ----- | --: |', '| nginx |   9 |'];
-    expect(renderTable(['', 'µs'], [['nginx', '9']])).toBe(lines.join('\n'));
+    const lines = ['|       |   µs |', '| ----- | ---: |', '| nginx |    9 |', '| a     | 1234 |'];
+    expect(
+      renderTable(
+        ['', 'µs'],
+        [
+          ['nginx', '9'],
+          ['a', '1234'],
+        ],
+      ),
+    ).toBe(lines.join('\n'));
   });
 });
 

@@ -1,20 +1,33 @@
 import { expect, it } from 'vitest';
-import { difference, figure, ratio, type Sample, valuesOf } from '../../../bench/load/results.ts';
+import { difference, figure, type Read, ratio, type Sample, valuesOf } from '../../../bench/load/results.ts';
+import { addedP50 } from '../../../bench/load/workloads/columns.ts';
 
 const cpu = (name: string) => figure(name, 'cpuUs');
-/** The last rounds: one side is missing, zero, or negative. */
-const ROUNDS: readonly Readonly<Record<string, Sample>>[] = [
-  { a: { cpuUs: 30 }, b: { cpuUs: 20 } },
-  { a: { cpuUs: 300 }, b: { cpuUs: 200 } },
-  { a: { cpuUs: 30 } },
-  { a: { cpuUs: 30 }, b: { cpuUs: 0 } },
-  { a: { cpuUs: 30 }, b: { cpuUs: -4 } },
-];
+const rounds = (a: readonly number[], b: readonly (number | undefined)[]): Record<string, Sample>[] =>
+  a.map((cpuUs, i) => ({ a: { cpuUs }, ...(b[i] !== undefined && { b: { cpuUs: b[i] } }) }));
 
-it.each([
-  ['ratios within each round, so that a slow one does not show', ratio(cpu('a'), cpu('b')), [1.5, 1.5]],
-  ['differences of rounds that have both sides', difference(cpu('a'), cpu('b')), [10, 100, 30, 34]],
-])('values over rounds are %s', (_, read, values) => {
-  const rounds = ROUNDS.map((round) => new Map(Object.entries(round)));
-  expect(valuesOf({ rounds, missing: new Map(), notes: [] }, read)).toEqual(values);
+it.each<[string, Record<string, Sample>[], Read, readonly number[]]>([
+  [
+    'are ratios within each round, so that a slow one does not show',
+    rounds([30, 300], [20, 200]),
+    ratio(cpu('a'), cpu('b')),
+    [1.5, 1.5],
+  ],
+  [
+    'omit ratios of rounds in which one side is missing',
+    rounds([30, 30], [undefined, 15]),
+    ratio(cpu('a'), cpu('b')),
+    [2],
+  ],
+  ['omit differences likewise', rounds([30, 30], [undefined, 15]), difference(cpu('a'), cpu('b')), [15]],
+  ['omit ratios to zero or a negative number', rounds([30, 30], [0, -4]), ratio(cpu('a'), cpu('b')), []],
+  [
+    'include what a peer adds to the upstream itself',
+    [{ direct: { p50Us: 100 }, haproxy: { p50Us: 180 } }],
+    addedP50('haproxy'),
+    [80],
+  ],
+])('values over rounds %s', (_, samples, read, values) => {
+  const result = { rounds: samples.map((round) => new Map(Object.entries(round))), missing: new Map(), notes: [] };
+  expect(valuesOf(result, read)).toEqual(values);
 });
