@@ -35,6 +35,7 @@ export function hasField(raw: RawFields, lowerName: string): boolean {
   return firstValue(raw, lowerName) !== undefined;
 }
 
+/** Compares the lengths first: most names differ in them, and `toLowerCase` for each would take a tenth of a call. */
 function isNamed(name: string, lowerName: string): boolean {
   return name.length === lowerName.length && name.toLowerCase() === lowerName;
 }

@@ -96,6 +96,6 @@ export class UpstreamAgent {
   #serveWaiting(): void {
     const request = this.#waiting;
     this.#waiting = undefined;
-    if (request !== undefined && !request.destroyed) this.addRequest(request);
+    if (request !== undefined) this.addRequest(request);
   }
 }

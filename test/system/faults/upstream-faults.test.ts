@@ -79,7 +79,7 @@ const faults: readonly Fault[] = [
     script: answering('HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'),
     ...PROTOCOL,
   },
-  { name: 'answers with a status that is none', script: answering('HTTP/1.1 099 X\r\n\r\n'), ...PROTOCOL },
+  { name: 'answers with a status below 100', script: answering('HTTP/1.1 099 X\r\n\r\n'), ...PROTOCOL },
   { name: 'switches to nothing', script: answering('HTTP/1.1 101 X\r\n\r\n'), ...PROTOCOL },
   {
     name: 'sends something other than HTTP before the request',

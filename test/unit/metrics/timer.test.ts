@@ -68,8 +68,8 @@ describe.each(KINDS)('$kind', ({ create, error }) => {
   it.each([
     ['above one hour is one hour', 50 * HOUR_NS, 1, HOUR_NS],
     ['below half a microsecond is exact', 1, 1, 1],
-    ['below zero is none', -1, 0, 0],
-    ['that is no number is none', Number.NaN, 0, 0],
+    ['below zero is ignored', -1, 0, 0],
+    ['that is no number is ignored', Number.NaN, 0, 0],
   ])('a duration %s', (_, ns, count, shown) => {
     const timer = create(new ManualClock());
     timer.update(ns);

@@ -83,7 +83,7 @@ describe('a refused WebSocket', () => {
     await upstream.ended();
   });
 
-  it.each(['Upgrade: h2c\r\nConnection: Upgrade\r\n', ''])('by a 101 that is none with %j fails', async (fields) => {
+  it.each(['Upgrade: h2c\r\nConnection: Upgrade\r\n', ''])('fails after a 101 with the fields %j', async (fields) => {
     await stand.start({ upstream: [takeHead, send(`HTTP/1.1 101 X\r\n${fields}\r\n`)] });
     const client = stand.client(UPGRADE);
     await client.ended();

@@ -20,7 +20,7 @@ const methods: readonly DataPathCase[] = [
   })),
   ...[
     ['that nobody knows', 'FROBNICATE'],
-    ['in lower case, which is another method', 'get'],
+    ['get in lower case, which is not GET', 'get'],
     ['of every character that a token may have', "aZ09!#$%&'*+-.^_`|~"],
   ].map(([what, method]) => ({
     ...oneExchange(`a method ${what}`, request(`${method} /calls/1`), OK),

@@ -62,7 +62,7 @@ describe('a line of the access log', () => {
   });
 
   it.each(['s3cr3t', '00-s3cr3t-1-01', '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', ''])(
-    'shows nothing of a traceparent that is none: %s',
+    'shows nothing of an invalid traceparent: %s',
     (traceparent) => {
       expect(fieldsOf({ traceparent }).trace).toBeNull();
     },

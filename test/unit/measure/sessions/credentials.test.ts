@@ -114,7 +114,7 @@ describe('tokens and keys', () => {
     });
   }
 
-  it('a response’s cookie is found among others, and an emptied one is none', () => {
+  it('a response’s cookie is found among others, and an empty one is ignored', () => {
     const set = credentials.setCookieTokenOf(['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly']);
     expect(set).toBe(credentials.cookieTokenOf(fieldsOf({ cookie: 'JSESSIONID=two' })));
     expect(set).toBeDefined();

@@ -82,7 +82,7 @@ describe('files of users and tokens that are unusable at the start', () => {
   it.each([
     ['are not there', 'none', 'D2S_ERR_ACCESS_FILE', 'ENOENT'],
     ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
-    ['have a line that is none', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+    ['have an invalid line', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
     ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
   ])('and %s let nobody in, which is told once and without a secret', async (_what, name, code, reason) => {
     folder.write('open', FIRST.line, 0o644);

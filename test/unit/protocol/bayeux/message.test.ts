@@ -67,7 +67,7 @@ it.each<[string, string, object[]]>([
   ['doubled keys, of which the last counts, as for servers', '{"channel":"/a","channel":"/b"}', [{ channel: '/b' }]],
   ['a single subscription', '{"channel":"/a","subscription":"/b"}', [{ channel: '/a', subscription: ['/b'] }]],
   [
-    'messages around what is none, as a server answers the others all the same',
+    'the messages beside entries that are no messages, since a server answers them',
     '[{},{"channel":"/a"},null,{"successful":false,"error":"400::channel_missing"}]',
     [{ channel: '/a' }],
   ],
