@@ -123,7 +123,7 @@ export const FILE_METRICS: readonly MetricDescription<WatchedSections>[] = [
   ),
   counter(
     'd2_sidecar_files_unusable_total',
-    'Unusable files of certificates, users or tokens; after the start the old ones hold.',
+    'Unusable files of certificates, users or tokens.',
     (sections) => Object.entries(sections).map(([section, part]) => [section, part?.numbers.unusable] as const),
     'section',
   ),

@@ -39,7 +39,7 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
   maxBodyBytes: wholeNumber(
     BYTES,
     1_048_576,
-    'Largest body or WebSocket message that is read, in bytes as sent. A larger one passes unread.',
+    'Largest body or WebSocket message that is read, in bytes as sent.',
   ),
   maxInflatedBytes: wholeNumber(BYTES, 1_048_576, 'The same, in bytes without its compression.'),
   maxSubscriptions: wholeNumber(COUNTS, 10_000, 'Most monitorings of one client that are counted.'),

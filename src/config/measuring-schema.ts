@@ -80,7 +80,7 @@ export const sessions = section('live', 'Who is connected.', {
     .prefault([])
     .meta({
       description:
-        'Users of keys sent as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown; `D2_SIDECAR_SESSIONS_API_KEYS` keeps them out of the file.',
+        'Users of keys sent as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown.',
       examples: [[{ user: 'reports', key: '0123456789' }]],
       hide: 'all',
     }),

@@ -160,7 +160,7 @@ export function pemFile(example: string, description: string) {
 
 /** The authorities that another server's certificate is verified with. */
 export function authoritiesFile(example: string) {
-  return pemFile(example, 'PEM file of the authorities that sign its certificate. Absent: those of Node.js.');
+  return pemFile(example, 'PEM file of its authorities. Absent: those of Node.js.');
 }
 
 export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: string) {

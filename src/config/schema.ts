@@ -85,7 +85,7 @@ export const configSchema = z
         clientAddress: oneOf(
           ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
           'x-forwarded-for',
-          'How they state the address of their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol` (version 1 or 2).',
+          'How they name their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol`.',
         ).meta({ reload: 'live' }),
         tls: listenerTls('listen'),
       }),
@@ -94,7 +94,7 @@ export const configSchema = z
           .optional()
           .meta({
             description:
-              '`http://host[:port][/application]` or `https://...`. Required, here or as `--upstream`. The path names the application whose calls are counted.',
+              '`http://host[:port][/application]` or `https://...`. Required. The path names the application whose calls are counted.',
             examples: ['http://127.0.0.1:8080/smartWeb'],
             reload: 'restart',
           }),
@@ -114,7 +114,7 @@ export const configSchema = z
         .prefault([])
         .meta({
           description:
-            'Context paths of further applications; `/` is the root context, the default without any here and in `upstream.url`.',
+            'Context paths of further applications. `/` is the root context, the default if none is named.',
           examples: [['smartWeb', 'smartWebTest']],
           reload: 'restart',
         }),
@@ -170,7 +170,7 @@ export const configSchema = z
         // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
         delay: duration('2s', 'Time between readiness off and the first closed connection. 0: none.', { zero: 'none' }),
         // Together with the delay, less than the 10 s that `docker stop` waits.
-        window: duration('5s', 'Time after the delay over which WebSockets are closed one by one. 0: all at once.', {
+        window: duration('5s', 'After the delay, WebSockets are closed one by one over this time. 0: all at once.', {
           zero: 'all at once',
         }),
         // Less than the 30 s that Kubernetes grants after SIGTERM.
@@ -185,7 +185,7 @@ export const configSchema = z
           'the path of a file such as /var/lib/d2-sidecar/state',
           /[^/]$/,
           '/var/lib/d2-sidecar/state',
-          'File that keeps counters and sessions, one for each sidecar. Absent: every start counts from zero.',
+          'File that keeps counters and sessions, one for each sidecar.',
         ),
         interval: duration('10s', 'How much a crash may lose.', { minMs: 100 }),
       }),

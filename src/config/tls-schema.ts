@@ -37,7 +37,7 @@ export const upstreamTls = section(
     ),
     verify: yesOrNo(
       true,
-      'Whether its certificate is verified. Without that, anybody on the network path can read and change everything.',
+      'Whether its certificate is verified. If not, anybody on the way can read and change everything.',
     ),
     certFile: pemFile(
       '/etc/d2-sidecar/upstream/tls.crt',

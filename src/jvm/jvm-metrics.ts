@@ -68,7 +68,7 @@ export const JVM_SOURCE_METRICS: readonly MetricDescription<
   ),
   info(
     'd2_sidecar_jvm_source_info',
-    "Source of the JVM's numbers, and whether memory in use is live or as of the last collection (after-gc).",
+    "Source of the JVM's numbers; memory in use is live, or as of the last collection (after-gc).",
     ({ state }) => (state.kind === 'available' ? { [state.source]: { [state.memory]: 1 } } : undefined),
     'source',
     'memory',
@@ -80,7 +80,7 @@ export const JVM_SOURCE_METRICS: readonly MetricDescription<
   counter('d2_sidecar_jvm_read_failures_total', 'Failed readings of the JVM.', ({ failures }) => failures),
   counter(
     'd2_sidecar_jvm_bounds_hit_total',
-    'Searches for the JVM that reached a bound, by bound.',
+    'Searches for the JVM that reached a bound.',
     ({ boundsHit }) => boundsHit,
     'bound',
   ),

@@ -143,13 +143,13 @@ export class ThreadDiagnosis {
 export const DIAGNOSIS_METRICS: readonly MetricDescription<Pick<ThreadDiagnosis, 'written' | 'failed' | 'last'>>[] = [
   counter(
     'd2_sidecar_thread_dumps_total',
-    'Thread dumps that diagnosis.threads has taken, by outcome: written or failed.',
+    'Automatic thread dumps: written or failed.',
     ({ written, failed }) => ({ written, failed }),
     'outcome',
   ),
   gauge(
     'd2_server_deadlocked_threads',
-    'Threads of the JVM in a deadlock, in the last thread dump of diagnosis.threads.',
+    'Threads in a deadlock, by the last automatic thread dump.',
     ({ last }) => last?.deadlockedThreads,
   ),
 ];

@@ -130,7 +130,7 @@ export const OTLP_METRICS: readonly MetricDescription<OtlpNumbers>[] = [
   ),
   counter(
     'd2_sidecar_otlp_items_total',
-    'Data points and spans: accepted or rejected by the receiver, lost with a failure, dropped for a full queue.',
+    'Data points and spans: accepted, rejected by the receiver, lost with a failure, or dropped for a full queue.',
     ({ signals }) => readEach(signals, ({ items }) => items),
     'signal',
     'outcome',

@@ -185,7 +185,7 @@ function sumOf({ rpc, sba }: CallsOfKinds): number {
 export const HISTORY_METRICS: readonly MetricDescription<Pick<History, 'droppedMarks'>>[] = [
   counter(
     'd2_sidecar_history_marks_dropped_total',
-    'Marks of the live page evicted by later ones; it keeps 200.',
+    'Marks of the live page evicted by later ones.',
     ({ droppedMarks }) => droppedMarks,
   ),
 ];

@@ -103,13 +103,13 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   ),
   counter(
     'd2_calls_unanswered_total',
-    'REST calls that the upstream did not answer, or not to the end.',
+    'REST calls without a whole answer.',
     ({ unanswered }) => unanswered,
     'kind',
   ),
   counter(
     'd2_sidecar_exchanges_total',
-    'Exchanges by data path and ending: completed, failed (by the upstream), cancelled (by the client), denied (by rest.deny).',
+    'Exchanges by data path and ending: completed, failed (upstream), cancelled (client), denied (rest.deny).',
     ({ exchanges }) => exchanges,
     'path',
     'ending',
@@ -128,7 +128,7 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   // docs/prometheus.md says at which moments the time is measured.
   histogram(
     'd2_sidecar_added_seconds',
-    'Time added by the relay to a request, or to a response; of one in 17.',
+    'Time that the relay adds to a request or a response; one in 17 is measured.',
     ({ added }) => added,
     'direction',
   ),
@@ -139,7 +139,7 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   ),
   counter(
     'd2_sidecar_unverified_sessions_refused_total',
-    'Accepted calls with an unproven credential that got no session: 8 of the cookie, or 32 new ones of the address in a minute.',
+    'Calls with an unproven credential that got no session for a bound, by bound: cookie or address.',
     ({ claimsRefused }) => claimsRefused,
     'limit',
   ),

@@ -240,7 +240,7 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
   gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
   gauge(
     'd2_sidecar_requests_in_flight',
-    'Requests with the upstream now: with held long polls, without open WebSockets.',
+    'Requests with the upstream now, held long polls included.',
     ({ inFlight }) => inFlight,
   ),
   counter(

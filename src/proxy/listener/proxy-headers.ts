@@ -69,7 +69,7 @@ export class ProxyHeaders {
 export const PROXY_HEADER_METRICS: readonly MetricDescription<ProxyHeaders>[] = [
   counter(
     'd2_sidecar_proxy_headers_refused_total',
-    'Connections of trusted proxies closed for their PROXY header: missing, broken, or late (timeouts.head).',
+    'Connections of trusted proxies closed for a missing, broken or late PROXY header.',
     ({ refused }) => refused,
     'reason',
   ),

@@ -169,7 +169,7 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_fallbacks_total',
-    'Clients that fell back to long-polling although WebSocket was possible.',
+    'Clients that fell back to long-polling.',
     ({ fallbacks }) => fallbacks,
   ),
   counter(
@@ -179,12 +179,12 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_adopted_clients_total',
-    'Clients from before the start: sessions, but not counted as created.',
+    'Clients from before the start, not counted as created sessions.',
     ({ adopted }) => adopted,
   ),
   counter(
     'd2_comet_unanswered_calls_total',
-    'Comet calls without an answer: timed_out (an error) or abandoned by the client (no error).',
+    'Comet calls without an answer: timed_out (an error) or abandoned (no error).',
     ({ unanswered }) => ({ timed_out: unanswered.timedOut, abandoned: unanswered.abandoned }),
     'reason',
   ),
