@@ -36,11 +36,7 @@ export const comet = section('live', 'How Comet traffic (the Bayeux protocol) is
     .describe("JSON Pointers to the user's name in a handshake; the first text counts."),
   ackWait: duration('30s', 'How long a plain acknowledgement waits for an answer; then it is the answer.'),
   callTimeout: duration('10m', 'A call without an answer for this long counts as failed.'),
-  maxBodyBytes: wholeNumber(
-    BYTES,
-    1_048_576,
-    'Largest body or WebSocket message that is read, in bytes as sent.',
-  ),
+  maxBodyBytes: wholeNumber(BYTES, 1_048_576, 'Largest body or WebSocket message that is read, in bytes as sent.'),
   maxInflatedBytes: wholeNumber(BYTES, 1_048_576, 'The same, in bytes without its compression.'),
   maxSubscriptions: wholeNumber(COUNTS, 10_000, 'Most monitorings of one client that are counted.'),
   maxPendingCalls: wholeNumber(COUNTS, 1_000, 'Most pending calls of one client that are counted.'),

@@ -79,8 +79,7 @@ export const sessions = section('live', 'Who is connected.', {
     .array(apiKey, { error: 'a list of pairs of user and key' })
     .prefault([])
     .meta({
-      description:
-        'Users of keys sent as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown.',
+      description: 'Users of keys sent as `X-API-Key`: a list of `user` and `key`, in quotes. Keys are never shown.',
       examples: [[{ user: 'reports', key: '0123456789' }]],
       hide: 'all',
     }),

@@ -113,8 +113,7 @@ export const configSchema = z
         })
         .prefault([])
         .meta({
-          description:
-            'Context paths of further applications. `/` is the root context, the default if none is named.',
+          description: 'Context paths of further applications. `/` is the root context, the default if none is named.',
           examples: [['smartWeb', 'smartWebTest']],
           reload: 'restart',
         }),

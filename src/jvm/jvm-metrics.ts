@@ -9,8 +9,8 @@ import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
 
 const USAGES = [
   ['used', 'Bytes in use'],
-  ['committed', 'Bytes that the JVM has reserved'],
-  ['max', 'Bytes at most, -1 without a limit,'],
+  ['committed', 'Bytes reserved'],
+  ['max', 'Most bytes (-1: no limit)'],
   ['init', 'Bytes at the start'],
 ] as const satisfies readonly (readonly [keyof MemoryUsage, string])[];
 

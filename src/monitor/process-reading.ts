@@ -54,11 +54,7 @@ export const PROCESS_METRICS: readonly MetricDescription<ProcessReading>[] = [
     ({ loopActiveSeconds }) => loopActiveSeconds,
   ),
   counter('process_cpu_seconds_total', 'Processor time, user and system.', ({ cpuSeconds }) => cpuSeconds),
-  gauge(
-    'process_start_time_seconds',
-    'When the process started, in seconds since 1970.',
-    ({ startTimeSeconds }) => startTimeSeconds,
-  ),
+  gauge('process_start_time_seconds', 'When the process started.', ({ startTimeSeconds }) => startTimeSeconds),
   gauge('process_resident_memory_bytes', 'Resident memory.', ({ residentBytes }) => residentBytes),
   gauge('process_open_fds', 'Open file descriptors.', ({ openFds }) => openFds),
   gauge('process_max_fds', 'File descriptors that may be open.', ({ maxFds }) => maxFds),

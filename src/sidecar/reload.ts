@@ -158,7 +158,7 @@ export const RELOAD_METRICS: readonly MetricDescription<Reloads>[] = [
   ),
   gauge(
     'd2_sidecar_config_last_reload_success_timestamp_seconds',
-    'When the configuration in force was read, in seconds since 1970.',
+    'When the configuration in force was read.',
     ({ lastAppliedEpochMs }) => lastAppliedEpochMs / MS_PER_S,
   ),
   gauge(

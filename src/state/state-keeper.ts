@@ -176,7 +176,7 @@ export const STATE_METRICS: readonly MetricDescription<StateKeeper>[] = [
   ),
   gauge(
     'd2_sidecar_state_last_save_timestamp_seconds',
-    'When the last save began, in seconds since 1970.',
+    'When the last save began.',
     ({ last }) => last && last.epochMs / MS_PER_S,
   ),
   gauge(

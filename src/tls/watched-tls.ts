@@ -163,7 +163,7 @@ export type TlsSections = Readonly<Record<string, { readonly numbers: WatchedTls
 export const CERTIFICATE_METRICS: readonly MetricDescription<TlsSections>[] = [
   gauge(
     'd2_sidecar_tls_certificate_expiry_timestamp_seconds',
-    "Expiry of the sidecar's certificate in use, in seconds since 1970.",
+    "Expiry of the sidecar's certificate in use.",
     (sections) =>
       Object.entries(sections).map(([section, part]) => {
         const endEpochMs = part?.numbers.notAfterEpochMs;

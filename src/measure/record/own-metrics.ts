@@ -101,12 +101,7 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
     ({ aborted }) => aborted,
     'kind',
   ),
-  counter(
-    'd2_calls_unanswered_total',
-    'REST calls without a whole answer.',
-    ({ unanswered }) => unanswered,
-    'kind',
-  ),
+  counter('d2_calls_unanswered_total', 'REST calls without a whole answer.', ({ unanswered }) => unanswered, 'kind'),
   counter(
     'd2_sidecar_exchanges_total',
     'Exchanges by data path and ending: completed, failed (upstream), cancelled (client), denied (rest.deny).',

@@ -167,11 +167,7 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
     'Answers 402: the client has to shake hands again.',
     ({ unknownClients }) => unknownClients,
   ),
-  counter(
-    'd2_comet_fallbacks_total',
-    'Clients that fell back to long-polling.',
-    ({ fallbacks }) => fallbacks,
-  ),
+  counter('d2_comet_fallbacks_total', 'Clients that fell back to long-polling.', ({ fallbacks }) => fallbacks),
   counter(
     'd2_comet_connect_gaps_total',
     'Connects a second or more later than the server advised.',
