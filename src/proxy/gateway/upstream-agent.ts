@@ -81,6 +81,8 @@ export class UpstreamAgent {
   /** The socket's request is over; Node frees only sockets that can be used again. */
   #onFree(socket: net.Socket): void {
     if (socket !== this.#socket) return;
+    // As Node's agent does: else the socket would keep the whole exchange in memory until the next one.
+    (socket as unknown as { _httpMessage: ClientRequest | null })._httpMessage = null;
     this.#isIdle = true;
     this.#idleAtBytes = socket.bytesRead;
     this.#serveWaiting();

@@ -13,6 +13,7 @@ import { readMaxDescriptors } from '../../base/descriptors.ts';
 import { StartError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
+import { Roster } from '../../base/roster.ts';
 import type { HostPort } from '../../config/config.ts';
 import { AddressCounts } from '../../limits/address-counts.ts';
 import { type CertificateMode, certificateFields } from '../../protocol/http1/certificate-fields.ts';
@@ -63,7 +64,7 @@ export class Dispatcher implements RelayContext {
   readonly #gateway: Gateway;
   readonly #logger: Logger;
   readonly #server: net.Server;
-  readonly #relayed = new Set<RelayConnection>();
+  readonly #relayed = new Roster<RelayConnection>();
   /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
   /** All reasons exist from the start, so that a first hit is a step and not a new series. */

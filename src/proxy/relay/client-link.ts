@@ -34,6 +34,8 @@ export class ClientLink implements Watched {
   readonly #services: RelayServices;
   readonly #added: AddedTime;
   readonly #writer: DeferredWriter;
+  /** In the silence watch. */
+  place = -1;
   #isDetached = false;
   /** Number of reads and writes, now and at the last `look`. */
   #moves = 0;

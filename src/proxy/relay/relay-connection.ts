@@ -38,6 +38,7 @@ export interface RelayContext {
 
 export class RelayConnection implements ClientListener, HeadWaiter, StallingConnection, UpstreamListener {
   readonly client: ClientConnection;
+  place = -1;
   readonly #context: RelayContext;
   readonly #services: RelayServices;
   readonly #request: RequestReader;
@@ -391,11 +392,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       this.#answerAndClose(answer);
       return;
     }
-    if (!this.#toClient.write(answer)) {
-      this.#close();
-      return;
-    }
-    this.#goOn();
+    if (this.#toClient.write(answer)) this.#goOn();
+    else this.#close();
   }
 
   #answerAndClose(answer: Buffer): void {
@@ -406,8 +404,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   // ---- the pace: who may send to whom, and who may be silent
 
   get canBeSilent(): boolean {
-    if (this.#exchange === undefined) return false;
-    return this.#toUpstream.isFull || (this.#request.isDone && !this.#toClient.isPaused);
+    const isAllPassed = this.#request.isDone && !this.#toClient.isPaused;
+    return this.#exchange !== undefined && (this.#toUpstream.isFull || isAllPassed);
   }
 
   readonly #updateReading = (): void => {

@@ -3,18 +3,20 @@
  * some 5 % of the cost of a small call. So a socket gets a timer only after nothing has moved for a while.
  */
 
+import { type Member, Roster } from '../../base/roster.ts';
+
 /** The longest interval between two looks. A timeout may be noticed later by this much. */
 const MAX_LOOK_MS = 5_000;
 const LOOKS_PER_TIMEOUT = 4;
 
-export interface Watched {
+export interface Watched extends Member {
   /** The idle timeout in ms, the same for all; 0: none. */
   readonly idleTimeoutMs: number;
   look(everyMs: number): void;
 }
 
 export class SilenceWatch {
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Roster<Watched>();
   #timer: NodeJS.Timeout | undefined;
 
   add(watched: Watched): void {
