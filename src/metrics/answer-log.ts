@@ -1,3 +1,5 @@
+import type { Fields } from '../state/saved-record.ts';
+
 /** The longest log. It costs 1 KB per session that makes many calls. */
 const CAPACITY = 32;
 
@@ -25,6 +27,17 @@ export class AnswerLog<Call> {
     this.#numbers[2 * at + 1] = nowNs;
     this.#length += 1;
     if (this.#length === CAPACITY) this.drain();
+  }
+
+  /** The calls that are not counted yet, as `toFields` names them. */
+  save(toFields: (call: Call, durationNs: number, nowNs: number) => Fields): readonly Fields[] {
+    const saved: Fields[] = [];
+    for (let at = 0; at < this.#length; at += 1) {
+      saved.push(
+        toFields(this.#calls[at] as Call, this.#numbers[2 * at] as number, this.#numbers[2 * at + 1] as number),
+      );
+    }
+    return saved;
   }
 
   drain(): void {

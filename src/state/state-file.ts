@@ -3,19 +3,24 @@
  *
  * | Line | |
  * |---|---|
- * | first | the header: `{"file":"d2-sidecar state","layout":3,...}` |
- * | any number | records with named fields, as `Savable` yields them (saved-record.ts) |
+ * | first | the header: `{"file":"d2-sidecar state","layout":4,...}` |
+ * | any number | records with named fields, as `Savable` yields them (saved-record.ts), in rows (rows.ts) |
  * | last | SHA-256 of all bytes before this line, in hexadecimal |
  *
+ * In layout 3 each record is a JSON object in a line of its own; it is still read.
+ *
  * Fields and kinds of records may be added and removed at any time: a version ignores those that it does not know. It
- * refuses a file of another layout, older or newer. Raise `LAYOUT` only if a field changes its meaning; then add a
+ * refuses a file of a newer layout, and of the binary ones. Raise `LAYOUT` only if a field changes its meaning; then add a
  * reader of the layout before, and keep a file of each released layout in test/fixtures/state.
  */
 import { createHash } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
+import { RowReader } from './rows.ts';
 import { type ClockOffset, type Fields, SavedRecord } from './saved-record.ts';
 
-export const LAYOUT = 3;
+export const LAYOUT = 4;
+/** Its records are objects, with the same fields. */
+const OBJECTS_LAYOUT = 3;
 
 const PREFIX = '{"file":"d2-sidecar state","layout":';
 const LAYOUT_AT_START = /^(\d{1,9}),/;
@@ -72,7 +77,9 @@ export function openState(bytes: Buffer, applications: readonly string[], clock:
     if (unknown.length > 0) {
       return { kind: 'foreign', why: `it is of other applications than the configuration: ${listOf(unknown)}` };
     }
-    const records = recordsIn(bytes, headerEnd + 1, toOffset(line.number('savedNs'), savedEpochMs, clock));
+    const offset = toOffset(line.number('savedNs'), savedEpochMs, clock);
+    const isObjects = line.number('layout') === OBJECTS_LAYOUT;
+    const records = isObjects ? objectsIn(bytes, headerEnd + 1, offset) : rowsIn(bytes, headerEnd + 1, offset);
     return { kind: 'state', header, records, savedEpochMs };
   } catch (error) {
     return { kind: 'unreadable', why: error instanceof Error ? error.message : 'unknown reason' };
@@ -99,18 +106,34 @@ function toHeader(line: SavedRecord): Header {
   };
 }
 
-function* recordsIn(bytes: Buffer, start: number, clock: ClockOffset): Generator<SavedRecord> {
+function* objectsIn(bytes: Buffer, start: number, clock: ClockOffset): Generator<SavedRecord> {
+  for (const line of linesIn(bytes, start)) yield new SavedRecord(line, clock);
+}
+
+function* rowsIn(bytes: Buffer, start: number, clock: ClockOffset): Generator<SavedRecord> {
+  const rows = new RowReader();
+  for (const line of linesIn(bytes, start)) {
+    const record = rows.toRecord(line);
+    if (record !== undefined) yield new SavedRecord(record, clock);
+  }
+}
+
+function* linesIn(bytes: Buffer, start: number): Generator<unknown> {
   const end = bytes.length - SHA256_HEX_CHARS;
   for (let at = start; at < end; ) {
     const lineEnd = bytes.indexOf(NEWLINE, at);
-    yield parsed(bytes, at, lineEnd, clock);
+    yield parsedLine(bytes, at, lineEnd);
     at = lineEnd + 1;
   }
 }
 
 function parsed(bytes: Buffer, at: number, end: number, clock: ClockOffset): SavedRecord {
+  return new SavedRecord(parsedLine(bytes, at, end), clock);
+}
+
+function parsedLine(bytes: Buffer, at: number, end: number): unknown {
   try {
-    return new SavedRecord(JSON.parse(bytes.toString('utf8', at, end)), clock);
+    return JSON.parse(bytes.toString('utf8', at, end));
   } catch {
     // Not the error of JSON.parse, which quotes the text.
     throw new Error(`expected a record at byte ${at}`);
@@ -123,12 +146,13 @@ function refuseStart(bytes: Buffer): { kind: StateRefusal; why: string } | undef
   if (!PREFIX.startsWith(start)) return { kind: 'foreign', why: 'it is not a state file' };
   const [, layout] = LAYOUT_AT_START.exec(bytes.toString('latin1', PREFIX.length, PREFIX.length + 10)) ?? [];
   if (layout === undefined) return { kind: 'torn', why: `it ends or is damaged after ${start.length} bytes` };
-  if (Number(layout) === LAYOUT) return undefined;
-  return otherLayout(Number(layout) < LAYOUT ? 'older' : 'newer', `layout ${layout}`);
+  const number = Number(layout);
+  if (number === LAYOUT || number === OBJECTS_LAYOUT) return undefined;
+  return otherLayout(number < LAYOUT ? 'older' : 'newer', `layout ${layout}`);
 }
 
 function otherLayout(kind: StateRefusal, found: string): { kind: StateRefusal; why: string } {
-  return { kind, why: `it has ${found}, and this sidecar reads and writes layout ${LAYOUT}` };
+  return { kind, why: `it has ${found}, and this sidecar reads layouts ${OBJECTS_LAYOUT} and ${LAYOUT}` };
 }
 
 function refuseTorn(bytes: Buffer): { kind: StateRefusal; why: string } | undefined {

@@ -5,6 +5,7 @@ import { openState } from '../../../src/state/state-file.ts';
 import { CometTraffic } from '../../support/measure/record/comet/comet-traffic.ts';
 import { RPC } from '../../support/measure/record/traffic.ts';
 import { StateFolder } from '../../support/state/restart.ts';
+import { recordsOf, toText } from '../../support/state/state-text.ts';
 
 let folder: StateFolder;
 /** A small state file. */
@@ -30,6 +31,13 @@ const kindOf = (bytes: Buffer) => openState(bytes, ['smartWeb'], new CometTraffi
 function changed(before: string | RegExp, after: string): Buffer {
   const text = whole.toString('utf8', 0, whole.length - 64).replace(before, after);
   return Buffer.from(`${text}${createHash('sha256').update(text).digest('hex')}`);
+}
+
+/** The whole file with its first record of a session changed, with the checksum of the result. */
+function withSession(change: (session: Record<string, unknown>) => void): Buffer {
+  const records = recordsOf(whole.toString('utf8'));
+  for (const one of records.filter(({ record }) => record === 'session').slice(0, 1)) change(one);
+  return Buffer.from(toText(records));
 }
 
 describe('a state file', () => {
@@ -58,14 +66,19 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is cut', 'torn', () => whole.subarray(0, whole.length - 100)],
   ['is empty', 'torn', () => Buffer.alloc(0)],
   ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
-  ['has an older layout', 'older', () => changed('"layout":3', '"layout":2')],
-  ['has a newer layout', 'newer', () => changed('"layout":3', '"layout":4')],
-  ['has a count below zero', 'unreadable', () => changed(/"requests":\d+/, '"requests":-1')],
-  ['has a text in place of a number', 'unreadable', () => changed(/"uncounted":\d+/, '"uncounted":"many"')],
-  ['has a line that is no JSON', 'unreadable', () => changed('{"record":"session"', '{"record":session')],
-  ['has a line that is no record', 'unreadable', () => changed(/\{"record":"sba".*/, '[1,2,3]')],
-  ['has a session without an id', 'unreadable', () => changed(/"id":"[^"]*",/, '')],
-  ['has very deep lists', 'unreadable', () => changed(/"tokens":\[[^\]]*\]/, `"tokens":${deep('[')}${deep(']')}`)],
+  ['has an older layout', 'older', () => changed('"layout":4', '"layout":2')],
+  ['has a newer layout', 'newer', () => changed('"layout":4', '"layout":5')],
+  ['has a count below zero', 'unreadable', () => withSession((session) => Object.assign(session, { requests: -1 }))],
+  [
+    'has a text in place of a number',
+    'unreadable',
+    () => withSession((session) => Object.assign(session, { atNs: 'x' })),
+  ],
+  ['has a line that is no JSON', 'unreadable', () => changed(',"session",', ',session,')],
+  ['has a line that is no record', 'unreadable', () => changed(/\[\d+,"sba".*/, '"sba"')],
+  ['has a row of other fields', 'unreadable', () => changed(/\[\d+,"sba".*/, '[1,2,3,4]')],
+  ['has a session without an id', 'unreadable', () => withSession((session) => delete session.id)],
+  ['has very deep lists', 'unreadable', () => changed(/\[\d+,"sba".*/, `[1,"sba",${deep('[')}${deep(']')}]`)],
 ];
 
 describe('a start with a file that', () => {

@@ -2,12 +2,12 @@
  * A file of each released layout, as its version wrote it. Write the one of a new layout once, when it is made:
  * `D2_WRITE_FIXTURE=1 npx vitest run test/unit/state/layouts.test.ts`.
  */
-import { createHash } from 'node:crypto';
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LAYOUT } from '../../../src/state/state-file.ts';
 import { BASE, CANCELLED, FAILED, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
+import { recordsOf, toText } from '../../support/state/state-text.ts';
 
 const fixture = (name: string) => new URL(`../../fixtures/state/${name}`, import.meta.url);
 const CURRENT = fixture(`layout-${LAYOUT}.state`);
@@ -62,9 +62,11 @@ async function expectTakenUp(): Promise<Life> {
   return life;
 }
 
-describe(`a file of layout ${LAYOUT}`, () => {
+describe.each([3, LAYOUT])('a file of layout %d', (layout) => {
+  const written = fixture(`layout-${layout}.state`);
+
   it('is taken up by this version', async () => {
-    copyFileSync(CURRENT, folder.file);
+    copyFileSync(written, folder.file);
     const { traffic } = await expectTakenUp();
     expect(traffic.application().statistics.rpc.metrics().timers.get('rpc')?.snapshot()).toMatchObject({ max: 12e6 });
     expect(traffic.numbers.holds.ended).toEqual({ delivery: 1, empty: 0, broken: 0 });
@@ -73,15 +75,13 @@ describe(`a file of layout ${LAYOUT}`, () => {
   });
 
   /** The file with each record, or each object in it, changed by `change`. */
-  function writeChanged(change: (record: Record<string, unknown>) => void, more: readonly object[] = []): void {
-    const [header, ...lines] = readFileSync(CURRENT, 'utf8').split('\n').slice(0, -1);
-    const records = lines.map((line) => {
-      const record = JSON.parse(line) as Record<string, unknown>;
-      change(record);
-      return JSON.stringify(record);
-    });
-    const text = `${[header, ...records, ...more.map((one) => JSON.stringify(one))].join('\n')}\n`;
-    writeFileSync(folder.file, `${text}${createHash('sha256').update(text).digest('hex')}`, { mode: 0o600 });
+  function writeChanged(
+    change: (record: Record<string, unknown>) => void,
+    more: readonly Record<string, unknown>[] = [],
+  ): void {
+    const [header, ...records] = recordsOf(readFileSync(written, 'utf8'));
+    for (const record of records) change(record);
+    writeFileSync(folder.file, toText([header, ...records, ...more]), { mode: 0o600 });
   }
 
   it('of an older version, without fields that came later, is taken up: these have their defaults', async () => {
@@ -115,11 +115,22 @@ describe(`a file of layout ${LAYOUT}`, () => {
   });
 });
 
+it('a file of layout 3 is saved in the current layout, with the same records', async () => {
+  copyFileSync(fixture('layout-3.state'), folder.file);
+  const { keeper } = await folder.start(SOON_AFTER);
+  await keeper.save();
+  const [header, ...records] = recordsOf(readFileSync(folder.file, 'utf8'));
+  const [, ...before] = recordsOf(readFileSync(fixture('layout-3.state'), 'utf8'));
+  expect(header.layout).toBe(LAYOUT);
+  const kindsOf = (of: typeof records) => of.map(({ record, name }) => `${record} ${name ?? ''}`);
+  expect(kindsOf(records)).toEqual(kindsOf(before));
+});
+
 it('a file of the binary layout of 0.1.0 is kept aside, and counting starts anew', async () => {
   copyFileSync(fixture('format-2.state'), folder.file);
   const { keeper, log, traffic } = await folder.start(SOON_AFTER);
   expect(keeper.restored).toBe('older');
-  expect(log[0]?.[1].why).toBe('it has an older layout, and this sidecar reads and writes layout 3');
+  expect(log[0]?.[1].why).toBe('it has an older layout, and this sidecar reads layouts 3 and 4');
   expect(existsSync(`${folder.file}.refused-older`)).toBe(true);
   expect(traffic.counts()).toEqual({});
 });

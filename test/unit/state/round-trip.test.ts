@@ -5,6 +5,7 @@ import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/record/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
+import { recordsOf } from '../../support/state/state-text.ts';
 import { testComet } from '../../support/wire/test-config.ts';
 import { shownOf } from './recorded.ts';
 
@@ -250,7 +251,7 @@ describe('the state file', () => {
 
 /** As `Credentials` would hash it with the key that is in the file; undefined if that hash is not in it. */
 function passwordHash(text: string, basic: string): string | undefined {
-  const [, secret = ''] = /"secret":"([^"]*)"/.exec(text) ?? [];
+  const secret = recordsOf(text).find(({ record }) => record === 'recorder')?.secret as string;
   expect(secret).toHaveLength(24);
   const digest = createHash('sha256').update(`${secret}basic:Basic ${basic}`).digest();
   return [digest.toString('hex'), digest.toString('base64')].find((hashed) => text.includes(hashed));

@@ -103,6 +103,21 @@ export const TLS_SIDECAR: Peer = {
   },
 };
 
+export function stateFileIn({ folder }: Pick<Spot, 'folder'>): string {
+  return path.join(folder, 'state');
+}
+
+/** With a state file, saved every 10 s. */
+export const SAVING_SIDECAR: Peer = {
+  ...SIDECAR,
+  name: 'sidecar-saving',
+  title: 'sidecar, with state.file',
+  command: (spot) => {
+    const command = SIDECAR.command(spot);
+    return { ...command, env: { ...command.env, D2_SIDECAR_STATE_FILE: stateFileIn(spot) } };
+  },
+};
+
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',
   title: 'sidecar, measuring off',

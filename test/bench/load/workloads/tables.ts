@@ -1,9 +1,10 @@
 /** Workloads of full tables: their memory, and the effect of reading all of them on concurrent calls. */
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_PATH } from '../answers.ts';
-import { PROBED_SIDECAR, SIDECAR } from '../peers/node-peers.ts';
+import { PROBED_SIDECAR, SAVING_SIDECAR, SIDECAR, stateFileIn } from '../peers/node-peers.ts';
 import { figure, type Read, ratio, type Sample } from '../results.ts';
 import type { Running } from '../rig.ts';
 import { fewNames, fill, manyNames, manyObjects } from '../small-client.ts';
@@ -13,6 +14,9 @@ import { measureLoad, residentMb } from './measure-load.ts';
 import { type Contestant, type Target, type Turn, toContestants, type Workload } from './workload.ts';
 
 const WARM_UP_REQUESTS = 100_000;
+const SAVES = 2;
+const SAVES_TAKE_MS = 60_000;
+const SAVE_LOOK_MS = 100;
 const SCRAPE_EVERY_S = 5;
 const FIRST_SCRAPE_MS = 1_000;
 
@@ -24,9 +28,9 @@ async function fillTables(port: number): Promise<void> {
 const MEMORY: Workload = {
   name: 'memory',
   title: 'Memory',
-  how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, all made twice, and 10,000 objects.',
+  how: 'A fresh process, 100,000 small RPCs by 10 users; then 10,000 sessions of 10 RPCs each out of 2,000, all made twice, and 10,000 objects. With state.file: the highest of two saves after that.',
   upstream: 'nginx',
-  contestants: toContestants([SIDECAR]),
+  contestants: toContestants([SIDECAR, SAVING_SIDECAR]),
   isFresh: true,
   columns: [column('rssMb', 'MB after 100,000 requests'), column('fullMb', 'MB with full tables')],
   targets: [
@@ -44,14 +48,43 @@ const MEMORY: Workload = {
       digits: 1,
       read: figure(SIDECAR_NAME, 'fullMb'),
     },
+    {
+      text: 'the same with state.file, MB',
+      bound: 'at most',
+      limit: 300,
+      digits: 1,
+      read: figure(SAVING_SIDECAR.name, 'fullMb'),
+    },
   ],
-  measure: async ({ running: { pid, spot } }) => {
+  measure: async ({ contestant, running: { pid, spot } }) => {
     await fill(spot.port, fewNames(WARM_UP_REQUESTS));
     const rssMb = residentMb(pid);
     await fillTables(spot.port);
-    return { rssMb, fullMb: residentMb(pid) };
+    const fullMb =
+      contestant.peer === SAVING_SIDECAR ? await highestMbOfSaves(pid, stateFileIn(spot)) : residentMb(pid);
+    return { rssMb, fullMb };
   },
 };
+
+/** Watches the file: reading metrics of full tables would add garbage of its own. */
+async function highestMbOfSaves(pid: number, file: string): Promise<number> {
+  const untilMs = performance.now() + SAVES_TAKE_MS;
+  let highestMb = 0;
+  let savedMs = await changedMs(file);
+  for (let saves = 0; saves < SAVES; ) {
+    if (performance.now() > untilMs) throw new Error('the state is not saved');
+    await sleep(SAVE_LOOK_MS);
+    highestMb = Math.max(highestMb, residentMb(pid));
+    const nowMs = await changedMs(file);
+    if (nowMs !== savedMs) saves += 1;
+    savedMs = nowMs;
+  }
+  return highestMb;
+}
+
+async function changedMs(file: string): Promise<number> {
+  return (await stat(file).catch(() => undefined))?.mtimeMs ?? 0;
+}
 
 interface Scraped {
   readonly title: string;
