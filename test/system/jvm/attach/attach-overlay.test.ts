@@ -1,15 +1,5 @@
 import { getEventListeners } from 'node:events';
-import {
-  chownSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/attach/attach-overlay.ts';
@@ -77,7 +67,7 @@ describe('AttachOverlay', () => {
     expect(commands).toEqual(['VM.flags', ...often, ...often]);
     // The next JVM makes a socket of its own.
     await jvm.die();
-    rmSync(jvm.socketPath);
+    fs.rmSync(jvm.socketPath);
     await jvm.listen();
     await apply();
     expect(jvm.requests.filter((request) => request.includes('VM.flags'))).toHaveLength(2);
@@ -166,7 +156,7 @@ describe('AttachOverlay', () => {
       ...jvm.target,
       // The first look is before the signal, the second waits for the socket, the third is after it.
       get tmpPath() {
-        if (existsSync(jvm.socketPath)) isHere = false;
+        if (fs.existsSync(jvm.socketPath)) isHere = false;
         return isHere ? jvm.tmpPath : jvm.cwd;
       },
     };
@@ -178,13 +168,6 @@ describe('AttachOverlay', () => {
     overlay = overlayOf({ mayOpen: true });
     jvm.become({ caught: '0' });
     await expectUntouched(/-Xrs/);
-  });
-
-  it('returns the reading unchanged when the JVM does not answer in time', async () => {
-    jvm.answer = () => undefined;
-    await jvm.listen();
-    overlay = overlayOf({ timeoutMs: 20 });
-    await expectUntouched(/did not answer/);
   });
 
   it('leaves neither a listener nor a timer after a reading or a question', async () => {
@@ -200,26 +183,23 @@ describe('AttachOverlay', () => {
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
-  it('ends with the reading that it overlays', async () => {
-    const outer = new AbortController();
-    jvm.answer = () => void outer.abort();
+  it.each<[string, (reading: AbortController) => void, number, RegExp]>([
+    ['the JVM does not answer in time', () => undefined, 20, /did not answer/],
+    ['the reading that it overlays ends', (reading) => reading.abort(), 60_000, /in time/],
+  ])('returns the reading unchanged when %s', async (_, onQuestion, timeoutMs, reason) => {
+    const reading = new AbortController();
+    jvm.answer = () => void onQuestion(reading);
     await jvm.listen();
-    overlay = overlayOf({ timeoutMs: 60_000 });
-    expect(await apply({}, BASE, outer.signal)).toBe(BASE);
-    expect(overlay.reason).toContain('in time');
-  });
-
-  it('returns the reading unchanged when the reading’s own time is over', async () => {
-    await jvm.listen();
-    expect(await apply({}, BASE, AbortSignal.abort())).toBe(BASE);
-    expect(overlay.reason).toContain('in time');
+    overlay = overlayOf({ timeoutMs });
+    expect(await apply({}, BASE, reading.signal)).toBe(BASE);
+    expect(overlay.reason).toMatch(reason);
   });
 
   it.each<[string, () => unknown, RegExp, Partial<VisibleJvm>?]>([
     ['a missing socket without jvm.attach', () => undefined, /set jvm\.attach to true.*-XX:\+StartAttachListener/],
     ['a dead JVM', async () => [await jvm.listen(), await jvm.die()], /Nothing listens/],
     ['a link, even one to the JVM’s own socket', listenBehindLink, /not a socket/],
-    ['a file', () => writeFileSync(jvm.socketPath, ''), /not a socket/],
+    ['a file', () => fs.writeFileSync(jvm.socketPath, ''), /not a socket/],
     ['a socket of another user', listenAsAnother, /belongs to user \d+, not to the JVM’s user 54321/, { uid: 54_321 }],
     ['a socket of root, unless the JVM is root’s', () => jvm.listen(), /belongs to user \d+, not to/, { uid: 54_321 }],
     ['a socket that others may write to', () => jvm.listen(jvm.socketPath, 0o620), /open to other users/],
@@ -244,32 +224,32 @@ describe('AttachOverlay', () => {
   it('finds the socket in a /tmp that has another path here', async () => {
     await jvm.listen();
     const tmpPath = join(jvm.directory, 'shared');
-    mkdirSync(tmpPath);
-    renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
+    fs.mkdirSync(tmpPath);
+    fs.renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
     expect((await apply({ pid: undefined, rootPath: '', tmpPath })).memory).toBe('live');
   });
 });
 
 async function listenBehindLink(): Promise<void> {
   await jvm.listen(`${jvm.socketPath}.real`);
-  symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
+  fs.symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
 }
 
 async function listenAsAnother(): Promise<void> {
   await jvm.listen();
   // As root, whose sockets are always trusted, give it away first.
-  if (isRoot) chownSync(jvm.socketPath, 54_322, 54_322);
+  if (isRoot) fs.chownSync(jvm.socketPath, 54_322, 54_322);
 }
 
 async function listenWithTwoNames(): Promise<void> {
   await jvm.listen(`${jvm.socketPath}.another`);
-  linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
+  fs.linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
 }
 
 async function listenOutsideRoot(): Promise<void> {
   await jvm.listen();
-  renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
-  symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+  fs.renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
+  fs.symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
 }
 
 describe('AttachOverlay.isAlive', () => {
@@ -285,7 +265,7 @@ describe('AttachOverlay.isAlive', () => {
   it('ignores the socket that an earlier JVM left behind', async () => {
     await jvm.listen();
     await jvm.die();
-    const madeEpochMs = lstatSync(jvm.socketPath).ctimeMs;
+    const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
     const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
     expect(await started(madeEpochMs + 60_000)).toBeUndefined();
     // It has its socket from a moment after its start, by a clock that may have been set.
@@ -294,7 +274,7 @@ describe('AttachOverlay.isAlive', () => {
   });
 
   it('returns undefined for a socket that is not the JVM’s', async () => {
-    writeFileSync(jvm.socketPath, '');
+    fs.writeFileSync(jvm.socketPath, '');
     expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
   });
 });

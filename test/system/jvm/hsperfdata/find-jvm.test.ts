@@ -1,15 +1,4 @@
-import fs, {
-  chmodSync,
-  chownSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -113,8 +102,8 @@ describe('by the upstream’s port', () => {
   it('takes the direct path where another mount namespace has the same /tmp', async () => {
     machine.addServer({ pid: 812, mountNamespace: 'mnt:[2]' });
     const there = join(machine.tmpOf(812), 'hsperfdata_tomcat/812');
-    mkdirSync(dirname(there), { recursive: true });
-    linkSync(join(machine.tmpPath, 'hsperfdata_tomcat/812'), there);
+    fs.mkdirSync(dirname(there), { recursive: true });
+    fs.linkSync(join(machine.tmpPath, 'hsperfdata_tomcat/812'), there);
     expect((await find()).candidate.path.tmp).toBe(machine.tmpPath);
   });
 
@@ -230,7 +219,7 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
   });
 
   it('takes it when it is locked', async () => {
-    machine.lock(statSync(addUnseen()).ino);
+    machine.lock(fs.statSync(addUnseen()).ino);
     expect((await find(ELSEWHERE)).candidate.liveness).toBe('alive');
   });
 
@@ -242,11 +231,11 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
 
   it('takes it when that counter moves', async () => {
     const path = addUnseen('jdk17-g1');
-    const bytes = readFileSync(path);
+    const bytes = fs.readFileSync(path);
     const searching = find(ELSEWHERE);
     setTimeout(() => {
       bytes.writeBigInt64LE(5_000_000_000n, entryOf(bytes, 'sun.os.hrt.ticks').dataOffset);
-      writeFileSync(path, bytes);
+      fs.writeFileSync(path, bytes);
     }, 60);
     expect((await searching).candidate.liveness).toBe('alive');
   });
@@ -275,28 +264,28 @@ it('by jvm.pid, it reports that there is no such process, or that the process ha
 describe('files that no JVM writes', () => {
   const replaceByLink = (path: string) => {
     const elsewhere = join(machine.directory, 'elsewhere');
-    renameSync(path, elsewhere);
-    symlinkSync(elsewhere, path);
+    fs.renameSync(path, elsewhere);
+    fs.symlinkSync(elsewhere, path);
   };
   const replaceByFolder = (path: string) => {
-    rmSync(path);
-    mkdirSync(path);
+    fs.rmSync(path);
+    fs.mkdirSync(path);
   };
   const unfinish = (path: string) => {
-    const bytes = readFileSync(path);
+    const bytes = fs.readFileSync(path);
     bytes.writeUInt8(0, 7);
-    writeFileSync(path, bytes);
+    fs.writeFileSync(path, bytes);
   };
   const OPEN = /^D2S_ERR_JVM_ACCESS .*others than its owner may write/;
 
   it.each<[string, (path: string) => void, RegExp]>([
     ['a link', replaceByLink, /^D2S_ERR_JVM_ACCESS .*symbolic link/],
     ['a file in a linked folder', (path) => replaceByLink(dirname(path)), /^D2S_ERR_JVM_ACCESS .*directory is a link/],
-    ['a file in a folder that its group may write to', (path) => chmodSync(dirname(path), 0o775), OPEN],
-    ['a file in a folder that others may write to', (path) => chmodSync(dirname(path), 0o757), OPEN],
-    ['a file in a folder that all may write to', (path) => chmodSync(dirname(path), 0o777), OPEN],
+    ['a file in a folder that its group may write to', (path) => fs.chmodSync(dirname(path), 0o775), OPEN],
+    ['a file in a folder that others may write to', (path) => fs.chmodSync(dirname(path), 0o757), OPEN],
+    ['a file in a folder that all may write to', (path) => fs.chmodSync(dirname(path), 0o777), OPEN],
     ['a folder of that name', replaceByFolder, /not a regular file/],
-    ['a text', (path) => writeFileSync(path, 'x'.repeat(100)), /^D2S_ERR_JVM_FORMAT .*magic number/],
+    ['a text', (path) => fs.writeFileSync(path, 'x'.repeat(100)), /^D2S_ERR_JVM_FORMAT .*magic number/],
     ['a file of a JVM that has not finished its start', unfinish, /^D2S_ERR_JVM_NOT_FOUND .*is starting/],
   ])('are not read, with the reason: %s', async (_, spoil, told) => {
     spoil(addTomcat());
@@ -304,7 +293,7 @@ describe('files that no JVM writes', () => {
   });
 
   it.skipIf(OWN_UID !== 0)('are not trusted in a directory of another user than the file’s', async () => {
-    chownSync(dirname(addTomcat()), 1, 1);
+    fs.chownSync(dirname(addTomcat()), 1, 1);
     expect(await failure({ pid: 812 })).toContain('its directory to uid 1');
   });
 });
