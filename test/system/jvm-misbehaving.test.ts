@@ -79,6 +79,9 @@ it.each<[string, Script, number, RegExp]>([
     expect(Date.parse(since)).toBeGreaterThanOrEqual(startedMs);
     expect(since).toBe(answers[0]?.since);
   }
+  const live = await request(`http://127.0.0.1:${stand.monitorPort}/live`);
+  const jvm = { state: 'unavailable', source: null, reason: answers[0]?.detail, since: answers[0]?.since };
+  expect(await live.body.json()).toMatchObject({ jvm });
   // Each reading is given up before the next one begins, so connections do not pile up.
   expect(server.sockets.size).toBeLessThanOrEqual(2);
   for (const socket of taken) expect(socket.bytesWritten).toBeLessThan(MAX_TAKEN_BYTES);

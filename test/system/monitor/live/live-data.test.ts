@@ -1,9 +1,12 @@
 /** Every field that the live page reads, with real traffic. Roles: access-matrix.test.ts; turns: full-tables.test.ts. */
 import { once } from 'node:events';
 import net from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
 import { until } from '../../../support/comet/until.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
+import { openMonitor } from '../../../support/monitor/open-monitor.ts';
+import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
 import { listening, send, startApplication } from '../../../support/net.ts';
 import { OK, type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
 
@@ -132,7 +135,8 @@ describe('/live', () => {
 
     const { applications, seq, failures, upstream } = await live(stand);
     expect(seq).toBe(2);
-    expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 } }]);
+    const worstCall = { kind: 'rpc', name: 'E.Demo.Fail', failed: 1, ended: 1 };
+    expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 }, worstCall }]);
     const [first, second] = applications[0]?.history.points ?? [];
     const seconds = expect.any(Number);
     expect(first).toEqual({
@@ -148,21 +152,37 @@ describe('/live', () => {
       const [p50 = 0, p99 = 0, p95 = 0] = durations;
       expect([p50 > 0, p50 <= p95, p95 <= p99, p99 < 5]).toEqual([true, true, true, true]);
     }
-    expect(failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
+    const code = 'D2S_ERR_UPSTREAM_TERMINATED';
+    expect(failures).toEqual([{ code, ...ONCE }]);
     expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
+
+    steps(stand, 12);
+    const later = await live(stand, '?since=2');
+    expect(later.failures, 'after a minute').toEqual([{ code, sinceStart: 1, inMinute: 0 }]);
+    expect(later.applications[0]?.worstCall).toBeNull();
+    expect(later.applications[0]?.history.points.map((point) => point.seq)).toEqual(
+      Array.from({ length: 12 }, (_, i) => i + 3),
+    );
   });
 
-  it('gives only later steps with since, and refuses anything but one number of a step', async () => {
-    const stand = await started();
-    steps(stand, 4);
-    const seqs = async (since: number) =>
-      (await live(stand, `?since=${since}`)).applications[0]?.history.points.map(({ seq }) => seq);
-    expect(await Promise.all([0, 2, 4].map(seqs))).toEqual([[1, 2, 3, 4], [3, 4], []]);
-    // This reader saw another process.
-    expect(await seqs(5)).toEqual([1, 2, 3, 4]);
-    for (const since of ['x', '-1', '1.5', '', '1&since=2', '9999999999999999']) {
-      expect(await refused(stand, `/live?since=${since}`, 400)).toContain('since');
-    }
+  it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('has no steps since "%s"', async (since) => {
+    expect(await refused(await started(), `/live?since=${since}`, 400)).toContain('since');
+  });
+
+  it.each([
+    ['unknown', 'GET', 1],
+    ['unreachable', 'GET', 1],
+    ['reachable', 'GET', 0],
+    ['unknown', 'HEAD', 0],
+  ] as const)('tries an upstream that is %s for every reader by %s %i times', async (kind, method, times) => {
+    const { monitored, sidecar } = await createPlant();
+    const upstream = { reachability: { kind, sinceEpochMs: 0, reason: 'ECONNREFUSED' } };
+    const probe = vi.fn(() => Promise.resolve(true));
+    const live = { ...(sidecar.monitored.live as MonitoredLive), probe };
+    const { port, close } = await openMonitor({ ...monitored, sidecar: { ...monitored.sidecar, upstream }, live });
+    onTestFinished(close);
+    expect((await send(port, '/live', { method })).status).toBe(200);
+    expect(probe).toHaveBeenCalledTimes(times);
   });
 
   it('shows held polls, and sessions by type of connection', async () => {
@@ -238,40 +258,14 @@ describe('/live', () => {
     ]);
   });
 
-  it('names the call that failed most often in the last minute; after it, events have only happened since the start', async () => {
-    const stand = await started();
-    const shown = async () => {
-      const { applications, failures } = await live(stand);
-      return [applications[0]?.worstCall, failures];
-    };
-    await call(stand, RUN);
-    steps(stand, 1);
-    expect(await shown()).toEqual([null, []]);
-    await call(stand, 'd2/rpc/E.Demo/Fail');
-    for (const name of ['Fail', 'Fail', 'Gone']) await call(stand, `d2/sba/E.Demo/${name}`);
-    steps(stand, 1);
-    const code = 'D2S_ERR_UPSTREAM_TERMINATED';
-    const worst = { kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 };
-    expect(await shown()).toEqual([worst, [{ code, ...ONCE }]]);
-    steps(stand, 12);
-    expect(await shown()).toEqual([null, [{ code, sinceStart: 1, inMinute: 0 }]]);
-  });
-
   it('shows where requests outside of the application went, and no others', async () => {
     const stand = await started();
     const outside = async () => (await live(stand)).outside;
     await call(stand, RUN);
     await send(stand.port, '/smartWeb/index.html');
     expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
-    for (const path of ['plant/api', 'plant', 'manager', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6', ''])
-      await send(stand.port, `/${path}?token=secret`);
-    expect(await outside()).toEqual({
-      ...{ sinceStart: 5, inMinute: 5, other: 2 },
-      segments: [
-        ['plant', 2],
-        ['manager', 1],
-      ],
-    });
+    for (const path of ['plant/api', 'plant', '']) await send(stand.port, `/${path}?token=secret`);
+    expect(await outside()).toEqual({ sinceStart: 3, inMinute: 3, other: 1, segments: [['plant', 2]] });
   });
 
   it('shows connections, the share of the gateway, and failed observers', async () => {
