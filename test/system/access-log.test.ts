@@ -1,5 +1,5 @@
 /** The access log of a real sidecar: one line per call, whatever happens to its file. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, renameSync } from 'node:fs';
 import http from 'node:http';
@@ -9,7 +9,7 @@ import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { readSamples, sumOf } from '../support/monitor/prometheus/samples.ts';
 import { type Application, portOf, send as sendTo, startApplication } from '../support/net.ts';
-import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import { flagsFor, type SidecarProcess, startSidecarBefore, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const CALLS = `${REST}/d2`;
@@ -173,30 +173,15 @@ it('the access log loses no line when SIGHUP rotates it, also with a refused con
 });
 
 it('an access log on standard error that is a pipe, as in a container, has whole lines', LONG, async () => {
-  const env = { TMPDIR: at(''), D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr', D2_SIDECAR_STOP_DELAY: '0' };
+  const env = { TMPDIR: at(''), D2_SIDECAR_JVM_SOURCE: 'none', D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr' };
   // Node gives its children sockets.
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
-  const child = spawn(
-    'bash',
-    ['--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath, MAIN_PATH, ...flagsFor(upstream.port)],
-    { env: { ...process.env, ...env } },
-  );
-  const closed = once(child, 'close');
-  let [output, errors] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  try {
-    await vi.waitFor(() => expect(output).toContain('"msg":"listening"'), WAIT);
-    const [, listen = ''] = /"listen":"([^"]+)"/.exec(output) ?? [];
-    for (let i = 0; i < 50; i += 1) await send({ listen });
-  } finally {
-    child.kill('SIGTERM');
-    await closed;
-  }
-  const lines = errors.split('\n').slice(0, -1);
+  const piped = ['bash', '--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath];
+  const running = await startSidecarProcess(flagsFor(upstream.port), env, piped);
+  sidecar = running;
+  for (let i = 0; i < 50; i += 1) await send(running);
+  await running.stop();
+  await expect.poll(() => running.stderr().split('\n').length, WAIT).toBe(51);
+  const lines = running.stderr().split('\n').slice(0, -1);
   expect(lines.map((line) => (JSON.parse(line) as Line).name)).toEqual(Array(50).fill('E.Demo.S200'));
 });

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { NS_PER_US, systemClock } from '../../../src/base/clock.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import { SlicedAnswer } from '../../../src/monitor/sliced-answer.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
-import { ManualClock } from '../../support/clock.ts';
 
 const MAX_CHUNK = 33_000;
 
@@ -61,30 +60,6 @@ describe('SlicedAnswer', () => {
     await once(answer, 'data');
     expect(source.taken).toBeGreaterThan(0);
     answer.destroy();
-  });
-
-  it('stops after each piece once the time of a turn is over', async () => {
-    const clock = new ManualClock();
-    let isTurning = true;
-    const perTurn = [0];
-    const mark = (): void => {
-      perTurn.push(0);
-      if (isTurning) setImmediate(mark);
-    };
-    setImmediate(mark);
-    function* pieces(): Generator<string> {
-      for (let i = 0; i < 200; i += 1) {
-        clock.ns += 16 * NS_PER_US;
-        perTurn[perTurn.length - 1] = (perTurn.at(-1) ?? 0) + 1;
-        yield `${i} `;
-      }
-    }
-    const text = (await chunksOf(new SlicedAnswer(pieces(), new Turns(clock)))).join('');
-    isTurning = false;
-    expect(text.split(' ')).toHaveLength(201);
-    // 7 x 16 µs is the first that is past the tenth of a millisecond.
-    expect(Math.max(...perTurn)).toBe(7);
-    expect(perTurn.filter((count) => count === 7)).toHaveLength(28);
   });
 
   it('writes at most two chunks for a reader that does not read', async () => {
