@@ -116,32 +116,30 @@ it('answers over full tables equal those that are written at once, also if all a
   expect(texts).toEqual(together.map(([, text]) => text));
 });
 
-describe('during an answer', () => {
-  it('sessions that end stay in the list, and new ones are not added', () => {
-    const before = [...table.entries()];
-    const entries = table.entries()[Symbol.iterator]();
-    const ids: string[] = [];
-    for (let i = 0; i < SESSIONS / 2; i += 1) ids.push(entries.next().value.id);
-    for (const { id } of [before[5], before[SESSIONS - 5]] as SessionEntry[]) {
-      const session = table.find(id);
-      if (session !== undefined) table.end(session);
-    }
-    const begun = begin('somebody new');
-    for (let next = entries.next(); next.done !== true; next = entries.next()) ids.push(next.value.id);
-    expect(ids).toEqual(before.map(({ id }) => id));
-    const after = [...table.entries()].map(({ id }) => id);
-    expect(after).toHaveLength(SESSIONS - 1);
-    expect(after.at(-1)).toBe(begun?.id);
-  });
+it('during an answer sessions that end stay in the list, and new ones are not added', () => {
+  const before = [...table.entries()];
+  const entries = table.entries()[Symbol.iterator]();
+  const ids: string[] = [];
+  for (let i = 0; i < SESSIONS / 2; i += 1) ids.push(entries.next().value.id);
+  for (const { id } of [before[5], before[SESSIONS - 5]] as SessionEntry[]) {
+    const session = table.find(id);
+    if (session !== undefined) table.end(session);
+  }
+  const begun = begin('somebody new');
+  for (let next = entries.next(); next.done !== true; next = entries.next()) ids.push(next.value.id);
+  expect(ids).toEqual(before.map(({ id }) => id));
+  const after = [...table.entries()].map(({ id }) => id);
+  expect(after).toHaveLength(SESSIONS - 1);
+  expect(after.at(-1)).toBe(begun?.id);
+});
 
-  it('a session is listed in its current state', () => {
-    const entries = table.entries()[Symbol.iterator]();
-    entries.next();
-    const second = table.find([...table.entries()][1]?.id ?? '');
-    second?.callBegan(clock.ns);
-    second?.callEnded(clock.ns);
-    expect(entries.next().value.requests).toBe(1);
-  });
+it('during an answer a session is listed in its current state', () => {
+  const entries = table.entries()[Symbol.iterator]();
+  entries.next();
+  const second = table.find([...table.entries()][1]?.id ?? '');
+  second?.callBegan(clock.ns);
+  second?.callEnded(clock.ns);
+  expect(entries.next().value.requests).toBe(1);
 });
 
 it('metrics() has the names of the application ready, so that a call takes no time', () => {

@@ -98,48 +98,44 @@ describe('the metrics endpoints', () => {
   });
 });
 
-describe('/metrics', () => {
-  it('is text unless the reader asks for OpenMetrics by name', async () => {
-    const { headers, body } = await ask('/metrics');
-    expect(headers).toMatchObject({
-      ...{ 'content-type': 'text/plain; version=0.0.4; charset=utf-8', vary: 'accept' },
-      'cache-control': 'must-revalidate,no-cache,no-store',
-    });
-    expect(body).toMatch(/^# HELP d2_call_duration_seconds /);
-    const lines = body.split('\n');
-    expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.TestInOut",outcome="ok"} 2');
-    expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="",outcome="client_error"} 1');
-    expect(lines).toContain('d2_sessions{application="smartWeb",connection_type="REST"} 2');
+it('/metrics is text unless the reader asks for OpenMetrics by name', async () => {
+  const { headers, body } = await ask('/metrics');
+  expect(headers).toMatchObject({
+    ...{ 'content-type': 'text/plain; version=0.0.4; charset=utf-8', vary: 'accept' },
+    'cache-control': 'must-revalidate,no-cache,no-store',
   });
-
-  it('is OpenMetrics if the reader asks for it', async () => {
-    const { headers, body } = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
-    expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
-    expect(body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
-  });
+  expect(body).toMatch(/^# HELP d2_call_duration_seconds /);
+  const lines = body.split('\n');
+  expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.TestInOut",outcome="ok"} 2');
+  expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="",outcome="client_error"} 1');
+  expect(lines).toContain('d2_sessions{application="smartWeb",connection_type="REST"} 2');
 });
 
-describe('the session list', () => {
-  it('has the sessions of the users whose calls were accepted, oldest first', async () => {
-    const list = await sessions();
-    const common = { connectionType: 'REST', remoteAddress: '127.0.0.1' };
-    expect(list).toMatchObject([
-      { userName: 'ann', requests: 5, ...common },
-      { userName: 'bob', requests: 3, ...common },
-    ]);
-    expect(Object.keys(list[0] ?? {})).toEqual([
-      ...['id', 'createTime', 'userName', 'connectionType', 'lastActivityTime', 'remoteAddress', 'requests'],
-    ]);
-    const createTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    expect(list[0]).toMatchObject({ createTime });
-  });
+it('/metrics is OpenMetrics if the reader asks for it', async () => {
+  const { headers, body } = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
+  expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+  expect(body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
+});
 
-  it('leads to the statistics of one session', async () => {
-    const [ann, bob] = await sessions();
-    expect((await read(`/metrics/d2/rpc?session=${ann?.id}`)).timers.rpc?.count).toBe(1);
-    expect((await read(`/metrics/d2/rpc?session=${bob?.id}`)).timers.rpc?.count).toBe(3);
-    expect((await ask(`${BASE}/metrics/d2/rpc?session=${ann?.id}`)).headers).not.toHaveProperty('metrics-window');
-  });
+it('the session list has the sessions of the users whose calls were accepted, oldest first', async () => {
+  const list = await sessions();
+  const common = { connectionType: 'REST', remoteAddress: '127.0.0.1' };
+  expect(list).toMatchObject([
+    { userName: 'ann', requests: 5, ...common },
+    { userName: 'bob', requests: 3, ...common },
+  ]);
+  expect(Object.keys(list[0] ?? {})).toEqual([
+    ...['id', 'createTime', 'userName', 'connectionType', 'lastActivityTime', 'remoteAddress', 'requests'],
+  ]);
+  const createTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  expect(list[0]).toMatchObject({ createTime });
+});
+
+it('the session list leads to the statistics of one session', async () => {
+  const [ann, bob] = await sessions();
+  expect((await read(`/metrics/d2/rpc?session=${ann?.id}`)).timers.rpc?.count).toBe(1);
+  expect((await read(`/metrics/d2/rpc?session=${bob?.id}`)).timers.rpc?.count).toBe(3);
+  expect((await ask(`${BASE}/metrics/d2/rpc?session=${ann?.id}`)).headers).not.toHaveProperty('metrics-window');
 });
 
 it.each([
@@ -159,27 +155,25 @@ it.each([
   if (status === 503) expect(problem.since).toMatch(/Z$/);
 });
 
-describe('health', () => {
-  async function started(config?: StandOptions['config']): Promise<Stand> {
-    const other = await startStand(config && { config });
-    onTestFinished(() => other.close());
-    return other;
-  }
+async function started(config?: StandOptions['config']): Promise<Stand> {
+  const other = await startStand(config && { config });
+  onTestFinished(() => other.close());
+  return other;
+}
 
-  it('turns off only readiness while draining', async () => {
-    const { sidecar, monitorPort } = await started();
-    sidecar.drain();
-    const answers = ['/livez', '/readyz', '/startupz'].map((path) => send(monitorPort, path));
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 503, 200]);
-  });
+it('health turns off only readiness while draining', async () => {
+  const { sidecar, monitorPort } = await started();
+  sidecar.drain();
+  const answers = ['/livez', '/readyz', '/startupz'].map((path) => send(monitorPort, path));
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 503, 200]);
+});
 
-  it.each([
-    [false, 200],
-    [true, 503],
-  ])('includes the upstream only with monitor.readyWithUpstream (%s)', async (readyWithUpstream, status) => {
-    const { monitorPort } = await started(({ upstream, monitor }) => ({
-      ...{ upstream: { ...upstream, port: 1 }, monitor: { ...monitor, readyWithUpstream } },
-    }));
-    expect((await send(monitorPort, '/readyz')).status).toBe(status);
-  });
+it.each([
+  [false, 200],
+  [true, 503],
+])('health includes the upstream only with monitor.readyWithUpstream (%s)', async (readyWithUpstream, status) => {
+  const { monitorPort } = await started(({ upstream, monitor }) => ({
+    ...{ upstream: { ...upstream, port: 1 }, monitor: { ...monitor, readyWithUpstream } },
+  }));
+  expect((await send(monitorPort, '/readyz')).status).toBe(status);
 });

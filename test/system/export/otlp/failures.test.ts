@@ -220,21 +220,19 @@ describe('TLS', () => {
   });
 });
 
-describe('the end', () => {
-  it.each([
-    ['sends what is pending, within its limit', 5_000, 1],
-    ['without any time left sends nothing', 0, 0],
-  ])('%s', async (_what, limitMs, builds) => {
-    await start().otlp.stop(limitMs);
-    expect(receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info')).toHaveLength(builds);
-  });
+it.each([
+  ['sends what is pending, within its limit', 5_000, 1],
+  ['without any time left sends nothing', 0, 0],
+])('the end %s', async (_what, limitMs, builds) => {
+  await start().otlp.stop(limitMs);
+  expect(receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info')).toHaveLength(builds);
+});
 
-  it('does not wait for a silent receiver', async () => {
-    receiver.answer = () => undefined;
-    const running = start({ timeoutMs: 60_000 });
-    const stopped = running.otlp.stop(50);
-    await receiver.until(() => receiver.received.length > 0);
-    await stopped;
-    expect(running.logger.lines.at(-1)?.message).toBe('stopped before everything was sent to the OTLP receiver');
-  });
+it('the end does not wait for a silent receiver', async () => {
+  receiver.answer = () => undefined;
+  const running = start({ timeoutMs: 60_000 });
+  const stopped = running.otlp.stop(50);
+  await receiver.until(() => receiver.received.length > 0);
+  await stopped;
+  expect(running.logger.lines.at(-1)?.message).toBe('stopped before everything was sent to the OTLP receiver');
 });

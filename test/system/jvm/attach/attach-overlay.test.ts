@@ -252,29 +252,27 @@ async function listenOutsideRoot(): Promise<void> {
   fs.symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
 }
 
-describe('AttachOverlay.isAlive', () => {
-  it('distinguishes a listening JVM, a dead one, and a missing socket', async () => {
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
-    await jvm.listen();
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
-    expect(jvm.requests).toEqual([]);
-    await jvm.die();
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
-  });
+it('AttachOverlay.isAlive distinguishes a listening JVM, a dead one, and a missing socket', async () => {
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+  await jvm.listen();
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
+  expect(jvm.requests).toEqual([]);
+  await jvm.die();
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
+});
 
-  it('ignores the socket that an earlier JVM left behind', async () => {
-    await jvm.listen();
-    await jvm.die();
-    const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
-    const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
-    expect(await started(madeEpochMs + 60_000)).toBeUndefined();
-    // It has its socket from a moment after its start, by a clock that may have been set.
-    expect(await started(madeEpochMs + 1_000)).toBe(false);
-    expect(await started(madeEpochMs - 60_000)).toBe(false);
-  });
+it('AttachOverlay.isAlive ignores the socket that an earlier JVM left behind', async () => {
+  await jvm.listen();
+  await jvm.die();
+  const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
+  const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
+  expect(await started(madeEpochMs + 60_000)).toBeUndefined();
+  // It has its socket from a moment after its start, by a clock that may have been set.
+  expect(await started(madeEpochMs + 1_000)).toBe(false);
+  expect(await started(madeEpochMs - 60_000)).toBe(false);
+});
 
-  it('returns undefined for a socket that is not the JVM’s', async () => {
-    fs.writeFileSync(jvm.socketPath, '');
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
-  });
+it('AttachOverlay.isAlive returns undefined for a socket that is not the JVM’s', async () => {
+  fs.writeFileSync(jvm.socketPath, '');
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
 });

@@ -268,26 +268,24 @@ describe('thousands of folders of another user in /tmp', () => {
   });
 });
 
-describe('files of another user', () => {
-  it('do not delay the search, even if they look like files of starting JVMs', async () => {
-    machine.setOwnUid(OWN_UID + 1);
-    const starting = fileOf(TOMCAT, 'jdk25-g1');
-    starting[ACCESSIBLE_AT] = 0;
-    for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
-    addTomcat();
-    const source = sourceOf();
-    await source.read(AbortSignal.timeout(5_000));
-    expect(source.found?.nspid).toBe(JVM);
-  });
+it('files of another user do not delay the search, even if they look like files of starting JVMs', async () => {
+  machine.setOwnUid(OWN_UID + 1);
+  const starting = fileOf(TOMCAT, 'jdk25-g1');
+  starting[ACCESSIBLE_AT] = 0;
+  for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
+  addTomcat();
+  const source = sourceOf();
+  await source.read(AbortSignal.timeout(5_000));
+  expect(source.found?.nspid).toBe(JVM);
+});
 
-  it('do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
-    addTomcat();
-    machine.addServer({ pid: JVM });
-    const folder = join(machine.procPath, String(JVM), 'root/etc');
-    mkdirSync(folder, { recursive: true });
-    execFileSync('mkfifo', [join(folder, 'passwd')]);
-    expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
-  });
+it('files of another user do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
+  addTomcat();
+  machine.addServer({ pid: JVM });
+  const folder = join(machine.procPath, String(JVM), 'root/etc');
+  mkdirSync(folder, { recursive: true });
+  execFileSync('mkfifo', [join(folder, 'passwd')]);
+  expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
 });
 
 const logger = pino({ level: 'silent' });

@@ -158,25 +158,23 @@ describe('a bad server', () => {
   });
 });
 
-describe('a request', () => {
-  it('goes only to the configured address, with Basic and without an Origin', async () => {
-    await start(answerStatus);
-    const source = sourceOf(TOMCAT_STATUS, { url: `${server.origin}/ops/manager/` });
-    expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
-    expect(server.requests).toEqual([expect.objectContaining({ method: 'GET', url: '/ops/manager/status?JSON=true' })]);
-    const { headers } = server.requests[0]!;
-    expect(headers).toMatchObject({ authorization: `Basic ${PLANTED_BASIC}`, 'accept-encoding': 'identity' });
-    expect(headers).not.toHaveProperty('origin');
-  });
+it('a request goes only to the configured address, with Basic and without an Origin', async () => {
+  await start(answerStatus);
+  const source = sourceOf(TOMCAT_STATUS, { url: `${server.origin}/ops/manager/` });
+  expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
+  expect(server.requests).toEqual([expect.objectContaining({ method: 'GET', url: '/ops/manager/status?JSON=true' })]);
+  const { headers } = server.requests[0]!;
+  expect(headers).toMatchObject({ authorization: `Basic ${PLANTED_BASIC}`, 'accept-encoding': 'identity' });
+  expect(headers).not.toHaveProperty('origin');
+});
 
-  it('does not report the query of the configured address when it fails', async () => {
-    await start((_, response) => response.writeHead(404).end());
-    const source = sourceOf(PROMETHEUS, { url: `${server.origin}/metrics?token=${PLANTED}` });
-    const failure = await failureOf(source.read(soon()));
-    expect(server.requests[0]?.url).toBe(`/metrics?token=${PLANTED}`);
-    expect(failure.message).toContain(`${server.origin}/metrics answered 404`);
-    expect(everythingOf(failure)).not.toContain(PLANTED);
-  });
+it('a request does not report the query of the configured address when it fails', async () => {
+  await start((_, response) => response.writeHead(404).end());
+  const source = sourceOf(PROMETHEUS, { url: `${server.origin}/metrics?token=${PLANTED}` });
+  const failure = await failureOf(source.read(soon()));
+  expect(server.requests[0]?.url).toBe(`/metrics?token=${PLANTED}`);
+  expect(failure.message).toContain(`${server.origin}/metrics answered 404`);
+  expect(everythingOf(failure)).not.toContain(PLANTED);
 });
 
 describe('a login that is refused', () => {

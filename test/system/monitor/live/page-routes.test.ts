@@ -125,35 +125,33 @@ describe('the page', () => {
   });
 });
 
-describe('without a built page', () => {
-  it('gets 503 with advice until it is built', async () => {
-    const late = new Folder();
-    const { port, close } = await openPage(path.join(late.path, 'nowhere'), late.path);
-    late.write('index.html', HTML);
-    for (const target of ['/', '/page/page.js', '/page/nowhere.js']) {
-      const { status, headers, body } = await send(port, target);
-      expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
-      expect(JSON.parse(body).detail).toContain('npm run build');
-      expect(body).not.toContain(late.path);
-      expect(headers).toMatchObject(SECURITY_FIELDS);
-    }
-    late.write('page.js', SCRIPT);
-    late.write('page.css', '');
-    expect((await send(port, '/')).status).toBe(200);
-    await close();
-    late.remove();
-  });
+it('without a built page gets 503 with advice until it is built', async () => {
+  const late = new Folder();
+  const { port, close } = await openPage(path.join(late.path, 'nowhere'), late.path);
+  late.write('index.html', HTML);
+  for (const target of ['/', '/page/page.js', '/page/nowhere.js']) {
+    const { status, headers, body } = await send(port, target);
+    expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
+    expect(JSON.parse(body).detail).toContain('npm run build');
+    expect(body).not.toContain(late.path);
+    expect(headers).toMatchObject(SECURITY_FIELDS);
+  }
+  late.write('page.js', SCRIPT);
+  late.write('page.css', '');
+  expect((await send(port, '/')).status).toBe(200);
+  await close();
+  late.remove();
+});
 
-  it('is searched beside the program, beside its chunks, and in the build folder, but not among the sources', async () => {
-    const root = path.resolve(import.meta.dirname, '../../../..');
-    const places = ['src/monitor/live/page', 'src/monitor/page', 'dist/page'];
-    expect(defaultFolders().map((one) => path.relative(root, one))).toEqual(places);
-    const sources = new Folder();
-    sources.write('index.html', HTML);
-    sources.write('main.tsx', '');
-    expect(await new PageFolder([sources.path]).files()).toBeUndefined();
-    sources.remove();
-  });
+it('without a built page is searched beside the program, beside its chunks, and in the build folder, but not among the sources', async () => {
+  const root = path.resolve(import.meta.dirname, '../../../..');
+  const places = ['src/monitor/live/page', 'src/monitor/page', 'dist/page'];
+  expect(defaultFolders().map((one) => path.relative(root, one))).toEqual(places);
+  const sources = new Folder();
+  sources.write('index.html', HTML);
+  sources.write('main.tsx', '');
+  expect(await new PageFolder([sources.path]).files()).toBeUndefined();
+  sources.remove();
 });
 
 it.each([

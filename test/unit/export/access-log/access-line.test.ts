@@ -75,11 +75,9 @@ describe('a line of the access log', () => {
   });
 });
 
-describe('the time of a line', () => {
-  it('equals that of Date, also across seconds and backwards', () => {
-    const times = new TimeText();
-    for (const ms of [0, 999, 1_000, 1_772_352_000_123, 1_772_352_000_124.9, 1_772_352_059_999, 5]) {
-      expect(times.of(ms)).toBe(new Date(Math.floor(ms)).toISOString());
-    }
-  });
+it('the time of a line equals that of Date, also across seconds and backwards', () => {
+  const times = new TimeText();
+  for (const ms of [0, 999, 1_000, 1_772_352_000_123, 1_772_352_000_124.9, 1_772_352_059_999, 5]) {
+    expect(times.of(ms)).toBe(new Date(Math.floor(ms)).toISOString());
+  }
 });

@@ -102,28 +102,24 @@ describe('renderTables', () => {
   });
 });
 
-describe('toLabelValue', () => {
-  it.each([
-    ['E.Demo.TestInOut', 'E.Demo.TestInOut'],
-    ['a"b', 'a\\"b'],
-    ['a\\b', 'a\\\\b'],
-    ['a\nb\r', 'a\\nb\r'],
-    ['\\n', '\\\\n'],
-    ['Größe/1 €, {x="y"} 😀', 'Größe/1 €, {x=\\"y\\"} 😀'],
-    ['\ud83dx', '\\\\ud83dx'],
-    ['x\ude00\ud83d\ude00', 'x\\\\ude00😀'],
-  ])('%j', (text, escaped) => {
-    expect(toLabelValue(text)).toBe(escaped);
-  });
+it.each([
+  ['E.Demo.TestInOut', 'E.Demo.TestInOut'],
+  ['a"b', 'a\\"b'],
+  ['a\\b', 'a\\\\b'],
+  ['a\nb\r', 'a\\nb\r'],
+  ['\\n', '\\\\n'],
+  ['Größe/1 €, {x="y"} 😀', 'Größe/1 €, {x=\\"y\\"} 😀'],
+  ['\ud83dx', '\\\\ud83dx'],
+  ['x\ude00\ud83d\ude00', 'x\\\\ude00😀'],
+])('toLabelValue %j', (text, escaped) => {
+  expect(toLabelValue(text)).toBe(escaped);
 });
 
-describe('toNumber', () => {
-  it.each([
-    [0, '0'],
-    [1e21, '1e+21'],
-    [2.5e-7, '2.5e-7'],
-    [Number.NaN, 'NaN'],
-    [Number.POSITIVE_INFINITY, '+Inf'],
-    [Number.NEGATIVE_INFINITY, '-Inf'],
-  ])('%f', (value, text) => expect(toNumber(value)).toBe(text));
-});
+it.each([
+  [0, '0'],
+  [1e21, '1e+21'],
+  [2.5e-7, '2.5e-7'],
+  [Number.NaN, 'NaN'],
+  [Number.POSITIVE_INFINITY, '+Inf'],
+  [Number.NEGATIVE_INFINITY, '-Inf'],
+])('toNumber %f', (value, text) => expect(toNumber(value)).toBe(text));

@@ -121,24 +121,22 @@ describe('a report', () => {
   });
 });
 
-describe('the ring of log lines', () => {
-  const line = (i: number, level = 'warn') => `{"level":"${level}","i":${i}}\n`;
-  const numbersOf = (ring: LogRing) => ring.lines.map((text) => (JSON.parse(text) as { i: number }).i);
+const line = (i: number, level = 'warn') => `{"level":"${level}","i":${i}}\n`;
+const numbersOf = (ring: LogRing) => ring.lines.map((text) => (JSON.parse(text) as { i: number }).i);
 
-  it('keeps warnings and errors only, the last 200 of them in order', () => {
-    const ring = new LogRing();
-    for (let i = 0; i < 455; i += 1) {
-      ring.take(line(i, i % 2 === 0 ? 'warn' : 'error'));
-      ring.take(line(-1, 'info'));
-      if (i < 200) expect(ring.lines).toHaveLength(i + 1);
-    }
-    expect(numbersOf(ring)).toEqual(Array.from({ length: 200 }, (_, i) => 255 + i));
-    expect(ring.forgotten).toBe(255);
-  });
+it('the ring of log lines keeps warnings and errors only, the last 200 of them in order', () => {
+  const ring = new LogRing();
+  for (let i = 0; i < 455; i += 1) {
+    ring.take(line(i, i % 2 === 0 ? 'warn' : 'error'));
+    ring.take(line(-1, 'info'));
+    if (i < 200) expect(ring.lines).toHaveLength(i + 1);
+  }
+  expect(numbersOf(ring)).toEqual(Array.from({ length: 200 }, (_, i) => 255 + i));
+  expect(ring.forgotten).toBe(255);
+});
 
-  it('cuts a long line so that it stays JSON', () => {
-    const ring = new LogRing();
-    ring.take(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
-    expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);
-  });
+it('the ring of log lines cuts a long line so that it stays JSON', () => {
+  const ring = new LogRing();
+  ring.take(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
+  expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);
 });
