@@ -1,7 +1,6 @@
 /** The access log of a real sidecar: one line per call, whatever happens to its file. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -143,26 +142,24 @@ async function abortOne({ listen, monitor }: SidecarProcess): Promise<void> {
 }
 
 it('the access log loses no line when SIGHUP rotates it, also with a refused configuration', LONG, async () => {
-  const config = at('sidecar.yaml');
-  execFileSync('sh', ['-c', `echo 'log: { level: info }' > ${config}`]);
-  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') }, '--config', config);
+  const configure = (level: string) => writeFileSync(at('sidecar.yaml'), `log: { level: ${level} }`);
+  configure('info');
+  const file = at('access.log');
+  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: file }, '--config', at('sidecar.yaml'));
   let isOver = false;
   let sent = 0;
   const user = async () => {
-    while (!isOver) {
-      expect(await send(running)).toBe(200);
-      sent += 1;
-    }
+    for (; !isOver; sent += 1) expect(await send(running)).toBe(200);
   };
   const users = [user(), user(), user(), user()];
   const names = ['access.log.1', 'access.log.2', 'access.log.3'];
   for (const name of names) {
     const before = sent;
     await vi.waitFor(() => expect(sent).toBeGreaterThan(before + 50), WAIT);
-    renameSync(at('access.log'), at(name));
-    if (name === names[1]) execFileSync('sh', ['-c', `echo 'log: { level: loud }' > ${config}`]);
+    renameSync(file, at(name));
+    if (name === names[1]) configure('loud');
     process.kill(running.pid, 'SIGHUP');
-    await vi.waitFor(() => expect(readFileSync(at('access.log'), 'utf8')).not.toBe(''), WAIT);
+    await vi.waitFor(() => expect(readFileSync(file, 'utf8')).not.toBe(''), WAIT);
   }
   isOver = true;
   await Promise.all(users);

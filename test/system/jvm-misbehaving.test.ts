@@ -12,10 +12,8 @@ const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];
 const NONSENSE = Buffer.alloc(65_536, '{"jvm_memory_used_bytes{<html>');
 /** Bytes in flight when the sidecar closes the connection: buffers of the server and of the kernel. */
 const MAX_TAKEN_BYTES = 20_000_000;
-const SOON = { timeout: 10_000, interval: 5 };
 
 const hangHalfWay: Script = (_, response) => void response.writeHead(200).write(WELL.slice(0, WELL.length / 2));
-const answerWell: Script = (_, response) => void response.end(WELL);
 const answerNonsense: Script = (...both) => new Flood(NONSENSE).script(...both);
 
 let server: ScriptedServer;
@@ -85,19 +83,4 @@ it.each<[string, Script, number, RegExp]>([
   // Each reading is given up before the next one begins, so connections do not pile up.
   expect(server.sockets.size).toBeLessThanOrEqual(2);
   for (const socket of taken) expect(socket.bytesWritten).toBeLessThan(MAX_TAKEN_BYTES);
-});
-
-it('a JVM source that hangs after good readings is hidden once it is stale, and shown again', async () => {
-  script = answerWell;
-  await start(60, 400);
-  const statuses = async () => [...new Set((await askAll()).map(({ status }) => status))];
-  for (const [behave, status] of [
-    [answerWell, 200],
-    [() => undefined, 503],
-    [answerWell, 200],
-  ] as const) {
-    script = behave;
-    await expect.poll(statuses, SOON).toEqual([status]);
-    if (status === 503) for (const { detail } of await askAll()) expect(detail).toMatch(LATE);
-  }
 });

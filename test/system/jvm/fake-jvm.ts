@@ -8,7 +8,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/attach-system.ts';
 import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { answerOf } from '../../support/jvm/attach/samples.ts';
 import { type FakeState, OWN_UID, writeProcess } from './fake-process.ts';
 
@@ -32,15 +31,6 @@ const QUESTIONS = {
   'Compiler.codecache': 'codecache',
   'VM.flags': 'flags',
 } as const;
-
-export const NO_READING: JvmReading = {
-  classes: {},
-  heap: {},
-  nonHeap: {},
-  pools: new Map(),
-  collectors: new Map(),
-  memory: 'after-gc',
-};
 
 export interface FakeJvmState extends FakeState {
   /** Names of its threads. */

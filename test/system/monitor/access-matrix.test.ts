@@ -222,6 +222,17 @@ describe('the access matrix', () => {
     expect((await ask('/live', { authorization: ANN })).body).toContain(SEGMENT);
   });
 
+  it('shows in /live since when the JVM is read, and from which source', async () => {
+    const jvm = {
+      state: 'available',
+      source: 'hsperfdata',
+      since: '1970-01-01T00:00:00.000Z',
+      reason: null,
+      heapMax: 40,
+    };
+    expect(JSON.parse((await ask('/live', { authorization: BOB })).body)).toMatchObject({ jvm });
+  });
+
   it('is open to everybody where no access is configured', async () => {
     for (const [path, statuses] of TABLE) {
       for (const [, , authorization] of CREDENTIALS) {

@@ -1,7 +1,6 @@
 /** Strangers hold connections to the monitoring port, from one address or many; a reader must still be served. */
 import { once } from 'node:events';
 import http from 'node:http';
-import https from 'node:https';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -76,42 +75,39 @@ async function start(monitor: Partial<Config['monitor']> = {}): Promise<Stand> {
   return stand;
 }
 
-for (const isSecure of [false, true]) {
-  const portTls = isSecure ? listenerTls(own) : undefined;
-  describe(`strangers who hold connections (${isSecure ? 'TLS' : 'plain'})`, () => {
-    it('from one address, 1,000 of them: 100 stay open, and readers are answered at once', async () => {
-      const { monitorPort: port, sidecar } = await start({ tls: portTls });
-      const held = await holdAll(port, 1_000, () => STRANGER);
-      for (const authorization of [ANN, PROMETHEUS]) {
-        expect((await ask(port, { authorization, isSecure })).status).toBe(200);
-      }
-      expect((await ask(port, { authorization: PROMETHEUS, isSecure, localAddress: STRANGER })).status).toBe(200);
-      await expect.poll(() => openOf(held)).toBeLessThanOrEqual(100);
-      expect(sidecar.limits.countOf('monitor.maxConnectionsPerAddress')).toBe(901);
-      expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
-      const { body } = await ask(port, { authorization: PROMETHEUS, isSecure, path: '/metrics' });
-      expect(body).toContain('d2_sidecar_limit_hits_total{limit="monitor.maxConnectionsPerAddress"} 901');
-    });
-
-    it('from 125 addresses, up to the limit: a reader is admitted and keeps its connection', async () => {
-      const { monitorPort: port, sidecar } = await start({ tls: portTls });
-      const agent = new (isSecure ? https : http).Agent({ keepAlive: true, maxSockets: 1 });
-      const reader = { isSecure, agent, authorization: PROMETHEUS };
-      expect((await ask(port, reader)).status).toBe(200);
-      const [used] = Object.values(agent.freeSockets).flat();
-      const held = await holdAll(port, 1_000, ofMany(125));
-      expect((await ask(port, { isSecure, authorization: ANN, localAddress: '127.0.0.10' })).status).toBe(200);
-      // The reader's first place, and the one for the second reader.
-      expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(2);
-      await expect.poll(() => held.slice(0, 3).map(({ closed }) => closed)).toEqual([true, true, false]);
-      const again = await holdAll(port, 1_000, ofMany(125));
-      expect((await ask(port, reader)).status).toBe(200);
-      expect(Object.values(agent.freeSockets).flat(), 'the same connection').toEqual([used]);
-      expect(openOf(held) + openOf(again)).toBeLessThanOrEqual(999);
-      agent.destroy();
-    });
+describe('strangers who hold connections', () => {
+  it('from one address, 1,000 of them: 100 stay open, and readers are answered at once', async () => {
+    const { monitorPort: port, sidecar } = await start({ tls: listenerTls(own) });
+    const held = await holdAll(port, 1_000, () => STRANGER);
+    for (const authorization of [ANN, PROMETHEUS]) {
+      expect((await ask(port, { authorization, isSecure: true })).status).toBe(200);
+    }
+    expect((await ask(port, { authorization: PROMETHEUS, isSecure: true, localAddress: STRANGER })).status).toBe(200);
+    await expect.poll(() => openOf(held)).toBeLessThanOrEqual(100);
+    expect(sidecar.limits.countOf('monitor.maxConnectionsPerAddress')).toBe(901);
+    expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(0);
+    const { body } = await ask(port, { authorization: PROMETHEUS, isSecure: true, path: '/metrics' });
+    expect(body).toContain('d2_sidecar_limit_hits_total{limit="monitor.maxConnectionsPerAddress"} 901');
   });
-}
+
+  it('from 125 addresses, up to the limit: a reader is admitted and keeps its connection', async () => {
+    const { monitorPort: port, sidecar } = await start();
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const reader = { agent, authorization: PROMETHEUS };
+    expect((await ask(port, reader)).status).toBe(200);
+    const [used] = Object.values(agent.freeSockets).flat();
+    const held = await holdAll(port, 1_000, ofMany(125));
+    expect((await ask(port, { authorization: ANN, localAddress: '127.0.0.10' })).status).toBe(200);
+    // The reader's first place, and the one for the second reader.
+    expect(sidecar.limits.countOf('monitor.maxConnections')).toBe(2);
+    await expect.poll(() => held.slice(0, 3).map(({ closed }) => closed)).toEqual([true, true, false]);
+    const again = await holdAll(port, 1_000, ofMany(125));
+    expect((await ask(port, reader)).status).toBe(200);
+    expect(Object.values(agent.freeSockets).flat(), 'the same connection').toEqual([used]);
+    expect(openOf(held) + openOf(again)).toBeLessThanOrEqual(999);
+    agent.destroy();
+  });
+});
 
 describe('at the limit of connections', () => {
   it('slow heads, wrong credentials and requests for open paths do not protect a connection', async () => {

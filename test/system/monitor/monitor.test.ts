@@ -109,12 +109,9 @@ it('/metrics is text unless the reader asks for OpenMetrics by name', async () =
   expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.TestInOut",outcome="ok"} 2');
   expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="",outcome="client_error"} 1');
   expect(lines).toContain('d2_sessions{application="smartWeb",connection_type="REST"} 2');
-});
-
-it('/metrics is OpenMetrics if the reader asks for it', async () => {
-  const { headers, body } = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
-  expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
-  expect(body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
+  const openMetrics = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
+  expect(openMetrics.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+  expect(openMetrics.body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
 });
 
 it('the session list has the sessions of the users whose calls were accepted, oldest first', async () => {
@@ -176,4 +173,15 @@ it.each([
     ...{ upstream: { ...upstream, port: 1 }, monitor: { ...monitor, readyWithUpstream } },
   }));
   expect((await send(monitorPort, '/readyz')).status).toBe(status);
+});
+
+it('a name with control characters is shown without them, and found by each name that clients sent', async () => {
+  const odd = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
+  for (const name of odd) await call('POST', `d2/rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
+  const shown = 'E.\ufffd[31m.\ufffdTest';
+  for (const name of [shown, ...odd.map((one) => one.replace('/', '.'))]) {
+    const { timers } = await read(`/metrics/d2/rpc/${encodeURIComponent(name)}`);
+    expect(timers).toMatchObject({ [`rpc.${shown}`]: { count: 2 } });
+  }
+  expect((await ask('/metrics')).body).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
 });

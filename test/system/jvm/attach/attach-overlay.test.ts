@@ -6,8 +6,9 @@ import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/at
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { MIB } from '../../../support/jvm/attach/samples.ts';
+import { NO_READING } from '../../../support/jvm/no-reading.ts';
 import { Markers } from '../../secrets/markers.ts';
-import { FakeJvm, NO_READING } from '../fake-jvm.ts';
+import { FakeJvm } from '../fake-jvm.ts';
 
 const NEVER = new AbortController().signal;
 const BASE: JvmReading = {

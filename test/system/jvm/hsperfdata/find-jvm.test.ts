@@ -207,26 +207,19 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
     expect((await find()).candidate).toMatchObject({ process: undefined, liveness: 'unknown' });
   });
 
-  it('ignores it when nothing listens, since nothing shows that its JVM runs', async () => {
-    addUnseen();
-    expect(await failure()).toContain(NOT_FOUND);
-  });
-
-  it('ignores it when another user listens', async () => {
-    machine.listen('00000000:1F90', 4711, OWN_UID + 1);
-    addUnseen();
-    expect(await failure()).toMatch(/^D2S_ERR_JVM_(NOT_FOUND|ACCESS) /);
+  it.each<[string, string, number | undefined, RegExp]>([
+    ['nothing listens, since nothing shows that its JVM runs', QUIET, undefined, /^D2S_ERR_JVM_NOT_FOUND /],
+    ['another user listens', QUIET, OWN_UID + 1, /^D2S_ERR_JVM_(NOT_FOUND|ACCESS) /],
+    ['the counter of 50 ms has stopped', 'jdk17-g1', OWN_UID, /^D2S_ERR_JVM_NOT_FOUND /],
+  ])('ignores it when %s', async (_, sample, listener, told) => {
+    if (listener !== undefined) machine.listen('00000000:1F90', 4711, listener);
+    addUnseen(sample);
+    expect(await failure()).toMatch(told);
   });
 
   it('takes it when it is locked', async () => {
     machine.lock(fs.statSync(addUnseen()).ino);
     expect((await find(ELSEWHERE)).candidate.liveness).toBe('alive');
-  });
-
-  it('ignores it when the counter of 50 ms has stopped', async () => {
-    machine.listen('00000000:1F90', 4711);
-    addUnseen('jdk17-g1');
-    expect(await failure()).toContain(NOT_FOUND);
   });
 
   it('takes it when that counter moves', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TimeText, toAccessLine } from '../../../../src/export/access-log/access-line.ts';
+import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { endedCall } from '../../../support/export/access-log/ended-call.ts';
 
 const TIME = '2026-03-01T08:00:00.123Z';
@@ -40,33 +41,25 @@ describe('a line of the access log', () => {
     expect(JSON.stringify(fields)).not.toMatch(/anna|10\.0\.0\.7/);
   });
 
-  it('says whether the name of a user is verified', () => {
-    const session = { id: 'x', userName: 'anna', isVerified: false };
-    expect(fieldsOf({ session })).toMatchObject({ user: 'anna', verified: false });
-    expect(fieldsOf({ session: { ...session, userName: null } })).toMatchObject({ user: null, verified: null });
+  const SESSION = { id: 'x', userName: 'anna', isVerified: false };
+  const ODD = 'a"b\\c\n\u2028\ud800\u0000Žofia';
+  it.each<[string, Partial<EndedCall>, object]>([
+    ['that the name of a user is not verified', { session: SESSION }, { user: 'anna', verified: false }],
+    ['no user without a name', { session: { ...SESSION, userName: null } }, { user: null, verified: null }],
+    ['any characters in a name', { name: ODD, session: { ...SESSION, userName: ODD } }, { name: ODD, user: ODD }],
+    ['512 characters of a longer name', { name: 'n'.repeat(100_000) }, { name: `${'n'.repeat(512)}…` }],
+    ['only standard methods', { method: 's3cr3t' }, { method: '(other)' }],
+    ['no method of a Comet message', { method: undefined, isComet: true }, { method: null, over: 'comet' }],
+    ...['s3cr3t', '00-s3cr3t-1-01', '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', ''].map(
+      (traceparent): [string, Partial<EndedCall>, object] => [
+        `no trace of ${traceparent}`,
+        { traceparent },
+        { trace: null },
+      ],
+    ),
+  ])('shows %s, in one line of JSON', (_, change, fields) => {
+    expect(fieldsOf(change)).toMatchObject(fields);
   });
-
-  it('stays one line of JSON with any characters in names', () => {
-    const odd = 'a"b\\c\n\u2028\ud800\u0000Žofia';
-    const session = { id: 'x', userName: odd, isVerified: true };
-    expect(fieldsOf({ name: odd, session })).toMatchObject({ name: odd, user: odd });
-  });
-
-  it('cuts a name that is longer than 512 characters', () => {
-    expect(fieldsOf({ name: 'n'.repeat(100_000) }).name).toBe(`${'n'.repeat(512)}…`);
-  });
-
-  it('shows only standard methods', () => {
-    expect(fieldsOf({ method: 's3cr3t' }).method).toBe('(other)');
-    expect(fieldsOf({ method: undefined, isComet: true })).toMatchObject({ method: null, over: 'comet' });
-  });
-
-  it.each(['s3cr3t', '00-s3cr3t-1-01', '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', ''])(
-    'shows nothing of an invalid traceparent: %s',
-    (traceparent) => {
-      expect(fieldsOf({ traceparent }).trace).toBeNull();
-    },
-  );
 
   it('shows durations to the microsecond, also very short and long ones', () => {
     const durationOf = (durationNs: number) => fieldsOf({ beganNs: 5, endedNs: 5 + durationNs }).duration;
