@@ -1,8 +1,8 @@
 /** What the monitoring port shows of real traffic. Roles, methods and fields: access-matrix.test.ts. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basic } from '../../support/monitor/access/access-files.ts';
 import { type Answer, send } from '../../support/net.ts';
-import { type Stand, type StandOptions, startStand } from '../wire/stand.ts';
+import { startStand } from '../wire/stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const BASE = `${REST}/admin`;
@@ -150,29 +150,6 @@ it.each([
   const problem = JSON.parse(answer.body) as Record<string, unknown>;
   expect(problem).toMatchObject({ type: 'about:blank', status, detail: expect.stringContaining(detail) });
   if (status === 503) expect(problem.since).toMatch(/Z$/);
-});
-
-async function started(config?: StandOptions['config']): Promise<Stand> {
-  const other = await startStand(config && { config });
-  onTestFinished(() => other.close());
-  return other;
-}
-
-it('health turns off only readiness while draining', async () => {
-  const { sidecar, monitorPort } = await started();
-  sidecar.drain();
-  const answers = ['/livez', '/readyz', '/startupz'].map((path) => send(monitorPort, path));
-  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 503, 200]);
-});
-
-it.each([
-  [false, 200],
-  [true, 503],
-])('health includes the upstream only with monitor.readyWithUpstream (%s)', async (readyWithUpstream, status) => {
-  const { monitorPort } = await started(({ upstream, monitor }) => ({
-    ...{ upstream: { ...upstream, port: 1 }, monitor: { ...monitor, readyWithUpstream } },
-  }));
-  expect((await send(monitorPort, '/readyz')).status).toBe(status);
 });
 
 it('a name with control characters is shown without them, and found by each name that clients sent', async () => {

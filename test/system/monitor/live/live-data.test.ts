@@ -273,12 +273,14 @@ describe('/live', () => {
     expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: ONCE });
   });
 
-  it('shows that it drains, and the time left', async () => {
+  it('shows that it drains, which only readiness tells too, and the time left', async () => {
     const stand = await started({
       config: () => ({ stop: { delayMs: 60_000, windowMs: 60_000, deadlineMs: 120_000 } }),
     });
     steps(stand, 1);
     stand.sidecar.drain();
+    const probes = ['/livez', '/readyz', '/startupz'].map((path) => send(stand.monitorPort, path));
+    expect((await Promise.all(probes)).map(({ status }) => status)).toEqual([200, 503, 200]);
     const { state, stopLeftSeconds, marks } = await live(stand);
     expect([state, stopLeftSeconds, marks.map(({ kind }) => kind)]).toEqual(['draining', null, ['start', 'drain']]);
     stand.sidecar.lifecycle.stop('test');

@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
+import { complaintsAbout } from '../../../support/monitor/answers/answer-check.ts';
 import { send } from '../../../support/net.ts';
 import { type Stand, startStand } from '../../wire/stand.ts';
 
@@ -125,4 +126,15 @@ describe('the OpenAPI document', () => {
     }
     expect([...used].sort()).toEqual(Object.keys(document.components.examples).sort());
   });
+});
+
+it('an answer that differs from the document is found, as it is in each test', () => {
+  const answer = { method: 'GET', target: '/livez', isWhole: true, applications: ['smartWeb'] };
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-more: 1\r\n\r\n';
+  const complaints = complaintsAbout({ ...answer, head, content: Buffer.from('{"status":"ok","more":1}') }).join();
+  for (const found of ['without the field x-frame-options', 'with the field x-more', 'additional properties']) {
+    expect(complaints).toContain(found);
+  }
+  const undescribed = { ...answer, head: 'HTTP/1.1 418 Teapot\r\n\r\n', content: Buffer.from('') };
+  expect(complaintsAbout(undescribed)).toEqual(['GET /livez: status 418 is not described']);
 });
