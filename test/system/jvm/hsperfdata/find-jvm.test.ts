@@ -131,70 +131,68 @@ describe('by the upstream’s port', () => {
   });
 });
 
-describe('by the counters files', () => {
-  it('takes the only application server, and none of the tools and other JVMs', async () => {
-    addTomcat(812);
-    addTomcat(813, 'org.apache.catalina.startup.Bootstrap stop');
-    addTomcat(814, 'jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags');
-    addTomcat(815, 'com.example.Main');
-    expect(await pidFound(ELSEWHERE)).toBe(812);
-  });
+it('a search by the counters files takes the only application server, and none of the tools and other JVMs', async () => {
+  addTomcat(812);
+  addTomcat(813, 'org.apache.catalina.startup.Bootstrap stop');
+  addTomcat(814, 'jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags');
+  addTomcat(815, 'com.example.Main');
+  expect(await pidFound(ELSEWHERE)).toBe(812);
+});
 
-  it('lists two application servers and the key to set instead of guessing', async () => {
-    addTomcat(812);
-    addTomcat(913, '/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone', 'wildfly');
-    expect(await failure(ELSEWHERE)).toBe(
-      'D2S_ERR_JVM_AMBIGUOUS 2 JVMs are candidates: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
-        'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the right one.',
-    );
-    expect(await pidFound({ ...ELSEWHERE, user: 'wildfly' })).toBe(913);
-    expect(await pidFound({ ...ELSEWHERE, pid: 812 })).toBe(812);
-  });
+it('a search by the counters files lists two application servers and the key to set instead of guessing', async () => {
+  addTomcat(812);
+  addTomcat(913, '/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone', 'wildfly');
+  expect(await failure(ELSEWHERE)).toBe(
+    'D2S_ERR_JVM_AMBIGUOUS 2 JVMs are candidates: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
+      'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the right one.',
+  );
+  expect(await pidFound({ ...ELSEWHERE, user: 'wildfly' })).toBe(913);
+  expect(await pidFound({ ...ELSEWHERE, pid: 812 })).toBe(812);
+});
 
-  it('takes a user’s only JVM of another kind when that user is configured', async () => {
-    addTomcat(812, 'com.example.Main', 'app');
-    addTomcat(813, 'jdk.jcmd/sun.tools.jps.Jps', 'app');
-    expect(await failure(ELSEWHERE)).toContain('only pid 812 (user app, com.example.Main)');
-    expect(await pidFound({ ...ELSEWHERE, user: 'app' })).toBe(812);
-    expect(await failure({ ...ELSEWHERE, user: 'tomcat' })).toContain('of user tomcat (jvm.user)');
-  });
+it('a search by the counters files takes a user’s only JVM of another kind when that user is configured', async () => {
+  addTomcat(812, 'com.example.Main', 'app');
+  addTomcat(813, 'jdk.jcmd/sun.tools.jps.Jps', 'app');
+  expect(await failure(ELSEWHERE)).toContain('only pid 812 (user app, com.example.Main)');
+  expect(await pidFound({ ...ELSEWHERE, user: 'app' })).toBe(812);
+  expect(await failure({ ...ELSEWHERE, user: 'tomcat' })).toContain('of user tomcat (jvm.user)');
+});
 
-  it('finds a JVM in the /tmp of a container whose processes are visible', async () => {
-    machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
-    machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
-    for (const pid of [899, 900]) machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(pid));
-    const { candidate } = await find(ELSEWHERE);
-    expect([candidate.process?.pid, candidate.path.tmp]).toEqual([900, machine.tmpOf(900)]);
-  });
+it('a search by the counters files finds a JVM in the /tmp of a container whose processes are visible', async () => {
+  machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
+  machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
+  for (const pid of [899, 900]) machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(pid));
+  const { candidate } = await find(ELSEWHERE);
+  expect([candidate.process?.pid, candidate.path.tmp]).toEqual([900, machine.tmpOf(900)]);
+});
 
-  it('ignores the file of a dead JVM whose pid was reused', async () => {
-    machine.addFile('tomcat', 812, fileOf(TOMCAT, QUIET));
-    // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
-    machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
-    machine.listen('00000000:1F91', 1);
-    expect(await failure()).toContain(NOT_FOUND);
-  });
+it('a search by the counters files ignores the file of a dead JVM whose pid was reused', async () => {
+  machine.addFile('tomcat', 812, fileOf(TOMCAT, QUIET));
+  // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
+  machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
+  machine.listen('00000000:1F91', 1);
+  expect(await failure()).toContain(NOT_FOUND);
+});
 
-  it('ignores a process that has not mapped the file', async () => {
-    addTomcat();
-    machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
-    expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
-    machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
-    expect(await pidFound(ELSEWHERE)).toBe(812);
-  });
+it('a search by the counters files ignores a process that has not mapped the file', async () => {
+  addTomcat();
+  machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
+  expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
+  machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
+  expect(await pidFound(ELSEWHERE)).toBe(812);
+});
 
-  it('names no argument of any JVM', async () => {
-    const markers = new Markers();
-    for (const pid of [812, 813]) {
-      const command = `com.example.Main -Dpassword=${markers.at(`${pid}: javaCommand`)}`;
-      const flags = `-Djavax.net.ssl.keyStorePassword=${markers.at(`${pid}: jvmArgs`)}`;
-      machine.addFile('app', pid, withTexts({ 'sun.rt.javaCommand': command, 'java.rt.vmArgs': flags }));
-      machine.addProcess({ pid });
-    }
-    const causes = await Promise.all([{}, { user: 'app' }, { pid: 5 }].map((options) => cause(options)));
-    expect(causes[1]?.code).toBe('D2S_ERR_JVM_AMBIGUOUS');
-    expect(markers.leaksIn(causes.map((each) => `${each.stack} ${JSON.stringify(each)}`).join())).toEqual([]);
-  });
+it('a search by the counters files names no argument of any JVM', async () => {
+  const markers = new Markers();
+  for (const pid of [812, 813]) {
+    const command = `com.example.Main -Dpassword=${markers.at(`${pid}: javaCommand`)}`;
+    const flags = `-Djavax.net.ssl.keyStorePassword=${markers.at(`${pid}: jvmArgs`)}`;
+    machine.addFile('app', pid, withTexts({ 'sun.rt.javaCommand': command, 'java.rt.vmArgs': flags }));
+    machine.addProcess({ pid });
+  }
+  const causes = await Promise.all([{}, { user: 'app' }, { pid: 5 }].map((options) => cause(options)));
+  expect(causes[1]?.code).toBe('D2S_ERR_JVM_AMBIGUOUS');
+  expect(markers.leaksIn(causes.map((each) => `${each.stack} ${JSON.stringify(each)}`).join())).toEqual([]);
 });
 
 describe('with a /tmp that is shared and processes that are not visible', () => {

@@ -234,36 +234,34 @@ describe('a login that is refused', () => {
   });
 });
 
-describe('TLS', () => {
-  const caFile = new URL('tls/authority.pem', FIXTURES).pathname;
-  const TLS = { key: fixture('tls/server-key.pem'), cert: fixture('tls/server.pem') };
+const caFile = new URL('tls/authority.pem', FIXTURES).pathname;
+const TLS = { key: fixture('tls/server-key.pem'), cert: fixture('tls/server.pem') };
 
-  it('accepts a certificate of the configured authority for the configured name', async () => {
-    await start(answerStatus, TLS);
-    const source = sourceOf(TOMCAT_STATUS, { tls: { caFile, serverName: 'jvm.example' } });
-    expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
-  });
+it('TLS accepts a certificate of the configured authority for the configured name', async () => {
+  await start(answerStatus, TLS);
+  const source = sourceOf(TOMCAT_STATUS, { tls: { caFile, serverName: 'jvm.example' } });
+  expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
+});
 
-  it.each([
-    ['of an unknown authority', { serverName: 'jvm.example' }, 'jvm.http.caFile'],
-    ['for another name', { caFile }, 'jvm.http.serverName'],
-  ])('refuses a certificate %s, names the key to set, and sends nothing', async (_, tls, key) => {
-    await start(answerStatus, TLS);
-    const told = await tellOf(sourceOf(TOMCAT_STATUS, { tls }));
-    expect(told).toContain('D2S_ERR_JVM_UNREACHABLE');
-    expect(told).toContain(key);
-    expect(server.requests).toEqual([]);
-  });
+it.each([
+  ['of an unknown authority', { serverName: 'jvm.example' }, 'jvm.http.caFile'],
+  ['for another name', { caFile }, 'jvm.http.serverName'],
+])('TLS refuses a certificate %s, names the key to set, and sends nothing', async (_, tls, key) => {
+  await start(answerStatus, TLS);
+  const told = await tellOf(sourceOf(TOMCAT_STATUS, { tls }));
+  expect(told).toContain('D2S_ERR_JVM_UNREACHABLE');
+  expect(told).toContain(key);
+  expect(server.requests).toEqual([]);
+});
 
-  it('reports that the file of the authority is missing', async () => {
-    await start(answerStatus, TLS);
-    const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: '/nowhere/authority.pem' } });
-    expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
-  });
+it('TLS reports that the file of the authority is missing', async () => {
+  await start(answerStatus, TLS);
+  const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: '/nowhere/authority.pem' } });
+  expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
+});
 
-  it('reports that a server does not speak TLS', async () => {
-    await start(answerStatus);
-    const source = sourceOf(TOMCAT_STATUS, { url: server.origin.replace('http', 'https') });
-    expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_UNREACHABLE .*TLS/);
-  });
+it('TLS reports that a server does not speak TLS', async () => {
+  await start(answerStatus);
+  const source = sourceOf(TOMCAT_STATUS, { url: server.origin.replace('http', 'https') });
+  expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_UNREACHABLE .*TLS/);
 });

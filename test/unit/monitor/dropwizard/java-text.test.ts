@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toJavaDouble, toJavaInteger, toJsonText } from '../../../../src/monitor/dropwizard/java-text.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
@@ -46,22 +46,20 @@ it('toJavaInteger quotes NaN and the infinities, which JSON does not have', () =
   expect([Number.NaN, -Infinity].map(toJavaInteger)).toEqual(['"NaN"', '"-Infinity"']);
 });
 
-describe('toJsonText', () => {
-  it('escapes quotes, backslashes and controls, with upper-case digits', () => {
-    expect(toJsonText('"\\\b\f\n\r\t\u0000\u001f')).toBe('"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F"');
-  });
+it('toJsonText escapes quotes, backslashes and controls, with upper-case digits', () => {
+  expect(toJsonText('"\\\b\f\n\r\t\u0000\u001f')).toBe('"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F"');
+});
 
-  it('leaves all other characters of the basic plane as they are', () => {
-    const text = "/<b>&'\u007f äß€\u2028\ufeff\uffff";
-    expect(toJsonText(text)).toBe(`"${text}"`);
-  });
+it('toJsonText leaves all other characters of the basic plane as they are', () => {
+  const text = "/<b>&'\u007f äß€\u2028\ufeff\uffff";
+  expect(toJsonText(text)).toBe(`"${text}"`);
+});
 
-  it('writes astral characters as two escapes, as Jackson does into a stream', () => {
-    expect(toJsonText('a😀b')).toBe('"a\\uD83D\\uDE00b"');
-  });
+it('toJsonText writes astral characters as two escapes, as Jackson does into a stream', () => {
+  expect(toJsonText('a😀b')).toBe('"a\\uD83D\\uDE00b"');
+});
 
-  it('writes JSON that reads back as the same text', () => {
-    const text = Array.from({ length: 0x1_0000 }, (_, unit) => String.fromCharCode(unit)).join('');
-    expect(JSON.parse(toJsonText(text))).toBe(text);
-  });
+it('toJsonText writes JSON that reads back as the same text', () => {
+  const text = Array.from({ length: 0x1_0000 }, (_, unit) => String.fromCharCode(unit)).join('');
+  expect(JSON.parse(toJsonText(text))).toBe(text);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Table } from '../../../../src/base/metric-description.ts';
 import { counter, gauge, histogram, info, summary, toTable } from '../../../../src/base/metric-description.ts';
 import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buckets.ts';
@@ -67,39 +67,37 @@ h_info{v="1",w="2"} 1
 `;
 }
 
-describe('renderTables', () => {
-  it('writes text 0.0.4', () => {
-    expect(textOf(smallTables())).toBe(expectedOf((name, ending) => name + ending, 'gauge'));
-  });
+it('renderTables writes text 0.0.4', () => {
+  expect(textOf(smallTables())).toBe(expectedOf((name, ending) => name + ending, 'gauge'));
+});
 
-  it('writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
-    expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
-  });
+it('renderTables writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
+  expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
+});
 
-  it('reads at most eight numbers for each piece', () => {
-    let taken = 0;
-    const numbers = function* () {
-      for (let i = 0; i < 10_000; i += 1) {
-        taken += 1;
-        yield [`name ${i}`, i] as const;
-      }
-    };
-    const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
-    let before = 0;
-    for (const piece of renderTables([large], 'text')) {
-      expect(taken - before).toBeLessThanOrEqual(8);
-      expect(piece.length).toBeLessThan(300);
-      before = taken;
+it('renderTables reads at most eight numbers for each piece', () => {
+  let taken = 0;
+  const numbers = function* () {
+    for (let i = 0; i < 10_000; i += 1) {
+      taken += 1;
+      yield [`name ${i}`, i] as const;
     }
-    expect(taken).toBe(10_000);
-  });
+  };
+  const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
+  let before = 0;
+  for (const piece of renderTables([large], 'text')) {
+    expect(taken - before).toBeLessThanOrEqual(8);
+    expect(piece.length).toBeLessThan(300);
+    before = taken;
+  }
+  expect(taken).toBe(10_000);
+});
 
-  it('reads one histogram for each piece', () => {
-    const durations = new DurationBuckets(toBounds([1]));
-    const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
-    const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
-    expect([...renderTables([table], 'text')]).toHaveLength(20);
-  });
+it('renderTables reads one histogram for each piece', () => {
+  const durations = new DurationBuckets(toBounds([1]));
+  const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
+  const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
+  expect([...renderTables([table], 'text')]).toHaveLength(20);
 });
 
 it.each([
