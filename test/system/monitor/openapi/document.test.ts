@@ -4,15 +4,10 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
-import { complaintsAbout } from '../../../support/monitor/answers/answer-check.ts';
+import { complaintsAbout, type Named, type Reference } from '../../../support/monitor/answers/answer-check.ts';
 import { send } from '../../../support/net.ts';
 import { type Stand, startStand } from '../../wire/stand.ts';
 
-interface Reference {
-  readonly $ref: string;
-}
-
-type Named<T> = Readonly<Record<string, T>>;
 type Content = Named<{ schema?: Reference; examples?: Named<Reference> }>;
 
 interface Operation {
