@@ -2,13 +2,10 @@
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { AddressRate } from '../../../src/limits/address-rate.ts';
 import { History } from '../../../src/measure/history/history.ts';
+import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { SessionTable } from '../../../src/measure/sessions/session-table.ts';
-import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
-import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
-import { SessionStatistics } from '../../../src/metrics/statistics.ts';
+import type { MetricSet } from '../../../src/metrics/metric-set.ts';
 import { MetricsRenderer } from '../../../src/monitor/dropwizard/render.ts';
 import type {
   LiveSession,
@@ -20,7 +17,7 @@ import type {
 import { available, createSources } from '../../support/measure/history/sources.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
-import { createWork, longestTurn, NO_CALLS } from '../../support/monitor/work.ts';
+import { createWork, longestTurn } from '../../support/monitor/work.ts';
 import { send } from '../../support/net.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
@@ -33,20 +30,8 @@ const nameOf = (i: number, count: number): string => `E.${ODD[i % ODD.length]}${
 
 const plant = await createPlant();
 const { statistics, clock } = plant;
-const table = new SessionTable({
-  config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
-  clock,
-  created: plant.created,
-  claimRate: new AddressRate(clock, 32),
-  sessionMetrics: {
-    createStatistics: () => new SessionStatistics(clock, 200),
-    createMetrics: () => ({
-      ...emptyMetricSet,
-      gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
-      timers: new Map([['sessions.created', new LifetimeTimer(clock)]]),
-    }),
-  },
-});
+const application = plant.sidecar.recorder.applications.get('smartWeb') as RecordedApplication;
+const table = application.sessions;
 
 function fillTables(): void {
   for (let i = 0; i < RPCS; i += 1) {
@@ -74,7 +59,7 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
   return { ...(await createPlant({ applications: [application] })).monitored, health: HEALTHY };
 }
 
-const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table, ...NO_CALLS });
+const monitored = await monitoredWith(application);
 const monitor = await openMonitor(monitored);
 
 beforeAll(fillTables);

@@ -88,7 +88,7 @@ it('strangers who hold 1,000 connections from one address keep 100, and readers 
   expect(body).toContain('d2_sidecar_limit_hits_total{limit="monitor.maxConnectionsPerAddress"} 901');
 });
 
-it('at the limit of connections a reader keeps the connection; slow heads, wrong credentials and open paths protect none', async () => {
+it('at the limit of connections an accepted reader keeps the connection, and nobody else does', async () => {
   const { monitorPort: port } = await start({ maxConnections: 4 });
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   onTestFinished(() => agent.destroy());
