@@ -1,4 +1,4 @@
-/** A JVM source that hangs or floods a running sidecar: it is given up each time, 503 has the reason, and calls go on. */
+/** A JVM source that hangs or floods a sidecar: it is given up each time, 503 has the reason, and calls go on. */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Agent, request } from 'undici';

@@ -241,7 +241,7 @@ describe('the Comet interface of the sample control system', () => {
   });
 });
 
-it('the browsers of the demo use both transports, reconnect after the server was down, and leave on the signal', async () => {
+it('the browsers of the demo use both transports, survive a restart of the server, and leave on the signal', async () => {
   expect(new Set(SAMPLE_BROWSERS.map(({ transport }) => transport))).toEqual(new Set(['websocket', 'long-polling']));
   const leaving = new AbortController();
   setMaxListeners(0, leaving.signal);

@@ -1,4 +1,7 @@
-/** Times and sizes of the monitoring port, with TLS; without: sidecar/live-limits.test.ts. Numbers of connections: monitor-floods.test.ts. */
+/**
+ * Times and sizes of the monitoring port with TLS. Without: sidecar/live-limits.test.ts.
+ * Numbers of connections: monitor-floods.test.ts.
+ */
 import { once } from 'node:events';
 import tls from 'node:tls';
 import { afterAll, afterEach, expect, it, onTestFinished } from 'vitest';
@@ -60,7 +63,7 @@ it('monitor.idleTimeout: a silent connection is closed', async () => {
   expect(await hitsOf('monitor.idleTimeout')).toBe(1);
 });
 
-it('monitor.maxAnswerBytes: a larger answer in one piece becomes 507 with the reason, smaller ones are sent', async () => {
+it('monitor.maxAnswerBytes: a larger answer in one piece becomes 507, smaller ones are sent', async () => {
   await start({ maxAnswerBytes: 1_024 });
   for (let i = 0; i < 2; i += 1) {
     const { status, headers, body } = await ask('/metrics');

@@ -11,7 +11,7 @@ beforeEach(() => {
 const byArrival = (one: string, other: string) => Number(one.slice(1)) - Number(other.slice(1));
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index);
 
-it('the order in which connections are closed ignores unknown ones, and is empty after all have been removed', () => {
+it('the order of closing ignores unknown connections, and is empty after all have been removed', () => {
   for (const address of ['a', 'b']) for (const number of upTo(30)) order.add(address, `${address}${number}`);
   order.remove('a', 'b1');
   order.remove('d', 'd1');
@@ -22,7 +22,7 @@ it('the order in which connections are closed ignores unknown ones, and is empty
   expect([order.size, order.first(), order.firstOf('a')]).toEqual([0, undefined, undefined]);
 });
 
-it('the order in which connections are closed begins with the oldest of the address with the most if that is more than a browser opens, else with the oldest of all', () => {
+it('connections of the address with the most are closed first if a browser opens fewer, else the oldest of all', () => {
   const open = new Map<string, string[]>();
   const random = new Random(1);
   for (let step = 0; step < 5_000; step++) {

@@ -131,7 +131,7 @@ describe('by the upstream’s port', () => {
   });
 });
 
-it('a search by the counters files takes the only application server, and none of the tools and other JVMs', async () => {
+it('a search by files takes the only application server, and none of the tools and other JVMs', async () => {
   addTomcat(812);
   addTomcat(813, 'org.apache.catalina.startup.Bootstrap stop');
   addTomcat(814, 'jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags');
@@ -139,7 +139,7 @@ it('a search by the counters files takes the only application server, and none o
   expect(await pidFound(ELSEWHERE)).toBe(812);
 });
 
-it('a search by the counters files lists two application servers and the key to set instead of guessing', async () => {
+it('a search by files lists two application servers and the key to set instead of guessing', async () => {
   addTomcat(812);
   addTomcat(913, '/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone', 'wildfly');
   expect(await failure(ELSEWHERE)).toBe(
@@ -150,7 +150,7 @@ it('a search by the counters files lists two application servers and the key to 
   expect(await pidFound({ ...ELSEWHERE, pid: 812 })).toBe(812);
 });
 
-it('a search by the counters files takes a user’s only JVM of another kind when that user is configured', async () => {
+it('a search by files takes a user’s only JVM of another kind when that user is configured', async () => {
   addTomcat(812, 'com.example.Main', 'app');
   addTomcat(813, 'jdk.jcmd/sun.tools.jps.Jps', 'app');
   expect(await failure(ELSEWHERE)).toContain('only pid 812 (user app, com.example.Main)');
@@ -158,7 +158,7 @@ it('a search by the counters files takes a user’s only JVM of another kind whe
   expect(await failure({ ...ELSEWHERE, user: 'tomcat' })).toContain('of user tomcat (jvm.user)');
 });
 
-it('a search by the counters files finds a JVM in the /tmp of a container whose processes are visible', async () => {
+it('a search by files finds a JVM in the /tmp of a container whose processes are visible', async () => {
   machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
   machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
   for (const pid of [899, 900]) machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(pid));
@@ -166,7 +166,7 @@ it('a search by the counters files finds a JVM in the /tmp of a container whose 
   expect([candidate.process?.pid, candidate.path.tmp]).toEqual([900, machine.tmpOf(900)]);
 });
 
-it('a search by the counters files ignores the file of a dead JVM whose pid was reused', async () => {
+it('a search by files ignores the file of a dead JVM whose pid was reused', async () => {
   machine.addFile('tomcat', 812, fileOf(TOMCAT, QUIET));
   // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
   machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
@@ -174,7 +174,7 @@ it('a search by the counters files ignores the file of a dead JVM whose pid was 
   expect(await failure()).toContain(NOT_FOUND);
 });
 
-it('a search by the counters files ignores a process that has not mapped the file', async () => {
+it('a search by files ignores a process that has not mapped the file', async () => {
   addTomcat();
   machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
   expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
@@ -182,7 +182,7 @@ it('a search by the counters files ignores a process that has not mapped the fil
   expect(await pidFound(ELSEWHERE)).toBe(812);
 });
 
-it('a search by the counters files names no argument of any JVM', async () => {
+it('a search by files names no argument of any JVM', async () => {
   const markers = new Markers();
   for (const pid of [812, 813]) {
     const command = `com.example.Main -Dpassword=${markers.at(`${pid}: javaCommand`)}`;

@@ -123,7 +123,7 @@ it('the page stays as it was at the first request', async () => {
   await close();
 });
 
-it('without a built page gets 503 with advice until it is built', async () => {
+it('the page is answered with 503 and advice until it is built', async () => {
   const late = new Folder();
   const { port, close } = await openPage(path.join(late.path, 'nowhere'), late.path);
   late.write('index.html', HTML);
@@ -141,7 +141,7 @@ it('without a built page gets 503 with advice until it is built', async () => {
   late.remove();
 });
 
-it('without a built page is searched beside the program, beside its chunks, and in the build folder, but not among the sources', async () => {
+it('the page is searched beside the program and its chunks and in the build folder, not among the sources', async () => {
   const root = path.resolve(import.meta.dirname, '../../../..');
   const places = ['src/monitor/live/page', 'src/monitor/page', 'dist/page'];
   expect(defaultFolders().map((one) => path.relative(root, one))).toEqual(places);
