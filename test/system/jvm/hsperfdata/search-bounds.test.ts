@@ -98,7 +98,10 @@ async function reasonOf(where: object): Promise<string> {
     );
 }
 
-describe('a search for the JVM', () => {
+/** As many files as a bound allows take long to create on a busy disk. */
+const LONG = { timeout: 120_000 };
+
+describe('a search for the JVM', LONG, () => {
   /** The JVM is found within the bound, and `found` once there is `more`. */
   async function expectBound(hit: object, more: () => unknown, { pid = JVM, found = 0, where = ELSEWHERE } = {}) {
     expect(await search(where)).toEqual({ pid, hit: {} });
