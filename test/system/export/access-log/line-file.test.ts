@@ -94,14 +94,17 @@ describe('a file of lines', () => {
     afterEach(() => vi.restoreAllMocks());
 
     it.each([
+      ['is a link of another user', 'link', /access\.log is a symbolic link of uid \d+, expected one of root/],
       ['belongs to another user', 'file', /^it belongs to uid \d+, expected root/],
       ['may be written by all', 'mode', OPEN_TO_ALL],
       // Where fs.protected_fifos is set, the kernel refuses it first.
       ['is a FIFO of another user in a folder of all', 'fifo', /^(it belongs to uid \d+, expected root|EACCES$)/],
     ] as const)('if it %s', async (_what, kind, reason) => {
       const path = at('access.log');
+      const target = kind === 'link' ? at('target') : path;
       if (kind === 'fifo') execFileSync('mkfifo', [path]);
-      else writeFileSync(path, 'before\n');
+      else writeFileSync(target, 'before\n');
+      if (kind === 'link') symlinkSync(target, path);
       const reader = kind === 'fifo' ? await openReader(path) : undefined;
       if (kind === 'mode') chmodSync(path, 0o666);
       else giveToOther(path);
@@ -114,7 +117,7 @@ describe('a file of lines', () => {
         [{ code: 'D2S_ERR_ACCESS_LOG', file: path, reason: expect.stringMatching(reason) }, expect.anything()],
       ]);
       expect(counts).toMatchObject({ written: 0, lost: 2 });
-      if (reader === undefined) expect(readFileSync(path, 'utf8')).toBe('before\n');
+      if (reader === undefined) expect(readFileSync(target, 'utf8')).toBe('before\n');
       else expect(await reader.read()).toBe('');
     });
 

@@ -1,11 +1,12 @@
 import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ConfigError, type SidecarError, StartError } from '../../../../src/base/errors.ts';
 import { putAccessLine } from '../../../../src/monitor/access/access-file.ts';
 import { MAX_ENTRIES } from '../../../../src/monitor/access/access-lines.ts';
 import { AccessList } from '../../../../src/monitor/access/access-list.ts';
 import { Folder, tokenLine, userLine } from '../../../support/monitor/access/access-files.ts';
+import { giveToOther } from '../../../support/other-user.ts';
 
 const SECRET = 's3cr3t';
 
@@ -170,12 +171,17 @@ describe('putting a line into a file', () => {
     expect(statSync(file).mode & 0o777).toBe(mode);
   });
 
-  it('replaces the file that a link leads to, not the link', async () => {
+  it('replaces the file that a link leads to, not the link, and follows no link of another user', async () => {
     const file = folder.write('users', `${ann}\n`);
     const link = path.join(folder.path, 'link');
     symlinkSync(file, link);
     await put(link, bob);
     expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
+    giveToOther(link);
+    const problem = /link cannot be read: .*link is a symbolic link of uid \d+, expected one of root/;
+    const message = expect.stringMatching(problem);
+    expect(await failure(() => put(link, ann))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE', message });
+    vi.restoreAllMocks();
     expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
   });
 });
