@@ -230,9 +230,12 @@ it('/live shows since when and why the upstream is unreachable, and its return w
 
 it('/live shows limits that were reached, by key, without idle timeouts', async () => {
   const maxNames = { rpc: 1, sba: 1, object: 1 };
-  const stand = await started({ config: ({ metrics }) => ({ metrics: { ...metrics, maxNames } }) });
+  const stand = await started({
+    config: ({ metrics, sessions }) => ({ metrics: { ...metrics, maxNames }, sessions: { ...sessions, max: 1 } }),
+  });
   for (const name of ['One', 'Two', 'Three']) await call(stand, `d2/rpc/E.Demo/${name}`);
   for (const name of ['H.One', 'H.Two']) await call(stand, `d2/object/${name}`);
+  await call(stand, 'd2/rpc/E.Demo/One', 'bob');
   // Idle timeouts are no trouble.
   const idle = ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed'] as const;
   for (const key of [...idle, 'timeouts.head', 'limits.fields'] as const) stand.sidecar.limits.hit(key);
@@ -240,6 +243,7 @@ it('/live shows limits that were reached, by key, without idle timeouts', async 
   expect(limits).toEqual([
     { key: 'limits.fields', ...ONCE },
     { key: 'timeouts.head', ...ONCE },
+    { key: 'sessions.max', ...ONCE },
     { key: 'metrics.maxNames.rpc', sinceStart: 2, inMinute: 2 },
     { key: 'metrics.maxNames.object', ...ONCE },
   ]);
