@@ -1,7 +1,6 @@
 /** The access log of a real sidecar: one line per call, whatever happens to its file. */
-import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -9,7 +8,7 @@ import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { readSamples, sumOf } from '../support/monitor/prometheus/samples.ts';
 import { type Application, portOf, send as sendTo, startApplication } from '../support/net.ts';
-import { flagsFor, MAIN_PATH, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import { flagsFor, type SidecarProcess, startSidecarBefore, startSidecarProcess } from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const CALLS = `${REST}/d2`;
@@ -143,26 +142,24 @@ async function abortOne({ listen, monitor }: SidecarProcess): Promise<void> {
 }
 
 it('the access log loses no line when SIGHUP rotates it, also with a refused configuration', LONG, async () => {
-  const config = at('sidecar.yaml');
-  execFileSync('sh', ['-c', `echo 'log: { level: info }' > ${config}`]);
-  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: at('access.log') }, '--config', config);
+  const configure = (level: string) => writeFileSync(at('sidecar.yaml'), `log: { level: ${level} }`);
+  configure('info');
+  const file = at('access.log');
+  const running = await start({ D2_SIDECAR_ACCESS_LOG_FILE: file }, '--config', at('sidecar.yaml'));
   let isOver = false;
   let sent = 0;
   const user = async () => {
-    while (!isOver) {
-      expect(await send(running)).toBe(200);
-      sent += 1;
-    }
+    for (; !isOver; sent += 1) expect(await send(running)).toBe(200);
   };
   const users = [user(), user(), user(), user()];
   const names = ['access.log.1', 'access.log.2', 'access.log.3'];
   for (const name of names) {
     const before = sent;
     await vi.waitFor(() => expect(sent).toBeGreaterThan(before + 50), WAIT);
-    renameSync(at('access.log'), at(name));
-    if (name === names[1]) execFileSync('sh', ['-c', `echo 'log: { level: loud }' > ${config}`]);
+    renameSync(file, at(name));
+    if (name === names[1]) configure('loud');
     process.kill(running.pid, 'SIGHUP');
-    await vi.waitFor(() => expect(readFileSync(at('access.log'), 'utf8')).not.toBe(''), WAIT);
+    await vi.waitFor(() => expect(readFileSync(file, 'utf8')).not.toBe(''), WAIT);
   }
   isOver = true;
   await Promise.all(users);
@@ -173,30 +170,15 @@ it('the access log loses no line when SIGHUP rotates it, also with a refused con
 });
 
 it('an access log on standard error that is a pipe, as in a container, has whole lines', LONG, async () => {
-  const env = { TMPDIR: at(''), D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr', D2_SIDECAR_STOP_DELAY: '0' };
+  const env = { TMPDIR: at(''), D2_SIDECAR_JVM_SOURCE: 'none', D2_SIDECAR_ACCESS_LOG_FILE: '/dev/stderr' };
   // Node gives its children sockets.
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
-  const child = spawn(
-    'bash',
-    ['--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath, MAIN_PATH, ...flagsFor(upstream.port)],
-    { env: { ...process.env, ...env } },
-  );
-  const closed = once(child, 'close');
-  let [output, errors] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    errors += text;
-  });
-  try {
-    await vi.waitFor(() => expect(output).toContain('"msg":"listening"'), WAIT);
-    const [, listen = ''] = /"listen":"([^"]+)"/.exec(output) ?? [];
-    for (let i = 0; i < 50; i += 1) await send({ listen });
-  } finally {
-    child.kill('SIGTERM');
-    await closed;
-  }
-  const lines = errors.split('\n').slice(0, -1);
+  const piped = ['bash', '--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath];
+  const running = await startSidecarProcess(flagsFor(upstream.port), env, piped);
+  sidecar = running;
+  for (let i = 0; i < 50; i += 1) await send(running);
+  await running.stop();
+  await expect.poll(() => running.stderr().split('\n').length, WAIT).toBe(51);
+  const lines = running.stderr().split('\n').slice(0, -1);
   expect(lines.map((line) => (JSON.parse(line) as Line).name)).toEqual(Array(50).fill('E.Demo.S200'));
 });

@@ -1,51 +1,45 @@
-/**
- * JVM sources that hang or answer 100 MB of nonsense, on a running sidecar: `metrics/jvm` and its parts answer 503 with the
- * reason and since when, and the proxied traffic goes on.
- */
+/** A JVM source that hangs or floods a sidecar: it is given up each time, 503 has the reason, and calls go on. */
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { Agent, request } from 'undici';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Config, JvmHttpKind } from '../../src/config/config.ts';
-import { someOf } from '../support/effort.ts';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../support/jvm/http/scripted-server.ts';
 import { answering, OK, type Stand, startStand } from './wire/stand.ts';
 
 const WELL = readFileSync(new URL('../fixtures/jvm/http/jolokia/bulk-response.json', import.meta.url), 'utf8');
-const KINDS: readonly JvmHttpKind[] = ['tomcat-jmxproxy', 'tomcat-status', 'jolokia', 'prometheus', 'wildfly'];
 const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];
 /** Contains no valid line and no end of line: the reader has to buffer it up to its bound. */
 const NONSENSE = Buffer.alloc(65_536, '{"jvm_memory_used_bytes{<html>');
 /** Bytes in flight when the sidecar closes the connection: buffers of the server and of the kernel. */
 const MAX_TAKEN_BYTES = 20_000_000;
 
-const hang: Script = () => undefined;
 const hangHalfWay: Script = (_, response) => void response.writeHead(200).write(WELL.slice(0, WELL.length / 2));
-const answerWell: Script = (_, response) => void response.end(WELL);
 const answerNonsense: Script = (...both) => new Flood(NONSENSE).script(...both);
 
 let server: ScriptedServer;
 let stand: Stand;
+let script: Script;
 /** All accepted connections of the source. */
 let taken: Socket[];
-beforeEach(() => {
+beforeEach(async () => {
   taken = [];
+  server = await startScripted((seen, response) => {
+    if (response.socket !== null) taken.push(response.socket);
+    script(seen, response);
+  });
 });
 afterEach(async () => {
   await stand.close();
   await server.close();
 });
 
-async function start(kind: JvmHttpKind, script: Script, jvm: Partial<Config['jvm']>): Promise<void> {
-  server = await startScripted((seen, response) => {
-    if (response.socket !== null) taken.push(response.socket);
-    script(seen, response);
-  });
+async function start(timeoutMs: number, staleAfterMs: number): Promise<void> {
   const credentials = { username: undefined, passwordFile: undefined, passwordEnv: undefined };
-  const http = { kind, url: server.origin, ...credentials, caFile: undefined, serverName: undefined };
+  const files = { caFile: undefined, serverName: undefined };
+  const http = { kind: 'jolokia', url: server.origin, ...credentials, ...files } as const;
   stand = await startStand({
     onConnection: answering(OK),
-    config: (base) => ({ jvm: { ...base.jvm, source: 'auto', http, intervalMs: 5, ...jvm } }),
+    config: ({ jvm }) => ({ jvm: { ...jvm, source: 'auto', http, intervalMs: 5, timeoutMs, staleAfterMs } }),
   });
 }
 
@@ -62,42 +56,31 @@ async function askAll() {
 
 const LATE = /did not answer (?:in time|within 60 ms) \(jvm\.timeout\)/;
 
-describe.each(someOf(KINDS, 2))('a source of the kind %s', (kind) => {
-  it.each<[string, Script, number, RegExp]>([
-    ['stops in the middle of its answer', hangHalfWay, 60, LATE],
-    ['answers 100 MB of nonsense', answerNonsense, 5_000, /sent an answer that is too large/],
-  ])('that %s is given up each time and does no harm', async (_, script, timeoutMs, reason) => {
-    const startedMs = Math.floor(performance.timeOrigin + performance.now());
-    await start(kind, script, { timeoutMs, staleAfterMs: 100 });
-    const dispatcher = new Agent({ connections: 1 });
-    for (let calls = 0; calls < 50 || taken.length < 5; calls += 1) {
-      const { statusCode, body } = await request(`http://127.0.0.1:${stand.port}/x`, { dispatcher });
-      expect([statusCode, await body.text()]).toEqual([200, 'ok']);
-    }
-    await dispatcher.close();
-    const answers = await askAll();
-    for (const { status, type, detail, since } of answers) {
-      expect([status, type]).toEqual([503, 'application/problem+json']);
-      expect(detail).toMatch(reason);
-      // Unavailable since the start, as it was never read.
-      expect(Date.parse(since)).toBeGreaterThanOrEqual(startedMs);
-      expect(since).toBe(answers[0]?.since);
-    }
-    // Each reading is given up before the next one begins, so connections do not pile up.
-    expect(server.sockets.size).toBeLessThanOrEqual(2);
-    for (const socket of taken) expect(socket.bytesWritten).toBeLessThan(MAX_TAKEN_BYTES);
-  });
-});
-
-it('a source that hangs after good readings is hidden once it is stale, and shown again', async () => {
-  let script = answerWell;
-  await start('jolokia', (...both) => script(...both), { timeoutMs: 60, staleAfterMs: 400 });
-  const statuses = async () => [...new Set((await askAll()).map(({ status }) => status))];
-  const soon = { timeout: 10_000, interval: 5 };
-  await expect.poll(statuses, soon).toEqual([200]);
-  script = hang;
-  await expect.poll(statuses, soon).toEqual([503]);
-  for (const { detail } of await askAll()) expect(detail).toMatch(LATE);
-  script = answerWell;
-  await expect.poll(statuses, soon).toEqual([200]);
+it.each<[string, Script, number, RegExp]>([
+  ['stops in the middle of its answer', hangHalfWay, 60, LATE],
+  ['answers 100 MB of nonsense', answerNonsense, 5_000, /sent an answer that is too large/],
+])('a JVM source that %s is given up each time and does no harm', async (_, misbehave, timeoutMs, reason) => {
+  const startedMs = Math.floor(performance.timeOrigin + performance.now());
+  script = misbehave;
+  await start(timeoutMs, 100);
+  const dispatcher = new Agent({ connections: 1 });
+  for (let calls = 0; calls < 50 || taken.length < 5; calls += 1) {
+    const { statusCode, body } = await request(`http://127.0.0.1:${stand.port}/x`, { dispatcher });
+    expect([statusCode, await body.text()]).toEqual([200, 'ok']);
+  }
+  await dispatcher.close();
+  const answers = await askAll();
+  for (const { status, type, detail, since } of answers) {
+    expect([status, type]).toEqual([503, 'application/problem+json']);
+    expect(detail).toMatch(reason);
+    // Unavailable since the start, as it was never read.
+    expect(Date.parse(since)).toBeGreaterThanOrEqual(startedMs);
+    expect(since).toBe(answers[0]?.since);
+  }
+  const live = await request(`http://127.0.0.1:${stand.monitorPort}/live`);
+  const jvm = { state: 'unavailable', source: null, reason: answers[0]?.detail, since: answers[0]?.since };
+  expect(await live.body.json()).toMatchObject({ jvm });
+  // Each reading is given up before the next one begins, so connections do not pile up.
+  expect(server.sockets.size).toBeLessThanOrEqual(2);
+  for (const socket of taken) expect(socket.bytesWritten).toBeLessThan(MAX_TAKEN_BYTES);
 });

@@ -240,8 +240,8 @@ describe('no secret leaks', LONG, () => {
     }
   });
 
-  it('from unusable files of users and tokens', async ({ expect }) => {
-    const fill = markers.filling('users or tokens file: ');
+  it('from unusable files of users, tokens and certificates', async ({ expect }) => {
+    const fill = markers.filling('unusable file: ');
     const files = {
       usersFile: `reader:sessions:«password in place of its hash»
 «malformed line»
@@ -249,31 +249,30 @@ a:metrics:scrypt$16384$8$1$«salt»$«hash»
 `,
       tokensFile: '«token in place of its line»\nscraper:«token in place of a role»:x\n',
     };
+    const check = async (name: string, yaml: string) => {
+      const file = folder.write(name, `upstream: { url: "http://127.0.0.1:1" }\n${yaml}`);
+      const { code, output } = await runProgram(['check', '--config', file]);
+      expect(code).toBe(64);
+      return output;
+    };
     for (const [key, text] of Object.entries(files)) {
       const yaml = `monitor: { auth: { ${key}: "${folder.write(`bad-${key}`, fill(text))}" } }`;
-      const file = folder.write(`${key}.yaml`, `upstream: { url: "http://127.0.0.1:1" }\n${yaml}`);
-      const { code, output } = await runProgram(['check', '--config', file]);
+      const output = await check(`${key}.yaml`, yaml);
       const started = await start(`bad-${key}`, yaml);
       const answer = await fetch(`http://${started.monitor}/metrics`);
       const said = await answer.text();
       const log = await finish(started);
       expect(leaksOf({ [key]: [output, said, log] })).toEqual([]);
-      expect([code, answer.status]).toEqual([64, 503]);
+      expect(answer.status).toBe(503);
       for (const one of [output, log]) expect(one).toContain(`bad-${key}:1`);
     }
-  });
-
-  it('from unusable certificates and keys', async ({ expect }) => {
-    const pem = (name: string, kind: string) => {
-      const text = Buffer.from(markers.at(`${name}: content`)).toString('base64');
-      return folder.write(name, `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----\n`);
-    };
-    const [certFile, keyFile] = [pem('tls.crt', 'CERTIFICATE'), pem('tls.key', 'PRIVATE KEY')];
-    const yaml = `upstream: { url: "http://127.0.0.1:1" }\nlisten: { tls: { certFile: "${certFile}", keyFile: "${keyFile}" } }`;
-    const { code, output } = await runProgram(['check', '--config', folder.write('tls.yaml', yaml)]);
-    expect(leaksOf({ check: [output] })).toEqual([]);
+    const [certFile, keyFile] = ['CERTIFICATE', 'PRIVATE KEY'].map((kind) => {
+      const text = fill(`base64(«content of a ${kind}»)`);
+      return folder.write(kind, `-----BEGIN ${kind}-----\n${text}\n-----END ${kind}-----\n`);
+    });
+    const output = await check('tls.yaml', `listen: { tls: { certFile: "${certFile}", keyFile: "${keyFile}" } }`);
+    expect(leaksOf({ tls: [output] })).toEqual([]);
     expect(output).toContain('listen.tls');
-    expect(code).toBe(64);
   });
 
   it('from passwd', async ({ expect }) => {
@@ -337,28 +336,6 @@ describe('no secret leaks when a program ends with an unexpected error', LONG, (
     expect(output).toContain('ended by an unexpected error: Error\n    at ');
     expect(code).toBe(1);
   });
-});
-
-it.each<[string, (secret: string) => string]>([
-  ['as it is', (secret) => `a="${secret}"`],
-  ['as it is', (secret) => `a name in lower case: ${secret.toLowerCase()}`],
-  ['as it is', (secret) => `cut short: ${secret.slice(0, 10)}`],
-  ['as it is', (secret) => `cut short: ${secret.slice(-11)}`],
-  ['base64', (secret) => Buffer.from(`user:${secret}`).toString('base64')],
-  ['base64', (secret) => Buffer.from(`u:${secret}`).toString('base64url')],
-  ['base64', (secret) => Buffer.from(secret).toString('base64')],
-  ['hex', (secret) => Buffer.from(secret).toString('hex')],
-  ['percent', (secret) => secret.replaceAll(/./g, (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)],
-  ['JSON escapes', (secret) => secret.replaceAll(/./g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)],
-  ['octets', (secret) => JSON.stringify(Buffer.from(secret))],
-])('a secret is found %s', (form, write) => {
-  const own = new Markers();
-  own.at('another');
-  const secret = own.at('here');
-  own.know('known', 'AbC+/');
-  expect(own.leaksIn(`before ${write(secret)} behind`)).toEqual([`here (${form})`]);
-  expect(own.leaksIn('neither zQ7 nor this')).toEqual([]);
-  expect(own.leaksIn('xAbC+/')).toEqual(['known (as it is)']);
 });
 
 it('secrets were placed in more than 250 places, and those meant for the application server have reached it', () => {

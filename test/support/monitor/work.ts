@@ -78,7 +78,8 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
   const calls = { metricsOf: () => undefined, nameCount: 0, foldedCount: 0 };
   const application: MonitoredApplication = {
     name: 'smartWeb',
-    ...NO_CALLS,
+    running: { size: 0, oldest: () => [], byName: () => [] },
+    slowest: { slowest: () => [] },
     statistics: {
       rpc: { ...calls, metrics: () => rpcSet, countsByName: map(rpcs, (i) => `E.Method${i}`, counts) },
       sba: { ...calls, metrics: () => sbaSet, countsByName: new Map() },
@@ -99,12 +100,6 @@ export function createWork({ rpcs, objects, sessions }: Sizes) {
   };
   return { clock, application };
 }
-
-/** An application without running or ended calls. */
-export const NO_CALLS: Pick<MonitoredApplication, 'running' | 'slowest'> = {
-  running: { size: 0, oldest: () => [], byName: () => [] },
-  slowest: { slowest: () => [] },
-};
 
 function metricsOf(clock: ManualClock) {
   const spend = <Value>(us: number, value: Value): Value => {

@@ -1,31 +1,20 @@
 /** A JVM as /proc and its attach socket show it, without a JVM. */
 import { once } from 'node:events';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import fs, { type FileHandle } from 'node:fs/promises';
+import fs from 'node:fs';
+import promises, { type FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type AttachSystem, createAttachSystem } from '../../../src/jvm/attach/attach-system.ts';
 import type { VisibleJvm } from '../../../src/jvm/hsperfdata/visible-jvm.ts';
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { answerOf } from '../../support/jvm/attach/samples.ts';
 import { type FakeState, OWN_UID, writeProcess } from './fake-process.ts';
 
 /** Kept from the garbage collector, which would close what was forgotten, and hide it. */
 const opened: FileHandle[] = [];
-const { open } = fs;
-fs.open = async (...args) => {
+const { open } = promises;
+promises.open = async (...args) => {
   const handle = await open(...args);
   opened.push(handle);
   return handle;
@@ -43,15 +32,6 @@ const QUESTIONS = {
   'VM.flags': 'flags',
 } as const;
 
-export const NO_READING: JvmReading = {
-  classes: {},
-  heap: {},
-  nonHeap: {},
-  pools: new Map(),
-  collectors: new Map(),
-  memory: 'after-gc',
-};
-
 export interface FakeJvmState extends FakeState {
   /** Names of its threads. */
   readonly threads?: readonly string[];
@@ -62,7 +42,7 @@ export interface FakeJvmState extends FakeState {
 }
 
 export class FakeJvm {
-  readonly directory = mkdtempSync(join(tmpdir(), 'd2s-attach-'));
+  readonly directory = fs.mkdtempSync(join(tmpdir(), 'd2s-attach-'));
   readonly procPath = join(this.directory, 'proc');
   readonly rootPath = join(this.directory, 'root');
   readonly tmpPath = join(this.rootPath, 'tmp');
@@ -85,14 +65,14 @@ export class FakeJvm {
     opened.length = 0;
     const gid = process.getegid?.() ?? 0;
     this.target = { pid: PID, nspid: NSPID, uid: OWN_UID, gid, rootPath: this.rootPath };
-    mkdirSync(this.tmpPath, { recursive: true });
-    mkdirSync(this.cwd);
-    mkdirSync(join(this.procPath, 'self/ns'), { recursive: true });
-    writeFileSync(join(this.procPath, 'self/status'), `Pid:\t${process.pid}\nNSpid:\t${process.pid}\n`);
-    writeFileSync(join(this.procPath, 'uptime'), '1000.50 3000.00\n');
+    fs.mkdirSync(this.tmpPath, { recursive: true });
+    fs.mkdirSync(this.cwd);
+    fs.mkdirSync(join(this.procPath, 'self/ns'), { recursive: true });
+    fs.writeFileSync(join(this.procPath, 'self/status'), `Pid:\t${process.pid}\nNSpid:\t${process.pid}\n`);
+    fs.writeFileSync(join(this.procPath, 'uptime'), '1000.50 3000.00\n');
     this.setUserNamespace('self', 'user:[1]');
     this.setUserNamespace(PID, 'user:[1]');
-    symlinkSync(this.cwd, join(this.#folder, 'cwd'));
+    fs.symlinkSync(this.cwd, join(this.#folder, 'cwd'));
     this.become({});
   }
 
@@ -111,26 +91,26 @@ export class FakeJvm {
     const files: Record<string, string> = { cmdline: `${cmdline.join('\0')}\0`, comm: `${comm}\n` };
     if (maps !== undefined) files.maps = maps;
     for (const name of maps === undefined ? ['maps', 'task'] : ['task']) {
-      rmSync(join(this.#folder, name), { recursive: true, force: true });
+      fs.rmSync(join(this.#folder, name), { recursive: true, force: true });
     }
     for (const [index, name] of threads.entries()) files[`task/${PID + index}/comm`] = `${name}\n`;
     for (const [name, text] of Object.entries(files)) {
-      mkdirSync(join(this.#folder, name, '..'), { recursive: true });
-      writeFileSync(join(this.#folder, name), text);
+      fs.mkdirSync(join(this.#folder, name, '..'), { recursive: true });
+      fs.writeFileSync(join(this.#folder, name), text);
     }
   }
 
   /** `undefined`: may not be read. */
   setUserNamespace(of: number | 'self', name: string | undefined, map = '         0          0 4294967295\n'): void {
     const folder = join(this.procPath, String(of));
-    mkdirSync(join(folder, 'ns'), { recursive: true });
-    rmSync(join(folder, 'ns/user'), { force: true });
-    if (name !== undefined) symlinkSync(name, join(folder, 'ns/user'));
-    writeFileSync(join(folder, 'uid_map'), map);
+    fs.mkdirSync(join(folder, 'ns'), { recursive: true });
+    fs.rmSync(join(folder, 'ns/user'), { force: true });
+    if (name !== undefined) fs.symlinkSync(name, join(folder, 'ns/user'));
+    fs.writeFileSync(join(folder, 'uid_map'), map);
   }
 
   end(): void {
-    rmSync(this.#folder, { recursive: true });
+    fs.rmSync(this.#folder, { recursive: true });
   }
 
   /** Opens its socket when it is asked. */
@@ -147,9 +127,9 @@ export class FakeJvm {
 
   /** The marker files that are there. */
   markers(): string[] {
-    const folders = [this.cwd, this.tmpPath].filter((folder) => existsSync(folder));
+    const folders = [this.cwd, this.tmpPath].filter((folder) => fs.existsSync(folder));
     return folders
-      .filter((folder) => readdirSync(folder).includes(MARKER))
+      .filter((folder) => fs.readdirSync(folder).includes(MARKER))
       .map((folder) => join(folder, MARKER).slice(this.directory.length + 1));
   }
 
@@ -157,7 +137,7 @@ export class FakeJvm {
   async listen(path = this.socketPath, mode = 0o600): Promise<void> {
     const server = createServer((socket) => this.#serve(socket)).listen(path);
     this.#servers.add(server);
-    chmodSync(path, mode);
+    fs.chmodSync(path, mode);
     await once(server, 'listening');
   }
 
@@ -185,18 +165,18 @@ export class FakeJvm {
     const servers = [...this.#servers];
     this.#servers.clear();
     // Node removes the file of a server that it closes. A name that is elsewhere meanwhile stays.
-    const isThere = existsSync(this.socketPath);
-    if (isThere) renameSync(this.socketPath, `${this.socketPath}.kept`);
+    const isThere = fs.existsSync(this.socketPath);
+    if (isThere) fs.renameSync(this.socketPath, `${this.socketPath}.kept`);
     for (const server of servers) {
       server.close();
       await once(server, 'close');
     }
-    if (isThere) renameSync(`${this.socketPath}.kept`, this.socketPath);
+    if (isThere) fs.renameSync(`${this.socketPath}.kept`, this.socketPath);
   }
 
   async remove(): Promise<void> {
     await this.die();
-    rmSync(this.directory, { recursive: true, force: true });
+    fs.rmSync(this.directory, { recursive: true, force: true });
   }
 }
 

@@ -1,13 +1,11 @@
 /** Answers over full tables: whole, the same as if written at once, and in turns of the event loop that are short. */
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { AddressRate } from '../../../src/limits/address-rate.ts';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { History } from '../../../src/measure/history/history.ts';
+import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { SessionTable } from '../../../src/measure/sessions/session-table.ts';
-import { LifetimeTimer } from '../../../src/metrics/lifetime-timer.ts';
-import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
-import { SessionStatistics } from '../../../src/metrics/statistics.ts';
+import type { MetricSet } from '../../../src/metrics/metric-set.ts';
 import { MetricsRenderer } from '../../../src/monitor/dropwizard/render.ts';
 import type {
   LiveSession,
@@ -16,9 +14,10 @@ import type {
   MonitoredLive,
   MonitoredStatistics,
 } from '../../../src/monitor/monitored.ts';
+import { available, createSources } from '../../support/measure/history/sources.ts';
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { createPlant, piecesOf } from '../../support/monitor/prometheus/plant.ts';
-import { createWork, longestTurn, NO_CALLS } from '../../support/monitor/work.ts';
+import { createWork, longestTurn } from '../../support/monitor/work.ts';
 import { send } from '../../support/net.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
@@ -31,20 +30,8 @@ const nameOf = (i: number, count: number): string => `E.${ODD[i % ODD.length]}${
 
 const plant = await createPlant();
 const { statistics, clock } = plant;
-const table = new SessionTable({
-  config: { idleMs: 1_800_000, cometGoneMs: 300_000, max: SESSIONS },
-  clock,
-  created: plant.created,
-  claimRate: new AddressRate(clock, 32),
-  sessionMetrics: {
-    createStatistics: () => new SessionStatistics(clock, 200),
-    createMetrics: () => ({
-      ...emptyMetricSet,
-      gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
-      timers: new Map([['sessions.created', new LifetimeTimer(clock)]]),
-    }),
-  },
-});
+const application = plant.sidecar.recorder.applications.get('smartWeb') as RecordedApplication;
+const table = application.sessions;
 
 function fillTables(): void {
   for (let i = 0; i < RPCS; i += 1) {
@@ -72,7 +59,7 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
   return { ...(await createPlant({ applications: [application] })).monitored, health: HEALTHY };
 }
 
-const monitored = await monitoredWith({ name: 'smartWeb', statistics, sessions: table, ...NO_CALLS });
+const monitored = await monitoredWith(application);
 const monitor = await openMonitor(monitored);
 
 beforeAll(fillTables);
@@ -89,110 +76,130 @@ async function textOf(path: string, { port } = monitor, headers: Record<string, 
 }
 
 /** The expected answer, written at once. */
-const documentOf = (sets: readonly MetricSet[], pretty: boolean) =>
+const documentOf = (sets: readonly MetricSet[], pretty = false) =>
   [...new MetricsRenderer().render(sets, { pretty, durationUnit: 'seconds' })].join('');
 
 /** Writing and comparing dozens of megabytes takes long on a busy machine. */
 const LONG = { timeout: 120_000 };
 
-describe('the answer over full tables equals one that is written at once', LONG, () => {
-  const session = () => {
-    const { id = '' } = [...table.entries()].find(({ userName }) => userName?.includes('Z')) ?? {};
-    return table.find(id) as Session;
-  };
+it('answers over full tables equal those that are written at once, also if all are asked together', LONG, async () => {
+  const { id = '' } = [...table.entries()].find(({ userName }) => userName?.includes('Z')) ?? {};
+  const session = table.find(id) as Session;
   const setsOf = ({ rpc, sba, object }: MonitoredStatistics) => [rpc.metrics(), sba.metrics(), object.metrics()];
-  it.each<[string, () => string, () => readonly MetricSet[]]>([
-    ['the application', () => '?', () => [table.metrics(), ...setsOf(statistics)]],
-    ['objects', () => '/object?', () => [statistics.object.metrics()]],
-    ['one session', () => `?session=${session().id}&`, () => [session().metrics(), ...setsOf(session().statistics)]],
-  ])('metrics of %s, indented and not', async (_what, toEnd, toSets) => {
-    const path = `${BASE}/metrics/d2${toEnd()}`;
-    expect(await textOf(path)).toBe(documentOf(toSets(), false));
-    expect(await textOf(`${path}pretty=true`)).toBe(documentOf(toSets(), true));
-  });
-
-  it('list of sessions', async () => {
-    const list = [...table.entries()];
-    expect(list).toHaveLength(SESSIONS);
-    expect(await textOf(`${BASE}/d2/sessions`)).toBe(JSON.stringify(list));
-  });
-
-  it.each([
-    ['text', 'text/plain'],
-    ['openmetrics', 'application/openmetrics-text'],
-  ] as const)('Prometheus as %s', async (format, accept) => {
-    expect(await textOf('/metrics', monitor, { accept })).toBe(piecesOf(monitored, format).join(''));
-  });
-
-  it('all of them at the same time', async () => {
-    const paths = ['/metrics', ...['/d2/sessions', '/metrics/d2', '/metrics/d2/object'].map((path) => BASE + path)];
-    const alone: string[] = [];
-    for (const path of paths) alone.push(await textOf(path));
-    const together = await Promise.all([...paths, ...paths].map((path) => textOf(path)));
-    expect(together).toEqual([...alone, ...alone]);
-  });
+  const list = [...table.entries()];
+  expect(list).toHaveLength(SESSIONS);
+  const answers: readonly (readonly [path: string, text: string, accept?: string])[] = [
+    [`${BASE}/metrics/d2`, documentOf([table.metrics(), ...setsOf(statistics)])],
+    [`${BASE}/metrics/d2/object?pretty=true`, documentOf([statistics.object.metrics()], true)],
+    [`${BASE}/metrics/d2?session=${id}`, documentOf([session.metrics(), ...setsOf(session.statistics)])],
+    [`${BASE}/d2/sessions`, JSON.stringify(list)],
+    ['/metrics', piecesOf(monitored, 'text').join(''), 'text/plain'],
+    ['/metrics', piecesOf(monitored, 'openmetrics').join(''), 'application/openmetrics-text'],
+  ];
+  const together = [...answers, ...answers];
+  const texts = await Promise.all(together.map(([path, , accept = '*/*']) => textOf(path, monitor, { accept })));
+  expect(texts).toEqual(together.map(([, text]) => text));
 });
 
-describe('during an answer', () => {
-  it('sessions that end stay in the list, and new ones are not added', () => {
-    const before = [...table.entries()];
-    const entries = table.entries()[Symbol.iterator]();
-    const ids: string[] = [];
-    for (let i = 0; i < SESSIONS / 2; i += 1) ids.push(entries.next().value.id);
-    for (const { id } of [before[5], before[SESSIONS - 5]] as SessionEntry[]) {
-      const session = table.find(id);
-      if (session !== undefined) table.end(session);
-    }
-    const begun = begin('somebody new');
-    for (let next = entries.next(); next.done !== true; next = entries.next()) ids.push(next.value.id);
-    expect(ids).toEqual(before.map(({ id }) => id));
-    const after = [...table.entries()].map(({ id }) => id);
-    expect(after).toHaveLength(SESSIONS - 1);
-    expect(after.at(-1)).toBe(begun?.id);
-  });
-
-  it('a session is listed in its current state', () => {
-    const entries = table.entries()[Symbol.iterator]();
-    entries.next();
-    const second = table.find([...table.entries()][1]?.id ?? '');
-    second?.callBegan(clock.ns);
-    second?.callEnded(clock.ns);
-    expect(entries.next().value.requests).toBe(1);
-  });
-});
-
-it('metrics() has the names of the application ready, so that a call takes no time', async () => {
-  const { statistics: fresh } = await createPlant();
-  for (let i = 0; i < 100; i += 1) {
-    fresh.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
-    fresh.sba.recordAnswered(nameOf(i, RPCS), 200, 1e6);
-    fresh.object.recordRead(nameOf(i, RPCS), 200);
+it('during an answer sessions that end stay in the list, and new ones are not added', () => {
+  const before = [...table.entries()];
+  const entries = table.entries()[Symbol.iterator]();
+  const ids: string[] = [];
+  for (let i = 0; i < SESSIONS / 2; i += 1) ids.push(entries.next().value.id);
+  for (const { id } of [before[5], before[SESSIONS - 5]] as SessionEntry[]) {
+    const session = table.find(id);
+    if (session !== undefined) table.end(session);
   }
+  const begun = begin('somebody new');
+  for (let next = entries.next(); next.done !== true; next = entries.next()) ids.push(next.value.id);
+  expect(ids).toEqual(before.map(({ id }) => id));
+  const after = [...table.entries()].map(({ id }) => id);
+  expect(after).toHaveLength(SESSIONS - 1);
+  expect(after.at(-1)).toBe(begun?.id);
+});
+
+it('during an answer a session is listed in its current state', () => {
+  const entries = table.entries()[Symbol.iterator]();
+  entries.next();
+  const second = table.find([...table.entries()][1]?.id ?? '');
+  second?.callBegan(clock.ns);
+  second?.callEnded(clock.ns);
+  expect(entries.next().value.requests).toBe(1);
+});
+
+it('metrics() has the names of the application ready, so that a call takes no time', () => {
   const set = vi.spyOn(Map.prototype, 'set');
-  try {
-    for (const kind of [fresh.rpc, fresh.sba, fresh.object]) expect(kind.metrics().meters.size).toBe(101);
-    expect(set.mock.calls.length).toBeLessThan(5);
-  } finally {
-    set.mockRestore();
-    fresh.destroy();
+  onTestFinished(() => set.mockRestore());
+  const sizes = [statistics.rpc, statistics.sba, statistics.object].map((kind) => kind.metrics().meters.size);
+  expect(set.mock.calls.length).toBeLessThan(5);
+  expect(Math.min(...sizes)).toBeGreaterThan(100);
+});
+
+const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
+const sources = createSources();
+const history = new History(
+  { ...sources, applications: [{ ...work.application, sessions: { size: SESSIONS } }] },
+  sources.clock,
+);
+let busy: OpenMonitor;
+
+function* sessionsOf(): Generator<LiveSession> {
+  for (const entry of work.application.sessions.entries()) yield { errors: 1, toEntry: () => entry };
+}
+
+/** A step of the history, as every five seconds. */
+function step(): void {
+  sources.clock.advanceMs(5_000);
+  history.sample();
+}
+
+beforeAll(async () => {
+  const live = { ...(plant.sidecar.monitored.live as MonitoredLive), history, sessionsOf };
+  busy = await openMonitor({ ...(await monitoredWith(work.application)), live }, { clock: work.clock });
+  for (let i = 0; i < 720; i += 1) {
+    const collectors = new Map([['G1', { count: i, timeMs: 17 * i }]]);
+    sources.jvm.state = available({ heap: { used: 4e9 + i }, collectors });
+    step();
   }
+});
+afterAll(async () => {
+  await busy.close();
+  sources.statistics.destroy();
+});
+
+describe('the live page', () => {
+  const TABLES = { rpc: RPCS, objects: OBJECTS, sessions: SESSIONS };
+
+  it.each(Object.entries(TABLES))(
+    'gets the full table of %s with all %i rows, in less than 2 MB',
+    async (name, count) => {
+      const text = await textOf(`/live/smartWeb/${name}`, busy);
+      const { rows } = JSON.parse(text) as { rows: unknown[][] };
+      expect(rows).toHaveLength(count);
+      expect(new Set(rows.map(([first]) => first)).size).toBe(count);
+      expect(text.length).toBeLessThan(2e6);
+    },
+  );
+
+  it('gets the last hour in less than 0.3 MB, and a poll after it in less than 2 KB', async () => {
+    const hour = await textOf('/live', busy);
+    expect(JSON.parse(hour).applications[0].history.points).toHaveLength(720);
+    expect(hour.length).toBeLessThan(300_000);
+    expect((await textOf(`/live?since=${history.seq - 1}`, busy)).length).toBeLessThan(2_000);
+  });
+
+  it('has a history whose steps cost less than 10 ms, including spark lines', () => {
+    const costsNs = Array.from({ length: 10 }, () => {
+      const before = work.clock.ns;
+      step();
+      return work.clock.ns - before;
+    });
+    expect(Math.max(...costsNs)).toBeLessThan(10e6);
+    expect(Math.max(...costsNs), 'it did look at all names').toBeGreaterThan(1e6);
+  });
 });
 
 describe('the longest turn', LONG, () => {
-  const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
-  let busy: OpenMonitor;
-
-  function* sessionsOf(): Generator<LiveSession> {
-    for (const entry of work.application.sessions.entries()) yield { errors: 1, toEntry: () => entry };
-  }
-
-  beforeAll(async () => {
-    const live = { ...(plant.sidecar.monitored.live as MonitoredLive), sessionsOf };
-    busy = await openMonitor({ ...(await monitoredWith(work.application)), live }, { clock: work.clock });
-  });
-
-  afterAll(() => busy.close());
-
   const paths = [
     '/metrics',
     ...['/d2/sessions', '/metrics/d2', '/metrics/d2/rpc', '/metrics/d2/object'].map((path) => BASE + path),
@@ -227,48 +234,38 @@ describe('the longest turn', LONG, () => {
   });
 });
 
-describe('an answer that is not read to its end', () => {
-  /** 20 MB, far below the limit of answers. */
-  const MANY = 100_000;
-  const work = createWork({ rpcs: 1, objects: 1, sessions: 1 });
-
-  /** An answer with endless sessions: its beginning, and how many sessions it had read when it ended. */
-  async function begun() {
-    const [entry] = [...table.entries()] as [SessionEntry];
-    let taken = 0;
-    const ends = new EventEmitter();
-    function* entries(): Generator<SessionEntry> {
-      try {
-        for (; ; taken += 1) yield entry;
-      } finally {
-        ends.emit('end');
-      }
+/** Sessions without end. */
+async function openEndless() {
+  const [entry] = [...table.entries()] as [SessionEntry];
+  let taken = 0;
+  const ends = new EventEmitter();
+  function* entries(): Generator<SessionEntry> {
+    try {
+      for (; ; taken += 1) yield entry;
+    } finally {
+      ends.emit('end');
     }
-    const ended = once(ends, 'end').then(() => taken);
-    const { created, countsByType, find, metrics } = work.application.sessions;
-    const sessions = { created, countsByType, find, metrics, entries };
-    const server = await openMonitor(await monitoredWith({ ...work.application, sessions }));
-    const request = http.get({ host: '127.0.0.1', port: server.port, path: `${BASE}/d2/sessions`, agent: false });
-    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-    for (const one of [request, response]) one.on('error', () => undefined);
-    await once(response, 'data');
-    return { server, response, ended };
   }
+  const { application } = createWork({ rpcs: 1, objects: 1, sessions: 1 });
+  const sessions = { ...application.sessions, entries };
+  const server = await openMonitor(await monitoredWith({ ...application, sessions }));
+  return { server, ended: once(ends, 'end').then(() => taken) };
+}
 
-  it('ends when its client leaves', async () => {
-    const { server, response, ended } = await begun();
-    response.destroy();
-    expect(await ended).toBeLessThan(MANY);
-    await server.close();
-  });
-
-  it('ends when the monitor is closed', async () => {
-    const { server, response, ended } = await begun();
-    const closed = new Promise((resolve) => response.once('close', resolve));
-    response.resume();
-    await server.close();
-    expect(await ended).toBeLessThan(MANY);
-    await closed;
-    expect(response.complete).toBe(false);
-  });
+it.each<[string, (response: http.IncomingMessage, server: OpenMonitor) => unknown]>([
+  ['its client leaves', (response) => response.destroy()],
+  ['the monitor is closed', (response, server) => response.resume() && server.close()],
+])('an answer that has not been read to its end is not continued when %s', async (_, leave) => {
+  const { server, ended } = await openEndless();
+  const request = http.get({ host: '127.0.0.1', port: server.port, path: `${BASE}/d2/sessions`, agent: false });
+  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+  for (const one of [request, response]) one.on('error', () => undefined);
+  await once(response, 'data');
+  const closed = new Promise((resolve) => response.once('close', resolve));
+  await leave(response, server);
+  // 20 MB, far below the limit of answers.
+  expect(await ended).toBeLessThan(100_000);
+  await closed;
+  expect(response.complete).toBe(false);
+  await server.close();
 });

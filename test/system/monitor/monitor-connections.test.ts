@@ -131,32 +131,30 @@ it('an idle connection with an accepted request is closed after those without on
   expect(first.closed).toBe(false);
 });
 
-describe('pipelined requests', () => {
-  it('are answered in order, up to four', async () => {
-    const stand = await Stand.start(1);
-    const { connections, responses } = stand;
-    const client = await stand.connect('127.0.0.2', 4);
-    for (const index of [3, 1, 2, 0]) responses[index]?.end(`answer ${index}`);
-    let text = '';
-    client.on('data', (bytes: Buffer) => {
-      text += bytes.toString('latin1');
-    });
-    await expect.poll(() => text.match(/answer \d/g)).toEqual(['answer 0', 'answer 1', 'answer 2', 'answer 3']);
-    await stand.request(client, 4);
-    expect([client.closed, connections.overflows]).toEqual([false, 0]);
+it('pipelined requests are answered in order, up to four', async () => {
+  const stand = await Stand.start(1);
+  const { connections, responses } = stand;
+  const client = await stand.connect('127.0.0.2', 4);
+  for (const index of [3, 1, 2, 0]) responses[index]?.end(`answer ${index}`);
+  let text = '';
+  client.on('data', (bytes: Buffer) => {
+    text += bytes.toString('latin1');
   });
+  await expect.poll(() => text.match(/answer \d/g)).toEqual(['answer 0', 'answer 1', 'answer 2', 'answer 3']);
+  await stand.request(client, 4);
+  expect([client.closed, connections.overflows]).toEqual([false, 0]);
+});
 
-  it('close the connection at the fifth, and none of the others begins', async () => {
-    const stand = await Stand.start(1);
-    const { connections, responses } = stand;
-    const client = await stand.connect('127.0.0.2');
-    client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3_000));
-    await closed(client);
-    expect([connections.overflows, connections.size]).toEqual([1, 0]);
-    expect(responses.length).toBeLessThanOrEqual(4);
-    await stand.connect('127.0.0.3', 1);
-    expect(connections.size).toBe(1);
-  });
+it('pipelined requests close the connection at the fifth, and none of the others begins', async () => {
+  const stand = await Stand.start(1);
+  const { connections, responses } = stand;
+  const client = await stand.connect('127.0.0.2');
+  client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3_000));
+  await closed(client);
+  expect([connections.overflows, connections.size]).toEqual([1, 0]);
+  expect(responses.length).toBeLessThanOrEqual(4);
+  await stand.connect('127.0.0.3', 1);
+  expect(connections.size).toBe(1);
 });
 
 it('requests that arrive at the same time begin in order, one at once and the others in turns, but for closed connections', async () => {

@@ -1,18 +1,20 @@
-/** Times and sizes of the monitoring port, with and without TLS. Its numbers of connections: monitor-floods.test.ts. */
+/**
+ * Times and sizes of the monitoring port with TLS. Without: sidecar/live-limits.test.ts.
+ * Numbers of connections: monitor-floods.test.ts.
+ */
 import { once } from 'node:events';
-import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { LimitKey } from '../../../src/limits/limit-hits.ts';
-import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { get as getSecurely, listenerTls } from '../../support/tls/secure-stand.ts';
 import { RawPeer } from '../limits/limit-stand.ts';
 import { answering, OK, get as requestTo, type Stand, startStand } from '../wire/stand.ts';
 
 const certificates = new CertificateFolder();
-const authority = certificates.authority();
-const own = certificates.signed(authority, { name: 'localhost' });
+const ca = certificates.authority();
+const own = certificates.signed(ca, { name: 'localhost' });
 const METRICS = 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const LIVE = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
@@ -20,87 +22,77 @@ let stand: Stand;
 afterEach(() => stand.close());
 afterAll(() => certificates.remove());
 
-for (const ca of [undefined, authority]) {
-  describe(`the monitoring port, ${ca === undefined ? 'plain' : 'TLS'}`, () => {
-    const start = async (monitor: Partial<Config['monitor']>) => {
-      stand = await startStand({
-        onConnection: answering(OK),
-        config: (base) => ({
-          monitor: { ...base.monitor, tls: ca === undefined ? undefined : listenerTls(own), ...monitor },
-        }),
-      });
-    };
-    const connect = () => connectTo(stand.monitorPort, ca);
-    const ask = (path: string) => getSecurely(stand.monitorPort, path, ca === undefined ? {} : { ca });
-
-    it.each([
-      ['an incomplete request', 'GET /metrics HTTP/1.1\r\nHost: loc'],
-      ['a connection that sends nothing', ''],
-    ])('headTimeout: %s gets 408, and others are answered', async (_what, begin) => {
-      await start({ headTimeoutMs: 150 });
-      const slow = await connect();
-      if (begin !== '') expect((await slow.ask(begin)).status).toBe(408);
-      await slow.ended();
-      expect(await hitsOf(ask, 'monitor.headTimeout')).toBe(1);
-    });
-
-    it('idleTimeout: a silent connection is closed', async () => {
-      await start({ idleTimeoutMs: 150 });
-      const silent = await connect();
-      expect((await silent.ask(LIVE)).status).toBe(200);
-      await silent.ended();
-      expect(await hitsOf(ask, 'monitor.idleTimeout')).toBe(1);
-    });
-
-    it('maxAnswerBytes: a larger answer in one piece becomes 507 with the reason, smaller ones are sent', async () => {
-      await start({ maxAnswerBytes: 1_024 });
-      for (let i = 0; i < 2; i += 1) {
-        const { status, headers, body } = await ask('/metrics');
-        expect([status, headers['content-type']]).toEqual([507, 'application/problem+json']);
-        expect(headers['x-content-type-options']).toBe('nosniff');
-        const detail = expect.stringContaining('monitor.maxAnswerBytes');
-        expect(JSON.parse(body)).toMatchObject({ status: 507, title: 'Insufficient Storage', detail });
-      }
-      expect((await ask('/livez')).status).toBe(200);
-      expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
-      expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
-    });
-
-    it('maxAnswerBytes: a streamed answer is cut at the limit, and the next request for it gets 507', async () => {
-      await start({ maxAnswerBytes: 50_000 });
-      const client = await stand.connect();
-      for (let i = 0; i < 100; i += 1) {
-        client.socket.write(requestTo(`/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call${i}`).replace('GET', 'POST'));
-      }
-      await expect.poll(() => client.received().split('200 OK').length).toBe(101);
-      const peer = await connect();
-      peer.send(METRICS);
-      await peer.ended();
-      expect(peer.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
-      expect(peer.received).toMatch(/^transfer-encoding: chunked\r$/im);
-      expect(peer.received.endsWith('0\r\n\r\n')).toBe(false);
-      expect(peer.received.length).toBeLessThan(52_000);
-      expect((await ask('/metrics')).status).toBe(507);
-      // A different request has its own limit.
-      expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
-      expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
-    });
+async function start(monitor: Partial<Config['monitor']>): Promise<void> {
+  stand = await startStand({
+    onConnection: answering(OK),
+    config: (base) => ({ monitor: { ...base.monitor, tls: listenerTls(own), ...monitor } }),
   });
 }
 
-async function connectTo(port: number, ca: Pair | undefined): Promise<RawPeer> {
-  const tcp = net.connect({ host: '127.0.0.1', port, allowHalfOpen: true });
-  tcp.on('error', () => undefined);
-  await once(tcp, 'connect');
-  const socket =
-    ca === undefined ? tcp : tls.connect({ socket: tcp, ca: textOf(ca.certFile), servername: 'localhost' });
+const ask = (path: string) => getSecurely(stand.monitorPort, path, { ca });
+
+async function connect(): Promise<RawPeer> {
+  const socket = tls.connect({ port: stand.monitorPort, ca: textOf(ca.certFile), servername: 'localhost' });
   const peer = new RawPeer(socket);
   onTestFinished(() => void socket.destroy());
-  if (ca !== undefined) await Promise.race([once(socket, 'secureConnect').catch(() => undefined), peer.ended()]);
+  await once(socket, 'secureConnect');
   return peer;
 }
 
-async function hitsOf(ask: (path: string) => Promise<{ readonly body: string }>, key: LimitKey): Promise<number> {
+async function hitsOf(key: LimitKey): Promise<number> {
   const { body } = await ask('/metrics');
   return Number(new RegExp(`^d2_sidecar_limit_hits_total\\{limit="${key}"\\} (\\d+)$`, 'm').exec(body)?.[1] ?? -1);
 }
+
+it.each([
+  ['an incomplete request gets 408', 'GET /metrics HTTP/1.1\r\nHost: loc'],
+  ['a connection that sends nothing is closed', ''],
+])('monitor.headTimeout: %s, and others are answered', async (_what, begin) => {
+  await start({ headTimeoutMs: 150 });
+  const slow = await connect();
+  if (begin !== '') expect((await slow.ask(begin)).status).toBe(408);
+  await slow.ended();
+  expect(await hitsOf('monitor.headTimeout')).toBe(1);
+});
+
+it('monitor.idleTimeout: a silent connection is closed', async () => {
+  await start({ idleTimeoutMs: 150 });
+  const silent = await connect();
+  expect((await silent.ask(LIVE)).status).toBe(200);
+  await silent.ended();
+  expect(await hitsOf('monitor.idleTimeout')).toBe(1);
+});
+
+it('monitor.maxAnswerBytes: a larger answer in one piece becomes 507, smaller ones are sent', async () => {
+  await start({ maxAnswerBytes: 1_024 });
+  for (let i = 0; i < 2; i += 1) {
+    const { status, headers, body } = await ask('/metrics');
+    expect([status, headers['content-type']]).toEqual([507, 'application/problem+json']);
+    expect(headers['x-content-type-options']).toBe('nosniff');
+    const detail = expect.stringContaining('monitor.maxAnswerBytes');
+    expect(JSON.parse(body)).toMatchObject({ status: 507, title: 'Insufficient Storage', detail });
+  }
+  expect((await ask('/livez')).status).toBe(200);
+  expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
+  expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
+});
+
+it('monitor.maxAnswerBytes: a streamed answer is cut at the limit, and the next request for it gets 507', async () => {
+  await start({ maxAnswerBytes: 50_000 });
+  const client = await stand.connect();
+  for (let i = 0; i < 100; i += 1) {
+    client.socket.write(requestTo(`/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call${i}`).replace('GET', 'POST'));
+  }
+  await expect.poll(() => client.received().split('200 OK').length).toBe(101);
+  const peer = await connect();
+  peer.send(METRICS);
+  await peer.ended();
+  expect(peer.received).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(peer.received).toMatch(/^transfer-encoding: chunked\r$/im);
+  expect(peer.received.endsWith('0\r\n\r\n')).toBe(false);
+  expect(peer.received.length).toBeLessThan(52_000);
+  expect((await ask('/metrics')).status).toBe(507);
+  // A different request has its own limit.
+  expect((await ask('/smartWeb/api/rest/v0/admin/metrics/d2/sessions')).status).toBe(200);
+  expect(stand.sidecar.limits.countOf('monitor.maxAnswerBytes')).toBe(2);
+});

@@ -1,8 +1,8 @@
 /** What the monitoring port shows of real traffic. Roles, methods and fields: access-matrix.test.ts. */
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basic } from '../../support/monitor/access/access-files.ts';
 import { type Answer, send } from '../../support/net.ts';
-import { type Stand, type StandOptions, startStand } from '../wire/stand.ts';
+import { startStand } from '../wire/stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const BASE = `${REST}/admin`;
@@ -98,48 +98,41 @@ describe('the metrics endpoints', () => {
   });
 });
 
-describe('/metrics', () => {
-  it('is text unless the reader asks for OpenMetrics by name', async () => {
-    const { headers, body } = await ask('/metrics');
-    expect(headers).toMatchObject({
-      ...{ 'content-type': 'text/plain; version=0.0.4; charset=utf-8', vary: 'accept' },
-      'cache-control': 'must-revalidate,no-cache,no-store',
-    });
-    expect(body).toMatch(/^# HELP d2_call_duration_seconds /);
-    const lines = body.split('\n');
-    expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.TestInOut",outcome="ok"} 2');
-    expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="",outcome="client_error"} 1');
-    expect(lines).toContain('d2_sessions{application="smartWeb",connection_type="REST"} 2');
+it('/metrics is text unless the reader asks for OpenMetrics by name', async () => {
+  const { headers, body } = await ask('/metrics');
+  expect(headers).toMatchObject({
+    ...{ 'content-type': 'text/plain; version=0.0.4; charset=utf-8', vary: 'accept' },
+    'cache-control': 'must-revalidate,no-cache,no-store',
   });
-
-  it('is OpenMetrics if the reader asks for it', async () => {
-    const { headers, body } = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
-    expect(headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
-    expect(body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
-  });
+  expect(body).toMatch(/^# HELP d2_call_duration_seconds /);
+  const lines = body.split('\n');
+  expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="E.Demo.TestInOut",outcome="ok"} 2');
+  expect(lines).toContain('d2_calls_total{application="smartWeb",kind="rpc",name="",outcome="client_error"} 1');
+  expect(lines).toContain('d2_sessions{application="smartWeb",connection_type="REST"} 2');
+  const openMetrics = await ask('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' });
+  expect(openMetrics.headers['content-type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8');
+  expect(openMetrics.body).toMatch(/\n# TYPE d2_calls counter\n.*\n# EOF\n$/s);
 });
 
-describe('the session list', () => {
-  it('has the sessions of the users whose calls were accepted, oldest first', async () => {
-    const list = await sessions();
-    const common = { connectionType: 'REST', remoteAddress: '127.0.0.1' };
-    expect(list).toMatchObject([
-      { userName: 'ann', requests: 5, ...common },
-      { userName: 'bob', requests: 3, ...common },
-    ]);
-    expect(Object.keys(list[0] ?? {})).toEqual([
-      ...['id', 'createTime', 'userName', 'connectionType', 'lastActivityTime', 'remoteAddress', 'requests'],
-    ]);
-    const createTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    expect(list[0]).toMatchObject({ createTime });
-  });
+it('the session list has the sessions of the users whose calls were accepted, oldest first', async () => {
+  const list = await sessions();
+  const common = { connectionType: 'REST', remoteAddress: '127.0.0.1' };
+  expect(list).toMatchObject([
+    { userName: 'ann', requests: 5, ...common },
+    { userName: 'bob', requests: 3, ...common },
+  ]);
+  expect(Object.keys(list[0] ?? {})).toEqual([
+    ...['id', 'createTime', 'userName', 'connectionType', 'lastActivityTime', 'remoteAddress', 'requests'],
+  ]);
+  const createTime = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  expect(list[0]).toMatchObject({ createTime });
+});
 
-  it('leads to the statistics of one session', async () => {
-    const [ann, bob] = await sessions();
-    expect((await read(`/metrics/d2/rpc?session=${ann?.id}`)).timers.rpc?.count).toBe(1);
-    expect((await read(`/metrics/d2/rpc?session=${bob?.id}`)).timers.rpc?.count).toBe(3);
-    expect((await ask(`${BASE}/metrics/d2/rpc?session=${ann?.id}`)).headers).not.toHaveProperty('metrics-window');
-  });
+it('the session list leads to the statistics of one session', async () => {
+  const [ann, bob] = await sessions();
+  expect((await read(`/metrics/d2/rpc?session=${ann?.id}`)).timers.rpc?.count).toBe(1);
+  expect((await read(`/metrics/d2/rpc?session=${bob?.id}`)).timers.rpc?.count).toBe(3);
+  expect((await ask(`${BASE}/metrics/d2/rpc?session=${ann?.id}`)).headers).not.toHaveProperty('metrics-window');
 });
 
 it.each([
@@ -159,27 +152,13 @@ it.each([
   if (status === 503) expect(problem.since).toMatch(/Z$/);
 });
 
-describe('health', () => {
-  async function started(config?: StandOptions['config']): Promise<Stand> {
-    const other = await startStand(config && { config });
-    onTestFinished(() => other.close());
-    return other;
+it('a name with control characters is shown without them, and found by each name that clients sent', async () => {
+  const odd = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
+  for (const name of odd) await call('POST', `d2/rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
+  const shown = 'E.\ufffd[31m.\ufffdTest';
+  for (const name of [shown, ...odd.map((one) => one.replace('/', '.'))]) {
+    const { timers } = await read(`/metrics/d2/rpc/${encodeURIComponent(name)}`);
+    expect(timers).toMatchObject({ [`rpc.${shown}`]: { count: 2 } });
   }
-
-  it('turns off only readiness while draining', async () => {
-    const { sidecar, monitorPort } = await started();
-    sidecar.drain();
-    const answers = ['/livez', '/readyz', '/startupz'].map((path) => send(monitorPort, path));
-    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 503, 200]);
-  });
-
-  it.each([
-    [false, 200],
-    [true, 503],
-  ])('includes the upstream only with monitor.readyWithUpstream (%s)', async (readyWithUpstream, status) => {
-    const { monitorPort } = await started(({ upstream, monitor }) => ({
-      ...{ upstream: { ...upstream, port: 1 }, monitor: { ...monitor, readyWithUpstream } },
-    }));
-    expect((await send(monitorPort, '/readyz')).status).toBe(status);
-  });
+  expect((await ask('/metrics')).body).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
 });

@@ -1,13 +1,9 @@
 import { expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
 import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
-import type { JvmReading } from '../../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../../src/jvm/jvm-source.ts';
 import { ManualClock } from '../../support/clock.ts';
-
-const READING: JvmReading = {
-  ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'live' },
-};
+import { NO_READING } from '../../support/jvm/no-reading.ts';
 
 it('the JVM’s condition says since when it can be read: a failed reading is no gap, a stale one is', async () => {
   const clock = new ManualClock();
@@ -17,7 +13,7 @@ it('the JVM’s condition says since when it can be read: a failed reading is no
     name: 'test',
     read: async () => {
       if (!isThere) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', 'Gone.');
-      return READING;
+      return NO_READING;
     },
     close: () => undefined,
   };

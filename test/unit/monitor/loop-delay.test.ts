@@ -1,43 +1,39 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { LoopDelay } from '../../../src/monitor/loop-delay.ts';
 import { readProcess } from '../../../src/monitor/process-reading.ts';
 import { ManualClock } from '../../support/clock.ts';
 
-describe('LoopDelay', () => {
-  it('counts how much later than its interval a timer ran', () => {
-    const clock = new ManualClock();
-    const delay = new LoopDelay(clock);
-    delay.start();
-    for (const ms of [20, 19, 23, 320]) {
-      clock.ns += ms * 1e6;
-      delay.look();
-    }
-    delay.stop();
-    // Bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1 s.
-    expect(delay.durations.cumulative()).toEqual([2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
-    expect(delay.durations.sumSeconds).toBeCloseTo(0.303, 9);
-  });
-
-  it('looks every 20 ms between start and stop', () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const delay = new LoopDelay(new ManualClock());
-    delay.start();
-    vi.advanceTimersByTime(60);
-    delay.stop();
-    vi.advanceTimersByTime(60);
-    expect(delay.durations.cumulative().at(-1)).toBe(3);
-  });
+it('LoopDelay counts how much later than its interval a timer ran', () => {
+  const clock = new ManualClock();
+  const delay = new LoopDelay(clock);
+  delay.start();
+  for (const ms of [20, 19, 23, 320]) {
+    clock.ns += ms * 1e6;
+    delay.look();
+  }
+  delay.stop();
+  // Bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1 s.
+  expect(delay.durations.cumulative()).toEqual([2, 2, 3, 3, 3, 3, 3, 3, 4, 4, 4]);
+  expect(delay.durations.sumSeconds).toBeCloseTo(0.303, 9);
 });
 
-describe('readProcess', () => {
-  it('reports what this process uses', async () => {
-    const first = await readProcess();
-    const second = await readProcess();
-    expect(second.cpuSeconds).toBeGreaterThanOrEqual(first.cpuSeconds);
-    expect(first.residentBytes).toBeGreaterThan(first.heapUsedBytes);
-    expect(first.startTimeSeconds * 1000).toBeLessThanOrEqual(performance.timeOrigin + 1);
-    expect(first.openFds).toBeGreaterThan(2);
-    expect(first.maxFds).toBeGreaterThanOrEqual(first.openFds ?? 0);
-  });
+it('LoopDelay looks every 20 ms between start and stop', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const delay = new LoopDelay(new ManualClock());
+  delay.start();
+  vi.advanceTimersByTime(60);
+  delay.stop();
+  vi.advanceTimersByTime(60);
+  expect(delay.durations.cumulative().at(-1)).toBe(3);
+});
+
+it('readProcess reports what this process uses', async () => {
+  const first = await readProcess();
+  const second = await readProcess();
+  expect(second.cpuSeconds).toBeGreaterThanOrEqual(first.cpuSeconds);
+  expect(first.residentBytes).toBeGreaterThan(first.heapUsedBytes);
+  expect(first.startTimeSeconds * 1000).toBeLessThanOrEqual(performance.timeOrigin + 1);
+  expect(first.openFds).toBeGreaterThan(2);
+  expect(first.maxFds).toBeGreaterThanOrEqual(first.openFds ?? 0);
 });

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
-import { describe, expect, it } from 'vitest';
-import { NS_PER_US, systemClock } from '../../../src/base/clock.ts';
+import { expect, it } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
 import { SlicedAnswer } from '../../../src/monitor/sliced-answer.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
-import { ManualClock } from '../../support/clock.ts';
 
 const MAX_CHUNK = 33_000;
 
@@ -37,90 +36,64 @@ class Source implements Iterable<string> {
 
 const turnOfTheLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('SlicedAnswer', () => {
-  it('sends all pieces in order, as UTF-8, in chunks of about 32 KB', async () => {
-    const pieces = Array.from({ length: 10_000 }, (_, i) => (i % 3 === 0 ? '' : `piece ${i} – ä😀;`));
-    const chunks = await chunksOf(answerOf(pieces));
-    expect(chunks.join('')).toBe(pieces.join(''));
-    expect(Math.max(...chunks.map((chunk) => chunk.length))).toBeLessThan(MAX_CHUNK);
-    expect(chunks.slice(0, -1).every((chunk) => chunk.length >= 32 * 1024)).toBe(true);
-    expect(chunks.length).toBe(4);
-  });
+it('SlicedAnswer sends all pieces in order, as UTF-8, in chunks of about 32 KB', async () => {
+  const pieces = Array.from({ length: 10_000 }, (_, i) => (i % 3 === 0 ? '' : `piece ${i} – ä😀;`));
+  const chunks = await chunksOf(answerOf(pieces));
+  expect(chunks.join('')).toBe(pieces.join(''));
+  expect(Math.max(...chunks.map((chunk) => chunk.length))).toBeLessThan(MAX_CHUNK);
+  expect(chunks.slice(0, -1).every((chunk) => chunk.length >= 32 * 1024)).toBe(true);
+  expect(chunks.length).toBe(4);
+});
 
-  it.each([[[]], [['']], [['only']]])('sends a short answer whole: %j', async (pieces) => {
-    expect((await chunksOf(answerOf(pieces))).join('')).toBe(pieces.join(''));
-  });
+it.each([[[]], [['']], [['only']]])('SlicedAnswer sends a short answer whole: %j', async (pieces) => {
+  expect((await chunksOf(answerOf(pieces))).join('')).toBe(pieces.join(''));
+});
 
-  it('takes no piece before it is read, and none in that turn', async () => {
-    const source = new Source();
-    const answer = answerOf(source);
-    await turnOfTheLoop();
-    expect(source.taken).toBe(0);
-    answer.resume();
-    expect(source.taken).toBe(0);
-    await once(answer, 'data');
-    expect(source.taken).toBeGreaterThan(0);
-    answer.destroy();
-  });
+it('SlicedAnswer takes no piece before it is read, and none in that turn', async () => {
+  const source = new Source();
+  const answer = answerOf(source);
+  await turnOfTheLoop();
+  expect(source.taken).toBe(0);
+  answer.resume();
+  expect(source.taken).toBe(0);
+  await once(answer, 'data');
+  expect(source.taken).toBeGreaterThan(0);
+  answer.destroy();
+});
 
-  it('stops after each piece once the time of a turn is over', async () => {
-    const clock = new ManualClock();
-    let isTurning = true;
-    const perTurn = [0];
-    const mark = (): void => {
-      perTurn.push(0);
-      if (isTurning) setImmediate(mark);
-    };
-    setImmediate(mark);
-    function* pieces(): Generator<string> {
-      for (let i = 0; i < 200; i += 1) {
-        clock.ns += 16 * NS_PER_US;
-        perTurn[perTurn.length - 1] = (perTurn.at(-1) ?? 0) + 1;
-        yield `${i} `;
-      }
-    }
-    const text = (await chunksOf(new SlicedAnswer(pieces(), new Turns(clock)))).join('');
-    isTurning = false;
-    expect(text.split(' ')).toHaveLength(201);
-    // 7 x 16 µs is the first that is past the tenth of a millisecond.
-    expect(Math.max(...perTurn)).toBe(7);
-    expect(perTurn.filter((count) => count === 7)).toHaveLength(28);
+it('SlicedAnswer writes at most two chunks for a reader that does not read', async () => {
+  const source = new Source();
+  const answer = answerOf(source);
+  const slow = new PassThrough({ highWaterMark: 1 });
+  answer.on('data', (chunk: Buffer) => {
+    if (!slow.write(chunk)) answer.pause();
   });
+  for (let turn = 0; turn < 50; turn += 1) await turnOfTheLoop();
+  expect(source.taken).toBeGreaterThan(30);
+  expect(source.taken).toBeLessThan(100);
+  const before = source.taken;
+  answer.resume();
+  for (let turn = 0; turn < 50; turn += 1) await turnOfTheLoop();
+  expect(source.taken).toBeGreaterThan(before);
+  answer.destroy();
+});
 
-  it('writes at most two chunks for a reader that does not read', async () => {
-    const source = new Source();
-    const answer = answerOf(source);
-    const slow = new PassThrough({ highWaterMark: 1 });
-    answer.on('data', (chunk: Buffer) => {
-      if (!slow.write(chunk)) answer.pause();
-    });
-    for (let turn = 0; turn < 50; turn += 1) await turnOfTheLoop();
-    expect(source.taken).toBeGreaterThan(30);
-    expect(source.taken).toBeLessThan(100);
-    const before = source.taken;
-    answer.resume();
-    for (let turn = 0; turn < 50; turn += 1) await turnOfTheLoop();
-    expect(source.taken).toBeGreaterThan(before);
-    answer.destroy();
-  });
+it('SlicedAnswer stops taking pieces when its reader leaves', async () => {
+  const source = new Source();
+  const answer = answerOf(source);
+  answer.resume();
+  await once(answer, 'data');
+  answer.destroy();
+  const { taken } = source;
+  expect(source.isEnded).toBe(true);
+  for (let turn = 0; turn < 5; turn += 1) await turnOfTheLoop();
+  expect(source.taken).toBe(taken);
+});
 
-  it('stops taking pieces when its reader leaves', async () => {
-    const source = new Source();
-    const answer = answerOf(source);
-    answer.resume();
-    await once(answer, 'data');
-    answer.destroy();
-    const { taken } = source;
-    expect(source.isEnded).toBe(true);
-    for (let turn = 0; turn < 5; turn += 1) await turnOfTheLoop();
-    expect(source.taken).toBe(taken);
-  });
-
-  it('fails when a piece cannot be made', async () => {
-    function* pieces(): Generator<string> {
-      yield 'some';
-      throw new Error('no more');
-    }
-    await expect(chunksOf(answerOf(pieces()))).rejects.toThrow('no more');
-  });
+it('SlicedAnswer fails when a piece cannot be made', async () => {
+  function* pieces(): Generator<string> {
+    yield 'some';
+    throw new Error('no more');
+  }
+  await expect(chunksOf(answerOf(pieces()))).rejects.toThrow('no more');
 });

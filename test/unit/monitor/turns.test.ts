@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import { Turns } from '../../../src/monitor/turns.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -45,73 +45,64 @@ beforeEach(() => {
   loop = new Loop();
 });
 
-describe('Turns', () => {
-  it('does no work in the turn in which it is entered', () => {
-    loop.enter(1);
-    expect(loop.clock.ns).toBe(0);
-    loop.turn();
-    expect(loop.clock.ns).toBe(STEP_NS);
-  });
+it('Turns gives work a tenth of a millisecond of each turn until it is done', () => {
+  loop.enter(25);
+  expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
+});
 
-  it('gives work a tenth of a millisecond of each turn until it is done', () => {
-    loop.enter(25);
-    expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
+it('Turns gives work as much time as everything else took in the turn, at most a millisecond', () => {
+  loop.enter(400);
+  const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
+    loop.clock.ns += othersSteps * STEP_NS;
+    return loop.turn() / STEP_NS;
   });
+  expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
+});
 
-  it('gives work as much time as everything else took in the turn, at most a millisecond', () => {
-    loop.enter(400);
-    const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
-      loop.clock.ns += othersSteps * STEP_NS;
-      return loop.turn() / STEP_NS;
+it('Turns shares one turn among all work, in order', () => {
+  const notes: string[] = [];
+  for (const name of ['a', 'b', 'c']) loop.enter(20, name, notes);
+  for (let turn = 0; turn < 6; turn += 1) expect(loop.turn()).toBe(10 * STEP_NS);
+  expect(notes.join('')).toBe(['a', 'b', 'c', 'a', 'b', 'c'].map((name) => name.repeat(10)).join(''));
+});
+
+it('Turns gives the rest of a turn to the next', () => {
+  const notes: string[] = [];
+  loop.enter(4, 'a', notes);
+  loop.enter(20, 'b', notes);
+  expect(loop.turn()).toBe(10 * STEP_NS);
+  expect(notes.join('')).toBe('aaaabbbbbb');
+  loop.turn();
+  loop.turn();
+  expect(loop.isIdle, 'when nothing is left').toBe(true);
+});
+
+it('Turns calls work once that entered twice, and not at all after it left', () => {
+  let calls = 0;
+  const work = (): void => {
+    calls += 1;
+  };
+  loop.turns.enter(work);
+  loop.turns.enter(work);
+  loop.turn();
+  expect(calls).toBe(1);
+  loop.turns.enter(work);
+  loop.turns.leave(work);
+  loop.turn();
+  expect(calls).toBe(1);
+  expect(loop.isIdle).toBe(true);
+});
+
+it('Turns uses the next turn of the event loop by default', async () => {
+  const order: string[] = [];
+  await new Promise<void>((resolve) => {
+    new Turns(new ManualClock()).enter(() => {
+      order.push('work');
+      resolve();
     });
-    expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
+    queueMicrotask(() => order.push('microtask'));
+    process.nextTick(() => order.push('tick'));
   });
-
-  it('shares one turn among all work, in order', () => {
-    const notes: string[] = [];
-    for (const name of ['a', 'b', 'c']) loop.enter(20, name, notes);
-    for (let turn = 0; turn < 6; turn += 1) expect(loop.turn()).toBe(10 * STEP_NS);
-    expect(notes.join('')).toBe(['a', 'b', 'c', 'a', 'b', 'c'].map((name) => name.repeat(10)).join(''));
-  });
-
-  it('gives the rest of a turn to the next', () => {
-    const notes: string[] = [];
-    loop.enter(4, 'a', notes);
-    loop.enter(20, 'b', notes);
-    expect(loop.turn()).toBe(10 * STEP_NS);
-    expect(notes.join('')).toBe('aaaabbbbbb');
-    loop.turn();
-    loop.turn();
-    expect(loop.isIdle, 'when nothing is left').toBe(true);
-  });
-
-  it('calls work once that entered twice, and not at all after it left', () => {
-    let calls = 0;
-    const work = (): void => {
-      calls += 1;
-    };
-    loop.turns.enter(work);
-    loop.turns.enter(work);
-    loop.turn();
-    expect(calls).toBe(1);
-    loop.turns.enter(work);
-    loop.turns.leave(work);
-    loop.turn();
-    expect(calls).toBe(1);
-    expect(loop.isIdle).toBe(true);
-  });
-
-  it('uses the next turn of the event loop by default', async () => {
-    const order: string[] = [];
-    await new Promise<void>((resolve) => {
-      new Turns(new ManualClock()).enter(() => {
-        order.push('work');
-        resolve();
-      });
-      queueMicrotask(() => order.push('microtask'));
-      process.nextTick(() => order.push('tick'));
-    });
-    expect(order).toHaveLength(3);
-    expect(order.at(-1)).toBe('work');
-  });
+  expect(order).toHaveLength(3);
+  expect(order.at(-1)).toBe('work');
 });

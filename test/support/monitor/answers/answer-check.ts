@@ -4,11 +4,11 @@ import addFormats from 'ajv-formats';
 import { createDocument } from '../../../../src/monitor/openapi/document.ts';
 import type { RecordedAnswer } from './recorded-answers.ts';
 
-interface Reference {
+export interface Reference {
   readonly $ref: string;
 }
 
-type Named<T> = Readonly<Record<string, T>>;
+export type Named<T> = Readonly<Record<string, T>>;
 type Field = { readonly required?: boolean; readonly schema: { readonly type?: string } };
 type Responses = Named<Response | Reference>;
 

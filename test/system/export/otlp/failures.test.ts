@@ -46,150 +46,146 @@ const answerSlowly: Answer = (response) => {
   response.socket?.on('close', () => clearInterval(timer));
 };
 
-describe('a receiver', () => {
-  it('that accepts everything is logged once', async () => {
-    const running = await pushed({}, 2);
-    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
-    expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
-  });
-
-  it('that is away loses what was to be sent, and gets the next push after its return', async () => {
-    const { port, endpoint } = receiver;
-    await receiver.close();
-    // Shorter than the first pause, so it is not tried again within it.
-    const running = await pushed({ endpoint, timeoutMs: 500 }, 2);
-    const lost = { isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['unreachable', 2]] };
-    expect(numbersOf(running)).toMatchObject(lost);
-    expect(numbersOf(running).items.lost).toBeGreaterThan(100);
-    receiver = await OtlpReceiver.listen(undefined, port);
-    await running.otlp.flush();
-    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 2 } });
-    expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver takes metrics again']);
-    expect(running.logger.lines[0]).toMatchObject({ code: 'D2S_ERR_OTLP', signal: 'metrics', detail: 'ECONNREFUSED' });
-  });
-
-  it.each([
-    [401, 'unauthorized'],
-    [403, 'unauthorized'],
-    [400, 'refused'],
-    [302, 'refused'],
-    [500, 'refused'],
-  ])('that answers %i fails as %s, and nothing of its words is shown', async (code, reason) => {
-    receiver.answer = status(code, { location: 'http://127.0.0.1:1/' });
-    const running = await pushed();
-    expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
-    expect(running.logger.lines).toMatchObject([{ reason, status: code }]);
-    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
-    expect(receiver.received).toHaveLength(1);
-  });
-
-  it('that is busy for a moment gets a retry within the time of the request', async () => {
-    let answers = 0;
-    receiver.answer = (response, request) => {
-      answers += 1;
-      if (answers === 1) status(503, { 'retry-after': '-1' })(response, request);
-      else response.end();
-    };
-    const running = await pushed();
-    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 0 } });
-    expect(answers).toBe(2);
-  });
-
-  it.each<[string, string, Partial<OtlpConfig>, Answer]>([
-    ['stays busy until the time of the request is over', 'unavailable', {}, status(429, { 'retry-after': '30' })],
-    ['dies during its answer', 'unreachable', { timeoutMs: 800 }, (response) => response.socket?.destroy()],
-    ['does not answer', 'timeout', { timeoutMs: 100 }, () => undefined],
-    ['answers byte by byte', 'timeout', { timeoutMs: 100 }, answerSlowly],
-    ['does not speak HTTP', 'unreachable', {}, (response) => response.socket?.end('220 mail.example ESMTP\r\n')],
-  ])('that %s fails as %s, and is disconnected', async (_what, reason, config, answer) => {
-    const closed = new Promise((resolve) => {
-      receiver.answer = (response, request) => {
-        response.socket?.on('close', resolve);
-        answer(response, request);
-      };
-    });
-    const running = await pushed(config);
-    expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
-    if (reason !== 'unavailable') await closed;
-  });
-
-  it('that rejects a part is logged once, and the part is counted', async () => {
-    receiver.answer = acceptBut(3, 's3cr3t');
-    const running = await pushed({}, 2);
-    const { items, ...rest } = numbersOf(running);
-    expect(rest).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
-    expect(items.rejected).toBe(6);
-    expect(items.accepted + items.rejected).toBe(receiver.metrics.reduce((sum, { points }) => sum + points.length, 0));
-    expect(told(running)).toEqual(['warn the OTLP receiver rejects metrics']);
-    expect(running.logger.lines[0]).toMatchObject({ rejected: 3 });
-    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
-  });
-
-  it('that fails does not get the rest of a push', async () => {
-    const plant = await createPlant();
-    for (let i = 0; i < 800; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, 1e6);
-    receiver.answer = status(400);
-    const running = start({}, {}, plant);
-    await running.otlp.flush();
-    expect(receiver.received).toHaveLength(1);
-    const { items, exports } = numbersOf(running);
-    expect(exports).toEqual({ ok: 0, failed: 1 });
-    expect(items.lost).toBeGreaterThan(3_000);
-  });
+it('a receiver that accepts everything is logged once', async () => {
+  const running = await pushed({}, 2);
+  expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
+  expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
 });
 
-describe('header fields', () => {
-  const at = useFolder();
-  const write = (text: string, mode = 0o600) => writeFileSync(at('fields'), text, { mode });
+it('a receiver that is away loses what was to be sent, and gets the next push after its return', async () => {
+  const { port, endpoint } = receiver;
+  await receiver.close();
+  // Shorter than the first pause, so it is not tried again within it.
+  const running = await pushed({ endpoint, timeoutMs: 500 }, 2);
+  const lost = { isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['unreachable', 2]] };
+  expect(numbersOf(running)).toMatchObject(lost);
+  expect(numbersOf(running).items.lost).toBeGreaterThan(100);
+  receiver = await OtlpReceiver.listen(undefined, port);
+  await running.otlp.flush();
+  expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 2 } });
+  expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver takes metrics again']);
+  expect(running.logger.lines[0]).toMatchObject({ code: 'D2S_ERR_OTLP', signal: 'metrics', detail: 'ECONNREFUSED' });
+});
 
-  it('are read from the file for each request, so that a new credential applies at once', async () => {
-    write('# for the receiver\nAuthorization: Bearer one\r\n\nX-Scope-OrgID: plant\n');
-    const running = await pushed({ headersFile: at('fields') });
-    write('Authorization: Bearer two\n');
-    await running.otlp.flush();
-    expect(receiver.received.map(({ headers }) => headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
-    expect(receiver.received[0]?.headers['x-scope-orgid']).toBe('plant');
-    expect(JSON.stringify(running.logger.lines)).not.toContain('Bearer');
-  });
+it.each([
+  [401, 'unauthorized'],
+  [403, 'unauthorized'],
+  [400, 'refused'],
+  [302, 'refused'],
+  [500, 'refused'],
+])('a receiver that answers %i fails as %s, and nothing of its words is shown', async (code, reason) => {
+  receiver.answer = status(code, { location: 'http://127.0.0.1:1/' });
+  const running = await pushed();
+  expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
+  expect(running.logger.lines).toMatchObject([{ reason, status: code }]);
+  expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+  expect(receiver.received).toHaveLength(1);
+});
 
-  it('come from a variable as well, but never from those of other programs', async () => {
-    vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'authorization=s3cr3t');
-    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${await toUnusedPort()}`);
-    onTestFinished(() => void vi.unstubAllEnvs());
-    await start({ headersEnv: 'FIELDS' }, { FIELDS: 'api-key: k1\nother: 2' }).otlp.flush();
-    expect(receiver.received).toHaveLength(1);
-    expect(receiver.received[0]?.headers).toMatchObject({ 'api-key': 'k1', other: '2' });
-    expect(receiver.received[0]?.headers.authorization).toBeUndefined();
-  });
+it('a receiver that is busy for a moment gets a retry within the time of the request', async () => {
+  let answers = 0;
+  receiver.answer = (response, request) => {
+    answers += 1;
+    if (answers === 1) status(503, { 'retry-after': '-1' })(response, request);
+    else response.end();
+  };
+  const running = await pushed();
+  expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 0 } });
+  expect(answers).toBe(2);
+});
 
-  it.each([
-    ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
-    [
-      'no field',
-      'Bearer s3cr3t\n',
-      /^Line 1 of .*fields \(otlp\.headersFile\) is not a header field; expected Name: value/,
-    ],
-    ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
-    ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is not a header field/],
-    ['nothing', '\n', /^There is no line Name: value in /],
-    ['a folder', '', /cannot be used: it is a folder, expected a regular file\.$/],
-  ])('that cannot be used are reported without their values: %s', async (what, text, detail) => {
-    if (text !== undefined && text !== '') write(text);
-    const running = await pushed({ headersFile: at(what === 'a folder' ? '' : 'fields') }, 2);
-    expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['files', 2]] });
-    const line = { level: 'warn', reason: 'files', detail: expect.stringMatching(detail) };
-    expect(running.logger.lines).toMatchObject([line]);
-    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
-    expect(receiver.received).toHaveLength(0);
+it.each<[string, string, Partial<OtlpConfig>, Answer]>([
+  ['stays busy until the time of the request is over', 'unavailable', {}, status(429, { 'retry-after': '30' })],
+  ['dies during its answer', 'unreachable', { timeoutMs: 800 }, (response) => response.socket?.destroy()],
+  ['does not answer', 'timeout', { timeoutMs: 100 }, () => undefined],
+  ['answers byte by byte', 'timeout', { timeoutMs: 100 }, answerSlowly],
+  ['does not speak HTTP', 'unreachable', {}, (response) => response.socket?.end('220 mail.example ESMTP\r\n')],
+])('a receiver that %s fails as %s, and is disconnected', async (_what, reason, config, answer) => {
+  const closed = new Promise((resolve) => {
+    receiver.answer = (response, request) => {
+      response.socket?.on('close', resolve);
+      answer(response, request);
+    };
   });
+  const running = await pushed(config);
+  expect(numbersOf(running)).toMatchObject({ exports: { ok: 0, failed: 1 }, reasons: [[reason, 1]] });
+  if (reason !== 'unavailable') await closed;
+});
 
-  it('in a file that everybody may read are used, with one warning', async () => {
-    write('x: s3cr3t\n', 0o644);
-    const running = await pushed({ headersFile: at('fields') }, 2);
-    expect(running.logger.lines.filter(({ message }) => message.includes('chmod 0400'))).toHaveLength(1);
-    expect(receiver.received[1]?.headers.x).toBe('s3cr3t');
-    expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
-  });
+it('a receiver that rejects a part is logged once, and the part is counted', async () => {
+  receiver.answer = acceptBut(3, 's3cr3t');
+  const running = await pushed({}, 2);
+  const { items, ...rest } = numbersOf(running);
+  expect(rest).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
+  expect(items.rejected).toBe(6);
+  expect(items.accepted + items.rejected).toBe(receiver.metrics.reduce((sum, { points }) => sum + points.length, 0));
+  expect(told(running)).toEqual(['warn the OTLP receiver rejects metrics']);
+  expect(running.logger.lines[0]).toMatchObject({ rejected: 3 });
+  expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+});
+
+it('a receiver that fails does not get the rest of a push', async () => {
+  const plant = await createPlant();
+  for (let i = 0; i < 800; i += 1) plant.statistics.rpc.recordAnswered(`E.Method${i}`, 200, 1e6);
+  receiver.answer = status(400);
+  const running = start({}, {}, plant);
+  await running.otlp.flush();
+  expect(receiver.received).toHaveLength(1);
+  const { items, exports } = numbersOf(running);
+  expect(exports).toEqual({ ok: 0, failed: 1 });
+  expect(items.lost).toBeGreaterThan(3_000);
+});
+
+const at = useFolder();
+const write = (text: string, mode = 0o600) => writeFileSync(at('fields'), text, { mode });
+
+it('header fields are read from the file for each request, so that a new credential applies at once', async () => {
+  write('# for the receiver\nAuthorization: Bearer one\r\n\nX-Scope-OrgID: plant\n');
+  const running = await pushed({ headersFile: at('fields') });
+  write('Authorization: Bearer two\n');
+  await running.otlp.flush();
+  expect(receiver.received.map(({ headers }) => headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
+  expect(receiver.received[0]?.headers['x-scope-orgid']).toBe('plant');
+  expect(JSON.stringify(running.logger.lines)).not.toContain('Bearer');
+});
+
+it('header fields come from a variable as well, but never from those of other programs', async () => {
+  vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'authorization=s3cr3t');
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${await toUnusedPort()}`);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await start({ headersEnv: 'FIELDS' }, { FIELDS: 'api-key: k1\nother: 2' }).otlp.flush();
+  expect(receiver.received).toHaveLength(1);
+  expect(receiver.received[0]?.headers).toMatchObject({ 'api-key': 'k1', other: '2' });
+  expect(receiver.received[0]?.headers.authorization).toBeUndefined();
+});
+
+it.each([
+  ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
+  [
+    'no field',
+    'Bearer s3cr3t\n',
+    /^Line 1 of .*fields \(otlp\.headersFile\) is not a header field; expected Name: value/,
+  ],
+  ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
+  ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is not a header field/],
+  ['nothing', '\n', /^There is no line Name: value in /],
+  ['a folder', '', /cannot be used: it is a folder, expected a regular file\.$/],
+])('header fields that cannot be used are reported without their values: %s', async (what, text, detail) => {
+  if (text !== undefined && text !== '') write(text);
+  const running = await pushed({ headersFile: at(what === 'a folder' ? '' : 'fields') }, 2);
+  expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['files', 2]] });
+  const line = { level: 'warn', reason: 'files', detail: expect.stringMatching(detail) };
+  expect(running.logger.lines).toMatchObject([line]);
+  expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
+  expect(receiver.received).toHaveLength(0);
+});
+
+it('header fields in a file that everybody may read are used, with one warning', async () => {
+  write('x: s3cr3t\n', 0o644);
+  const running = await pushed({ headersFile: at('fields') }, 2);
+  expect(running.logger.lines.filter(({ message }) => message.includes('chmod 0400'))).toHaveLength(1);
+  expect(receiver.received[1]?.headers.x).toBe('s3cr3t');
+  expect(JSON.stringify(running.logger.lines)).not.toContain('s3cr3t');
 });
 
 describe('TLS', () => {
@@ -220,21 +216,19 @@ describe('TLS', () => {
   });
 });
 
-describe('the end', () => {
-  it.each([
-    ['sends what is pending, within its limit', 5_000, 1],
-    ['without any time left sends nothing', 0, 0],
-  ])('%s', async (_what, limitMs, builds) => {
-    await start().otlp.stop(limitMs);
-    expect(receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info')).toHaveLength(builds);
-  });
+it.each([
+  ['sends what is pending, within its limit', 5_000, 1],
+  ['without any time left sends nothing', 0, 0],
+])('the end %s', async (_what, limitMs, builds) => {
+  await start().otlp.stop(limitMs);
+  expect(receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info')).toHaveLength(builds);
+});
 
-  it('does not wait for a silent receiver', async () => {
-    receiver.answer = () => undefined;
-    const running = start({ timeoutMs: 60_000 });
-    const stopped = running.otlp.stop(50);
-    await receiver.until(() => receiver.received.length > 0);
-    await stopped;
-    expect(running.logger.lines.at(-1)?.message).toBe('stopped before everything was sent to the OTLP receiver');
-  });
+it('the end does not wait for a silent receiver', async () => {
+  receiver.answer = () => undefined;
+  const running = start({ timeoutMs: 60_000 });
+  const stopped = running.otlp.stop(50);
+  await receiver.until(() => receiver.received.length > 0);
+  await stopped;
+  expect(running.logger.lines.at(-1)?.message).toBe('stopped before everything was sent to the OTLP receiver');
 });

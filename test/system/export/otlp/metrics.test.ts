@@ -117,28 +117,26 @@ describe('a push', () => {
   });
 });
 
-describe('pushes', () => {
-  it('come every interval, each whole, until the end', async () => {
-    const metrics = { enabled: true, intervalMs: 20, histograms: 'explicit' } as const;
-    const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint, metrics }), await filled());
-    const builds = () => receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info').length;
-    await receiver.until(() => builds() >= 3);
-    await otlp.stop(0);
-    const count = receiver.received.length;
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(receiver.received.length).toBe(count);
-  });
+it('pushes come every interval, each whole, until the end', async () => {
+  const metrics = { enabled: true, intervalMs: 20, histograms: 'explicit' } as const;
+  const { otlp } = createStand(otlpConfig({ endpoint: receiver.endpoint, metrics }), await filled());
+  const builds = () => receiver.metrics.filter(({ name }) => name === 'd2_sidecar_build_info').length;
+  await receiver.until(() => builds() >= 3);
+  await otlp.stop(0);
+  const count = receiver.received.length;
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(receiver.received.length).toBe(count);
+});
 
-  it('are counted in /metrics', async () => {
-    const otlp = await pushed(await filled());
-    const accepted = receiver.metrics.reduce((sum, { points }) => sum + points.length, 0);
-    expect(otlp.signals.get('metrics')).toMatchObject({
-      ...{ isUp: true, exports: { ok: receiver.received.length, failed: 0 }, items: { accepted } },
-    });
-    const samples = samplesOf((await createPlant({ sources: { otlp } })).text());
-    expect(samples.get('d2_sidecar_otlp_up{signal="metrics"}')).toBe(1);
-    expect(samples.get('d2_sidecar_otlp_exports_total{signal="metrics",outcome="ok"}')).toBe(receiver.received.length);
-    expect(samples.get('d2_sidecar_otlp_export_failures_total{signal="metrics",reason="timeout"}')).toBe(0);
-    expect(samples.has('d2_sidecar_otlp_spans_waiting')).toBe(false);
+it('pushes are counted in /metrics', async () => {
+  const otlp = await pushed(await filled());
+  const accepted = receiver.metrics.reduce((sum, { points }) => sum + points.length, 0);
+  expect(otlp.signals.get('metrics')).toMatchObject({
+    ...{ isUp: true, exports: { ok: receiver.received.length, failed: 0 }, items: { accepted } },
   });
+  const samples = samplesOf((await createPlant({ sources: { otlp } })).text());
+  expect(samples.get('d2_sidecar_otlp_up{signal="metrics"}')).toBe(1);
+  expect(samples.get('d2_sidecar_otlp_exports_total{signal="metrics",outcome="ok"}')).toBe(receiver.received.length);
+  expect(samples.get('d2_sidecar_otlp_export_failures_total{signal="metrics",reason="timeout"}')).toBe(0);
+  expect(samples.has('d2_sidecar_otlp_spans_waiting')).toBe(false);
 });

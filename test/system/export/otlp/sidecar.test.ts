@@ -11,12 +11,12 @@ import {
 } from '@opentelemetry/sdk-trace-base';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../../src/config/config.ts';
-import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
+import type { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { OtlpReceiver } from '../../../support/export/otlp/otlp-receiver.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
-import { type Application, portOf, send as sendTo, startApplication } from '../../../support/net.ts';
-import { testConfig } from '../../../support/wire/test-config.ts';
-import { LineLogger, type OtlpConfig, otlpConfig } from './stand.ts';
+import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
+import { type Stand, startStand } from '../../wire/stand.ts';
+import { type OtlpConfig, otlpConfig } from './stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -25,10 +25,9 @@ const SPANS = { enabled: true, sampleRatio: 1, slowerThanMs: 0 };
 
 let upstream: Application;
 let receiver: OtlpReceiver;
-let sidecar: Sidecar | undefined;
+let stand: Stand | undefined;
 /** Heads as received by the upstream. */
 const heads: string[][] = [];
-const ports = { listen: 0, monitor: 0 };
 
 beforeEach(async () => {
   heads.length = 0;
@@ -40,8 +39,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await sidecar?.stop();
-  sidecar = undefined;
+  await stand?.close();
   upstream.close();
   await receiver.close();
 });
@@ -61,27 +59,26 @@ async function startTracedServer() {
   return { port, close, spans: () => memory.getFinishedSpans() };
 }
 
-const scrape = () => send('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' }, ports.monitor);
-
 async function start(
   dataPath: Config['dataPath'],
   otlp: Partial<OtlpConfig>,
   deadlineMs = 5_000,
   { port }: { readonly port: number } = upstream,
 ): Promise<Sidecar> {
-  const { stop, upstream: to } = testConfig();
-  const changed = { stop: { ...stop, deadlineMs }, upstream: { ...to, port, origin: `http://127.0.0.1:${port}` } };
-  sidecar = await Sidecar.create(testConfig({ dataPath, otlp: otlpConfig(otlp), ...changed }), new LineLogger());
-  const { listen, monitor } = await sidecar.start();
-  ports.listen = portOf(listen);
-  ports.monitor = portOf(monitor);
-  return sidecar;
+  await stand?.close();
+  stand = await startStand({
+    upstreamPort: port,
+    config: ({ stop }) => ({ dataPath, otlp: otlpConfig(otlp), stop: { ...stop, deadlineMs } }),
+  });
+  return stand.sidecar;
 }
 
-async function send(path: string, headers: http.OutgoingHttpHeaders = {}, port = ports.listen): Promise<string> {
+async function send(path: string, headers: http.OutgoingHttpHeaders = {}, port = stand?.port ?? 0): Promise<string> {
   const method = path.includes('/d2/rpc/') ? 'POST' : 'GET';
   return (await sendTo(port, path, { method, headers })).body;
 }
+
+const scrape = () => send('/metrics', { accept: 'application/openmetrics-text; version=1.0.0' }, stand?.monitorPort);
 
 const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
@@ -94,10 +91,8 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     await start(dataPath, {});
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send('/page', { traceparent: 'not one', tracestate: '' });
-    await sidecar?.stop();
     await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
     await send('/page', sent);
-    await sidecar?.stop();
     await start(dataPath, { endpoint: receiver.endpoint, traces: { ...SPANS, slowerThanMs: 1 } });
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
@@ -113,7 +108,7 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
     await send(`${BASE}/d2/rpc/E.Demo/Test`, { traceparent: `00-${TRACE}-${PARENT}-00` });
     const exposition = await scrape();
-    await sidecar?.stop();
+    await stand?.close();
     server.close();
     const [first, second] = receiver.spans;
     expect(receiver.spans).toHaveLength(2);
@@ -144,17 +139,9 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
       ['rpc E.Demo.Bad', 2, 2],
       ['object H.Pump', 0, 2],
     ]);
-    expect(spans[0]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
+    const path = dataPath === 'gateway' ? 'gateway' : 'relay';
+    expect(spans[0]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, attributes: { 'd2.data_path': path } });
     expect(spans[1]).toMatchObject({ parentSpanId: '' });
-    expect(spans[0]?.attributes).toMatchObject({
-      ...{ 'd2.data_path': dataPath === 'gateway' ? 'gateway' : 'relay', 'http.request.method': 'POST' },
-      'http.response.status_code': 200,
-    });
-    const nowNs = BigInt(Math.ceil(performance.timeOrigin + performance.now())) * 1_000_000n;
-    for (const { startNs, endNs } of spans) {
-      expect(endNs).toBeGreaterThanOrEqual(startNs);
-      expect(nowNs - endNs).toBeLessThan(60_000_000_000n);
-    }
     const bodies = Buffer.concat(receiver.received.map(({ body }) => body)).toString('latin1');
     for (const word of ['s3cr3t', 'alice', '127.0.0.1']) expect(bodies).not.toContain(word);
   });
@@ -174,7 +161,7 @@ it('a silent receiver delays neither calls nor the stop', async () => {
 it('without otlp.endpoint no call is observed, and /metrics has no table of it', async () => {
   const running = await start('auto', {});
   expect(running.recorder.observers.isWanted).toBe(false);
-  expect(await send('/metrics', {}, ports.monitor)).not.toContain('otlp');
+  expect(await send('/metrics', {}, stand?.monitorPort)).not.toContain('otlp');
 });
 
 it('pushes the durations of calls as exponential histograms of one scale, if configured', async () => {

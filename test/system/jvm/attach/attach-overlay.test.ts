@@ -1,23 +1,14 @@
 import { getEventListeners } from 'node:events';
-import {
-  chownSync,
-  existsSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import fs from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { AttachOverlay, type AttachOverlayOptions } from '../../../../src/jvm/attach/attach-overlay.ts';
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { MIB } from '../../../support/jvm/attach/samples.ts';
+import { NO_READING } from '../../../support/jvm/no-reading.ts';
 import { Markers } from '../../secrets/markers.ts';
-import { FakeJvm, NO_READING } from '../fake-jvm.ts';
+import { FakeJvm } from '../fake-jvm.ts';
 
 const NEVER = new AbortController().signal;
 const BASE: JvmReading = {
@@ -55,246 +46,232 @@ async function expectUntouched(reason: RegExp, target: Partial<VisibleJvm> = {})
   expect(overlay.reason).toMatch(reason);
 }
 
-describe('AttachOverlay', () => {
-  it('lays what the JVM answers over the reading', async () => {
-    await jvm.listen();
-    const laid = await apply({ collector: 'Serial', startTicks: 500 });
-    expect(laid.heap).toEqual({ init: 48 * MIB, used: 0x2d_83a0 + 0xfd_eec0, committed: 48_758_784, max: 194_641_920 });
-    expect(laid.nonHeap).toMatchObject({ init: 3 * 2_555_904, max: -1 });
-    expect(laid.memory).toBe('live');
-    expect(laid.pools.get('Eden Space')).toMatchObject({ used: 0x2d_83a0, max: 53_739_520 });
-    expect([overlay.isApplied, overlay.reason]).toEqual([true, undefined]);
-    expect(jvm.signals).toEqual([]);
-    expect(jvm.files.opened).toBeGreaterThan(0);
-  });
+it('AttachOverlay lays what the JVM answers over the reading', async () => {
+  await jvm.listen();
+  const laid = await apply({ collector: 'Serial', startTicks: 500 });
+  expect(laid.heap).toEqual({ init: 48 * MIB, used: 0x2d_83a0 + 0xfd_eec0, committed: 48_758_784, max: 194_641_920 });
+  expect(laid.nonHeap).toMatchObject({ init: 3 * 2_555_904, max: -1 });
+  expect(laid.memory).toBe('live');
+  expect(laid.pools.get('Eden Space')).toMatchObject({ used: 0x2d_83a0, max: 53_739_520 });
+  expect([overlay.isApplied, overlay.reason]).toEqual([true, undefined]);
+  expect(jvm.signals).toEqual([]);
+  expect(jvm.files.opened).toBeGreaterThan(0);
+});
 
-  it('sends only the four commands, and asks for the flags once for each start of the JVM', async () => {
-    await jvm.listen();
-    await apply();
-    await apply();
-    const commands = jvm.requests.map((request) => request.split('\0')[2]);
-    const often = ['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache'];
-    expect(commands).toEqual(['VM.flags', ...often, ...often]);
-    // The next JVM makes a socket of its own.
-    await jvm.die();
-    rmSync(jvm.socketPath);
-    await jvm.listen();
-    await apply();
-    expect(jvm.requests.filter((request) => request.includes('VM.flags'))).toHaveLength(2);
-  });
+it('AttachOverlay sends only the four commands, and asks for the flags once for each start of the JVM', async () => {
+  await jvm.listen();
+  await apply();
+  await apply();
+  const commands = jvm.requests.map((request) => request.split('\0')[2]);
+  const often = ['GC.heap_info', 'VM.metaspace basic scale=1', 'Compiler.codecache'];
+  expect(commands).toEqual(['VM.flags', ...often, ...often]);
+  // The next JVM makes a socket of its own.
+  await jvm.die();
+  fs.rmSync(jvm.socketPath);
+  await jvm.listen();
+  await apply();
+  expect(jvm.requests.filter((request) => request.includes('VM.flags'))).toHaveLength(2);
+});
 
-  it('does not ask G1 for its heap when the counters have it', async () => {
-    await jvm.listen();
-    await apply({ collector: 'G1' });
-    expect(jvm.requests.join()).not.toContain('GC.heap_info');
-    await apply({ collector: 'G1' }, { ...BASE, heap: {} });
-    expect(jvm.requests.join()).toContain('GC.heap_info');
-  });
+it('AttachOverlay does not ask G1 for its heap when the counters have it', async () => {
+  await jvm.listen();
+  await apply({ collector: 'G1' });
+  expect(jvm.requests.join()).not.toContain('GC.heap_info');
+  await apply({ collector: 'G1' }, { ...BASE, heap: {} });
+  expect(jvm.requests.join()).toContain('GC.heap_info');
+});
 
-  it('leaves out the values of an answer that it cannot read', async () => {
-    const { answer } = jvm;
-    jvm.answer = (command) => (command === 'Compiler.codecache' ? '-1\nUnknown diagnostic command' : answer(command));
-    await jvm.listen();
-    expect(await apply()).toMatchObject({ memory: 'live', nonHeap: {} });
-    expect(overlay.isApplied).toBe(true);
-    expect(overlay.reason).toContain('Compiler.codecache cannot be read');
-  });
+it('AttachOverlay leaves out the values of an answer that it cannot read', async () => {
+  const { answer } = jvm;
+  jvm.answer = (command) => (command === 'Compiler.codecache' ? '-1\nUnknown diagnostic command' : answer(command));
+  await jvm.listen();
+  expect(await apply()).toMatchObject({ memory: 'live', nonHeap: {} });
+  expect(overlay.isApplied).toBe(true);
+  expect(overlay.reason).toContain('Compiler.codecache cannot be read');
+});
 
-  it.each<[string, (secret: string) => string]>([
-    ['an error of a command', (secret) => `1\njava.lang.SecurityException: ${secret}`],
-    ['another protocol', (secret) => `${secret}\n${secret}`],
-    ['a right answer that cannot be read', (secret) => `0\n${secret} total 1K, used ${secret}`],
-    ['flags with a password in them', (secret) => `0\n-XX:OnError=${secret} -XX:+UseSerialGC -Dpassword=${secret}`],
-  ])('tells no secret of %s', async (place, answer) => {
-    const markers = new Markers();
-    const secret = markers.at(place);
-    jvm.become({ cmdline: ['java', `-Dpassword=${markers.at('command line')}`, 'Main'] });
-    jvm.answer = () => answer(secret);
-    await jvm.listen();
-    const laid = await apply({}, NO_READING);
-    expect(overlay.reason).toMatch(/\w/);
-    expect(jvm.requests.length).toBeGreaterThan(0);
-    expect(markers.leaksIn(`${overlay.reason} ${JSON.stringify({ ...laid, pools: [...laid.pools] })}`)).toEqual([]);
-  });
+it.each<[string, (secret: string) => string]>([
+  ['an error of a command', (secret) => `1\njava.lang.SecurityException: ${secret}`],
+  ['another protocol', (secret) => `${secret}\n${secret}`],
+  ['a right answer that cannot be read', (secret) => `0\n${secret} total 1K, used ${secret}`],
+  ['flags with a password in them', (secret) => `0\n-XX:OnError=${secret} -XX:+UseSerialGC -Dpassword=${secret}`],
+])('AttachOverlay tells no secret of %s', async (place, answer) => {
+  const markers = new Markers();
+  const secret = markers.at(place);
+  jvm.become({ cmdline: ['java', `-Dpassword=${markers.at('command line')}`, 'Main'] });
+  jvm.answer = () => answer(secret);
+  await jvm.listen();
+  const laid = await apply({}, NO_READING);
+  expect(overlay.reason).toMatch(/\w/);
+  expect(jvm.requests.length).toBeGreaterThan(0);
+  expect(markers.leaksIn(`${overlay.reason} ${JSON.stringify({ ...laid, pools: [...laid.pools] })}`)).toEqual([]);
+});
 
-  it('reports that socket and counters name different collectors', async () => {
-    await jvm.listen();
-    expect((await apply({ collector: 'ZGC' })).heap).toMatchObject({ used: 1, committed: 2 });
-    expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
-  });
+it('AttachOverlay reports that socket and counters name different collectors', async () => {
+  await jvm.listen();
+  expect((await apply({ collector: 'ZGC' })).heap).toMatchObject({ used: 1, committed: 2 });
+  expect(overlay.reason).toMatch(/another collector \(Serial\) than its counters \(ZGC\)/);
+});
 
-  it('does not ask for the heap of an unknown collector', async () => {
-    await jvm.listen();
-    expect(await apply({ collector: 'unknown' })).toMatchObject({
-      heap: { used: 1, committed: 2 },
-      nonHeap: { max: -1 },
-    });
-    expect(jvm.requests.join()).not.toContain('GC.heap_info');
-    expect(overlay.reason).toBeUndefined();
+it('AttachOverlay does not ask for the heap of an unknown collector', async () => {
+  await jvm.listen();
+  expect(await apply({ collector: 'unknown' })).toMatchObject({
+    heap: { used: 1, committed: 2 },
+    nonHeap: { max: -1 },
   });
+  expect(jvm.requests.join()).not.toContain('GC.heap_info');
+  expect(overlay.reason).toBeUndefined();
+});
 
-  it('opens the socket if allowed and uses it at once', async () => {
-    overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
-    jvm.obey();
-    expect((await apply()).memory).toBe('live');
-    expect(overlay.signals).toBe(1);
-    await apply();
-    expect(overlay.signals).toBe(1);
-  });
+it('AttachOverlay opens the socket if allowed and uses it at once', async () => {
+  overlay = overlayOf({ mayOpen: true, openTimeoutMs: 5_000 });
+  jvm.obey();
+  expect((await apply()).memory).toBe('live');
+  expect(overlay.signals).toBe(1);
+  await apply();
+  expect(overlay.signals).toBe(1);
+});
 
-  it('waits for the socket no longer than a reading may take, and uses it later', async () => {
-    overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
+it('AttachOverlay waits for the socket no longer than a reading may take, and uses it later', async () => {
+  overlay = overlayOf({ mayOpen: true, timeoutMs: 250, openTimeoutMs: 60_000 });
+  await expectUntouched(/has not done so yet/);
+  const tookMs: number[] = [];
+  for (let times = 0; times < 5; times += 1) {
+    const before = performance.now();
     await expectUntouched(/has not done so yet/);
-    const tookMs: number[] = [];
-    for (let times = 0; times < 5; times += 1) {
-      const before = performance.now();
-      await expectUntouched(/has not done so yet/);
-      tookMs.push(performance.now() - before);
-    }
-    // Only the first waited.
-    expect(Math.min(...tookMs)).toBeLessThan(250);
-    expect(jvm.signals).toHaveLength(1);
-    await jvm.listen();
-    expect((await apply()).memory).toBe('live');
-  });
+    tookMs.push(performance.now() - before);
+  }
+  // Only the first waited.
+  expect(Math.min(...tookMs)).toBeLessThan(250);
+  expect(jvm.signals).toHaveLength(1);
+  await jvm.listen();
+  expect((await apply()).memory).toBe('live');
+});
 
-  it('says that a socket was removed as soon as it was there', async () => {
-    overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
-    jvm.obey();
-    let isHere = true;
-    const hiding: VisibleJvm = {
-      ...jvm.target,
-      // The first look is before the signal, the second waits for the socket, the third is after it.
-      get tmpPath() {
-        if (existsSync(jvm.socketPath)) isHere = false;
-        return isHere ? jvm.tmpPath : jvm.cwd;
-      },
-    };
-    expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
-    expect(overlay.reason).toContain('removed as soon as');
-  });
+it('AttachOverlay says that a socket was removed as soon as it was there', async () => {
+  overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
+  jvm.obey();
+  let isHere = true;
+  const hiding: VisibleJvm = {
+    ...jvm.target,
+    // The first look is before the signal, the second waits for the socket, the third is after it.
+    get tmpPath() {
+      if (fs.existsSync(jvm.socketPath)) isHere = false;
+      return isHere ? jvm.tmpPath : jvm.cwd;
+    },
+  };
+  expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
+  expect(overlay.reason).toContain('removed as soon as');
+});
 
-  it('says why the socket was not opened', async () => {
-    overlay = overlayOf({ mayOpen: true });
-    jvm.become({ caught: '0' });
-    await expectUntouched(/-Xrs/);
-  });
+it('AttachOverlay says why the socket was not opened', async () => {
+  overlay = overlayOf({ mayOpen: true });
+  jvm.become({ caught: '0' });
+  await expectUntouched(/-Xrs/);
+});
 
-  it('returns the reading unchanged when the JVM does not answer in time', async () => {
-    jvm.answer = () => undefined;
-    await jvm.listen();
-    overlay = overlayOf({ timeoutMs: 20 });
-    await expectUntouched(/did not answer/);
-  });
+it('AttachOverlay leaves neither a listener nor a timer after a reading or a question', async () => {
+  await jvm.listen();
+  overlay = overlayOf({ timeoutMs: 60_000 });
+  const { signal } = new AbortController();
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
+  const before = timers();
+  expect((await apply({}, BASE, signal)).memory).toBe('live');
+  expect(await overlay.isAlive(jvm.target, signal)).toBe(true);
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
+  // Not toBe: a timer of vitest may have ended meanwhile.
+  expect(timers()).toBeLessThanOrEqual(before);
+});
 
-  it('leaves neither a listener nor a timer after a reading or a question', async () => {
-    await jvm.listen();
-    overlay = overlayOf({ timeoutMs: 60_000 });
-    const { signal } = new AbortController();
-    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-    const before = timers();
-    expect((await apply({}, BASE, signal)).memory).toBe('live');
-    expect(await overlay.isAlive(jvm.target, signal)).toBe(true);
-    expect(getEventListeners(signal, 'abort')).toEqual([]);
-    // Not toBe: a timer of vitest may have ended meanwhile.
-    expect(timers()).toBeLessThanOrEqual(before);
-  });
+it.each<[string, (reading: AbortController) => void, number, RegExp]>([
+  ['the JVM does not answer in time', () => undefined, 20, /did not answer/],
+  ['the reading that it overlays ends', (reading) => reading.abort(), 60_000, /in time/],
+])('AttachOverlay returns the reading unchanged when %s', async (_, onQuestion, timeoutMs, reason) => {
+  const reading = new AbortController();
+  jvm.answer = () => void onQuestion(reading);
+  await jvm.listen();
+  overlay = overlayOf({ timeoutMs });
+  expect(await apply({}, BASE, reading.signal)).toBe(BASE);
+  expect(overlay.reason).toMatch(reason);
+});
 
-  it('ends with the reading that it overlays', async () => {
-    const outer = new AbortController();
-    jvm.answer = () => void outer.abort();
-    await jvm.listen();
-    overlay = overlayOf({ timeoutMs: 60_000 });
-    expect(await apply({}, BASE, outer.signal)).toBe(BASE);
-    expect(overlay.reason).toContain('in time');
-  });
+it.each<[string, () => unknown, RegExp, Partial<VisibleJvm>?]>([
+  ['a missing socket without jvm.attach', () => undefined, /set jvm\.attach to true.*-XX:\+StartAttachListener/],
+  ['a dead JVM', async () => [await jvm.listen(), await jvm.die()], /Nothing listens/],
+  ['a link, even one to the JVM’s own socket', listenBehindLink, /not a socket/],
+  ['a file', () => fs.writeFileSync(jvm.socketPath, ''), /not a socket/],
+  ['a socket of another user', listenAsAnother, /belongs to user \d+, not to the JVM’s user 54321/, { uid: 54_321 }],
+  ['a socket of root, unless the JVM is root’s', () => jvm.listen(), /belongs to user \d+, not to/, { uid: 54_321 }],
+  ['a socket that others may write to', () => jvm.listen(jvm.socketPath, 0o620), /open to other users/],
+  ['a socket with a second name, which may be a link to another program’s', listenWithTwoNames, /another name/],
+  ['a process that has been replaced', () => jvm.listen(), /no longer the JVM/, { startTicks: 499 }],
+  ['a link out of the JVM’s root', listenOutsideRoot, /./],
+])('AttachOverlay neither signals nor asks %s', async (_, prepare, reason, target) => {
+  await prepare();
+  await expectUntouched(reason, target);
+  expect([jvm.signals, jvm.requests]).toEqual([[], []]);
+});
 
-  it('returns the reading unchanged when the reading’s own time is over', async () => {
-    await jvm.listen();
-    expect(await apply({}, BASE, AbortSignal.abort())).toBe(BASE);
-    expect(overlay.reason).toContain('in time');
-  });
+it('AttachOverlay does not mix two JVMs: a smaller heap than counted belongs to another JVM', async () => {
+  await jvm.listen();
+  const withMax = (max: number) => ({ ...BASE, heap: { ...BASE.heap, max } });
+  const counted = withMax(192 * MIB + 1);
+  expect(await apply({}, counted)).toBe(counted);
+  expect(overlay.reason).toContain('belong to different JVMs');
+  expect((await apply({}, withMax(192 * MIB))).memory).toBe('live');
+});
 
-  it.each<[string, () => unknown, RegExp, Partial<VisibleJvm>?]>([
-    ['a missing socket without jvm.attach', () => undefined, /set jvm\.attach to true.*-XX:\+StartAttachListener/],
-    ['a dead JVM', async () => [await jvm.listen(), await jvm.die()], /Nothing listens/],
-    ['a link, even one to the JVM’s own socket', listenBehindLink, /not a socket/],
-    ['a file', () => writeFileSync(jvm.socketPath, ''), /not a socket/],
-    ['a socket of another user', listenAsAnother, /belongs to user \d+, not to the JVM’s user 54321/, { uid: 54_321 }],
-    ['a socket of root, unless the JVM is root’s', () => jvm.listen(), /belongs to user \d+, not to/, { uid: 54_321 }],
-    ['a socket that others may write to', () => jvm.listen(jvm.socketPath, 0o620), /open to other users/],
-    ['a socket with a second name, which may be a link to another program’s', listenWithTwoNames, /another name/],
-    ['a process that has been replaced', () => jvm.listen(), /no longer the JVM/, { startTicks: 499 }],
-    ['a link out of the JVM’s root', listenOutsideRoot, /./],
-  ])('neither signals nor asks %s', async (_, prepare, reason, target) => {
-    await prepare();
-    await expectUntouched(reason, target);
-    expect([jvm.signals, jvm.requests]).toEqual([[], []]);
-  });
-
-  it('does not mix two JVMs: a smaller heap than counted belongs to another JVM', async () => {
-    await jvm.listen();
-    const withMax = (max: number) => ({ ...BASE, heap: { ...BASE.heap, max } });
-    const counted = withMax(192 * MIB + 1);
-    expect(await apply({}, counted)).toBe(counted);
-    expect(overlay.reason).toContain('belong to different JVMs');
-    expect((await apply({}, withMax(192 * MIB))).memory).toBe('live');
-  });
-
-  it('finds the socket in a /tmp that has another path here', async () => {
-    await jvm.listen();
-    const tmpPath = join(jvm.directory, 'shared');
-    mkdirSync(tmpPath);
-    renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
-    expect((await apply({ pid: undefined, rootPath: '', tmpPath })).memory).toBe('live');
-  });
+it('AttachOverlay finds the socket in a /tmp that has another path here', async () => {
+  await jvm.listen();
+  const tmpPath = join(jvm.directory, 'shared');
+  fs.mkdirSync(tmpPath);
+  fs.renameSync(jvm.socketPath, join(tmpPath, '.java_pid7'));
+  expect((await apply({ pid: undefined, rootPath: '', tmpPath })).memory).toBe('live');
 });
 
 async function listenBehindLink(): Promise<void> {
   await jvm.listen(`${jvm.socketPath}.real`);
-  symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
+  fs.symlinkSync(`${jvm.socketPath}.real`, jvm.socketPath);
 }
 
 async function listenAsAnother(): Promise<void> {
   await jvm.listen();
   // As root, whose sockets are always trusted, give it away first.
-  if (isRoot) chownSync(jvm.socketPath, 54_322, 54_322);
+  if (isRoot) fs.chownSync(jvm.socketPath, 54_322, 54_322);
 }
 
 async function listenWithTwoNames(): Promise<void> {
   await jvm.listen(`${jvm.socketPath}.another`);
-  linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
+  fs.linkSync(`${jvm.socketPath}.another`, jvm.socketPath);
 }
 
 async function listenOutsideRoot(): Promise<void> {
   await jvm.listen();
-  renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
-  symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
+  fs.renameSync(jvm.tmpPath, `${jvm.tmpPath}-elsewhere`);
+  fs.symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
 }
 
-describe('AttachOverlay.isAlive', () => {
-  it('distinguishes a listening JVM, a dead one, and a missing socket', async () => {
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
-    await jvm.listen();
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
-    expect(jvm.requests).toEqual([]);
-    await jvm.die();
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
-  });
+it('AttachOverlay.isAlive distinguishes a listening JVM, a dead one, and a missing socket', async () => {
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+  await jvm.listen();
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
+  expect(jvm.requests).toEqual([]);
+  await jvm.die();
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBe(false);
+});
 
-  it('ignores the socket that an earlier JVM left behind', async () => {
-    await jvm.listen();
-    await jvm.die();
-    const madeEpochMs = lstatSync(jvm.socketPath).ctimeMs;
-    const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
-    expect(await started(madeEpochMs + 60_000)).toBeUndefined();
-    // It has its socket from a moment after its start, by a clock that may have been set.
-    expect(await started(madeEpochMs + 1_000)).toBe(false);
-    expect(await started(madeEpochMs - 60_000)).toBe(false);
-  });
+it('AttachOverlay.isAlive ignores the socket that an earlier JVM left behind', async () => {
+  await jvm.listen();
+  await jvm.die();
+  const madeEpochMs = fs.lstatSync(jvm.socketPath).ctimeMs;
+  const started = (startedEpochMs: number) => overlay.isAlive({ ...jvm.target, startedEpochMs }, NEVER);
+  expect(await started(madeEpochMs + 60_000)).toBeUndefined();
+  // It has its socket from a moment after its start, by a clock that may have been set.
+  expect(await started(madeEpochMs + 1_000)).toBe(false);
+  expect(await started(madeEpochMs - 60_000)).toBe(false);
+});
 
-  it('returns undefined for a socket that is not the JVM’s', async () => {
-    writeFileSync(jvm.socketPath, '');
-    expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
-  });
+it('AttachOverlay.isAlive returns undefined for a socket that is not the JVM’s', async () => {
+  fs.writeFileSync(jvm.socketPath, '');
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
 });

@@ -1,15 +1,4 @@
-import fs, {
-  chmodSync,
-  chownSync,
-  linkSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -113,8 +102,8 @@ describe('by the upstream’s port', () => {
   it('takes the direct path where another mount namespace has the same /tmp', async () => {
     machine.addServer({ pid: 812, mountNamespace: 'mnt:[2]' });
     const there = join(machine.tmpOf(812), 'hsperfdata_tomcat/812');
-    mkdirSync(dirname(there), { recursive: true });
-    linkSync(join(machine.tmpPath, 'hsperfdata_tomcat/812'), there);
+    fs.mkdirSync(dirname(there), { recursive: true });
+    fs.linkSync(join(machine.tmpPath, 'hsperfdata_tomcat/812'), there);
     expect((await find()).candidate.path.tmp).toBe(machine.tmpPath);
   });
 
@@ -142,70 +131,68 @@ describe('by the upstream’s port', () => {
   });
 });
 
-describe('by the counters files', () => {
-  it('takes the only application server, and none of the tools and other JVMs', async () => {
-    addTomcat(812);
-    addTomcat(813, 'org.apache.catalina.startup.Bootstrap stop');
-    addTomcat(814, 'jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags');
-    addTomcat(815, 'com.example.Main');
-    expect(await pidFound(ELSEWHERE)).toBe(812);
-  });
+it('a search by files takes the only application server, and none of the tools and other JVMs', async () => {
+  addTomcat(812);
+  addTomcat(813, 'org.apache.catalina.startup.Bootstrap stop');
+  addTomcat(814, 'jdk.jcmd/sun.tools.jcmd.JCmd 812 VM.flags');
+  addTomcat(815, 'com.example.Main');
+  expect(await pidFound(ELSEWHERE)).toBe(812);
+});
 
-  it('lists two application servers and the key to set instead of guessing', async () => {
-    addTomcat(812);
-    addTomcat(913, '/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone', 'wildfly');
-    expect(await failure(ELSEWHERE)).toBe(
-      'D2S_ERR_JVM_AMBIGUOUS 2 JVMs are candidates: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
-        'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the right one.',
-    );
-    expect(await pidFound({ ...ELSEWHERE, user: 'wildfly' })).toBe(913);
-    expect(await pidFound({ ...ELSEWHERE, pid: 812 })).toBe(812);
-  });
+it('a search by files lists two application servers and the key to set instead of guessing', async () => {
+  addTomcat(812);
+  addTomcat(913, '/opt/wildfly/jboss-modules.jar -mp x org.jboss.as.standalone', 'wildfly');
+  expect(await failure(ELSEWHERE)).toBe(
+    'D2S_ERR_JVM_AMBIGUOUS 2 JVMs are candidates: pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), ' +
+      'pid 913 (user wildfly, jboss-modules.jar). Set jvm.pid, or jvm.user, to the right one.',
+  );
+  expect(await pidFound({ ...ELSEWHERE, user: 'wildfly' })).toBe(913);
+  expect(await pidFound({ ...ELSEWHERE, pid: 812 })).toBe(812);
+});
 
-  it('takes a user’s only JVM of another kind when that user is configured', async () => {
-    addTomcat(812, 'com.example.Main', 'app');
-    addTomcat(813, 'jdk.jcmd/sun.tools.jps.Jps', 'app');
-    expect(await failure(ELSEWHERE)).toContain('only pid 812 (user app, com.example.Main)');
-    expect(await pidFound({ ...ELSEWHERE, user: 'app' })).toBe(812);
-    expect(await failure({ ...ELSEWHERE, user: 'tomcat' })).toContain('of user tomcat (jvm.user)');
-  });
+it('a search by files takes a user’s only JVM of another kind when that user is configured', async () => {
+  addTomcat(812, 'com.example.Main', 'app');
+  addTomcat(813, 'jdk.jcmd/sun.tools.jps.Jps', 'app');
+  expect(await failure(ELSEWHERE)).toContain('only pid 812 (user app, com.example.Main)');
+  expect(await pidFound({ ...ELSEWHERE, user: 'app' })).toBe(812);
+  expect(await failure({ ...ELSEWHERE, user: 'tomcat' })).toContain('of user tomcat (jvm.user)');
+});
 
-  it('finds a JVM in the /tmp of a container whose processes are visible', async () => {
-    machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
-    machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
-    for (const pid of [899, 900]) machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(pid));
-    const { candidate } = await find(ELSEWHERE);
-    expect([candidate.process?.pid, candidate.path.tmp]).toEqual([900, machine.tmpOf(900)]);
-  });
+it('a search by files finds a JVM in the /tmp of a container whose processes are visible', async () => {
+  machine.addProcess({ pid: 899, nspid: 1, name: 'sh', mountNamespace: 'mnt:[2]' });
+  machine.addProcess({ pid: 900, nspid: 7, mountNamespace: 'mnt:[2]' });
+  for (const pid of [899, 900]) machine.addFile('root', 7, fileOf(TOMCAT), machine.tmpOf(pid));
+  const { candidate } = await find(ELSEWHERE);
+  expect([candidate.process?.pid, candidate.path.tmp]).toEqual([900, machine.tmpOf(900)]);
+});
 
-  it('ignores the file of a dead JVM whose pid was reused', async () => {
-    machine.addFile('tomcat', 812, fileOf(TOMCAT, QUIET));
-    // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
-    machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
-    machine.listen('00000000:1F91', 1);
-    expect(await failure()).toContain(NOT_FOUND);
-  });
+it('a search by files ignores the file of a dead JVM whose pid was reused', async () => {
+  machine.addFile('tomcat', 812, fileOf(TOMCAT, QUIET));
+  // 1795227162 s after 1970 is when the sample's JVM began; this process began an hour later.
+  machine.addProcess({ pid: 812, startTicks: (1_795_227_162 - 1_000_000 + 3600) * 100 });
+  machine.listen('00000000:1F91', 1);
+  expect(await failure()).toContain(NOT_FOUND);
+});
 
-  it('ignores a process that has not mapped the file', async () => {
-    addTomcat();
-    machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
-    expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
-    machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
-    expect(await pidFound(ELSEWHERE)).toBe(812);
-  });
+it('a search by files ignores a process that has not mapped the file', async () => {
+  addTomcat();
+  machine.addProcess({ pid: 812, name: 'bash', mapped: '/usr/bin/bash' });
+  expect(await failure(ELSEWHERE)).toContain(NOT_FOUND);
+  machine.addProcess({ pid: 812, mapped: '/tmp/hsperfdata_tomcat/812' });
+  expect(await pidFound(ELSEWHERE)).toBe(812);
+});
 
-  it('names no argument of any JVM', async () => {
-    const markers = new Markers();
-    for (const pid of [812, 813]) {
-      const command = `com.example.Main -Dpassword=${markers.at(`${pid}: javaCommand`)}`;
-      const flags = `-Djavax.net.ssl.keyStorePassword=${markers.at(`${pid}: jvmArgs`)}`;
-      machine.addFile('app', pid, withTexts({ 'sun.rt.javaCommand': command, 'java.rt.vmArgs': flags }));
-      machine.addProcess({ pid });
-    }
-    const causes = await Promise.all([{}, { user: 'app' }, { pid: 5 }].map((options) => cause(options)));
-    expect(causes[1]?.code).toBe('D2S_ERR_JVM_AMBIGUOUS');
-    expect(markers.leaksIn(causes.map((each) => `${each.stack} ${JSON.stringify(each)}`).join())).toEqual([]);
-  });
+it('a search by files names no argument of any JVM', async () => {
+  const markers = new Markers();
+  for (const pid of [812, 813]) {
+    const command = `com.example.Main -Dpassword=${markers.at(`${pid}: javaCommand`)}`;
+    const flags = `-Djavax.net.ssl.keyStorePassword=${markers.at(`${pid}: jvmArgs`)}`;
+    machine.addFile('app', pid, withTexts({ 'sun.rt.javaCommand': command, 'java.rt.vmArgs': flags }));
+    machine.addProcess({ pid });
+  }
+  const causes = await Promise.all([{}, { user: 'app' }, { pid: 5 }].map((options) => cause(options)));
+  expect(causes[1]?.code).toBe('D2S_ERR_JVM_AMBIGUOUS');
+  expect(markers.leaksIn(causes.map((each) => `${each.stack} ${JSON.stringify(each)}`).join())).toEqual([]);
 });
 
 describe('with a /tmp that is shared and processes that are not visible', () => {
@@ -218,35 +205,28 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
     expect((await find()).candidate).toMatchObject({ process: undefined, liveness: 'unknown' });
   });
 
-  it('ignores it when nothing listens, since nothing shows that its JVM runs', async () => {
-    addUnseen();
-    expect(await failure()).toContain(NOT_FOUND);
-  });
-
-  it('ignores it when another user listens', async () => {
-    machine.listen('00000000:1F90', 4711, OWN_UID + 1);
-    addUnseen();
-    expect(await failure()).toMatch(/^D2S_ERR_JVM_(NOT_FOUND|ACCESS) /);
+  it.each<[string, string, number | undefined, RegExp]>([
+    ['nothing listens, since nothing shows that its JVM runs', QUIET, undefined, /^D2S_ERR_JVM_NOT_FOUND /],
+    ['another user listens', QUIET, OWN_UID + 1, /^D2S_ERR_JVM_(NOT_FOUND|ACCESS) /],
+    ['the counter of 50 ms has stopped', 'jdk17-g1', OWN_UID, /^D2S_ERR_JVM_NOT_FOUND /],
+  ])('ignores it when %s', async (_, sample, listener, told) => {
+    if (listener !== undefined) machine.listen('00000000:1F90', 4711, listener);
+    addUnseen(sample);
+    expect(await failure()).toMatch(told);
   });
 
   it('takes it when it is locked', async () => {
-    machine.lock(statSync(addUnseen()).ino);
+    machine.lock(fs.statSync(addUnseen()).ino);
     expect((await find(ELSEWHERE)).candidate.liveness).toBe('alive');
-  });
-
-  it('ignores it when the counter of 50 ms has stopped', async () => {
-    machine.listen('00000000:1F90', 4711);
-    addUnseen('jdk17-g1');
-    expect(await failure()).toContain(NOT_FOUND);
   });
 
   it('takes it when that counter moves', async () => {
     const path = addUnseen('jdk17-g1');
-    const bytes = readFileSync(path);
+    const bytes = fs.readFileSync(path);
     const searching = find(ELSEWHERE);
     setTimeout(() => {
       bytes.writeBigInt64LE(5_000_000_000n, entryOf(bytes, 'sun.os.hrt.ticks').dataOffset);
-      writeFileSync(path, bytes);
+      fs.writeFileSync(path, bytes);
     }, 60);
     expect((await searching).candidate.liveness).toBe('alive');
   });
@@ -275,28 +255,28 @@ it('by jvm.pid, it reports that there is no such process, or that the process ha
 describe('files that no JVM writes', () => {
   const replaceByLink = (path: string) => {
     const elsewhere = join(machine.directory, 'elsewhere');
-    renameSync(path, elsewhere);
-    symlinkSync(elsewhere, path);
+    fs.renameSync(path, elsewhere);
+    fs.symlinkSync(elsewhere, path);
   };
   const replaceByFolder = (path: string) => {
-    rmSync(path);
-    mkdirSync(path);
+    fs.rmSync(path);
+    fs.mkdirSync(path);
   };
   const unfinish = (path: string) => {
-    const bytes = readFileSync(path);
+    const bytes = fs.readFileSync(path);
     bytes.writeUInt8(0, 7);
-    writeFileSync(path, bytes);
+    fs.writeFileSync(path, bytes);
   };
   const OPEN = /^D2S_ERR_JVM_ACCESS .*others than its owner may write/;
 
   it.each<[string, (path: string) => void, RegExp]>([
     ['a link', replaceByLink, /^D2S_ERR_JVM_ACCESS .*symbolic link/],
     ['a file in a linked folder', (path) => replaceByLink(dirname(path)), /^D2S_ERR_JVM_ACCESS .*directory is a link/],
-    ['a file in a folder that its group may write to', (path) => chmodSync(dirname(path), 0o775), OPEN],
-    ['a file in a folder that others may write to', (path) => chmodSync(dirname(path), 0o757), OPEN],
-    ['a file in a folder that all may write to', (path) => chmodSync(dirname(path), 0o777), OPEN],
+    ['a file in a folder that its group may write to', (path) => fs.chmodSync(dirname(path), 0o775), OPEN],
+    ['a file in a folder that others may write to', (path) => fs.chmodSync(dirname(path), 0o757), OPEN],
+    ['a file in a folder that all may write to', (path) => fs.chmodSync(dirname(path), 0o777), OPEN],
     ['a folder of that name', replaceByFolder, /not a regular file/],
-    ['a text', (path) => writeFileSync(path, 'x'.repeat(100)), /^D2S_ERR_JVM_FORMAT .*magic number/],
+    ['a text', (path) => fs.writeFileSync(path, 'x'.repeat(100)), /^D2S_ERR_JVM_FORMAT .*magic number/],
     ['a file of a JVM that has not finished its start', unfinish, /^D2S_ERR_JVM_NOT_FOUND .*is starting/],
   ])('are not read, with the reason: %s', async (_, spoil, told) => {
     spoil(addTomcat());
@@ -304,7 +284,7 @@ describe('files that no JVM writes', () => {
   });
 
   it.skipIf(OWN_UID !== 0)('are not trusted in a directory of another user than the file’s', async () => {
-    chownSync(dirname(addTomcat()), 1, 1);
+    fs.chownSync(dirname(addTomcat()), 1, 1);
     expect(await failure({ pid: 812 })).toContain('its directory to uid 1');
   });
 });

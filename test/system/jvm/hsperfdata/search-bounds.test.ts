@@ -98,7 +98,10 @@ async function reasonOf(where: object): Promise<string> {
     );
 }
 
-describe('a search for the JVM', () => {
+/** As many files as a bound allows take long to create on a busy disk. */
+const LONG = { timeout: 120_000 };
+
+describe('a search for the JVM', LONG, () => {
   /** The JVM is found within the bound, and `found` once there is `more`. */
   async function expectBound(hit: object, more: () => unknown, { pid = JVM, found = 0, where = ELSEWHERE } = {}) {
     expect(await search(where)).toEqual({ pid, hit: {} });
@@ -268,26 +271,24 @@ describe('thousands of folders of another user in /tmp', () => {
   });
 });
 
-describe('files of another user', () => {
-  it('do not delay the search, even if they look like files of starting JVMs', async () => {
-    machine.setOwnUid(OWN_UID + 1);
-    const starting = fileOf(TOMCAT, 'jdk25-g1');
-    starting[ACCESSIBLE_AT] = 0;
-    for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
-    addTomcat();
-    const source = sourceOf();
-    await source.read(AbortSignal.timeout(5_000));
-    expect(source.found?.nspid).toBe(JVM);
-  });
+it('files of another user do not delay the search, even if they look like files of starting JVMs', async () => {
+  machine.setOwnUid(OWN_UID + 1);
+  const starting = fileOf(TOMCAT, 'jdk25-g1');
+  starting[ACCESSIBLE_AT] = 0;
+  for (let index = 1; index <= 100; index += 1) machine.addFile(`m${index}`, JVM, starting);
+  addTomcat();
+  const source = sourceOf();
+  await source.read(AbortSignal.timeout(5_000));
+  expect(source.found?.nspid).toBe(JVM);
+});
 
-  it('do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
-    addTomcat();
-    machine.addServer({ pid: JVM });
-    const folder = join(machine.procPath, String(JVM), 'root/etc');
-    mkdirSync(folder, { recursive: true });
-    execFileSync('mkfifo', [join(folder, 'passwd')]);
-    expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
-  });
+it('files of another user do not delay the search, even a FIFO in place of a container’s passwd file', async () => {
+  addTomcat();
+  machine.addServer({ pid: JVM });
+  const folder = join(machine.procPath, String(JVM), 'root/etc');
+  mkdirSync(folder, { recursive: true });
+  execFileSync('mkfifo', [join(folder, 'passwd')]);
+  expect(await search(HERE)).toEqual({ pid: JVM, hit: {} });
 });
 
 const logger = pino({ level: 'silent' });
@@ -297,13 +298,10 @@ const nothing: JvmSource = {
   close: () => undefined,
 };
 
-it.each<[string, (counters: HsperfdataSource) => JvmSource]>([
-  ['the counters file', (counters) => counters],
-  ['the attach socket over it', (counters) => new LocalSource(counters, new AttachOverlay({ mayOpen: false }), logger)],
-  ['a second source', (counters) => new PairedSource(nothing, counters)],
-])('the monitor of %s tells how often each bound was hit, from the start', async (_, toSource) => {
+it('the monitor of a source within others tells how often each bound was hit, from the start', async () => {
+  const local = new LocalSource(sourceOf(), new AttachOverlay({ mayOpen: false }), logger);
   const times = { intervalMs: 1e6, timeoutMs: 5_000, staleAfterMs: 1e6 };
-  const source = toSource(sourceOf());
+  const source = new PairedSource(nothing, local);
   const monitor = new JvmMonitor({ upstreamPort: 8080, source, clock: systemClock, logger, ...times });
   const names = Object.keys(SEARCH_LIMITS);
   expect([...monitor.boundsHit]).toEqual(names.map((name) => [name, 0]));

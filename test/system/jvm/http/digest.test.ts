@@ -27,50 +27,46 @@ function answerTo(fields: readonly string[], credentials = MUFASA): string {
   return answerChallenge(challenge, credentials, REQUEST);
 }
 
-describe('answerChallenge', () => {
-  it.each([
-    ['SHA-256', EXAMPLE[0], '753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1'],
-    ['MD5', EXAMPLE[1], '8ca523f5e9506fed4657c9700eebdbec'],
-  ])('computes the response of the RFC with %s', (algorithm, field, response) => {
-    const answer = answerTo([field]);
-    expect(answer).toContain(`response="${response}"`);
-    expect(answer).toContain(`algorithm=${algorithm}, `);
-    expect(answer).toContain('nc=00000001, ');
-    expect(answer).toContain('opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"');
-  });
-
-  it('encodes a non-ASCII user by RFC 8187, and quotes special characters', () => {
-    expect(answerTo([EXAMPLE[1]], { username: 'žofia', password: 'x' })).toContain("username*=UTF-8''%C5%BEofia, ");
-    expect(answerTo([EXAMPLE[1]], { username: 'a"b\\c', password: 'x' })).toContain('username="a\\"b\\\\c", ');
-  });
+it.each([
+  ['SHA-256', EXAMPLE[0], '753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1'],
+  ['MD5', EXAMPLE[1], '8ca523f5e9506fed4657c9700eebdbec'],
+])('answerChallenge computes the response of the RFC with %s', (algorithm, field, response) => {
+  const answer = answerTo([field]);
+  expect(answer).toContain(`response="${response}"`);
+  expect(answer).toContain(`algorithm=${algorithm}, `);
+  expect(answer).toContain('nc=00000001, ');
+  expect(answer).toContain('opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"');
 });
 
-describe('selectChallenge', () => {
-  it('prefers SHA-256 to MD5 in any order', () => {
-    expect(selectChallenge([EXAMPLE[1], EXAMPLE[0]])?.algorithm).toBe('SHA-256');
-    expect(selectChallenge([`${EXAMPLE[1]}, ${EXAMPLE[0]}`])?.algorithm).toBe('SHA-256');
-  });
+it('answerChallenge encodes a non-ASCII user by RFC 8187, and quotes special characters', () => {
+  expect(answerTo([EXAMPLE[1]], { username: 'žofia', password: 'x' })).toContain("username*=UTF-8''%C5%BEofia, ");
+  expect(answerTo([EXAMPLE[1]], { username: 'a"b\\c', password: 'x' })).toContain('username="a\\"b\\\\c", ');
+});
 
-  it.each([
-    ['no challenge', []],
-    ['Basic alone', ['Basic realm="Digest nonce=\\"x\\", qop=auth"']],
-    ['an algorithm that is not known', ['Digest realm="a", nonce="b", qop="auth", algorithm=MD5-sess']],
-    ['integrity alone', ['Digest realm="a", nonce="b", qop="auth-int"']],
-    ['the form of RFC 2069', ['Digest realm="a", nonce="b"']],
-    ['no nonce', ['Digest realm="a", qop="auth"']],
-    ['a quotation without end', ['Digest realm="a, nonce=b, qop=auth']],
-  ])('finds nothing usable in %s', (_, fields) => {
-    expect(selectChallenge(fields)).toBeUndefined();
-  });
+it('selectChallenge prefers SHA-256 to MD5 in any order', () => {
+  expect(selectChallenge([EXAMPLE[1], EXAMPLE[0]])?.algorithm).toBe('SHA-256');
+  expect(selectChallenge([`${EXAMPLE[1]}, ${EXAMPLE[0]}`])?.algorithm).toBe('SHA-256');
+});
 
-  it.each([
-    ['words', '', 'a '],
-    ['unclosed quotes', '', 'Digest a="\\'],
-    ['empty values', 'Digest ', 'a=,'],
-    ['quotes without a name', '', '="'],
-  ])('takes eight times as long for eight times as many %s, not 64 times', (_, scheme, hostile) => {
-    expectLinear(hostile, (text) => selectChallenge([scheme + text]));
-  });
+it.each([
+  ['no challenge', []],
+  ['Basic alone', ['Basic realm="Digest nonce=\\"x\\", qop=auth"']],
+  ['an algorithm that is not known', ['Digest realm="a", nonce="b", qop="auth", algorithm=MD5-sess']],
+  ['integrity alone', ['Digest realm="a", nonce="b", qop="auth-int"']],
+  ['the form of RFC 2069', ['Digest realm="a", nonce="b"']],
+  ['no nonce', ['Digest realm="a", qop="auth"']],
+  ['a quotation without end', ['Digest realm="a, nonce=b, qop=auth']],
+])('selectChallenge finds nothing usable in %s', (_, fields) => {
+  expect(selectChallenge(fields)).toBeUndefined();
+});
+
+it.each([
+  ['words', '', 'a '],
+  ['unclosed quotes', '', 'Digest a="\\'],
+  ['empty values', 'Digest ', 'a=,'],
+  ['quotes without a name', '', '="'],
+])('selectChallenge takes eight times as long for eight times as many %s, not 64 times', (_, scheme, hostile) => {
+  expectLinear(hostile, (text) => selectChallenge([scheme + text]));
 });
 
 describe('a source that logs in by Digest', () => {

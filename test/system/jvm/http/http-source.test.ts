@@ -158,25 +158,23 @@ describe('a bad server', () => {
   });
 });
 
-describe('a request', () => {
-  it('goes only to the configured address, with Basic and without an Origin', async () => {
-    await start(answerStatus);
-    const source = sourceOf(TOMCAT_STATUS, { url: `${server.origin}/ops/manager/` });
-    expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
-    expect(server.requests).toEqual([expect.objectContaining({ method: 'GET', url: '/ops/manager/status?JSON=true' })]);
-    const { headers } = server.requests[0]!;
-    expect(headers).toMatchObject({ authorization: `Basic ${PLANTED_BASIC}`, 'accept-encoding': 'identity' });
-    expect(headers).not.toHaveProperty('origin');
-  });
+it('a request goes only to the configured address, with Basic and without an Origin', async () => {
+  await start(answerStatus);
+  const source = sourceOf(TOMCAT_STATUS, { url: `${server.origin}/ops/manager/` });
+  expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
+  expect(server.requests).toEqual([expect.objectContaining({ method: 'GET', url: '/ops/manager/status?JSON=true' })]);
+  const { headers } = server.requests[0]!;
+  expect(headers).toMatchObject({ authorization: `Basic ${PLANTED_BASIC}`, 'accept-encoding': 'identity' });
+  expect(headers).not.toHaveProperty('origin');
+});
 
-  it('does not report the query of the configured address when it fails', async () => {
-    await start((_, response) => response.writeHead(404).end());
-    const source = sourceOf(PROMETHEUS, { url: `${server.origin}/metrics?token=${PLANTED}` });
-    const failure = await failureOf(source.read(soon()));
-    expect(server.requests[0]?.url).toBe(`/metrics?token=${PLANTED}`);
-    expect(failure.message).toContain(`${server.origin}/metrics answered 404`);
-    expect(everythingOf(failure)).not.toContain(PLANTED);
-  });
+it('a request does not report the query of the configured address when it fails', async () => {
+  await start((_, response) => response.writeHead(404).end());
+  const source = sourceOf(PROMETHEUS, { url: `${server.origin}/metrics?token=${PLANTED}` });
+  const failure = await failureOf(source.read(soon()));
+  expect(server.requests[0]?.url).toBe(`/metrics?token=${PLANTED}`);
+  expect(failure.message).toContain(`${server.origin}/metrics answered 404`);
+  expect(everythingOf(failure)).not.toContain(PLANTED);
 });
 
 describe('a login that is refused', () => {
@@ -236,36 +234,34 @@ describe('a login that is refused', () => {
   });
 });
 
-describe('TLS', () => {
-  const caFile = new URL('tls/authority.pem', FIXTURES).pathname;
-  const TLS = { key: fixture('tls/server-key.pem'), cert: fixture('tls/server.pem') };
+const caFile = new URL('tls/authority.pem', FIXTURES).pathname;
+const TLS = { key: fixture('tls/server-key.pem'), cert: fixture('tls/server.pem') };
 
-  it('accepts a certificate of the configured authority for the configured name', async () => {
-    await start(answerStatus, TLS);
-    const source = sourceOf(TOMCAT_STATUS, { tls: { caFile, serverName: 'jvm.example' } });
-    expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
-  });
+it('TLS accepts a certificate of the configured authority for the configured name', async () => {
+  await start(answerStatus, TLS);
+  const source = sourceOf(TOMCAT_STATUS, { tls: { caFile, serverName: 'jvm.example' } });
+  expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
+});
 
-  it.each([
-    ['of an unknown authority', { serverName: 'jvm.example' }, 'jvm.http.caFile'],
-    ['for another name', { caFile }, 'jvm.http.serverName'],
-  ])('refuses a certificate %s, names the key to set, and sends nothing', async (_, tls, key) => {
-    await start(answerStatus, TLS);
-    const told = await tellOf(sourceOf(TOMCAT_STATUS, { tls }));
-    expect(told).toContain('D2S_ERR_JVM_UNREACHABLE');
-    expect(told).toContain(key);
-    expect(server.requests).toEqual([]);
-  });
+it.each([
+  ['of an unknown authority', { serverName: 'jvm.example' }, 'jvm.http.caFile'],
+  ['for another name', { caFile }, 'jvm.http.serverName'],
+])('TLS refuses a certificate %s, names the key to set, and sends nothing', async (_, tls, key) => {
+  await start(answerStatus, TLS);
+  const told = await tellOf(sourceOf(TOMCAT_STATUS, { tls }));
+  expect(told).toContain('D2S_ERR_JVM_UNREACHABLE');
+  expect(told).toContain(key);
+  expect(server.requests).toEqual([]);
+});
 
-  it('reports that the file of the authority is missing', async () => {
-    await start(answerStatus, TLS);
-    const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: '/nowhere/authority.pem' } });
-    expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
-  });
+it('TLS reports that the file of the authority is missing', async () => {
+  await start(answerStatus, TLS);
+  const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: '/nowhere/authority.pem' } });
+  expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
+});
 
-  it('reports that a server does not speak TLS', async () => {
-    await start(answerStatus);
-    const source = sourceOf(TOMCAT_STATUS, { url: server.origin.replace('http', 'https') });
-    expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_UNREACHABLE .*TLS/);
-  });
+it('TLS reports that a server does not speak TLS', async () => {
+  await start(answerStatus);
+  const source = sourceOf(TOMCAT_STATUS, { url: server.origin.replace('http', 'https') });
+  expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_UNREACHABLE .*TLS/);
 });

@@ -1,10 +1,13 @@
 /** Every field that the live page reads, with real traffic. Roles: access-matrix.test.ts; turns: full-tables.test.ts. */
-import { once } from 'node:events';
 import net from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
 import { until } from '../../../support/comet/until.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
-import { listening, send, startApplication } from '../../../support/net.ts';
+import { openMonitor } from '../../../support/monitor/open-monitor.ts';
+import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
+import { send, startApplication } from '../../../support/net.ts';
+import { toUnusedPort } from '../../../support/wire/unused-port.ts';
 import { OK, type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
 
 interface Live extends Readonly<Record<string, unknown>> {
@@ -76,247 +79,230 @@ function steps({ sidecar }: Stand, count: number): void {
   for (let step = 0; step < count; step += 1) sidecar.history.sample();
 }
 
-describe('/live', () => {
-  it('has everything before the first call', async () => {
-    const before = Date.now();
-    const stand = await started();
-    const all = await live(stand);
-    const { version } = (await import('../../../../package.json', { with: { type: 'json' } })).default;
-    expect(all).toEqual({
-      ...{ version, now: expect.any(String), startTime: expect.any(String), role: 'sessions' },
-      ...{ state: 'serving', stopLeftSeconds: null },
-      upstream: { state: 'unknown', since: null, reason: null },
-      jvm: {
-        ...{ state: 'none', source: null, since: null, heapMax: null },
-        reason: expect.stringContaining('jvm.source: none'),
+it('/live has everything before the first call', async () => {
+  const before = Date.now();
+  const stand = await started();
+  const all = await live(stand);
+  const { version } = (await import('../../../../package.json', { with: { type: 'json' } })).default;
+  expect(all).toEqual({
+    ...{ version, now: expect.any(String), startTime: expect.any(String), role: 'sessions' },
+    ...{ state: 'serving', stopLeftSeconds: null },
+    upstream: { state: 'unknown', since: null, reason: null },
+    jvm: {
+      ...{ state: 'none', source: null, since: null, heapMax: null },
+      reason: expect.stringContaining('jvm.source: none'),
+    },
+    ...{ server: {}, clientTimeoutSeconds: 10 },
+    ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, gatewayShare: 0, observerErrors: NONE },
+    outside: { ...NONE, segments: [], other: 0 },
+    ...{ windowSeconds: 300, seq: 0, droppedMarks: 0 },
+    marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
+    applications: [
+      {
+        name: 'smartWeb',
+        sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 0 },
+        holds: { now: 0 },
+        running: { count: 0, hung: null },
+        worstCall: null,
+        history: { stepSeconds: 5, points: [] },
       },
-      ...{ server: {}, clientTimeoutSeconds: 10 },
-      ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, gatewayShare: 0, observerErrors: NONE },
-      outside: { ...NONE, segments: [], other: 0 },
-      ...{ windowSeconds: 300, seq: 0, droppedMarks: 0 },
-      marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
-      applications: [
-        {
-          name: 'smartWeb',
-          sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 0 },
-          holds: { now: 0 },
-          running: { count: 0, hung: null },
-          worstCall: null,
-          history: { stepSeconds: 5, points: [] },
-        },
-      ],
-    });
-    for (const time of [all.startTime, all.now as string]) {
-      expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
-      expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
-    }
+    ],
   });
+  for (const time of [all.startTime, all.now as string]) {
+    expect(Date.parse(time)).toBeGreaterThanOrEqual(before);
+    expect(Date.parse(time)).toBeLessThanOrEqual(Date.now());
+  }
+});
 
-  it('shows calls, values, sessions and aborts in the step in which they happened', async () => {
-    const stand = await started();
-    await call(stand, RUN);
-    await call(stand, RUN, 'bob');
-    await call(stand, 'd2/rpc/E.Demo/Fail');
-    expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
-    await call(stand, 'd2/sba/E.Demo/Run');
-    await call(stand, 'd2/object/H.Level');
-    const leaving = net.connect(stand.port, '127.0.0.1');
-    leaving.write(`POST ${REST}/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n`);
-    await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
-    // A reset: after an orderly end the client may still be reading.
-    leaving.resetAndDestroy();
-    await until('the client has left', () => stand.sidecar.recorder.own.read().aborted.rpc === 1);
-    steps(stand, 1);
-    await call(stand, RUN);
-    steps(stand, 1);
+it('/live shows calls, values, sessions and aborts in the step in which they happened', async () => {
+  const stand = await started();
+  await call(stand, RUN);
+  await call(stand, RUN, 'bob');
+  await call(stand, 'd2/rpc/E.Demo/Fail');
+  expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
+  await call(stand, 'd2/sba/E.Demo/Run');
+  await call(stand, 'd2/object/H.Level');
+  const leaving = net.connect(stand.port, '127.0.0.1');
+  leaving.write(`POST ${REST}/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n`);
+  await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
+  // A reset: after an orderly end the client may still be reading.
+  leaving.resetAndDestroy();
+  await until('the client has left', () => stand.sidecar.recorder.own.read().aborted.rpc === 1);
+  steps(stand, 1);
+  await call(stand, RUN);
+  steps(stand, 1);
 
-    const { applications, seq, failures, upstream } = await live(stand);
-    expect(seq).toBe(2);
-    expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 } }]);
-    const [first, second] = applications[0]?.history.points ?? [];
-    const seconds = expect.any(Number);
-    expect(first).toEqual({
-      ...{ seq: 1, t: expect.any(Number), seconds },
-      rpc: [3, 1, seconds, seconds, seconds],
-      sba: [1, 1, seconds, seconds, seconds],
-      ...{ values: 1, aborted: 1, unanswered: 1, sessions: 2, holds: 0 },
-      ...{ heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null },
-    });
-    expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });
-    expect(Math.abs((second?.t ?? 0) - Date.now() / 1_000)).toBeLessThan(10);
-    for (const durations of [first?.rpc.slice(2), first?.sba.slice(2)] as number[][]) {
-      const [p50 = 0, p99 = 0, p95 = 0] = durations;
-      expect([p50 > 0, p50 <= p95, p95 <= p99, p99 < 5]).toEqual([true, true, true, true]);
-    }
-    expect(failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...ONCE }]);
-    expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
+  const { applications, seq, failures, upstream } = await live(stand);
+  expect(seq).toBe(2);
+  const worstCall = { kind: 'rpc', name: 'E.Demo.Fail', failed: 1, ended: 1 };
+  expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 }, worstCall }]);
+  const [first, second] = applications[0]?.history.points ?? [];
+  const seconds = expect.any(Number);
+  expect(first).toEqual({
+    ...{ seq: 1, t: expect.any(Number), seconds },
+    rpc: [3, 1, seconds, seconds, seconds],
+    sba: [1, 1, seconds, seconds, seconds],
+    ...{ values: 1, aborted: 1, unanswered: 1, sessions: 2, holds: 0 },
+    ...{ heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null },
   });
+  expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });
+  expect(Math.abs((second?.t ?? 0) - Date.now() / 1_000)).toBeLessThan(10);
+  for (const durations of [first?.rpc.slice(2), first?.sba.slice(2)] as number[][]) {
+    const [p50 = 0, p99 = 0, p95 = 0] = durations;
+    expect([p50 > 0, p50 <= p95, p95 <= p99, p99 < 5]).toEqual([true, true, true, true]);
+  }
+  const code = 'D2S_ERR_UPSTREAM_TERMINATED';
+  expect(failures).toEqual([{ code, ...ONCE }]);
+  expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
 
-  it('gives only later steps with since, and refuses anything but one number of a step', async () => {
-    const stand = await started();
-    steps(stand, 4);
-    const seqs = async (since: number) =>
-      (await live(stand, `?since=${since}`)).applications[0]?.history.points.map(({ seq }) => seq);
-    expect(await Promise.all([0, 2, 4].map(seqs))).toEqual([[1, 2, 3, 4], [3, 4], []]);
-    // This reader saw another process.
-    expect(await seqs(5)).toEqual([1, 2, 3, 4]);
-    for (const since of ['x', '-1', '1.5', '', '1&since=2', '9999999999999999']) {
-      expect(await refused(stand, `/live?since=${since}`, 400)).toContain('since');
-    }
+  steps(stand, 12);
+  const later = await live(stand, '?since=2');
+  expect(later.failures, 'after a minute').toEqual([{ code, sinceStart: 1, inMinute: 0 }]);
+  expect(later.applications[0]?.worstCall).toBeNull();
+  expect(later.applications[0]?.history.points.map((point) => point.seq)).toEqual(
+    Array.from({ length: 12 }, (_, i) => i + 3),
+  );
+});
+
+it.each(['x', '-1', '1.5', '', '1&since=2', '9999999999999999'])('/live has no steps since "%s"', async (since) => {
+  expect(await refused(await started(), `/live?since=${since}`, 400)).toContain('since');
+});
+
+it.each([
+  ['unknown', 'GET', 1],
+  ['unreachable', 'GET', 1],
+  ['reachable', 'GET', 0],
+  ['unknown', 'HEAD', 0],
+] as const)('/live tries an upstream that is %s for every reader by %s %i times', async (kind, method, times) => {
+  const { monitored, sidecar } = await createPlant();
+  const upstream = { reachability: { kind, sinceEpochMs: 0, reason: 'ECONNREFUSED' } };
+  const probe = vi.fn(() => Promise.resolve(true));
+  const live = { ...(sidecar.monitored.live as MonitoredLive), probe };
+  const { port, close } = await openMonitor({ ...monitored, sidecar: { ...monitored.sidecar, upstream }, live });
+  onTestFinished(close);
+  expect((await send(port, '/live', { method })).status).toBe(200);
+  expect(probe).toHaveBeenCalledTimes(times);
+});
+
+it('/live shows held polls, and sessions by type of connection', async () => {
+  const handshake = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] };
+  const upstream = await startApplication((_request, response, body) => {
+    if (body.includes('/meta/connect')) return;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify([{ ...handshake, successful: true, clientId: 'c1' }]));
   });
+  onTestFinished(upstream.close);
+  const stand = await started({ upstreamPort: upstream.port });
+  const headers = { 'content-type': 'application/json' };
+  const post = (message: object) =>
+    send(stand.port, '/smartWeb/api/cometd', { method: 'POST', headers, body: JSON.stringify([message]) });
+  await post(handshake);
+  const poll = post({ channel: '/meta/connect', clientId: 'c1', connectionType: 'long-polling' });
+  poll.catch(() => undefined);
+  await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
+  steps(stand, 1);
+  const sessions = { COMET_LONG_POLLING: 1, REST: 0, created: 1 };
+  const history = { points: [{ holds: 1, sessions: 1 }] };
+  expect((await live(stand)).applications).toMatchObject([{ sessions, holds: { now: 1 }, history }]);
+});
 
-  it('shows held polls, and sessions by type of connection', async () => {
-    const handshake = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['long-polling'] };
-    const upstream = await startApplication((_request, response, body) => {
-      if (body.includes('/meta/connect')) return;
-      response.setHeader('content-type', 'application/json');
-      response.end(JSON.stringify([{ ...handshake, successful: true, clientId: 'c1' }]));
-    });
-    onTestFinished(upstream.close);
-    const stand = await started({ config: (base) => ({ upstream: { ...base.upstream, port: upstream.port } }) });
-    const headers = { 'content-type': 'application/json' };
-    const post = (message: object) =>
-      send(stand.port, '/smartWeb/api/cometd', { method: 'POST', headers, body: JSON.stringify([message]) });
-    await post(handshake);
-    const poll = post({ channel: '/meta/connect', clientId: 'c1', connectionType: 'long-polling' });
-    poll.catch(() => undefined);
-    await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
-    steps(stand, 1);
-    const sessions = { COMET_LONG_POLLING: 1, REST: 0, created: 1 };
-    const history = { points: [{ holds: 1, sessions: 1 }] };
-    expect((await live(stand)).applications).toMatchObject([{ sessions, holds: { now: 1 }, history }]);
+it('/live shows since when and why the upstream is unreachable, and its return without any call', async () => {
+  const port = await toUnusedPort();
+  const stand = await started({ upstreamPort: port });
+  expect(await call(stand, RUN)).toBe(502);
+  const lost = await live(stand);
+  expect(lost.upstream).toEqual({ state: 'unreachable', since: expect.any(String), reason: 'ECONNREFUSED' });
+  const since = Date.parse(lost.upstream.since ?? '');
+  expect(lost.marks.slice(1)).toEqual([
+    { t: since / 1_000, kind: 'upstreamLost', text: 'The upstream takes no connections: ECONNREFUSED.' },
+  ]);
+  expect(lost.failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...ONCE }]);
+
+  const upstream = net.createServer((socket) => respondOn(socket.on('error', () => undefined)));
+  upstream.listen(port, '127.0.0.1');
+  onTestFinished(() => void upstream.close());
+  let back = lost;
+  // Each request tries the upstream, at most once a second.
+  while (back.upstream.state !== 'reachable') back = await live(stand);
+  expect(back.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
+  expect(Date.parse(back.upstream.since ?? '')).toBeGreaterThanOrEqual(since);
+});
+
+it('/live shows limits that were reached, by key, without idle timeouts', async () => {
+  const maxNames = { rpc: 1, sba: 1, object: 1 };
+  const stand = await started({
+    config: ({ metrics, sessions }) => ({ metrics: { ...metrics, maxNames }, sessions: { ...sessions, max: 1 } }),
   });
+  for (const name of ['One', 'Two', 'Three']) await call(stand, `d2/rpc/E.Demo/${name}`);
+  for (const name of ['H.One', 'H.Two']) await call(stand, `d2/object/${name}`);
+  await call(stand, 'd2/rpc/E.Demo/One', 'bob');
+  // Idle timeouts are no trouble.
+  const idle = ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed'] as const;
+  for (const key of [...idle, 'timeouts.head', 'limits.fields'] as const) stand.sidecar.limits.hit(key);
+  const { limits } = await live(stand);
+  expect(limits).toEqual([
+    { key: 'limits.fields', ...ONCE },
+    { key: 'timeouts.head', ...ONCE },
+    { key: 'sessions.max', ...ONCE },
+    { key: 'metrics.maxNames.rpc', sinceStart: 2, inMinute: 2 },
+    { key: 'metrics.maxNames.object', ...ONCE },
+  ]);
+});
 
-  it('shows since when and why the upstream is unreachable, and its return without any call', async () => {
-    const upstream = net.createServer((socket) => respondOn(socket.on('error', () => undefined)));
-    const port = await listening(upstream);
-    const close = () => new Promise((resolve) => upstream.close(resolve));
-    await close();
-    const stand = await started({ config: (base) => ({ upstream: { ...base.upstream, port } }) });
-    expect(await call(stand, RUN)).toBe(502);
-    const lost = await live(stand);
-    expect(lost.upstream).toEqual({ state: 'unreachable', since: expect.any(String), reason: 'ECONNREFUSED' });
-    const since = Date.parse(lost.upstream.since ?? '');
-    expect(lost.marks.slice(1)).toEqual([
-      { t: since / 1_000, kind: 'upstreamLost', text: 'The upstream takes no connections: ECONNREFUSED.' },
-    ]);
-    expect(lost.failures).toEqual([{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...ONCE }]);
+it('/live shows where requests outside of the application went, and no others', async () => {
+  const stand = await started();
+  const outside = async () => (await live(stand)).outside;
+  await call(stand, RUN);
+  await send(stand.port, '/smartWeb/index.html');
+  expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
+  for (const path of ['plant/api', 'plant', '']) await send(stand.port, `/${path}?token=secret`);
+  expect(await outside()).toEqual({ sinceStart: 3, inMinute: 3, other: 1, segments: [['plant', 2]] });
+});
 
-    upstream.listen(port, '127.0.0.1');
-    await once(upstream, 'listening');
-    let back = lost;
-    // Each request tries the upstream, at most once a second.
-    while (back.upstream.state !== 'reachable') back = await live(stand);
-    expect(back.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
-    expect(Date.parse(back.upstream.since ?? '')).toBeGreaterThanOrEqual(since);
-    await close();
+it('/live shows connections, the share of the gateway, and failed observers', async () => {
+  const stand = await started();
+  const client = await stand.connect();
+  client.socket.write(`GET ${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
+  await client.until('ok');
+  const quiet = { connections: { open: 1, refused: NONE }, gatewayShare: 0, observerErrors: NONE };
+  expect(await live(stand)).toMatchObject(quiet);
+  const other = await stand.connect();
+  other.socket.write(`GET http://plant${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
+  await other.until('ok');
+  await until('it has ended', () => stand.sidecar.openExchanges === 0);
+  stand.sidecar.reporter.shield(() => {
+    throw new Error('on purpose');
   });
+  expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: ONCE });
+});
 
-  it('shows limits that were reached, by key, without idle timeouts', async () => {
-    const stand = await started({
-      config: ({ metrics, sessions, limits }) => ({
-        metrics: { ...metrics, maxNames: { rpc: 1, sba: 1, object: 1 } },
-        sessions: { ...sessions, max: 1 },
-        limits: { ...limits, fields: 20 },
-      }),
-    });
-    for (const name of ['One', 'Two', 'Three']) await call(stand, `d2/rpc/E.Demo/${name}`);
-    for (const name of ['H.One', 'H.Two']) await call(stand, `d2/object/${name}`);
-    await call(stand, 'd2/rpc/E.Demo/One', 'bob');
-    const headers = Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`x-${i}`, '1']));
-    expect((await send(stand.port, '/smartWeb/', { headers })).status).toBe(431);
-    // Idle timeouts are no trouble.
-    for (const key of ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed', 'timeouts.head'] as const)
-      stand.sidecar.limits.hit(key);
-    const { limits } = await live(stand);
-    expect(limits).toEqual([
-      { key: 'limits.fields', ...ONCE },
-      { key: 'timeouts.head', ...ONCE },
-      { key: 'sessions.max', ...ONCE },
-      { key: 'metrics.maxNames.rpc', sinceStart: 2, inMinute: 2 },
-      { key: 'metrics.maxNames.object', ...ONCE },
-    ]);
+it('/live shows that it drains, which only readiness tells too, and the time left', async () => {
+  const stand = await started({
+    config: () => ({ stop: { delayMs: 60_000, windowMs: 60_000, deadlineMs: 120_000 } }),
   });
+  steps(stand, 1);
+  stand.sidecar.drain();
+  const probes = ['/livez', '/readyz', '/startupz'].map((path) => send(stand.monitorPort, path));
+  expect((await Promise.all(probes)).map(({ status }) => status)).toEqual([200, 503, 200]);
+  const { state, stopLeftSeconds, marks } = await live(stand);
+  expect([state, stopLeftSeconds, marks.map(({ kind }) => kind)]).toEqual(['draining', null, ['start', 'drain']]);
+  stand.sidecar.lifecycle.stop('test');
+  const left = (await live(stand)).stopLeftSeconds as number;
+  expect(left).toBeGreaterThan(60);
+  expect(left).toBeLessThanOrEqual(120);
+  // Avoids the wait for it.
+  stand.sidecar.lifecycle.stop('test');
+});
 
-  it('names the call that failed most often in the last minute; after it, events have only happened since the start', async () => {
-    const stand = await started();
-    const shown = async () => {
-      const { applications, failures } = await live(stand);
-      return [applications[0]?.worstCall, failures];
-    };
-    await call(stand, RUN);
-    steps(stand, 1);
-    expect(await shown()).toEqual([null, []]);
-    await call(stand, 'd2/rpc/E.Demo/Fail');
-    for (const name of ['Fail', 'Fail', 'Gone']) await call(stand, `d2/sba/E.Demo/${name}`);
-    steps(stand, 1);
-    const code = 'D2S_ERR_UPSTREAM_TERMINATED';
-    const worst = { kind: 'sba', name: 'E.Demo.Fail', failed: 2, ended: 2 };
-    expect(await shown()).toEqual([worst, [{ code, ...ONCE }]]);
-    steps(stand, 12);
-    expect(await shown()).toEqual([null, [{ code, sinceStart: 1, inMinute: 0 }]]);
-  });
-
-  it('shows where requests outside of the application went, and no others', async () => {
-    const stand = await started();
-    const outside = async () => (await live(stand)).outside;
-    await call(stand, RUN);
-    await send(stand.port, '/smartWeb/index.html');
-    expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
-    for (const path of ['plant/api', 'plant', 'manager', '4f1c2a9be07d4c55a1f0d9e2b3c4d5e6', ''])
-      await send(stand.port, `/${path}?token=secret`);
-    expect(await outside()).toEqual({
-      ...{ sinceStart: 5, inMinute: 5, other: 2 },
-      segments: [
-        ['plant', 2],
-        ['manager', 1],
-      ],
-    });
-  });
-
-  it('shows connections, the share of the gateway, and failed observers', async () => {
-    const stand = await started();
-    const client = await stand.connect();
-    client.socket.write(`GET ${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
-    await client.until('ok');
-    const quiet = { connections: { open: 1, refused: NONE }, gatewayShare: 0, observerErrors: NONE };
-    expect(await live(stand)).toMatchObject(quiet);
-    const other = await stand.connect();
-    other.socket.write(`GET http://plant${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
-    await other.until('ok');
-    await until('it has ended', () => stand.sidecar.openExchanges === 0);
-    stand.sidecar.reporter.shield(() => {
-      throw new Error('on purpose');
-    });
-    expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: ONCE });
-  });
-
-  it('shows that it drains, and the time left', async () => {
-    const stand = await started({
-      config: () => ({ stop: { delayMs: 60_000, windowMs: 60_000, deadlineMs: 120_000 } }),
-    });
-    steps(stand, 1);
-    stand.sidecar.drain();
-    const { state, stopLeftSeconds, marks } = await live(stand);
-    expect([state, stopLeftSeconds, marks.map(({ kind }) => kind)]).toEqual(['draining', null, ['start', 'drain']]);
-    stand.sidecar.lifecycle.stop('test');
-    const left = (await live(stand)).stopLeftSeconds as number;
-    expect(left).toBeGreaterThan(60);
-    expect(left).toBeLessThanOrEqual(120);
-    // Avoids the wait for it.
-    stand.sidecar.lifecycle.stop('test');
-  });
-
-  it.each([
-    { name: '', path: '', table: '-' },
-    { name: 'plant/a b', path: '/plant/a%20b', table: 'plant%2Fa%20b' },
-  ])('has the application "$name" under $table', async ({ name, path, table }) => {
-    const stand = await started({ config: () => ({ applications: ['smartWeb', name] }) });
-    await send(stand.port, `${path}/api/rest/v0/${RUN}`, { method: 'POST' });
-    expect((await live(stand)).applications).toMatchObject([{ name: 'smartWeb' }, { name }]);
-    expect((await rows(stand, 'rpc', table)).map(([called]) => called)).toEqual(['E.Demo.Run']);
-    expect(await rows(stand, 'rpc')).toEqual([]);
-  });
+it.each([
+  { name: '', path: '', table: '-' },
+  { name: 'plant/a b', path: '/plant/a%20b', table: 'plant%2Fa%20b' },
+])('/live has the application "$name" under $table', async ({ name, path, table }) => {
+  const stand = await started({ config: () => ({ applications: ['smartWeb', name] }) });
+  await send(stand.port, `${path}/api/rest/v0/${RUN}`, { method: 'POST' });
+  expect((await live(stand)).applications).toMatchObject([{ name: 'smartWeb' }, { name }]);
+  expect((await rows(stand, 'rpc', table)).map(([called]) => called)).toEqual(['E.Demo.Run']);
+  expect(await rows(stand, 'rpc')).toEqual([]);
 });
 
 describe('the tables', () => {

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { negotiateCoding } from '../../../../src/monitor/accept-encoding.ts';
 import { defaultFolders, PageFolder } from '../../../../src/monitor/live/page-files.ts';
 import { SECURITY_FIELDS } from '../../../../src/monitor/send.ts';
@@ -45,125 +45,111 @@ function ask(target: string, headers: Record<string, string> = {}, method = 'GET
   return send(monitor.port, target, { method, headers });
 }
 
-describe('the page', () => {
-  it('is served at the root, with its own policy and all other security fields', async () => {
-    const { status, headers, body } = await ask('/');
-    expect([status, body]).toEqual([200, HTML]);
-    expect(headers).toMatchObject({
-      ...SECURITY_FIELDS,
-      'content-type': 'text/html; charset=utf-8',
-      'content-security-policy':
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-      'cache-control': 'no-cache',
-      vary: 'accept-encoding',
-    });
-  });
-
-  it('has its files under /page/, with their media types', async () => {
-    for (const [file, type] of [
-      ['page.js', 'text/javascript; charset=utf-8'],
-      // Without compressed files.
-      ['page.css', 'text/css; charset=utf-8'],
-      ['icon.svg', 'image/svg+xml'],
-    ] as const) {
-      const { status, headers } = await ask(
-        `/page/${file}`,
-        file === 'page.css' ? { 'accept-encoding': 'br, gzip' } : {},
-      );
-      expect([file, status, headers['content-type'], headers['content-encoding']]).toEqual([
-        file,
-        200,
-        type,
-        undefined,
-      ]);
-      // A file opened alone is data.
-      expect(headers).toMatchObject({ ...SECURITY_FIELDS, 'cache-control': 'no-cache' });
-    }
-  });
-
-  it.each([
-    ...['/page/index.html', '/page/notes.txt', '/page/page.js.gz', '/page/page.js.map', '/page/more', '/page/'],
-    ...['/page/..%2fpage.js', '/page/%2e%2e', '/page/constructor', '/page/nowhere.js', '/page/page.js/more'],
-  ])('has nothing at %s', async (target) => {
-    const { status, body } = await ask(target);
-    expect(status).toBe(404);
-    expect(body).not.toContain(folder.path);
-  });
-
-  it.each([
-    ['br', 'gzip, deflate, br, zstd', 'brotli of the script'],
-    ['gzip', 'gzip', SCRIPT],
-    [undefined, 'br;q=0, gzip;q=0', SCRIPT],
-  ])('is sent as %s to who accepts %s', async (coding, accepted, text) => {
-    const { headers, bytes } = await ask('/page/page.js', { 'accept-encoding': accepted });
-    expect(headers['content-encoding']).toBe(coding);
-    expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString()).toBe(text);
-    expect(headers['content-length']).toBe(String(bytes.length));
-  });
-
-  it('is not sent again to a client that has it, with a tag for each coding', async () => {
-    const tags = new Set([(await ask('/page/page.css')).headers.etag]);
-    for (const accepted of ['br', 'gzip', 'identity']) {
-      const fields = { 'accept-encoding': accepted };
-      const { etag = '' } = (await ask('/page/page.js', fields)).headers;
-      tags.add(etag);
-      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-        const { status, headers, body } = await ask('/page/page.js', { ...fields, 'if-none-match': known });
-        expect([known, status, headers.etag, body]).toEqual([known, 304, etag, '']);
-        expect(headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept-encoding' });
-      }
-      expect((await ask('/page/page.js', { ...fields, 'if-none-match': '"other"' })).status).toBe(200);
-    }
-    expect(tags.size).toBe(4);
-  });
-
-  it('answers HEAD with the fields and without content', async () => {
-    const { headers: asked } = await ask('/page/page.js');
-    const { status, headers, body } = await ask('/page/page.js', {}, 'HEAD');
-    expect([status, body, { ...headers, date: '' }]).toEqual([200, '', { ...asked, date: '' }]);
-  });
-
-  it('stays as it was at the first request', async () => {
-    const copy = new Folder();
-    for (const name of ['index.html', 'page.js', 'page.css']) copy.write(name, name);
-    const { port, close } = await openPage(copy.path);
-    await send(port, '/');
-    copy.remove();
-    expect((await send(port, '/page/page.js')).body).toBe('page.js');
-    await close();
+it('the page is served at the root, with its own policy and all other security fields', async () => {
+  const { status, headers, body } = await ask('/');
+  expect([status, body]).toEqual([200, HTML]);
+  expect(headers).toMatchObject({
+    ...SECURITY_FIELDS,
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    'cache-control': 'no-cache',
+    vary: 'accept-encoding',
   });
 });
 
-describe('without a built page', () => {
-  it('gets 503 with advice until it is built', async () => {
-    const late = new Folder();
-    const { port, close } = await openPage(path.join(late.path, 'nowhere'), late.path);
-    late.write('index.html', HTML);
-    for (const target of ['/', '/page/page.js', '/page/nowhere.js']) {
-      const { status, headers, body } = await send(port, target);
-      expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
-      expect(JSON.parse(body).detail).toContain('npm run build');
-      expect(body).not.toContain(late.path);
-      expect(headers).toMatchObject(SECURITY_FIELDS);
-    }
-    late.write('page.js', SCRIPT);
-    late.write('page.css', '');
-    expect((await send(port, '/')).status).toBe(200);
-    await close();
-    late.remove();
-  });
+it.each([
+  ['page.js', 'text/javascript; charset=utf-8', ''],
+  ['icon.svg', 'image/svg+xml', ''],
+  // Without compressed files.
+  ['page.css', 'text/css; charset=utf-8', 'br, gzip'],
+])('the page has the file %s under /page/ as %s', async (file, type, accepted) => {
+  const { status, headers } = await ask(`/page/${file}`, { 'accept-encoding': accepted });
+  expect([status, headers['content-type'], headers['content-encoding']]).toEqual([200, type, undefined]);
+  // A file opened alone is data.
+  expect(headers).toMatchObject({ ...SECURITY_FIELDS, 'cache-control': 'no-cache' });
+});
 
-  it('is searched beside the program, beside its chunks, and in the build folder, but not among the sources', async () => {
-    const root = path.resolve(import.meta.dirname, '../../../..');
-    const places = ['src/monitor/live/page', 'src/monitor/page', 'dist/page'];
-    expect(defaultFolders().map((one) => path.relative(root, one))).toEqual(places);
-    const sources = new Folder();
-    sources.write('index.html', HTML);
-    sources.write('main.tsx', '');
-    expect(await new PageFolder([sources.path]).files()).toBeUndefined();
-    sources.remove();
-  });
+it.each([
+  ...['/page/index.html', '/page/notes.txt', '/page/page.js.gz', '/page/page.js.map', '/page/more', '/page/'],
+  ...['/page/..%2fpage.js', '/page/%2e%2e', '/page/constructor', '/page/nowhere.js', '/page/page.js/more'],
+])('the page has nothing at %s', async (target) => {
+  const { status, body } = await ask(target);
+  expect(status).toBe(404);
+  expect(body).not.toContain(folder.path);
+});
+
+it.each([
+  ['br', 'gzip, deflate, br, zstd', 'brotli of the script'],
+  ['gzip', 'gzip', SCRIPT],
+  [undefined, 'br;q=0, gzip;q=0', SCRIPT],
+])('the page is sent as %s to who accepts %s', async (coding, accepted, text) => {
+  const { headers, bytes } = await ask('/page/page.js', { 'accept-encoding': accepted });
+  expect(headers['content-encoding']).toBe(coding);
+  expect((coding === 'gzip' ? gunzipSync(bytes) : bytes).toString()).toBe(text);
+  expect(headers['content-length']).toBe(String(bytes.length));
+});
+
+it('the page is not sent again to a client that has it, with a tag for each coding', async () => {
+  const tags = new Set([(await ask('/page/page.css')).headers.etag]);
+  for (const accepted of ['br', 'gzip', 'identity']) {
+    const fields = { 'accept-encoding': accepted };
+    const { etag = '' } = (await ask('/page/page.js', fields)).headers;
+    tags.add(etag);
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const { status, headers, body } = await ask('/page/page.js', { ...fields, 'if-none-match': known });
+      expect([known, status, headers.etag, body]).toEqual([known, 304, etag, '']);
+      expect(headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept-encoding' });
+    }
+    expect((await ask('/page/page.js', { ...fields, 'if-none-match': '"other"' })).status).toBe(200);
+  }
+  expect(tags.size).toBe(4);
+});
+
+it('the page answers HEAD with the fields and without content', async () => {
+  const { headers: asked } = await ask('/page/page.js');
+  const { status, headers, body } = await ask('/page/page.js', {}, 'HEAD');
+  expect([status, body, { ...headers, date: '' }]).toEqual([200, '', { ...asked, date: '' }]);
+});
+
+it('the page stays as it was at the first request', async () => {
+  const copy = new Folder();
+  for (const name of ['index.html', 'page.js', 'page.css']) copy.write(name, name);
+  const { port, close } = await openPage(copy.path);
+  await send(port, '/');
+  copy.remove();
+  expect((await send(port, '/page/page.js')).body).toBe('page.js');
+  await close();
+});
+
+it('the page is answered with 503 and advice until it is built', async () => {
+  const late = new Folder();
+  const { port, close } = await openPage(path.join(late.path, 'nowhere'), late.path);
+  late.write('index.html', HTML);
+  for (const target of ['/', '/page/page.js', '/page/nowhere.js']) {
+    const { status, headers, body } = await send(port, target);
+    expect([target, status, headers['content-type']]).toEqual([target, 503, 'application/problem+json']);
+    expect(JSON.parse(body).detail).toContain('npm run build');
+    expect(body).not.toContain(late.path);
+    expect(headers).toMatchObject(SECURITY_FIELDS);
+  }
+  late.write('page.js', SCRIPT);
+  late.write('page.css', '');
+  expect((await send(port, '/')).status).toBe(200);
+  await close();
+  late.remove();
+});
+
+it('the page is searched beside the program and its chunks and in the build folder, not among the sources', async () => {
+  const root = path.resolve(import.meta.dirname, '../../../..');
+  const places = ['src/monitor/live/page', 'src/monitor/page', 'dist/page'];
+  expect(defaultFolders().map((one) => path.relative(root, one))).toEqual(places);
+  const sources = new Folder();
+  sources.write('index.html', HTML);
+  sources.write('main.tsx', '');
+  expect(await new PageFolder([sources.path]).files()).toBeUndefined();
+  sources.remove();
 });
 
 it.each([

@@ -2,16 +2,12 @@ import diagnostics from 'node:diagnostics_channel';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
+import { complaintsAbout, type Named, type Reference } from '../../../support/monitor/answers/answer-check.ts';
 import { send } from '../../../support/net.ts';
 import { type Stand, startStand } from '../../wire/stand.ts';
 
-interface Reference {
-  readonly $ref: string;
-}
-
-type Named<T> = Readonly<Record<string, T>>;
 type Content = Named<{ schema?: Reference; examples?: Named<Reference> }>;
 
 interface Operation {
@@ -60,79 +56,78 @@ beforeAll(async () => {
 });
 afterAll(() => stand.close());
 
-describe('the OpenAPI document', () => {
-  it('describes every route with the role that it needs, and nothing else', () => {
-    expect(routes.length).toBeGreaterThan(17);
-    const needed = routes.map(({ url, access }) => {
-      const schemes = access === 'open' ? [] : ['basic', 'bearer', 'certificate'];
-      return [nameless(url), schemes.map((scheme) => ({ [scheme]: [access] }))];
-    });
-    const described = Object.entries(parsed().paths).map(([path, { get }]) => [nameless(path), get.security]);
-    expect(Object.fromEntries(described), FILE).toEqual(Object.fromEntries(needed));
+it('the OpenAPI document describes every route with the role that it needs, and nothing else', () => {
+  expect(routes.length).toBeGreaterThan(17);
+  const needed = routes.map(({ url, access }) => {
+    const schemes = access === 'open' ? [] : ['basic', 'bearer', 'certificate'];
+    return [nameless(url), schemes.map((scheme) => ({ [scheme]: [access] }))];
   });
+  const described = Object.entries(parsed().paths).map(([path, { get }]) => [nameless(path), get.security]);
+  expect(Object.fromEntries(described), FILE).toEqual(Object.fromEntries(needed));
+});
 
-  it('is what a sidecar serves', async () => {
-    const { headers, body } = await send(stand.monitorPort, '/openapi.json');
-    const { version } = (JSON.parse(body) as Document).info;
-    expect(version).toMatch(/^\d+\.\d+\.\d+/);
-    expect(body).toBe(createDocument({ ...OPTIONS, version }));
-    expect(headers['content-type']).toBe('application/json');
-  });
+it('the OpenAPI document is what a sidecar serves', async () => {
+  const { headers, body } = await send(stand.monitorPort, '/openapi.json');
+  const { version } = (JSON.parse(body) as Document).info;
+  expect(version).toMatch(/^\d+\.\d+\.\d+/);
+  expect(body).toBe(createDocument({ ...OPTIONS, version }));
+  expect(headers['content-type']).toBe('application/json');
+});
 
-  it('has no dangling reference', () => {
-    const document = parsed();
-    const references = JSON.stringify(document).match(/"\$ref":"#[^"]*"/g) ?? [];
-    expect(references.length).toBeGreaterThan(100);
-    for (const reference of new Set(references)) {
-      const steps = reference.slice('"$ref":"#/'.length, -1).split('/');
-      const found = steps.reduce<unknown>((value, step) => (value as Record<string, unknown>)?.[step], document);
-      expect([reference, typeof found]).toEqual([reference, 'object']);
+it('the OpenAPI document describes each parameter of a path', () => {
+  const { paths, components } = parsed();
+  for (const [path, { get }] of Object.entries(paths)) {
+    const named = (get.parameters ?? []).map(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? '']);
+    expect(named, 'a dangling reference').not.toContain(undefined);
+    const inPath = named.filter((parameter) => parameter?.in === 'path').map((parameter) => `{${parameter?.name}}`);
+    expect([path, inPath]).toEqual([path, path.match(/\{\w+\}/g) ?? []]);
+  }
+});
+
+it('the OpenAPI document describes each application under its own base, with unique operation ids', () => {
+  const { paths } = parsed({ applications: ['smartWeb', 'a/b:c', ''] });
+  const bases = ['/smartWeb', '/a/b:c', ''].map((base) => `${base}/api/rest/v0/admin/metrics/jvm`);
+  expect(Object.keys(paths)).toEqual(expect.arrayContaining(bases));
+  const ids = Object.values(paths).map(({ get }) => get.operationId);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids).toEqual(expect.arrayContaining(['jvm', 'jvm2', 'jvm3']));
+});
+
+it('the OpenAPI document writes the durations and rates of its examples with a fraction, as the answers do', () => {
+  const text = createDocument(OPTIONS);
+  expect(text).toMatch(/"p50":0\.\d+/);
+  expect(text).not.toMatch(/"(?:\w+_rate|p\d+|stddev|mean|min|max)":\d+[,}]/);
+});
+
+it('the OpenAPI document has only examples that fit their schemas, and uses each of them', () => {
+  const document = parsed();
+  const ajv = new Ajv2020({ strict: false });
+  addFormats.default(ajv);
+  ajv.addSchema(document, 'document');
+  const inline = Object.values(document.paths).flatMap(({ get }) => Object.values(get.responses));
+  const answers = [...inline, ...Object.values(document.components.responses)];
+  const contents = answers.flatMap((answer) => ('$ref' in answer ? [] : Object.values(answer.content)));
+  const used = new Set<string>();
+  for (const { schema, examples = {} } of contents) {
+    // Of the page's files, only the media type is described.
+    if (schema === undefined) continue;
+    const validate = ajv.compile({ $ref: `document${schema.$ref}` });
+    for (const name of Object.keys(examples)) {
+      used.add(name);
+      const isRight = validate(document.components.examples[name]?.value);
+      expect([name, isRight, ajv.errorsText(validate.errors)]).toEqual([name, true, 'No errors']);
     }
-  });
+  }
+  expect([...used].sort()).toEqual(Object.keys(document.components.examples).sort());
+});
 
-  it('describes each parameter of a path', () => {
-    const { paths, components } = parsed();
-    for (const [path, { get }] of Object.entries(paths)) {
-      const named = (get.parameters ?? []).map(({ $ref }) => components.parameters[$ref.split('/').at(-1) ?? '']);
-      const inPath = named.filter((parameter) => parameter?.in === 'path').map((parameter) => `{${parameter?.name}}`);
-      expect([path, inPath]).toEqual([path, path.match(/\{\w+\}/g) ?? []]);
-    }
-  });
-
-  it('describes each application under its own base, with unique operation ids', () => {
-    const { paths } = parsed({ applications: ['smartWeb', 'a/b:c', ''] });
-    const bases = ['/smartWeb', '/a/b:c', ''].map((base) => `${base}/api/rest/v0/admin/metrics/jvm`);
-    expect(Object.keys(paths)).toEqual(expect.arrayContaining(bases));
-    const ids = Object.values(paths).map(({ get }) => get.operationId);
-    expect(new Set(ids).size).toBe(ids.length);
-    expect(ids).toEqual(expect.arrayContaining(['jvm', 'jvm2', 'jvm3']));
-  });
-
-  it('writes the durations and rates of its examples with a fraction, as the answers do', () => {
-    const text = createDocument(OPTIONS);
-    expect(text).toMatch(/"p50":0\.\d+/);
-    expect(text).not.toMatch(/"(?:\w+_rate|p\d+|stddev|mean|min|max)":\d+[,}]/);
-  });
-
-  it('has only examples that fit their schemas, and uses each of them', () => {
-    const document = parsed();
-    const ajv = new Ajv2020({ strict: false });
-    addFormats.default(ajv);
-    ajv.addSchema(document, 'document');
-    const inline = Object.values(document.paths).flatMap(({ get }) => Object.values(get.responses));
-    const answers = [...inline, ...Object.values(document.components.responses)];
-    const contents = answers.flatMap((answer) => ('$ref' in answer ? [] : Object.values(answer.content)));
-    const used = new Set<string>();
-    for (const { schema, examples = {} } of contents) {
-      // Of the page's files, only the media type is described.
-      if (schema === undefined) continue;
-      const validate = ajv.compile({ $ref: `document${schema.$ref}` });
-      for (const name of Object.keys(examples)) {
-        used.add(name);
-        const isRight = validate(document.components.examples[name]?.value);
-        expect([name, isRight, ajv.errorsText(validate.errors)]).toEqual([name, true, 'No errors']);
-      }
-    }
-    expect([...used].sort()).toEqual(Object.keys(document.components.examples).sort());
-  });
+it('an answer that differs from the document is found, as it is in each test', () => {
+  const answer = { method: 'GET', target: '/livez', isWhole: true, applications: ['smartWeb'] };
+  const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-more: 1\r\n\r\n';
+  const complaints = complaintsAbout({ ...answer, head, content: Buffer.from('{"status":"ok","more":1}') }).join();
+  for (const found of ['without the field x-frame-options', 'with the field x-more', 'additional properties']) {
+    expect(complaints).toContain(found);
+  }
+  const undescribed = { ...answer, head: 'HTTP/1.1 418 Teapot\r\n\r\n', content: Buffer.from('') };
+  expect(complaintsAbout(undescribed)).toEqual(['GET /livez: status 418 is not described']);
 });

@@ -30,52 +30,50 @@ function spansOf(calls: readonly EndedCall[], options: Partial<CallSpansParts> =
 
 const spanOf = (call: Partial<EndedCall>) => spansOf([{ ...CALL, ...call }])[0] as ReadableSpan;
 
-describe('a span', () => {
-  it('has the kind, name and times of the call, and is of kind server', () => {
-    const span = spanOf({});
-    expect(span).toMatchObject({ name: 'rpc E.Demo.Test', kind: 1, status: { code: 0 }, ended: true });
-    const endS = Date.UTC(2026, 2, 1, 8) / 1e3;
-    expect(span.endTime).toEqual([endS, 0]);
-    expect(span.startTime).toEqual([endS - 1, 749_500_000]);
-    expect(span.duration).toEqual([0, 250_500_000]);
-  });
+it('a span has the kind, name and times of the call, and is of kind server', () => {
+  const span = spanOf({});
+  expect(span).toMatchObject({ name: 'rpc E.Demo.Test', kind: 1, status: { code: 0 }, ended: true });
+  const endS = Date.UTC(2026, 2, 1, 8) / 1e3;
+  expect(span.endTime).toEqual([endS, 0]);
+  expect(span.startTime).toEqual([endS - 1, 749_500_000]);
+  expect(span.duration).toEqual([0, 250_500_000]);
+});
 
-  it('has only closed sets and names as attributes: no user, session, address or path', () => {
-    expect(spanOf({ traceparent: `00-${TRACE}-${PARENT}-01` }).attributes).toEqual({
-      'd2.application': 'smartWeb',
-      'd2.call.kind': 'rpc',
-      'd2.call.name': 'E.Demo.Test',
-      'd2.call.outcome': 'answered',
-      'd2.call.transport': 'rest',
-      'd2.data_path': 'relay',
-      'http.request.method': 'POST',
-      'http.response.status_code': 200,
-    });
-    expect(spanOf({ method: 's3cr3t' }).attributes['http.request.method']).toBe('_OTHER');
+it('a span has only closed sets and names as attributes: no user, session, address or path', () => {
+  expect(spanOf({ traceparent: `00-${TRACE}-${PARENT}-01` }).attributes).toEqual({
+    'd2.application': 'smartWeb',
+    'd2.call.kind': 'rpc',
+    'd2.call.name': 'E.Demo.Test',
+    'd2.call.outcome': 'answered',
+    'd2.call.transport': 'rest',
+    'd2.data_path': 'relay',
+    'http.request.method': 'POST',
+    'http.response.status_code': 200,
   });
+  expect(spanOf({ method: 's3cr3t' }).attributes['http.request.method']).toBe('_OTHER');
+});
 
-  it.each([
-    [{ status: 404 }, 0, undefined],
-    [{ status: 500 }, 2, '500'],
-    [{ status: 0, outcome: 'failed', errorCode: 'D2S_ERR_UPSTREAM_REFUSED' }, 2, 'D2S_ERR_UPSTREAM_REFUSED'],
-    [{ status: 0, outcome: 'aborted' }, 0, undefined],
-  ] as const)('says whether the call failed, and why: %o', (call, code, type) => {
-    const { status, attributes } = spanOf(call);
-    expect(status.code).toBe(code);
-    expect(attributes['error.type']).toBe(type);
-    expect('http.response.status_code' in attributes).toBe(call.status > 0);
-  });
+it.each([
+  [{ status: 404 }, 0, undefined],
+  [{ status: 500 }, 2, '500'],
+  [{ status: 0, outcome: 'failed', errorCode: 'D2S_ERR_UPSTREAM_REFUSED' }, 2, 'D2S_ERR_UPSTREAM_REFUSED'],
+  [{ status: 0, outcome: 'aborted' }, 0, undefined],
+] as const)('a span says whether the call failed, and why: %o', (call, code, type) => {
+  const { status, attributes } = spanOf(call);
+  expect(status.code).toBe(code);
+  expect(attributes['error.type']).toBe(type);
+  expect('http.response.status_code' in attributes).toBe(call.status > 0);
+});
 
-  it('of a Bayeux message has no attributes of HTTP', () => {
-    const { attributes } = spanOf({ isComet: true, method: undefined, status: 500 });
-    expect(Object.keys(attributes).filter((key) => key.startsWith('http.'))).toEqual([]);
-    expect(attributes).toMatchObject({ 'd2.call.transport': 'comet', 'error.type': '500' });
-  });
+it('a span of a Bayeux message has no attributes of HTTP', () => {
+  const { attributes } = spanOf({ isComet: true, method: undefined, status: 500 });
+  expect(Object.keys(attributes).filter((key) => key.startsWith('http.'))).toEqual([]);
+  expect(attributes).toMatchObject({ 'd2.call.transport': 'comet', 'error.type': '500' });
+});
 
-  it('has short, well-formed names', () => {
-    expect(spanOf({ name: 'x'.repeat(300) }).name).toBe(`rpc ${'x'.repeat(256)}`);
-    expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
-  });
+it('a span has short, well-formed names', () => {
+  expect(spanOf({ name: 'x'.repeat(300) }).name).toBe(`rpc ${'x'.repeat(256)}`);
+  expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
 });
 
 describe('the traceparent with which a sampled call goes on', () => {
@@ -103,47 +101,45 @@ describe('the traceparent with which a sampled call goes on', () => {
   });
 });
 
-describe('sampling', () => {
-  it('without a traceparent takes the configured share, each in its own trace', () => {
-    let i = 0;
-    const random = () => (i++ % 10) / 10;
-    const calls = Array.from({ length: 100 }, () => CALL);
-    const made = spansOf(calls, { sampleRatio: 0.3, random });
-    expect(made).toHaveLength(30);
-    expect(new Set(made.map((span) => span.spanContext().traceId)).size).toBe(30);
-    expect(made.every((span) => span.parentSpanContext === undefined)).toBe(true);
-    expect(spansOf([CALL], { sampleRatio: 0 })).toHaveLength(0);
-  });
+it('sampling without a traceparent takes the configured share, each in its own trace', () => {
+  let i = 0;
+  const random = () => (i++ % 10) / 10;
+  const calls = Array.from({ length: 100 }, () => CALL);
+  const made = spansOf(calls, { sampleRatio: 0.3, random });
+  expect(made).toHaveLength(30);
+  expect(new Set(made.map((span) => span.spanContext().traceId)).size).toBe(30);
+  expect(made.every((span) => span.parentSpanContext === undefined)).toBe(true);
+  expect(spansOf([CALL], { sampleRatio: 0 })).toHaveLength(0);
+});
 
-  it('with a traceparent follows its flag, whatever the share', () => {
-    const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01` };
-    const [span] = spansOf([sampled], { sampleRatio: 0 });
-    expect(span?.spanContext()).toMatchObject({ traceId: TRACE, traceFlags: 1 });
-    expect(span?.spanContext().spanId).not.toBe(PARENT);
-    expect(span?.parentSpanContext).toMatchObject({ traceId: TRACE, spanId: PARENT, isRemote: true });
-    expect(spansOf([{ ...CALL, traceparent: `00-${TRACE}-${PARENT}-00` }], { sampleRatio: 1 })).toHaveLength(0);
-    // Of the flags only the lowest bit is about sampling; later versions may have more behind them.
-    expect(spansOf([{ ...CALL, traceparent: `00-${TRACE}-${PARENT}-03` }], { sampleRatio: 0 })).toHaveLength(1);
-    expect(spansOf([{ ...CALL, traceparent: `01-${TRACE}-${PARENT}-01-more` }], { sampleRatio: 0 })).toHaveLength(1);
-  });
+it('sampling with a traceparent follows its flag, whatever the share', () => {
+  const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01` };
+  const [span] = spansOf([sampled], { sampleRatio: 0 });
+  expect(span?.spanContext()).toMatchObject({ traceId: TRACE, traceFlags: 1 });
+  expect(span?.spanContext().spanId).not.toBe(PARENT);
+  expect(span?.parentSpanContext).toMatchObject({ traceId: TRACE, spanId: PARENT, isRemote: true });
+  expect(spansOf([{ ...CALL, traceparent: `00-${TRACE}-${PARENT}-00` }], { sampleRatio: 1 })).toHaveLength(0);
+  // Of the flags only the lowest bit is about sampling; later versions may have more behind them.
+  expect(spansOf([{ ...CALL, traceparent: `00-${TRACE}-${PARENT}-03` }], { sampleRatio: 0 })).toHaveLength(1);
+  expect(spansOf([{ ...CALL, traceparent: `01-${TRACE}-${PARENT}-01-more` }], { sampleRatio: 0 })).toHaveLength(1);
+});
 
-  it.each([
-    'nonsense',
-    `00-${TRACE}-${PARENT}-01-more`,
-    `ff-${TRACE}-${PARENT}-01`,
-    `00-${'0'.repeat(32)}-${PARENT}-01`,
-    `00-${TRACE}-${'0'.repeat(16)}-01`,
-    `00-${TRACE.toUpperCase()}-${PARENT}-01`,
-    `01-${TRACE}-${PARENT}-01-${'x'.repeat(300)}`,
-  ])('a traceparent that cannot be read is as none: %s', (traceparent) => {
-    expect(spansOf([{ ...CALL, traceparent }], { sampleRatio: 0 })).toHaveLength(0);
-    expect(spansOf([{ ...CALL, traceparent }])[0]?.parentSpanContext).toBeUndefined();
-  });
+it.each([
+  'nonsense',
+  `00-${TRACE}-${PARENT}-01-more`,
+  `ff-${TRACE}-${PARENT}-01`,
+  `00-${'0'.repeat(32)}-${PARENT}-01`,
+  `00-${TRACE}-${'0'.repeat(16)}-01`,
+  `00-${TRACE.toUpperCase()}-${PARENT}-01`,
+  `01-${TRACE}-${PARENT}-01-${'x'.repeat(300)}`,
+])('a traceparent that cannot be read is as none: %s', (traceparent) => {
+  expect(spansOf([{ ...CALL, traceparent }], { sampleRatio: 0 })).toHaveLength(0);
+  expect(spansOf([{ ...CALL, traceparent }])[0]?.parentSpanContext).toBeUndefined();
+});
 
-  it('takes only slow calls with slowerThan', () => {
-    const calls = [100, 250.5, 251].map((ms) => ({ ...CALL, beganNs: CALL.endedNs - ms * MS }));
-    const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01`, beganNs: CALL.endedNs - 1 };
-    const made = spansOf([...calls, sampled], { slowerThanMs: 250.5 });
-    expect(made.map(({ duration }) => duration)).toEqual([[0, 251_000_000]]);
-  });
+it('sampling takes only slow calls with slowerThan', () => {
+  const calls = [100, 250.5, 251].map((ms) => ({ ...CALL, beganNs: CALL.endedNs - ms * MS }));
+  const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01`, beganNs: CALL.endedNs - 1 };
+  const made = spansOf([...calls, sampled], { slowerThanMs: 250.5 });
+  expect(made.map(({ duration }) => duration)).toEqual([[0, 251_000_000]]);
 });

@@ -7,20 +7,13 @@ import { toReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-reading.ts';
 import { answerOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
 import { countersOf, sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
+import { NO_READING } from '../../../support/jvm/no-reading.ts';
 import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
-const EMPTY: JvmReading = {
-  classes: { loaded: 5 },
-  heap: {},
-  nonHeap: {},
-  pools: new Map(),
-  collectors: new Map([['Copy', { count: 1 }]]),
-  memory: 'after-gc',
-};
 const X64 = { architecture: 'x64' };
 const KINDS = { Serial: 'Serial', Parallel: 'Parallel', G1: 'G1', ZGC: 'Z', GenerationalZGC: 'Z' };
 
-const withPool = (name: string, usage: PoolUsage) => ({ ...EMPTY, pools: new Map([[name, usage]]) });
+const withPool = (name: string, usage: PoolUsage) => ({ ...NO_READING, pools: new Map([[name, usage]]) });
 const fileOf = (name: string) => toReading(countersOf(sampleBytes(name))).reading;
 
 function liveOf(name: string): LiveValues {
@@ -97,32 +90,29 @@ describe.each(SAMPLES)('$name: the counters file with the attach socket laid ove
 });
 
 it('the heap of G1 is the one of the file, whose counters do not count open regions as full', () => {
-  const base = { ...EMPTY, heap: { used: 18_001_664, committed: 62_914_560, max: 201_326_592 } };
+  const base = { ...NO_READING, heap: { used: 18_001_664, committed: 62_914_560, max: 201_326_592 } };
   expect(laidOver(base, 'jdk17-g1', 'G1').heap).toEqual({ ...base.heap, init: 50_331_648 });
-});
-
-it('the heap of G1 is the one of the socket where the file has none', () => {
-  const { heap, memory } = laidOver(EMPTY, 'jdk17-g1', 'G1');
-  expect(heap).toEqual({ init: 48 * MIB, used: 19_627 * KIB, committed: 60 * MIB, max: 192 * MIB });
+  const { heap, memory } = laidOver(NO_READING, 'jdk17-g1', 'G1');
+  expect(heap, 'without a file').toEqual({ init: 48 * MIB, used: 19_627 * KIB, committed: 60 * MIB, max: 192 * MIB });
   expect(memory).toBe('live');
 });
 
 it('the heap of Serial has no unknown maximum, since MaxHeapSize has one survivor space too many', () => {
-  expect(laidOver(EMPTY, 'jdk25-serial', 'Serial').heap?.max).toBeUndefined();
+  expect(laidOver(NO_READING, 'jdk25-serial', 'Serial').heap?.max).toBeUndefined();
 });
 
 it('the heap of Parallel has the committed size as its maximum if that is larger, as the bean has', () => {
-  const base = { ...EMPTY, heap: { max: 50_000_000 } };
+  const base = { ...NO_READING, heap: { max: 50_000_000 } };
   expect(laidOver(base, 'jdk25-parallel', 'Parallel').heap.max).toBe(85_983_232);
 });
 
 it('the heap is the one of the file if the socket’s contradicts the maximum', () => {
-  const base = { ...EMPTY, heap: { used: 5, max: 1000 } };
+  const base = { ...NO_READING, heap: { used: 5, max: 1000 } };
   expect(laidOver(base, 'jdk25-serial', 'Serial')).toMatchObject({ heap: base.heap, memory: 'after-gc' });
 });
 
 it('the heap is the one of the file if the two sources disagree on the collector', () => {
-  const { heap, pools, memory } = laidOver({ ...EMPTY, heap: { used: 5 } }, 'jdk25-serial', 'Parallel');
+  const { heap, pools, memory } = laidOver({ ...NO_READING, heap: { used: 5 } }, 'jdk25-serial', 'Parallel');
   expect([heap, pools.has('Eden Space'), memory]).toEqual([{ used: 5, init: 48 * MIB }, false, 'after-gc']);
 });
 
@@ -134,7 +124,7 @@ it('the heap of ZGC keeps its generations, of which the socket has only the sum'
 
 const USED = 23_153 * KIB;
 const IN_FILE = withPool('Shenandoah', { used: 7 });
-const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined, base = EMPTY) => {
+const laidWith = (shenandoahMode: string | undefined, jdkMajor: number | undefined, base = NO_READING) => {
   const live = liveOf('jdk25-shenandoah');
   const flags = { ...live.flags, hasLargePages: false, shenandoahMode };
   return layOver(base, { ...live, flags } as LiveValues, { ...X64, collector: 'Shenandoah', jdkMajor });
@@ -179,7 +169,7 @@ it('a pool keeps what it had after its last collection', () => {
 });
 
 it.each(['metaspace', 'codeHeaps'] as const)('non-heap memory has no sums without %s', (missing) => {
-  const { nonHeap, pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), [missing]: undefined }, X64);
+  const { nonHeap, pools } = layOver(NO_READING, { ...liveOf('jdk17-g1'), [missing]: undefined }, X64);
   expect([nonHeap, pools.has('Metaspace')]).toEqual([{}, missing === 'codeHeaps']);
 });
 
@@ -192,20 +182,20 @@ it('a class space that the JVM does not have is removed', () => {
 it('limits are summed up where all pools have one', () => {
   const codeHeaps = [{ name: 'CodeCache', used: 1, committed: 2, max: 10 }];
   const metaspace = { used: 4, committed: 5, max: 20, classSpace: { used: 1, committed: 1, max: 30 } };
-  expect(layOver(EMPTY, { codeHeaps, metaspace }, X64).nonHeap).toEqual({ used: 6, committed: 8, max: 60 });
+  expect(layOver(NO_READING, { codeHeaps, metaspace }, X64).nonHeap).toEqual({ used: 6, committed: 8, max: 60 });
 });
 
 it.each([
   ['on another processor', 'arm64', false],
   ['with large pages', 'x64', true],
 ])('the initial size of code heaps is unknown %s', (_, architecture, hasLargePages) => {
-  const { nonHeap, pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags: { hasLargePages } }, { architecture });
+  const { nonHeap, pools } = layOver(NO_READING, { ...liveOf('jdk17-g1'), flags: { hasLargePages } }, { architecture });
   expect([nonHeap?.init, pools.get("CodeHeap 'non-nmethods'")?.init]).toEqual([undefined, undefined]);
 });
 
 it('the initial size of code heaps is that of the flag, up to their size', () => {
   const flags = { hasLargePages: false, initialCodeCacheSize: 8 * MIB };
-  const { pools } = layOver(EMPTY, { ...liveOf('jdk17-g1'), flags }, X64);
+  const { pools } = layOver(NO_READING, { ...liveOf('jdk17-g1'), flags }, X64);
   expect(pools.get("CodeHeap 'profiled nmethods'")?.init).toBe(8 * MIB);
   expect(pools.get("CodeHeap 'non-nmethods'")?.init).toBe(5_828_608);
 });

@@ -3,15 +3,12 @@ import { expect, it } from 'vitest';
 import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values.ts';
 import { parseHeapInfo } from '../../../../src/jvm/attach/parse-heap-info.ts';
 import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/attach/parse-non-heap.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { answerOf, SAMPLES } from '../../../support/jvm/attach/samples.ts';
 import { impossibleIn } from '../../../support/jvm/impossible.ts';
+import { NO_READING } from '../../../support/jvm/no-reading.ts';
 
 const MUTATIONS = 20_000;
-const EMPTY: JvmReading = {
-  ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'after-gc' },
-};
 const PARSERS = {
   heap_info: (text: string): LiveValues => ({ heap: parseHeapInfo(text) }),
   'metaspace-basic': (text: string): LiveValues => ({ metaspace: parseMetaspace(text) }),
@@ -53,7 +50,7 @@ it('never reads an impossible number from a damaged answer', () => {
     const live: LiveValues = { ...undamaged[index % SAMPLES.length], ...damaged };
     const isComplete = live.heap && live.metaspace && live.codeHeaps && live.flags?.maxHeapSize !== undefined;
     counts[isComplete ? 'read' : 'unread'] += 1;
-    const impossible = impossibleIn(layOver(EMPTY, live, { collector, architecture: 'x64' }));
+    const impossible = impossibleIn(layOver(NO_READING, live, { collector, architecture: 'x64' }));
     if (impossible !== undefined) expect.fail(`mutation ${index} of ${name}: ${impossible}`);
   }
   // The damage is neither so small that all is read as before, nor so large that nothing is looked at.

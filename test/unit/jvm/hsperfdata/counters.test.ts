@@ -94,31 +94,29 @@ it('reads numbers without judging their plausibility', () => {
   expect(countersOf(withNumber(bytes, 'sun.gc.metaspace.used', -1n)).numbers.get('sun.gc.metaspace.used')).toBe(-1n);
 });
 
-describe('a file is refused', () => {
-  it('that was cut anywhere in its header or counters', () => {
-    const used = bytes.readInt32LE(8);
-    for (let length = 0; length < used; length += 1)
-      expect(toCounters(bytes.subarray(0, length)).kind, `${length}`).toBe('invalid');
-    expect(countersOf(bytes.subarray(0, used))).toEqual(countersOf(bytes));
-  });
+it('a file is refused that was cut anywhere in its header or counters', () => {
+  const used = bytes.readInt32LE(8);
+  for (let length = 0; length < used; length += 1)
+    expect(toCounters(bytes.subarray(0, length)).kind, `${length}`).toBe('invalid');
+  expect(countersOf(bytes.subarray(0, used))).toEqual(countersOf(bytes));
+});
 
-  it('with a negative overflow', () => {
-    expect(toCounters(withByte(15, 0x80)).kind).toBe('invalid');
-  });
+it('a file is refused with a negative overflow', () => {
+  expect(toCounters(withByte(15, 0x80)).kind).toBe('invalid');
+});
 
-  it('with a counter twice', () => {
-    const damaged = Buffer.from(bytes);
-    damaged.write('sun.gc.collector.0.time', bytes.indexOf('sun.gc.collector.1.time\0', 0, 'latin1'), 'latin1');
-    const reason = 'it has the counter sun.gc.collector.0.time twice';
-    expect(toCounters(damaged)).toEqual({ kind: 'invalid', reason });
-  });
+it('a file is refused with a counter twice', () => {
+  const damaged = Buffer.from(bytes);
+  damaged.write('sun.gc.collector.0.time', bytes.indexOf('sun.gc.collector.1.time\0', 0, 'latin1'), 'latin1');
+  const reason = 'it has the counter sun.gc.collector.0.time twice';
+  expect(toCounters(damaged)).toEqual({ kind: 'invalid', reason });
+});
 
-  it('with a counter of another type or unit than HotSpot gives it', () => {
-    // The value of this one begins 48 bytes behind its head.
-    const head = entryOf(bytes, 'sun.gc.metaspace.used').dataOffset - 48;
-    const reason = 'its counter sun.gc.metaspace.used is of another kind';
-    expect(toCounters(withByte(head + 14, 3))).toEqual({ kind: 'invalid', reason });
-  });
+it('a file is refused with a counter of another type or unit than HotSpot gives it', () => {
+  // The value of this one begins 48 bytes behind its head.
+  const head = entryOf(bytes, 'sun.gc.metaspace.used').dataOffset - 48;
+  const reason = 'its counter sun.gc.metaspace.used is of another kind';
+  expect(toCounters(withByte(head + 14, 3))).toEqual({ kind: 'invalid', reason });
 });
 
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';

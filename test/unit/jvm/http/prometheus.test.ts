@@ -67,22 +67,14 @@ const OF_JMX_EXPORTER = {
   memory: 'live',
 };
 
-it.each(['jmx-exporter-0.20.txt', 'client-java-1.txt', 'standalone-1.txt'])(
-  'parsePrometheusJvm reads every gauge of %s',
-  (file) => {
-    expect(parsePrometheusJvm(fixture(file))).toEqual(OF_JMX_EXPORTER);
-  },
-);
-
-it('parsePrometheusJvm reads bean lines in the letter case that lowercaseOutputName gives them', () => {
-  const text = fixture('standalone-1.txt').replace(/^java_lang_\w+/gm, (name) => name.toLowerCase());
-  expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
-});
-
-it('parsePrometheusJvm reads the bean lines of an agent whose own metrics are excluded', () => {
-  const text = fixture('standalone-1.txt')
-    .replace('jmx_prometheus_standalone', 'jmx_prometheus_javaagent')
-    .replace(/^jvm_.*\n/gm, '');
+const STANDALONE = fixture('standalone-1.txt');
+it.each([
+  ['of jmx_exporter 0.20', fixture('jmx-exporter-0.20.txt')],
+  ['of client_java 1', fixture('client-java-1.txt')],
+  ['of a standalone exporter', STANDALONE],
+  ['with lowercaseOutputName', STANDALONE.replace(/^java_lang_\w+/gm, (name) => name.toLowerCase())],
+  ['of an agent without its own metrics', STANDALONE.replace('_standalone', '_javaagent').replace(/^jvm_.*\n/gm, '')],
+])('parsePrometheusJvm reads every gauge from the page %s', (_, text) => {
   expect(parsePrometheusJvm(text)).toEqual(OF_JMX_EXPORTER);
 });
 

@@ -127,27 +127,25 @@ describe('files of users and tokens that are unusable at the start', () => {
   });
 });
 
-describe('another monitor.auth', () => {
-  it('opens the port to everybody and closes it again, and keeps the counters', async () => {
-    const access = await open('none');
-    expect([access.current, access.counts]).toEqual([undefined, undefined]);
-    await access.poll();
-    const takeOver = await access.prepare(files(folder.write('tokens', FIRST.line)));
-    expect(await kindOf(access, 'no'), 'before it is applied').toBe('open');
-    takeOver();
-    expect(await kindOf(access, 'no')).toBe('wrong');
-    (await access.prepare(undefined))();
-    expect([await kindOf(access, 'no'), access.counts?.wrong]).toEqual(['open', 1]);
-    await access.poll();
-    (await access.prepare(files(folder.write('others', SECOND.line))))();
-    expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
-    expect(access.counts?.wrong).toBe(2);
-  });
+it('another monitor.auth opens the port to everybody and closes it again, and keeps the counters', async () => {
+  const access = await open('none');
+  expect([access.current, access.counts]).toEqual([undefined, undefined]);
+  await access.poll();
+  const takeOver = await access.prepare(files(folder.write('tokens', FIRST.line)));
+  expect(await kindOf(access, 'no'), 'before it is applied').toBe('open');
+  takeOver();
+  expect(await kindOf(access, 'no')).toBe('wrong');
+  (await access.prepare(undefined))();
+  expect([await kindOf(access, 'no'), access.counts?.wrong]).toEqual(['open', 1]);
+  await access.poll();
+  (await access.prepare(files(folder.write('others', SECOND.line))))();
+  expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
+  expect(access.counts?.wrong).toBe(2);
+});
 
-  it('that is unusable changes nothing', async () => {
-    const access = await openFirst();
-    await expect(access.prepare(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);
-    await expect(access.prepare(files(`${folder.path}/none`))).rejects.toBeInstanceOf(StartError);
-    expect(await kindOf(access, FIRST.token)).toBe('known');
-  });
+it('another monitor.auth that is unusable changes nothing', async () => {
+  const access = await openFirst();
+  await expect(access.prepare(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);
+  await expect(access.prepare(files(`${folder.path}/none`))).rejects.toBeInstanceOf(StartError);
+  expect(await kindOf(access, FIRST.token)).toBe('known');
 });

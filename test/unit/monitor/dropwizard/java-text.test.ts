@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toJavaDouble, toJavaInteger, toJsonText } from '../../../../src/monitor/dropwizard/java-text.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
@@ -12,60 +12,54 @@ const SHORTER_SINCE_JDK_19: Readonly<Record<string, string>> = {
 
 const samples = JSON.parse(readFixture('double-format.json')) as { bits: string; jackson: string }[];
 
-describe('toJavaDouble', () => {
-  it.each(samples)('writes the double $bits as $jackson', ({ bits, jackson }) => {
-    const value = Buffer.from(bits, 'hex').readDoubleBE();
-    expect(toJavaDouble(value)).toBe(SHORTER_SINCE_JDK_19[jackson] ?? jackson);
-    expect(Object.is(Number(toJavaDouble(value)), value)).toBe(true);
-  });
-
-  it('quotes NaN and the infinities, which JSON does not have', () => {
-    expect([Number.NaN, Infinity, -Infinity].map(toJavaDouble)).toEqual(['"NaN"', '"Infinity"', '"-Infinity"']);
-  });
-
-  it('always writes a fraction and reads back as the same double', () => {
-    const random = new Random(1);
-    const bytes = Buffer.alloc(8);
-    let compared = 0;
-    while (compared < 20_000) {
-      for (let i = 0; i < 8; i += 1) bytes[i] = random.below(256);
-      const value = bytes.readDoubleBE();
-      if (!Number.isFinite(value)) continue;
-      compared += 1;
-      const text = toJavaDouble(value);
-      expect(text).toMatch(/^-?(\d{1,7}\.\d+|\d\.\d+E-?\d+)$/);
-      expect(Number(text)).toBe(value);
-    }
-  });
+it.each(samples)('toJavaDouble writes the double $bits as $jackson', ({ bits, jackson }) => {
+  const value = Buffer.from(bits, 'hex').readDoubleBE();
+  expect(toJavaDouble(value)).toBe(SHORTER_SINCE_JDK_19[jackson] ?? jackson);
+  expect(Object.is(Number(toJavaDouble(value)), value)).toBe(true);
 });
 
-describe('toJavaInteger', () => {
-  it('writes all digits and never a fraction', () => {
-    const written = [0, -5, 9_007_201_402_224_640, 1e21, -0].map(toJavaInteger);
-    expect(written).toEqual(['0', '-5', '9007201402224640', '1000000000000000000000', '0']);
-  });
-
-  it('quotes NaN and the infinities, which JSON does not have', () => {
-    expect([Number.NaN, -Infinity].map(toJavaInteger)).toEqual(['"NaN"', '"-Infinity"']);
-  });
+it('toJavaDouble quotes NaN and the infinities, which JSON does not have', () => {
+  expect([Number.NaN, Infinity, -Infinity].map(toJavaDouble)).toEqual(['"NaN"', '"Infinity"', '"-Infinity"']);
 });
 
-describe('toJsonText', () => {
-  it('escapes quotes, backslashes and controls, with upper-case digits', () => {
-    expect(toJsonText('"\\\b\f\n\r\t\u0000\u001f')).toBe('"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F"');
-  });
+it('toJavaDouble always writes a fraction and reads back as the same double', () => {
+  const random = new Random(1);
+  const bytes = Buffer.alloc(8);
+  let compared = 0;
+  while (compared < 20_000) {
+    for (let i = 0; i < 8; i += 1) bytes[i] = random.below(256);
+    const value = bytes.readDoubleBE();
+    if (!Number.isFinite(value)) continue;
+    compared += 1;
+    const text = toJavaDouble(value);
+    expect(text).toMatch(/^-?(\d{1,7}\.\d+|\d\.\d+E-?\d+)$/);
+    expect(Number(text)).toBe(value);
+  }
+});
 
-  it('leaves all other characters of the basic plane as they are', () => {
-    const text = "/<b>&'\u007f äß€\u2028\ufeff\uffff";
-    expect(toJsonText(text)).toBe(`"${text}"`);
-  });
+it('toJavaInteger writes all digits and never a fraction', () => {
+  const written = [0, -5, 9_007_201_402_224_640, 1e21, -0].map(toJavaInteger);
+  expect(written).toEqual(['0', '-5', '9007201402224640', '1000000000000000000000', '0']);
+});
 
-  it('writes astral characters as two escapes, as Jackson does into a stream', () => {
-    expect(toJsonText('a😀b')).toBe('"a\\uD83D\\uDE00b"');
-  });
+it('toJavaInteger quotes NaN and the infinities, which JSON does not have', () => {
+  expect([Number.NaN, -Infinity].map(toJavaInteger)).toEqual(['"NaN"', '"-Infinity"']);
+});
 
-  it('writes JSON that reads back as the same text', () => {
-    const text = Array.from({ length: 0x1_0000 }, (_, unit) => String.fromCharCode(unit)).join('');
-    expect(JSON.parse(toJsonText(text))).toBe(text);
-  });
+it('toJsonText escapes quotes, backslashes and controls, with upper-case digits', () => {
+  expect(toJsonText('"\\\b\f\n\r\t\u0000\u001f')).toBe('"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F"');
+});
+
+it('toJsonText leaves all other characters of the basic plane as they are', () => {
+  const text = "/<b>&'\u007f äß€\u2028\ufeff\uffff";
+  expect(toJsonText(text)).toBe(`"${text}"`);
+});
+
+it('toJsonText writes astral characters as two escapes, as Jackson does into a stream', () => {
+  expect(toJsonText('a😀b')).toBe('"a\\uD83D\\uDE00b"');
+});
+
+it('toJsonText writes JSON that reads back as the same text', () => {
+  const text = Array.from({ length: 0x1_0000 }, (_, unit) => String.fromCharCode(unit)).join('');
+  expect(JSON.parse(toJsonText(text))).toBe(text);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NameOrder } from '../../../../src/monitor/dropwizard/name-order.ts';
 
 const STEP = 500;
@@ -39,71 +39,69 @@ function sorted(order: NameOrder, section: Section): { readonly names: readonly 
 
 const expected = (section: Section): string[] => [...section.keys()].sort();
 
-describe('NameOrder', () => {
-  it.each([0, 1, 499, 500, 501, 1_001, 10_000])('sorts %i names by their UTF-16 code units', (count) => {
-    const section = sectionOf(count);
-    for (const odd of ['', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__']) section.set(odd, 0);
-    expect(sorted(new NameOrder(), section).names).toEqual(expected(section));
-  });
+it.each([0, 1, 499, 500, 501, 1_001, 10_000])('NameOrder sorts %i names by their UTF-16 code units', (count) => {
+  const section = sectionOf(count);
+  for (const odd of ['', 'Z', 'a', 'ä', '\uffff', '😀', '7', '10', '__proto__']) section.set(odd, 0);
+  expect(sorted(new NameOrder(), section).names).toEqual(expected(section));
+});
 
-  it('reads and moves at most 500 names in a step', () => {
-    const section = sectionOf(10_000);
-    const work = new NameOrder().sorted(section);
-    let before = 0;
-    let steps = 0;
-    while (work.next().done !== true) {
-      expect(section.looked - before).toBeLessThanOrEqual(STEP);
-      before = section.looked;
-      steps += 1;
+it('NameOrder reads and moves at most 500 names in a step', () => {
+  const section = sectionOf(10_000);
+  const work = new NameOrder().sorted(section);
+  let before = 0;
+  let steps = 0;
+  while (work.next().done !== true) {
+    expect(section.looked - before).toBeLessThanOrEqual(STEP);
+    before = section.looked;
+    steps += 1;
+  }
+  // 20 runs, and each name merged four to five times.
+  expect(steps).toBeGreaterThan(20 + (4 * 10_000) / STEP);
+});
+
+it('NameOrder keeps the order of a section that has not changed', () => {
+  const order = new NameOrder();
+  const section = sectionOf(10_000);
+  const first = sorted(order, section);
+  section.looked = 0;
+  const again = sorted(order, section);
+  expect(again.names).toBe(first.names);
+  expect(section.looked).toBe(0);
+  expect(again.steps).toBe(0);
+});
+
+it.each([1, 499, 3_000])('NameOrder adds %i new names to a cached order in fewer steps', (more) => {
+  const order = new NameOrder();
+  const section = sectionOf(5_000);
+  sorted(order, section);
+  add(section, 5_000, 5_000 + more);
+  const again = sorted(order, section);
+  expect(again.names).toEqual(expected(section));
+  expect(again.steps).toBeLessThan(sorted(new NameOrder(), section).steps);
+});
+
+it('NameOrder does not mix the names of two sections', () => {
+  const order = new NameOrder();
+  const [one, other] = [sectionOf(2_000), sectionOf(2_000)];
+  sorted(order, one);
+  other.delete('object.H.0');
+  other.set('another', 1);
+  expect(sorted(order, other).names).toEqual(expected(other));
+  expect(sorted(order, one).names).toEqual(expected(one));
+});
+
+it('NameOrder loses no name that is added while one or two answers sort', () => {
+  const order = new NameOrder();
+  const section = sectionOf(3_000);
+  const works = [order.sorted(section), order.sorted(section)];
+  let next = 3_000;
+  while (works.length > 0) {
+    for (const work of [...works]) {
+      if (work.next().done === true) works.splice(works.indexOf(work), 1);
     }
-    // 20 runs, and each name merged four to five times.
-    expect(steps).toBeGreaterThan(20 + (4 * 10_000) / STEP);
-  });
-
-  it('keeps the order of a section that has not changed', () => {
-    const order = new NameOrder();
-    const section = sectionOf(10_000);
-    const first = sorted(order, section);
-    section.looked = 0;
-    const again = sorted(order, section);
-    expect(again.names).toBe(first.names);
-    expect(section.looked).toBe(0);
-    expect(again.steps).toBe(0);
-  });
-
-  it.each([1, 499, 3_000])('adds %i new names to a cached order in fewer steps', (more) => {
-    const order = new NameOrder();
-    const section = sectionOf(5_000);
-    sorted(order, section);
-    add(section, 5_000, 5_000 + more);
-    const again = sorted(order, section);
-    expect(again.names).toEqual(expected(section));
-    expect(again.steps).toBeLessThan(sorted(new NameOrder(), section).steps);
-  });
-
-  it('does not mix the names of two sections', () => {
-    const order = new NameOrder();
-    const [one, other] = [sectionOf(2_000), sectionOf(2_000)];
-    sorted(order, one);
-    other.delete('object.H.0');
-    other.set('another', 1);
-    expect(sorted(order, other).names).toEqual(expected(other));
-    expect(sorted(order, one).names).toEqual(expected(one));
-  });
-
-  it('loses no name that is added while one or two answers sort', () => {
-    const order = new NameOrder();
-    const section = sectionOf(3_000);
-    const works = [order.sorted(section), order.sorted(section)];
-    let next = 3_000;
-    while (works.length > 0) {
-      for (const work of [...works]) {
-        if (work.next().done === true) works.splice(works.indexOf(work), 1);
-      }
-      if (next < 4_000) add(section, next, next + 7);
-      next += 7;
-    }
-    expect(section.size).toBeGreaterThan(3_100);
-    expect(sorted(order, section).names).toEqual(expected(section));
-  });
+    if (next < 4_000) add(section, next, next + 7);
+    next += 7;
+  }
+  expect(section.size).toBeGreaterThan(3_100);
+  expect(sorted(order, section).names).toEqual(expected(section));
 });

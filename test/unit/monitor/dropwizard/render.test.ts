@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Gauge } from '../../../../src/metrics/gauge.ts';
 import { emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
@@ -49,109 +49,105 @@ const SNAPSHOT: TimerSnapshot = {
   rates: { count: 1, m1: 0, m5: 0, m15: 0, mean: 0 },
 };
 
-describe('renderMetrics', () => {
-  for (const [sample, durationUnit] of SAMPLES) {
-    // Of release 4.2.28 of the library there is one file.
-    for (const pretty of sample === 'registry-demo-4.2.28' ? [true] : [false, true]) {
-      const file = `${sample}.${pretty ? 'pretty' : 'compact'}.json`;
-      it(`writes ${file} byte for byte`, () => {
-        // A stream writes the astral character as escapes, where this file's writer did not.
-        const expected = reduced(readFixture(file), pretty, FOREIGN_GAUGES[sample]).replace('😀', '\\uD83D\\uDE00');
-        expect(textOf(metricsOfSample(expected), { pretty, durationUnit })).toBe(expected);
-      });
-    }
-  }
-
-  it('writes the error of a gauge that throws, and all other metrics', () => {
-    const read = () => {
-      throw new TypeError('no device');
-    };
-    const good: Gauge = { type: 'integer', read: () => 3 };
-    const gauges = new Map([
-      ['b', { ...good, read }],
-      ['a', good],
-      ['c', good],
-    ]);
-    expect(textOf({ ...emptyMetricSet, gauges })).toContain(
-      '"gauges":{"a":{"value":3},"b":{"error":"TypeError: no device"},"c":{"value":3}}',
-    );
-  });
-
-  it('writes gauges by their type, not by their value', () => {
-    expect(gaugeText({ type: 'double', read: () => 5 })).toBe('{"value":5.0}');
-    expect(gaugeText({ type: 'integer', read: () => 5 })).toBe('{"value":5}');
-    expect(gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
-    expect(gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
-    expect(gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
-  });
-
-  it('reads one metric for each piece', () => {
-    let reads = 0;
-    const snapshot = () => {
-      reads += 1;
-      return SNAPSHOT;
-    };
-    const timers = new Map(Array.from({ length: 2_000 }, (_, i) => [`rpc.E.Method${i}`, { count: 1, snapshot }]));
-    let before = 0;
-    for (const piece of new MetricsRenderer().render([{ ...emptyMetricSet, timers }], COMPACT)) {
-      expect(reads - before).toBeLessThanOrEqual(1);
-      expect(piece.length).toBeLessThan(500);
-      before = reads;
-    }
-    expect(reads).toBe(2_000);
-  });
-
-  it('writes several sets like one set that has all of their metrics', () => {
-    const setOf = (prefix: string, from: number, to: number): MetricSet => ({
-      ...emptyMetricSet,
-      counters: new Map(Array.from({ length: to - from }, (_, i) => [`${prefix}${from + i}`, { count: from + i }])),
-      timers: new Map([[`${prefix}${from}timer`, timerOf(SNAPSHOT)]]),
+for (const [sample, durationUnit] of SAMPLES) {
+  // Of release 4.2.28 of the library there is one file.
+  for (const pretty of sample === 'registry-demo-4.2.28' ? [true] : [false, true]) {
+    const file = `${sample}.${pretty ? 'pretty' : 'compact'}.json`;
+    it(`writes ${file} byte for byte`, () => {
+      // A stream writes the astral character as escapes, where this file's writer did not.
+      const expected = reduced(readFixture(file), pretty, FOREIGN_GAUGES[sample]).replace('😀', '\\uD83D\\uDE00');
+      expect(textOf(metricsOfSample(expected), { pretty, durationUnit })).toBe(expected);
     });
-    const sets = [setOf('b', 0, 700), setOf('a', 0, 3), setOf('b', 700, 1_500), emptyMetricSet];
-    const timers = new Map(sets.flatMap((set) => [...set.timers]));
-    const counters = new Map(sets.flatMap((set) => [...set.counters]));
-    for (const pretty of [false, true]) {
-      const options = { ...COMPACT, pretty };
-      expect(unionText(sets, options)).toBe(textOf({ ...emptyMetricSet, counters, timers }, options));
-    }
-  });
+  }
+}
 
-  it('writes a metric of several sets once, and refuses two metrics of one name', () => {
-    const shared = { count: 1 };
-    const one = { ...emptyMetricSet, counters: new Map([['c', shared]]) };
-    const same = { ...emptyMetricSet, counters: new Map([['c', shared]]).set('__proto__', { count: 2 }) };
-    expect(unionText([one, same])).toContain('"counters":{"__proto__":{"count":2},"c":{"count":1}}');
-    const other = { ...emptyMetricSet, counters: new Map([['c', { count: 1 }]]) };
-    expect(() => unionText([one, other])).toThrow('two metrics are called c');
-  });
-
-  it('leaves a name that is added meanwhile to the next document', () => {
-    const counters = new Map(Array.from({ length: 600 }, (_, i) => [`c${i}`, { count: i }]));
-    const renderer = new MetricsRenderer();
-    let text = '';
-    for (const piece of renderer.render([{ ...emptyMetricSet, counters }], COMPACT)) {
-      text += piece;
-      if (piece.includes('"c300"')) counters.set('c3000', { count: 3_000 }).set('a', { count: 0 });
-    }
-    const written = (document: string) => Object.keys((JSON.parse(document) as { counters: object }).counters);
-    expect(written(text)).toHaveLength(600);
-    const next = [...renderer.render([{ ...emptyMetricSet, counters }], COMPACT)].join('');
-    expect(written(next)).toEqual([...counters.keys()].sort());
-  });
+it('renderMetrics writes the error of a gauge that throws, and all other metrics', () => {
+  const read = () => {
+    throw new TypeError('no device');
+  };
+  const good: Gauge = { type: 'integer', read: () => 3 };
+  const gauges = new Map([
+    ['b', { ...good, read }],
+    ['a', good],
+    ['c', good],
+  ]);
+  expect(textOf({ ...emptyMetricSet, gauges })).toContain(
+    '"gauges":{"a":{"value":3},"b":{"error":"TypeError: no device"},"c":{"value":3}}',
+  );
 });
 
-describe('timerFields', () => {
-  type Scaling = { scaling: { rows: { nanos: number; seconds: number; milliseconds: number }[] } };
+it('renderMetrics writes gauges by their type, not by their value', () => {
+  expect(gaugeText({ type: 'double', read: () => 5 })).toBe('{"value":5.0}');
+  expect(gaugeText({ type: 'integer', read: () => 5 })).toBe('{"value":5}');
+  expect(gaugeText({ type: 'double', read: () => Number.NaN })).toBe('{"value":"NaN"}');
+  expect(gaugeText({ type: 'double', read: () => null })).toBe('{"value":null}');
+  expect(gaugeText({ type: 'integer', read: () => 'G1 "Old"' })).toBe('{"value":"G1 \\"Old\\""}');
+});
 
-  it('scales durations by the library’s multiplication, to the last digit', () => {
-    const { rows } = (JSON.parse(readFixture('timer-vectors.json')) as Scaling).scaling;
-    for (const row of rows) {
-      for (const unit of ['seconds', 'milliseconds'] as const) {
-        const { keys, values } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
-        expect(values[keys.indexOf('p95')]).toBe(toJavaDouble(row[unit]));
-        expect(values[keys.indexOf('duration_units')]).toBe(`"${unit}"`);
-      }
-    }
-    expect(rows.length).toBeGreaterThan(10);
+it('renderMetrics reads one metric for each piece', () => {
+  let reads = 0;
+  const snapshot = () => {
+    reads += 1;
+    return SNAPSHOT;
+  };
+  const timers = new Map(Array.from({ length: 2_000 }, (_, i) => [`rpc.E.Method${i}`, { count: 1, snapshot }]));
+  let before = 0;
+  for (const piece of new MetricsRenderer().render([{ ...emptyMetricSet, timers }], COMPACT)) {
+    expect(reads - before).toBeLessThanOrEqual(1);
+    expect(piece.length).toBeLessThan(500);
+    before = reads;
+  }
+  expect(reads).toBe(2_000);
+});
+
+it('renderMetrics writes several sets like one set that has all of their metrics', () => {
+  const setOf = (prefix: string, from: number, to: number): MetricSet => ({
+    ...emptyMetricSet,
+    counters: new Map(Array.from({ length: to - from }, (_, i) => [`${prefix}${from + i}`, { count: from + i }])),
+    timers: new Map([[`${prefix}${from}timer`, timerOf(SNAPSHOT)]]),
   });
+  const sets = [setOf('b', 0, 700), setOf('a', 0, 3), setOf('b', 700, 1_500), emptyMetricSet];
+  const timers = new Map(sets.flatMap((set) => [...set.timers]));
+  const counters = new Map(sets.flatMap((set) => [...set.counters]));
+  for (const pretty of [false, true]) {
+    const options = { ...COMPACT, pretty };
+    expect(unionText(sets, options)).toBe(textOf({ ...emptyMetricSet, counters, timers }, options));
+  }
+});
+
+it('renderMetrics writes a metric of several sets once, and refuses two metrics of one name', () => {
+  const shared = { count: 1 };
+  const one = { ...emptyMetricSet, counters: new Map([['c', shared]]) };
+  const same = { ...emptyMetricSet, counters: new Map([['c', shared]]).set('__proto__', { count: 2 }) };
+  expect(unionText([one, same])).toContain('"counters":{"__proto__":{"count":2},"c":{"count":1}}');
+  const other = { ...emptyMetricSet, counters: new Map([['c', { count: 1 }]]) };
+  expect(() => unionText([one, other])).toThrow('two metrics are called c');
+});
+
+it('renderMetrics leaves a name that is added meanwhile to the next document', () => {
+  const counters = new Map(Array.from({ length: 600 }, (_, i) => [`c${i}`, { count: i }]));
+  const renderer = new MetricsRenderer();
+  let text = '';
+  for (const piece of renderer.render([{ ...emptyMetricSet, counters }], COMPACT)) {
+    text += piece;
+    if (piece.includes('"c300"')) counters.set('c3000', { count: 3_000 }).set('a', { count: 0 });
+  }
+  const written = (document: string) => Object.keys((JSON.parse(document) as { counters: object }).counters);
+  expect(written(text)).toHaveLength(600);
+  const next = [...renderer.render([{ ...emptyMetricSet, counters }], COMPACT)].join('');
+  expect(written(next)).toEqual([...counters.keys()].sort());
+});
+
+type Scaling = { scaling: { rows: { nanos: number; seconds: number; milliseconds: number }[] } };
+
+it('timerFields scales durations by the library’s multiplication, to the last digit', () => {
+  const { rows } = (JSON.parse(readFixture('timer-vectors.json')) as Scaling).scaling;
+  for (const row of rows) {
+    for (const unit of ['seconds', 'milliseconds'] as const) {
+      const { keys, values } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
+      expect(values[keys.indexOf('p95')]).toBe(toJavaDouble(row[unit]));
+      expect(values[keys.indexOf('duration_units')]).toBe(`"${unit}"`);
+    }
+  }
+  expect(rows.length).toBeGreaterThan(10);
 });

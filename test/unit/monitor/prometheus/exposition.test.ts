@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Table } from '../../../../src/base/metric-description.ts';
 import { counter, gauge, histogram, info, summary, toTable } from '../../../../src/base/metric-description.ts';
 import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buckets.ts';
@@ -67,63 +67,57 @@ h_info{v="1",w="2"} 1
 `;
 }
 
-describe('renderTables', () => {
-  it('writes text 0.0.4', () => {
-    expect(textOf(smallTables())).toBe(expectedOf((name, ending) => name + ending, 'gauge'));
-  });
+it('renderTables writes text 0.0.4', () => {
+  expect(textOf(smallTables())).toBe(expectedOf((name, ending) => name + ending, 'gauge'));
+});
 
-  it('writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
-    expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
-  });
+it('renderTables writes OpenMetrics 1.0: families without the endings of their samples, and an end', () => {
+  expect(textOf(smallTables(), 'openmetrics')).toBe(`${expectedOf((name) => name, 'info')}# EOF\n`);
+});
 
-  it('reads at most eight numbers for each piece', () => {
-    let taken = 0;
-    const numbers = function* () {
-      for (let i = 0; i < 10_000; i += 1) {
-        taken += 1;
-        yield [`name ${i}`, i] as const;
-      }
-    };
-    const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
-    let before = 0;
-    for (const piece of renderTables([large], 'text')) {
-      expect(taken - before).toBeLessThanOrEqual(8);
-      expect(piece.length).toBeLessThan(300);
-      before = taken;
+it('renderTables reads at most eight numbers for each piece', () => {
+  let taken = 0;
+  const numbers = function* () {
+    for (let i = 0; i < 10_000; i += 1) {
+      taken += 1;
+      yield [`name ${i}`, i] as const;
     }
-    expect(taken).toBe(10_000);
-  });
-
-  it('reads one histogram for each piece', () => {
-    const durations = new DurationBuckets(toBounds([1]));
-    const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
-    const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
-    expect([...renderTables([table], 'text')]).toHaveLength(20);
-  });
+  };
+  const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
+  let before = 0;
+  for (const piece of renderTables([large], 'text')) {
+    expect(taken - before).toBeLessThanOrEqual(8);
+    expect(piece.length).toBeLessThan(300);
+    before = taken;
+  }
+  expect(taken).toBe(10_000);
 });
 
-describe('toLabelValue', () => {
-  it.each([
-    ['E.Demo.TestInOut', 'E.Demo.TestInOut'],
-    ['a"b', 'a\\"b'],
-    ['a\\b', 'a\\\\b'],
-    ['a\nb\r', 'a\\nb\r'],
-    ['\\n', '\\\\n'],
-    ['Größe/1 €, {x="y"} 😀', 'Größe/1 €, {x=\\"y\\"} 😀'],
-    ['\ud83dx', '\\\\ud83dx'],
-    ['x\ude00\ud83d\ude00', 'x\\\\ude00😀'],
-  ])('%j', (text, escaped) => {
-    expect(toLabelValue(text)).toBe(escaped);
-  });
+it('renderTables reads one histogram for each piece', () => {
+  const durations = new DurationBuckets(toBounds([1]));
+  const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
+  const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
+  expect([...renderTables([table], 'text')]).toHaveLength(20);
 });
 
-describe('toNumber', () => {
-  it.each([
-    [0, '0'],
-    [1e21, '1e+21'],
-    [2.5e-7, '2.5e-7'],
-    [Number.NaN, 'NaN'],
-    [Number.POSITIVE_INFINITY, '+Inf'],
-    [Number.NEGATIVE_INFINITY, '-Inf'],
-  ])('%f', (value, text) => expect(toNumber(value)).toBe(text));
+it.each([
+  ['E.Demo.TestInOut', 'E.Demo.TestInOut'],
+  ['a"b', 'a\\"b'],
+  ['a\\b', 'a\\\\b'],
+  ['a\nb\r', 'a\\nb\r'],
+  ['\\n', '\\\\n'],
+  ['Größe/1 €, {x="y"} 😀', 'Größe/1 €, {x=\\"y\\"} 😀'],
+  ['\ud83dx', '\\\\ud83dx'],
+  ['x\ude00\ud83d\ude00', 'x\\\\ude00😀'],
+])('toLabelValue %j', (text, escaped) => {
+  expect(toLabelValue(text)).toBe(escaped);
 });
+
+it.each([
+  [0, '0'],
+  [1e21, '1e+21'],
+  [2.5e-7, '2.5e-7'],
+  [Number.NaN, 'NaN'],
+  [Number.POSITIVE_INFINITY, '+Inf'],
+  [Number.NEGATIVE_INFINITY, '-Inf'],
+])('toNumber %f', (value, text) => expect(toNumber(value)).toBe(text));

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { LogRing } from '../../../../src/base/log-ring.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
@@ -40,105 +40,101 @@ async function plantWith(entries: readonly SessionEntry[]) {
   return await createPlant({ applications: [{ ...application, sessions }] });
 }
 
-describe('a report', () => {
-  it('has all of its parts', async () => {
-    const report = await reportOf();
-    expect(Object.keys(report)).toEqual([
-      ...['report', 'time', 'hasUsers', 'versions', 'system', 'process', 'configuration', 'state', 'log', 'jvm'],
-      ...['metrics', 'statistics', 'sessions', 'unclassified'],
-    ]);
-    expect(report).toMatchObject({
-      ...{ report: 1, hasUsers: false, versions: { sidecar: '1.2.3', node: process.versions.node } },
-      state: { lifecycle: 'starting', upstream: 'unknown', upstreamFailures: { D2S_ERR_UPSTREAM_REFUSED: 0 } },
-      jvm: { state: 'available', source: 'hsperfdata', reads: 5, failures: 1 },
-    });
-  });
-
-  it('has the statistics as Dropwizard JSON, and the metrics of bounded length', async () => {
-    const plant = await createPlant();
-    plant.statistics.rpc.recordAnswered('E.Demo.Test', 200, 5 * MS, 5 * MS);
-    const { statistics, metrics } = await reportOf({ monitored: plant.monitored, clock: plant.clock });
-    expect(statistics.smartWeb?.timers['rpc.E.Demo.Test']?.count).toBe(1);
-    expect(metrics.d2_sidecar_limit_hits_total).toContainEqual({ limit: 'limits.fields', value: 0 });
-    expect(metrics.d2_sessions).toContainEqual({ application: 'smartWeb', connection_type: 'REST', value: 0 });
-    expect(Object.keys(metrics)).not.toContain('d2_calls_total');
-    expect(metrics.d2_sidecar_loop_delay_seconds?.[0]).toMatchObject({ sum: 0 });
-  });
-
-  it('says why there is no reading of the JVM', async () => {
-    const state = { kind: 'unavailable', reason: 'No JVM "x" was found.', sinceEpochMs: 0 } as const;
-    const plant = await createPlant({ jvm: { state } });
-    const { jvm } = await reportOf({ monitored: plant.monitored });
-    expect(jvm).toMatchObject({ state: 'unavailable', reason: state.reason, since: '1970-01-01T00:00:00.000Z' });
-  });
-
-  it('has the last warnings and errors of the log', async () => {
-    const log = new LogRing();
-    log.take('{"level":"warn","msg":"careful"}\n');
-    expect((await reportOf({ log })).log).toEqual({ forgotten: 0, lines: [{ level: 'warn', msg: 'careful' }] });
-  });
-
-  it('names users and addresses only on request', async () => {
-    const plant = await plantWith([SESSION]);
-    const http = { kind: 'jolokia', url: 'https://h/j', username: 'ann-of-jvm', passwordFile: '/run/p' } as const;
-    const certificates = [{ name: 'ann-of-tls', role: 'metrics' } as const];
-    const auth = { usersFile: '/run/u', tokensFile: undefined, certificates };
-    const base = testConfig();
-    const config: Config = {
-      ...base,
-      sessions: { ...base.sessions, apiKeys: [{ user: 'ann-of-key', key: 's3cr3t' }] },
-      jvm: { ...base.jvm, http: { ...http, passwordEnv: undefined, serverName: undefined, caFile: undefined } },
-      monitor: { ...base.monitor, auth },
-    };
-    const sources = { ...plant, config, log: undefined };
-    const texts = await Promise.all([false, true].map((hasUsers) => textOf(sources, hasUsers)));
-    for (const name of ['anna', '10.0.0.7', 'ann-of-key', 'ann-of-jvm', 'ann-of-tls']) {
-      expect(texts.map((text) => text.includes(name))).toEqual([false, true]);
-    }
-    for (const text of texts) expect(text).not.toContain('s3cr3t');
-    const [hidden] = texts.map((text) => JSON.parse(text) as Report);
-    expect(hidden?.sessions.smartWeb?.list).toEqual([expect.objectContaining({ id: 'b7c1', requests: 3 })]);
-    // The configuration of the sidecar itself is as it was.
-    expect(config.sessions.apiKeys[0]?.user).toBe('ann-of-key');
-  });
-
-  it('lists at most a thousand sessions, and counts those it omits', async () => {
-    const plant = await plantWith(Array.from({ length: 1_003 }, (_, i) => ({ ...SESSION, id: `s${i}` })));
-    const { sessions } = await reportOf({ monitored: plant.monitored });
-    expect(sessions.smartWeb).toMatchObject({ omitted: 3 });
-    expect(sessions.smartWeb?.list).toHaveLength(1_000);
-  });
-
-  it('over full tables holds the event loop for less than 2 ms at a time', async () => {
-    const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 10_000 });
-    const { monitored } = await createPlant({ applications: [work.application] });
-    const before = work.clock.ns;
-    const longestNs = await longestTurn(work.clock, async () => {
-      await textOf({ config: testConfig(), monitored, log: undefined, clock: work.clock }, true);
-    });
-    expect(work.clock.ns - before).toBeGreaterThan(20e6);
-    expect(longestNs).toBeLessThan(2e6);
+it('a report has all of its parts', async () => {
+  const report = await reportOf();
+  expect(Object.keys(report)).toEqual([
+    ...['report', 'time', 'hasUsers', 'versions', 'system', 'process', 'configuration', 'state', 'log', 'jvm'],
+    ...['metrics', 'statistics', 'sessions', 'unclassified'],
+  ]);
+  expect(report).toMatchObject({
+    ...{ report: 1, hasUsers: false, versions: { sidecar: '1.2.3', node: process.versions.node } },
+    state: { lifecycle: 'starting', upstream: 'unknown', upstreamFailures: { D2S_ERR_UPSTREAM_REFUSED: 0 } },
+    jvm: { state: 'available', source: 'hsperfdata', reads: 5, failures: 1 },
   });
 });
 
-describe('the ring of log lines', () => {
-  const line = (i: number, level = 'warn') => `{"level":"${level}","i":${i}}\n`;
-  const numbersOf = (ring: LogRing) => ring.lines.map((text) => (JSON.parse(text) as { i: number }).i);
+it('a report has the statistics as Dropwizard JSON, and the metrics of bounded length', async () => {
+  const plant = await createPlant();
+  plant.statistics.rpc.recordAnswered('E.Demo.Test', 200, 5 * MS, 5 * MS);
+  const { statistics, metrics } = await reportOf({ monitored: plant.monitored, clock: plant.clock });
+  expect(statistics.smartWeb?.timers['rpc.E.Demo.Test']?.count).toBe(1);
+  expect(metrics.d2_sidecar_limit_hits_total).toContainEqual({ limit: 'limits.fields', value: 0 });
+  expect(metrics.d2_sessions).toContainEqual({ application: 'smartWeb', connection_type: 'REST', value: 0 });
+  expect(Object.keys(metrics)).not.toContain('d2_calls_total');
+  expect(metrics.d2_sidecar_loop_delay_seconds?.[0]).toMatchObject({ sum: 0 });
+});
 
-  it('keeps warnings and errors only, the last 200 of them in order', () => {
-    const ring = new LogRing();
-    for (let i = 0; i < 455; i += 1) {
-      ring.take(line(i, i % 2 === 0 ? 'warn' : 'error'));
-      ring.take(line(-1, 'info'));
-      if (i < 200) expect(ring.lines).toHaveLength(i + 1);
-    }
-    expect(numbersOf(ring)).toEqual(Array.from({ length: 200 }, (_, i) => 255 + i));
-    expect(ring.forgotten).toBe(255);
-  });
+it('a report says why there is no reading of the JVM', async () => {
+  const state = { kind: 'unavailable', reason: 'No JVM "x" was found.', sinceEpochMs: 0 } as const;
+  const plant = await createPlant({ jvm: { state } });
+  const { jvm } = await reportOf({ monitored: plant.monitored });
+  expect(jvm).toMatchObject({ state: 'unavailable', reason: state.reason, since: '1970-01-01T00:00:00.000Z' });
+});
 
-  it('cuts a long line so that it stays JSON', () => {
-    const ring = new LogRing();
-    ring.take(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
-    expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);
+it('a report has the last warnings and errors of the log', async () => {
+  const log = new LogRing();
+  log.take('{"level":"warn","msg":"careful"}\n');
+  expect((await reportOf({ log })).log).toEqual({ forgotten: 0, lines: [{ level: 'warn', msg: 'careful' }] });
+});
+
+it('a report names users and addresses only on request', async () => {
+  const plant = await plantWith([SESSION]);
+  const http = { kind: 'jolokia', url: 'https://h/j', username: 'ann-of-jvm', passwordFile: '/run/p' } as const;
+  const certificates = [{ name: 'ann-of-tls', role: 'metrics' } as const];
+  const auth = { usersFile: '/run/u', tokensFile: undefined, certificates };
+  const base = testConfig();
+  const config: Config = {
+    ...base,
+    sessions: { ...base.sessions, apiKeys: [{ user: 'ann-of-key', key: 's3cr3t' }] },
+    jvm: { ...base.jvm, http: { ...http, passwordEnv: undefined, serverName: undefined, caFile: undefined } },
+    monitor: { ...base.monitor, auth },
+  };
+  const sources = { ...plant, config, log: undefined };
+  const texts = await Promise.all([false, true].map((hasUsers) => textOf(sources, hasUsers)));
+  for (const name of ['anna', '10.0.0.7', 'ann-of-key', 'ann-of-jvm', 'ann-of-tls']) {
+    expect(texts.map((text) => text.includes(name))).toEqual([false, true]);
+  }
+  for (const text of texts) expect(text).not.toContain('s3cr3t');
+  const [hidden] = texts.map((text) => JSON.parse(text) as Report);
+  expect(hidden?.sessions.smartWeb?.list).toEqual([expect.objectContaining({ id: 'b7c1', requests: 3 })]);
+  // The configuration of the sidecar itself is as it was.
+  expect(config.sessions.apiKeys[0]?.user).toBe('ann-of-key');
+});
+
+it('a report lists at most a thousand sessions, and counts those it omits', async () => {
+  const plant = await plantWith(Array.from({ length: 1_003 }, (_, i) => ({ ...SESSION, id: `s${i}` })));
+  const { sessions } = await reportOf({ monitored: plant.monitored });
+  expect(sessions.smartWeb).toMatchObject({ omitted: 3 });
+  expect(sessions.smartWeb?.list).toHaveLength(1_000);
+});
+
+it('a report over full tables holds the event loop for less than 2 ms at a time', async () => {
+  const work = createWork({ rpcs: 2_000, objects: 10_000, sessions: 10_000 });
+  const { monitored } = await createPlant({ applications: [work.application] });
+  const before = work.clock.ns;
+  const longestNs = await longestTurn(work.clock, async () => {
+    await textOf({ config: testConfig(), monitored, log: undefined, clock: work.clock }, true);
   });
+  expect(work.clock.ns - before).toBeGreaterThan(20e6);
+  expect(longestNs).toBeLessThan(2e6);
+});
+
+const line = (i: number, level = 'warn') => `{"level":"${level}","i":${i}}\n`;
+const numbersOf = (ring: LogRing) => ring.lines.map((text) => (JSON.parse(text) as { i: number }).i);
+
+it('the ring of log lines keeps warnings and errors only, the last 200 of them in order', () => {
+  const ring = new LogRing();
+  for (let i = 0; i < 455; i += 1) {
+    ring.take(line(i, i % 2 === 0 ? 'warn' : 'error'));
+    ring.take(line(-1, 'info'));
+    if (i < 200) expect(ring.lines).toHaveLength(i + 1);
+  }
+  expect(numbersOf(ring)).toEqual(Array.from({ length: 200 }, (_, i) => 255 + i));
+  expect(ring.forgotten).toBe(255);
+});
+
+it('the ring of log lines cuts a long line so that it stays JSON', () => {
+  const ring = new LogRing();
+  ring.take(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
+  expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);
 });
