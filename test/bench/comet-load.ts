@@ -10,15 +10,15 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import net from 'node:net';
+import net, { type AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { constants, createDeflateRaw } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { CometdPeer } from '../support/comet/cometd-peer.ts';
 import { until } from '../support/comet/until.ts';
-import { startWebSocketPlant, type WebSocketPlant } from '../support/comet/websocket-plant.ts';
 import { listening, portOf } from '../support/net.ts';
 import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
 import { cpuUsOf } from './load/proc.ts';
@@ -92,20 +92,42 @@ function atRate(valuesAtOnce: number, push: (at: number) => void): () => number 
 }
 
 it('10 values in a message, like a server that collects values', async () => {
-  const plant = await startWebSocketPlant({ deflate: { threshold: 0 }, holdMs: 30_000, isPlain: true });
-  const reading = await startCometSidecar(plant.port);
-  const passing = await startCometSidecar(plant.port, { comet: { enabled: false } });
+  const plant = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: { threshold: 0 } });
+  await once(plant, 'listening');
+  plant.on('connection', acceptAll);
+  const { port } = plant.address() as AddressInfo;
+  const reading = await startCometSidecar(port);
+  const passing = await startCometSidecar(port, { comet: { enabled: false } });
   try {
     await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
   } finally {
     await Promise.all([reading.close(), passing.close()]);
-    await plant.close();
+    plant.close();
   }
 });
 
+/** Accepts each message, and holds the connects. */
+function acceptAll(socket: WebSocket): void {
+  const advice = { reconnect: 'retry', interval: 0, timeout: 30_000 };
+  const more = { clientId: 'load', version: '1.0', supportedConnectionTypes: ['websocket'], successful: true, advice };
+  socket.on('message', (bytes: Buffer) => {
+    const messages = JSON.parse(bytes.toString('utf8')) as (typeof HANDSHAKE & { advice?: object })[];
+    const answered = messages.filter(({ channel, advice }) => channel !== '/meta/connect' || advice !== undefined);
+    if (answered.length > 0) socket.send(JSON.stringify(answered.map((message) => ({ ...message, ...more }))));
+  });
+}
+
+function toValues(first: number): string {
+  const names = Array.from({ length: 10 }, (_, i) => OBJECTS[(first + i) % OBJECTS.length]);
+  const data = { value: first / 8, unit: '°C', state: ['Valid', 'Normal'] };
+  return JSON.stringify(
+    names.map((objectName) => ({ channel: `/d2/object/${objectName}`, data: { objectName, ...data } })),
+  );
+}
+
 async function measurePeer(
   { origin, process: { pid } }: Awaited<ReturnType<typeof startCometSidecar>>,
-  plant: WebSocketPlant,
+  plant: WebSocketServer,
 ) {
   const browser = { userName: 'load', cookies: new Map(), fields: {}, ext: { authentication: { user: 'load' } } };
   const webSocket = { perMessageDeflate: { threshold: 0 } };
@@ -114,9 +136,9 @@ async function measurePeer(
   await Promise.all(OBJECTS.map((object) => peer.monitor(object, 'channel')));
   const prober = fork(PROBER, [`${origin}/smartWeb/api/rest/v0/d2/rpc/E.Load/Probe`]);
   await once(prober, 'spawn');
-  const stopPushing = atRate(10, (at) =>
-    plant.pushTogether(Array.from({ length: 10 }, (_, i) => OBJECTS[(at + i) % OBJECTS.length] as string)),
-  );
+  const stopPushing = atRate(10, (at) => {
+    for (const socket of plant.clients) socket.send(toValues(at));
+  });
   await wait(WARM_UP_SECONDS * 1_000);
   prober.send('start');
   const before = peer.tally.valueCount;

@@ -145,7 +145,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'compressed WebSocket': {
     startPlant: async () => {
-      const plant = await startWebSocketPlant({ deflate: { threshold: 0 } });
+      const plant = await startWebSocketPlant({ threshold: 0 });
       extensions = plant.extensions;
       return plant;
     },
