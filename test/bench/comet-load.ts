@@ -14,13 +14,14 @@ import net, { type AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { constants, createDeflateRaw } from 'node:zlib';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { CometdPeer } from '../support/comet/cometd-peer.ts';
 import { until } from '../support/comet/until.ts';
+import { deferTo } from '../support/deferred.ts';
 import { listening, portOf } from '../support/net.ts';
-import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { cpuUsOf } from './load/proc.ts';
 import { medianOf } from './load/statistics.ts';
 
@@ -36,6 +37,7 @@ const ACCEPT = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnec
 const UPGRADE =
   'GET /smartWeb/api/cometd HTTP/1.1\r\nHost: plant\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
   `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${EXTENSION}`;
+const defer = deferTo(afterAll);
 const HANDSHAKE = { channel: '/meta/handshake', id: '1' };
 
 /** Figures of one round; `core` is the share of a core that the sidecar uses. */
@@ -96,14 +98,10 @@ it('10 values in a message, like a server that collects values', async () => {
   await once(plant, 'listening');
   plant.on('connection', acceptAll);
   const { port } = plant.address() as AddressInfo;
-  const reading = await startCometSidecar(port);
-  const passing = await startCometSidecar(port, { comet: { enabled: false } });
-  try {
-    await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
-  } finally {
-    await Promise.all([reading.close(), passing.close()]);
-    plant.close();
-  }
+  defer(() => plant.close());
+  const reading = await startCometSidecar(defer, port);
+  const passing = await startCometSidecar(defer, port, { comet: { enabled: false } });
+  await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
 });
 
 /** Accepts each message, and holds the connects. */
@@ -125,10 +123,8 @@ function toValues(first: number): string {
   );
 }
 
-async function measurePeer(
-  { origin, process: { pid } }: Awaited<ReturnType<typeof startCometSidecar>>,
-  plant: WebSocketServer,
-) {
+async function measurePeer({ listen, pid }: SidecarProcess, plant: WebSocketServer) {
+  const origin = `http://${listen}`;
   const browser = { userName: 'load', cookies: new Map(), fields: {}, ext: { authentication: { user: 'load' } } };
   const webSocket = { perMessageDeflate: { threshold: 0 } };
   const peer = new CometdPeer(origin, browser, { transport: 'websocket', webSocket });

@@ -9,15 +9,10 @@ export class Tally {
   readonly values = new Map<string, number>();
   readonly monitored = new Set<string>();
   readonly calls = new Map<string, CallCount>();
-
-  #valueCount = 0;
-
-  get valueCount(): number {
-    return this.#valueCount;
-  }
+  valueCount = 0;
 
   countValue(object: string): void {
-    this.#valueCount += 1;
+    this.valueCount += 1;
     this.values.set(object, (this.values.get(object) ?? 0) + 1);
   }
 
