@@ -1,9 +1,9 @@
 /** The real `cometd` client as a peer: long-polling or WebSocket. */
 import { CometD, type Message, type SubscriptionHandle } from 'cometd';
 import type { ClientOptions } from 'ws';
+import { type Browser, fieldsOf, keepCookies } from './browsers.ts';
 import { openWindow, sendingFrom, type TabConnections } from './cometd-window.ts';
 import { COMET_PATH } from './login-desk.ts';
-import { type Browser, fieldsOf, keepCookies } from './peer.ts';
 import { DELIVERY_CHANNEL, OBJECT_PREFIX, objectOf, SUBSCRIBE_CHANNEL, UNSUBSCRIBE_CHANNEL } from './plant.ts';
 import { channelOf, dataOf, isFailure, metricNameOf, type PlantCall } from './plant-call.ts';
 import { Tally } from './tally.ts';
