@@ -125,11 +125,6 @@ describe('loadConfig', () => {
       expect(config.log.level).toBe('info');
     },
   );
-
-  it('reads JSON, which is YAML as well', async () => {
-    const config = await load(JSON.stringify({ forwarded: 'off' }, null, '\t'));
-    expect(config.forwarded).toBe('off');
-  });
 });
 
 describe('applications', () => {
