@@ -10,7 +10,7 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import net, { type AddressInfo } from 'node:net';
+import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { constants, createDeflateRaw } from 'node:zlib';
@@ -20,7 +20,7 @@ import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { CometdPeer } from '../support/comet/cometd-peer.ts';
 import { until } from '../support/comet/until.ts';
 import { deferTo } from '../support/deferred.ts';
-import { listening, portOf } from '../support/net.ts';
+import { listening, portOf, startApplication } from '../support/net.ts';
 import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { cpuUsOf } from './load/proc.ts';
 import { medianOf } from './load/statistics.ts';
@@ -94,11 +94,10 @@ function atRate(valuesAtOnce: number, push: (at: number) => void): () => number 
 }
 
 it('10 values in a message, like a server that collects values', async () => {
-  const plant = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: { threshold: 0 } });
-  await once(plant, 'listening');
+  const { port, server, close } = await startApplication((_, response) => response.end('{"result":1}'));
+  defer(close);
+  const plant = new WebSocketServer({ server, perMessageDeflate: { threshold: 0 } });
   plant.on('connection', acceptAll);
-  const { port } = plant.address() as AddressInfo;
-  defer(() => plant.close());
   const reading = await startCometSidecar(defer, port);
   const passing = await startCometSidecar(defer, port, { comet: { enabled: false } });
   await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
