@@ -14,13 +14,14 @@ import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { constants, createDeflateRaw } from 'node:zlib';
-import { expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { CometdPeer } from '../support/comet/cometd-peer.ts';
 import { until } from '../support/comet/until.ts';
-import { startWebSocketPlant, type WebSocketPlant } from '../support/comet/websocket-plant.ts';
-import { listening, portOf } from '../support/net.ts';
-import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
+import { deferTo } from '../support/deferred.ts';
+import { listening, portOf, startApplication } from '../support/net.ts';
+import { flagsFor, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { cpuUsOf } from './load/proc.ts';
 import { medianOf } from './load/statistics.ts';
 
@@ -36,6 +37,7 @@ const ACCEPT = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnec
 const UPGRADE =
   'GET /smartWeb/api/cometd HTTP/1.1\r\nHost: plant\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n' +
   `Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n${EXTENSION}`;
+const defer = deferTo(afterAll);
 const HANDSHAKE = { channel: '/meta/handshake', id: '1' };
 
 /** Figures of one round; `core` is the share of a core that the sidecar uses. */
@@ -92,21 +94,36 @@ function atRate(valuesAtOnce: number, push: (at: number) => void): () => number 
 }
 
 it('10 values in a message, like a server that collects values', async () => {
-  const plant = await startWebSocketPlant({ deflate: { threshold: 0 }, holdMs: 30_000, isPlain: true });
-  const reading = await startCometSidecar(plant.port);
-  const passing = await startCometSidecar(plant.port, { comet: { enabled: false } });
-  try {
-    await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
-  } finally {
-    await Promise.all([reading.close(), passing.close()]);
-    await plant.close();
-  }
+  const { port, server, close } = await startApplication((_, response) => response.end('{"result":1}'));
+  defer(close);
+  const plant = new WebSocketServer({ server, perMessageDeflate: { threshold: 0 } });
+  plant.on('connection', acceptAll);
+  const reading = await startCometSidecar(defer, port);
+  const passing = await startCometSidecar(defer, port, { comet: { enabled: false } });
+  await compare('10 values in a message', (isReading) => measurePeer(isReading ? reading : passing, plant));
 });
 
-async function measurePeer(
-  { origin, process: { pid } }: Awaited<ReturnType<typeof startCometSidecar>>,
-  plant: WebSocketPlant,
-) {
+/** Accepts each message, and holds the connects. */
+function acceptAll(socket: WebSocket): void {
+  const advice = { reconnect: 'retry', interval: 0, timeout: 30_000 };
+  const more = { clientId: 'load', version: '1.0', supportedConnectionTypes: ['websocket'], successful: true, advice };
+  socket.on('message', (bytes: Buffer) => {
+    const messages = JSON.parse(bytes.toString('utf8')) as (typeof HANDSHAKE & { advice?: object })[];
+    const answered = messages.filter(({ channel, advice }) => channel !== '/meta/connect' || advice !== undefined);
+    if (answered.length > 0) socket.send(JSON.stringify(answered.map((message) => ({ ...message, ...more }))));
+  });
+}
+
+function toValues(first: number): string {
+  const names = Array.from({ length: 10 }, (_, i) => OBJECTS[(first + i) % OBJECTS.length]);
+  const data = { value: first / 8, unit: '°C', state: ['Valid', 'Normal'] };
+  return JSON.stringify(
+    names.map((objectName) => ({ channel: `/d2/object/${objectName}`, data: { objectName, ...data } })),
+  );
+}
+
+async function measurePeer({ listen, pid }: SidecarProcess, plant: WebSocketServer) {
+  const origin = `http://${listen}`;
   const browser = { userName: 'load', cookies: new Map(), fields: {}, ext: { authentication: { user: 'load' } } };
   const webSocket = { perMessageDeflate: { threshold: 0 } };
   const peer = new CometdPeer(origin, browser, { transport: 'websocket', webSocket });
@@ -114,9 +131,9 @@ async function measurePeer(
   await Promise.all(OBJECTS.map((object) => peer.monitor(object, 'channel')));
   const prober = fork(PROBER, [`${origin}/smartWeb/api/rest/v0/d2/rpc/E.Load/Probe`]);
   await once(prober, 'spawn');
-  const stopPushing = atRate(10, (at) =>
-    plant.pushTogether(Array.from({ length: 10 }, (_, i) => OBJECTS[(at + i) % OBJECTS.length] as string)),
-  );
+  const stopPushing = atRate(10, (at) => {
+    for (const socket of plant.clients) socket.send(toValues(at));
+  });
   await wait(WARM_UP_SECONDS * 1_000);
   prober.send('start');
   const before = peer.tally.valueCount;

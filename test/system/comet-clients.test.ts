@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PerMessageDeflateOptions } from 'ws';
 import { type BrowserPlan, logIn, logOut, toPlan } from '../support/comet/browsers.ts';
-import { type CometSidecar, startCometSidecar } from '../support/comet/comet-sidecar.ts';
+import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { CometdPeer, type CometdPeerOptions } from '../support/comet/cometd-peer.ts';
 import { startCometdPlant } from '../support/comet/cometd-plant.ts';
 import { FORBIDDEN_OBJECT, type Plant } from '../support/comet/plant.ts';
@@ -10,7 +10,8 @@ import type { PlantCall } from '../support/comet/plant-call.ts';
 import { sumOf, Tally } from '../support/comet/tally.ts';
 import { until } from '../support/comet/until.ts';
 import { startWebSocketPlant } from '../support/comet/websocket-plant.ts';
-import { StatisticsReader, toLogins, toStatistics } from './comet/statistics.ts';
+import { deferTo } from '../support/deferred.ts';
+import { StatisticsReader, toLogins } from './comet/statistics.ts';
 
 const CHANNELS = [...Array.from({ length: 12 }, (_, i) => `H.Boiler${i}.Speed`), 'U.Sum(1)', 'U.a-b_c~d!e$f@g'];
 /** Names that cannot be channels of this client. */
@@ -145,7 +146,7 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'compressed WebSocket': {
     startPlant: async () => {
-      const plant = await startWebSocketPlant({ deflate: { threshold: 0 } });
+      const plant = await startWebSocketPlant({ threshold: 0 });
       extensions = plant.extensions;
       return plant;
     },
@@ -164,25 +165,23 @@ const LATER = { timeout: 12_000, interval: 100 };
 
 // The stages build on each other.
 describe.each(Object.entries(CASES))('cometd over %s', { timeout: 60_000 }, (_, one) => {
-  let plant: Plant;
-  let sidecar: CometSidecar;
+  const defer = deferTo(afterAll);
+  let origin: string;
   let reader: StatisticsReader;
   let crowd: Crowd;
-  let all: CometdPeer[];
+  let all: CometdPeer[] = [];
   beforeAll(async () => {
-    plant = await one.startPlant();
-    sidecar = await startCometSidecar(plant.port, { dataPath: one.dataPath });
-    reader = new StatisticsReader(sidecar.process.monitor);
-    crowd = new Crowd(plant, sidecar.origin);
-  });
-  afterAll(async () => {
-    for (const peer of all) peer.kill();
-    await sidecar.close();
-    await plant.close();
+    const plant = await one.startPlant();
+    defer(() => plant.close());
+    const { listen, monitor } = await startCometSidecar(defer, plant.port, { dataPath: one.dataPath });
+    defer(() => all.map((peer) => peer.kill()));
+    origin = `http://${listen}`;
+    reader = new StatisticsReader(monitor);
+    crowd = new Crowd(plant, origin);
   });
 
   const agrees = async (wait = SOON) => {
-    await expect.poll(() => reader.statistics(), wait).toEqual(toStatistics(sumOf(crowd.tallies)));
+    await expect.poll(() => reader.statistics(), wait).toEqual(sumOf(crowd.tallies));
     const logins = crowd.logins.map(({ userName, tallies }) => ({ userName, ...sumOf(tallies) }));
     await expect.poll(() => reader.logins(), wait).toEqual(toLogins(logins, one.connectionType));
     expect(await reader.created()).toEqual([crowd.created, crowd.logins.length]);
@@ -246,7 +245,7 @@ describe.each(Object.entries(CASES))('cometd over %s', { timeout: 60_000 }, (_, 
     const disconnect = (peer: CometdPeer) => peer.disconnect();
     const [zofia, , ben, cyril, cyril2, , eva, fred] = crowd.logins as Login[];
     await crowd.leave(zofia!, zofia!.peers.slice(0, 1), kill);
-    await logOut(sidecar.origin, ben!.peers[0]!.browser);
+    await logOut(origin, ben!.peers[0]!.browser);
     await crowd.leave(ben!, ben!.peers, kill);
     await crowd.leave(cyril!, cyril!.peers, kill);
     await crowd.leave(cyril2!, cyril2!.peers, disconnect);
@@ -263,6 +262,6 @@ describe.each(Object.entries(CASES))('cometd over %s', { timeout: 60_000 }, (_, 
     }
     await crowd.noticed();
     await agrees(LATER);
-    expect([toStatistics(sumOf(crowd.tallies)).totals.subscriptions, await reader.sessions()]).toEqual([0, []]);
+    expect([sumOf(crowd.tallies).subscriptions, await reader.sessions()]).toEqual([{}, []]);
   });
 });

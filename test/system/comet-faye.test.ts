@@ -2,11 +2,12 @@
 import { createServer } from 'node:http';
 import faye, { type Message } from 'faye';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type CometSidecar, startCometSidecar } from '../support/comet/comet-sidecar.ts';
+import { startCometSidecar } from '../support/comet/comet-sidecar.ts';
 import { COMET_PATH } from '../support/comet/login-desk.ts';
 import { HOLD_MS, listen, newValue, OBJECT_PREFIX, SUBSCRIBE_CHANNEL } from '../support/comet/plant.ts';
 import { channelOf, dataOf, type PlantCall } from '../support/comet/plant-call.ts';
-import { StatisticsReader, toLogins, toStatistics } from './comet/statistics.ts';
+import { deferTo } from '../support/deferred.ts';
+import { StatisticsReader, toLogins } from './comet/statistics.ts';
 
 const CALL: PlantCall = { service: 'rpc', eventName: 'E.Boiler', rpcName: 'Zapni', manner: 'data', workMs: 0 };
 const SERVICE_OBJECT = 'H.Kotolňa & 100%';
@@ -14,9 +15,9 @@ const USER = 'žofia';
 const EXT = { authentication: { user: USER } };
 
 let bayeux: InstanceType<typeof faye.NodeAdapter>;
-let sidecar: CometSidecar;
+let url: string;
 let reader: StatisticsReader;
-let cut: () => Promise<void>;
+const defer = deferTo(afterEach);
 
 beforeEach(async () => {
   const http = createServer();
@@ -29,16 +30,12 @@ beforeEach(async () => {
       callback(isAnswer ? { ...message, data: { result: 1 } } : message);
     },
   });
-  const listening = await listen(http);
-  cut = listening.cut;
-  sidecar = await startCometSidecar(listening.port);
-  reader = new StatisticsReader(sidecar.process.monitor);
-});
-
-afterEach(async () => {
-  await sidecar.close();
-  bayeux.close();
-  await cut();
+  const { port, cut } = await listen(http);
+  defer(cut);
+  defer(() => bayeux.close());
+  const sidecar = await startCometSidecar(defer, port);
+  url = `http://${sidecar.listen}${COMET_PATH}`;
+  reader = new StatisticsReader(sidecar.monitor);
 });
 
 function push(...objects: readonly string[]): void {
@@ -48,7 +45,6 @@ function push(...objects: readonly string[]): void {
 describe.each(['callback', 'form'] as const)('polling by %s', (manner) => {
   async function send(...messages: readonly object[]): Promise<Message[]> {
     const message = JSON.stringify(messages);
-    const url = `${sidecar.origin}${COMET_PATH}`;
     if (manner === 'form') {
       const response = await fetch(url, { method: 'POST', body: new URLSearchParams({ message }) });
       return (await response.json()) as Message[];
@@ -82,7 +78,7 @@ describe.each(['callback', 'form'] as const)('polling by %s', (manner) => {
       values: { Boiler_1: 6 },
       calls: { 'rpc.E.Boiler.Zapni': { answered: 1, failed: 0 } },
     };
-    await expect.poll(() => reader.statistics(), { timeout: 6_000 }).toEqual(toStatistics(counts));
+    await expect.poll(() => reader.statistics(), { timeout: 6_000 }).toEqual(counts);
     expect(await reader.logins()).toEqual(toLogins([{ userName: USER, ...counts }], 'COMET_LONG_POLLING'));
   });
 });

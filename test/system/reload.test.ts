@@ -2,15 +2,14 @@ import { once } from 'node:events';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { until as untilSo } from '../support/comet/until.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { readSamples } from '../support/monitor/prometheus/samples.ts';
 import { listening, portOf, send } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
-import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
+import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
 import { connected } from '../support/tls/secure-stand.ts';
 import { Peer } from '../support/wire/peer.ts';
 
@@ -85,16 +84,8 @@ async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
   return sidecar;
 }
 
-/** Resolves to the result of `find` once it is defined. */
-async function until<T>(find: () => T | undefined, what: string): Promise<Exclude<T, false>> {
-  let found: T | undefined;
-  const isFound = () => {
-    found = find();
-    return found !== undefined && found !== false;
-  };
-  await untilSo(what, isFound, 15_000);
-  return found as Exclude<T, false>;
-}
+/** Resolves to the result of `find` once it has one. */
+const until = <T>(find: () => T) => vi.waitUntil(find, { timeout: 15_000, interval: 5 });
 
 const RELOADED = /configuration was (?:not )?reloaded/;
 
@@ -102,7 +93,7 @@ const RELOADED = /configuration was (?:not )?reloaded/;
 async function hangUp({ pid, logs }: SidecarProcess) {
   const seen = logs.length;
   process.kill(pid, 'SIGHUP');
-  return await until(() => logs.slice(seen).find(({ msg }) => RELOADED.test(String(msg))), 'a reload');
+  return await until(() => logs.slice(seen).find(({ msg }) => RELOADED.test(String(msg))));
 }
 
 async function json(running: SidecarProcess, target: string): Promise<unknown> {
@@ -134,7 +125,7 @@ describe('SIGHUP', () => {
 
     const poll = await connect(running);
     poll.send(head('GET', 'hold'));
-    await until(() => application.held.length === 1, 'a held poll');
+    await until(() => application.held.length === 1);
     const webSocket = new WebSocket(`ws://${running.listen}/smartWeb/socket`);
     onTestFinished(() => webSocket.terminate());
     await once(webSocket, 'open');
@@ -143,7 +134,7 @@ describe('SIGHUP', () => {
     const upload = await connect(running);
     const bytesBefore = application.received;
     upload.send(`${head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 200000\r\n')}${'x'.repeat(100_000)}`);
-    await until(() => application.received === bytesBefore + 100_000, 'half an upload');
+    await until(() => application.received === bytesBefore + 100_000);
 
     write({
       listen: { port: 1 },
@@ -152,7 +143,7 @@ describe('SIGHUP', () => {
     });
     const line = await hangUp(running);
     expect(line).toMatchObject({ level: 'info', changed: ['rest.rules', 'limits.connections'] });
-    const warning = await until(() => running.logs.find(({ keys }) => keys !== undefined), 'a warning');
+    const warning = await until(() => running.logs.find(({ keys }) => keys !== undefined));
     const msg = expect.stringMatching(/^needs a restart: listen\.port;/);
     expect(warning).toMatchObject({ level: 'warn', keys: ['listen.port'], msg });
     expect([caller, poll, half, upload].map(({ isClosed }) => isClosed)).toEqual(Array(4).fill(false));
@@ -209,17 +200,16 @@ it('certificates and credentials are replaced by a reload, for new connections a
   const [first, second] = ['first', 'second'].map((name) => certificates.signed(authority, { name })) as [Pair, Pair];
   const tls = ({ certFile, keyFile }: Pair) => ({ listen: { tls: { certFile, keyFile } } });
   const running = await start(tls(first));
-  const connect = async () => {
+  const nameShown = async () => {
     const socket = await connected(portOf(running.listen), authority);
     onTestFinished(() => void socket.destroy());
-    return { socket, name: String(socket.getPeerCertificate().subject.CN) };
+    return socket.getPeerCertificate().subject.CN;
   };
   const status = async (token?: string) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     return (await send(portOf(running.monitor), `${ADMIN}/d2/sessions`, { headers })).status;
   };
-  const established = await connect();
-  expect(established.name).toBe('first');
+  expect(await nameShown()).toBe('first');
   expect(await status()).toBe(200);
 
   const { line, token } = tokenLine('prometheus', 'sessions');
@@ -227,22 +217,6 @@ it('certificates and credentials are replaced by a reload, for new connections a
   writeFileSync(tokensFile, line, { mode: 0o600 });
   write({ ...tls(second), monitor: { auth: { tokensFile } } });
   expect((await hangUp(running)).changed).toEqual(['listen.tls.certFile', 'listen.tls.keyFile', 'monitor.auth']);
-  expect((await connect()).name).toBe('second');
-  established.socket.write(head('GET', 'a'));
-  const [answer] = (await once(established.socket, 'data')) as [Buffer];
-  expect(answer.toString('latin1')).toMatch(/^HTTP\/1\.1 200 /);
+  expect(await nameShown()).toBe('second');
   expect([await status(), await status(token)]).toEqual([401, 200]);
-
-  // From here on the file is watched, without a reload.
-  const other = tokenLine('grafana', 'sessions');
-  writeFileSync(tokensFile, other.line);
-  await until(() => running.logs.find(({ section }) => section === 'monitor.auth'), 'the new token');
-  expect([await status(other.token), await status(token)]).toEqual([200, 401]);
-
-  write({ ...tls({ ...second, certFile: first.certFile }), monitor: { auth: { tokensFile } } });
-  expect((await hangUp(running)).problems).toEqual([
-    `listen.tls.keyFile: ${second.keyFile} does not belong to the certificate in ${first.certFile}, expected its private key`,
-  ]);
-  expect(JSON.stringify(running.logs)).not.toContain(textOf(second.keyFile).split('\n')[1]);
-  expect((await connect()).name).toBe('second');
 });

@@ -64,7 +64,7 @@ function findParents(): string[] {
 }
 
 /** From /proc/self/mountinfo (proc(5)) and /proc/self/cgroup (cgroups(7)). */
-export function toParents(mounts: string, memberships: string): string[] {
+function toParents(mounts: string, memberships: string): string[] {
   const groups = memberships.split('\n').map((line) => line.split(':'));
   const own = (controller: string) =>
     groups.find(([, controllers = '']) => controllers.split(',').includes(controller))?.[2] ?? '/';

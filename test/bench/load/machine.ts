@@ -49,7 +49,7 @@ export function takeCores(): number | undefined {
 }
 
 /** Numbers of a list in the kernel's format: `0-2,5` gives 0, 1, 2, 5. */
-export function parseCores(list: string): number[] {
+function parseCores(list: string): number[] {
   return list
     .split(',')
     .filter((part) => part !== '')

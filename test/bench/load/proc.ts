@@ -26,12 +26,12 @@ export function parseStat(line: string): ProcessStat {
 }
 
 /** Resident memory in bytes from /proc/<pid>/status; 0 for an ended process, which has no such line. */
-export function parseResidentBytes(status: string): number {
+function parseResidentBytes(status: string): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
 /** The process `root` and its descendants, out of all processes. */
-export function treeOf(root: number, all: readonly ProcessStat[]): ProcessStat[] {
+function treeOf(root: number, all: readonly ProcessStat[]): ProcessStat[] {
   const tree = all.filter(({ pid }) => pid === root);
   // Grows during iteration: children of children follow.
   for (const { pid } of tree) tree.push(...all.filter(({ parent }) => parent === pid));

@@ -30,7 +30,7 @@ export interface WrkFigures {
 const KEYS = ['requests', 'durationUs', 'bytes', 'errors', 'p50Us', 'p99Us', 'maxUs'] as const;
 
 /** The line `figures requests=12 durationUs=1000 ...` of wrk's output. Throws when it is missing or lacks a figure. */
-export function parseFigures(output: string): WrkFigures {
+function parseFigures(output: string): WrkFigures {
   const line = /^figures (.*)$/m.exec(output)?.[1];
   if (line === undefined) throw new Error(`wrk printed no figures: ${output.trim().slice(-500)}`);
   const found = new Map(line.split(' ').map((pair) => pair.split('=') as [string, string]));

@@ -5,10 +5,9 @@
 
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import { afterEach, expect, it } from 'vitest';
-import { logIn } from '../../support/comet/browsers.ts';
+import { type Browser as CometBrowser, logIn } from '../../support/comet/browsers.ts';
 import { CometdPeer } from '../../support/comet/cometd-peer.ts';
 import { startCometdPlant } from '../../support/comet/cometd-plant.ts';
-import type { Browser as CometBrowser } from '../../support/comet/peer.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import { compileTruth, hasJdk, JVMS, startTruth } from '../jvm/truth/truth.ts';

@@ -1,9 +1,9 @@
 /** The real `cometd` client as a peer: long-polling or WebSocket. */
 import { CometD, type Message, type SubscriptionHandle } from 'cometd';
-import type { ClientOptions, WebSocket } from 'ws';
-import { type AbortableRequest, openWindow, sendingFrom, type TabConnections } from './cometd-window.ts';
+import type { ClientOptions } from 'ws';
+import { type Browser, fieldsOf, keepCookies } from './browsers.ts';
+import { openWindow, sendingFrom, type TabConnections } from './cometd-window.ts';
 import { COMET_PATH } from './login-desk.ts';
-import { type Browser, fieldsOf, keepCookies } from './peer.ts';
 import { DELIVERY_CHANNEL, OBJECT_PREFIX, objectOf, SUBSCRIBE_CHANNEL, UNSUBSCRIBE_CHANNEL } from './plant.ts';
 import { channelOf, dataOf, isFailure, metricNameOf, type PlantCall } from './plant-call.ts';
 import { Tally } from './tally.ts';
@@ -28,12 +28,12 @@ interface SendingTransport {
 export class CometdPeer {
   readonly browser: Browser;
   tally = new Tally();
+  handshakes = 0;
+  connects = 0;
   readonly #cometd = new CometD();
-  readonly #tab: TabConnections & { readonly requests: Set<AbortableRequest>; readonly sockets: Set<WebSocket> };
+  readonly #tab: TabConnections;
   readonly #subscriptions = new Map<string, SubscriptionHandle>();
   readonly #manners = new Map<string, MonitorManner>();
-  #handshakes = 0;
-  #connects = 0;
   #isKilled = false;
 
   constructor(origin: string, browser: Browser, options: CometdPeerOptions) {
@@ -61,7 +61,7 @@ export class CometdPeer {
     this.#watchTransport(transport);
     cometd.addListener('/meta/handshake', (message) => this.#onHandshake(message));
     cometd.addListener('/meta/connect', ({ successful }) => {
-      if (successful === true) this.#connects += 1;
+      if (successful === true) this.connects += 1;
     });
     cometd.addListener(DELIVERY_CHANNEL, (message) => this.#onValue(message));
   }
@@ -70,20 +70,12 @@ export class CometdPeer {
     return this.#cometd.getClientId() ?? undefined;
   }
 
-  get handshakes(): number {
-    return this.#handshakes;
-  }
-
-  get connects(): number {
-    return this.#connects;
-  }
-
   async connect(): Promise<void> {
     const { ext } = this.browser;
     const shaken = new Promise<Message>((resolve) => this.#cometd.handshake(ext === undefined ? {} : { ext }, resolve));
     const { successful, error } = await shaken;
     if (successful !== true) throw new Error(`the handshake was refused: ${error}`);
-    await until('the first connect is answered', () => this.#connects > 0);
+    await until('the first connect is answered', () => this.connects > 0);
   }
 
   /** False when the server refuses. */
@@ -118,17 +110,17 @@ export class CometdPeer {
 
   /** Cuts the client's connection; resolves when it is back with the same `clientId`. */
   async breakConnection(): Promise<void> {
-    const [id, connects] = [this.clientId, this.#connects];
+    const [id, connects] = [this.clientId, this.connects];
     for (const request of this.#tab.requests) if (request.isConnect) request.abort();
     for (const socket of this.#tab.sockets) socket.terminate();
-    await until('the client is back after its connection broke', () => this.#connects > connects);
+    await until('the client is back after its connection broke', () => this.connects > connects);
     if (this.clientId !== id) throw new Error('the client reconnected with another clientId');
   }
 
   /** Resolves after a new handshake, once its subscriptions are back. */
   async recovered(handshakesBefore: number): Promise<void> {
-    await until('the client has shaken hands anew', () => this.#handshakes > handshakesBefore);
-    await until('the client is connected anew', () => this.#connects > 0);
+    await until('the client has shaken hands anew', () => this.handshakes > handshakesBefore);
+    await until('the client is connected anew', () => this.connects > 0);
     const wanted = [...this.#manners.keys()];
     await until('the client monitors again', () => wanted.every((object) => this.tally.monitored.has(object)));
   }
@@ -164,8 +156,8 @@ export class CometdPeer {
 
   #onHandshake({ successful }: Message): void {
     if (successful !== true) return;
-    this.#handshakes += 1;
-    this.#connects = 0;
+    this.handshakes += 1;
+    this.connects = 0;
     // The server forgets its clients: subscriptions have to be made again.
     this.tally.monitored.clear();
     this.#subscriptions.clear();

@@ -1,5 +1,5 @@
 /** A plant on `cometd-nodejs-server`: long-polling, channel names with dots, remote calls as CometD answers them. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import cometd, { type ServerMessage, type ServerSession } from 'cometd-nodejs-server';
 import { COMET_PATH, cookieOf, LoginDesk } from './login-desk.ts';
@@ -30,20 +30,25 @@ class WholeMessage {
   }
 }
 
-/** `wrap` may put a handler around Comet's, e.g. for compression. `goneMs`: how long a client may stay away. */
-export async function startCometdPlant(
-  wrap: (handler: Handler) => Handler = (handler) => handler,
-  goneMs = GONE_MS,
-): Promise<Plant> {
+export interface CometdServer extends Plant {
+  readonly server: Server;
+  /** Serves a request of Comet that another server has received. */
+  readonly serve: Handler;
+}
+
+/** `goneMs`: how long a client may stay away. */
+export async function startCometdPlant(goneMs = GONE_MS): Promise<CometdServer> {
   const plant = new CometdPlant(goneMs);
-  const comet = wrap((request, response) => plant.server.handle(request, response));
+  const serve: Handler = (request, response) => plant.server.handle(request, response);
   const http = createServer((request, response) => {
-    if (request.url?.startsWith(COMET_PATH)) comet(request, response);
+    if (request.url?.startsWith(COMET_PATH)) serve(request, response);
     else plant.desk.serve(request, response);
   });
   const { port, cut } = await listen(http);
   return {
     port,
+    server: http,
+    serve,
     get clientCount() {
       return plant.cookies.size;
     },

@@ -9,15 +9,10 @@ export class Tally {
   readonly values = new Map<string, number>();
   readonly monitored = new Set<string>();
   readonly calls = new Map<string, CallCount>();
-
-  #valueCount = 0;
-
-  get valueCount(): number {
-    return this.#valueCount;
-  }
+  valueCount = 0;
 
   countValue(object: string): void {
-    this.#valueCount += 1;
+    this.valueCount += 1;
     this.values.set(object, (this.values.get(object) ?? 0) + 1);
   }
 
@@ -51,8 +46,4 @@ export function sumOf(tallies: Iterable<Tally>): Counts {
 
 export function sorted<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
   return Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-export function totalOf(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

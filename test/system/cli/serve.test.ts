@@ -3,7 +3,6 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { StartError } from '../../../src/base/errors.ts';
-import { sendCommand } from '../../../src/cli/control/control-client.ts';
 import { drain } from '../../../src/cli/drain.ts';
 import { type Servable, serve } from '../../../src/cli/serve.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
@@ -125,22 +124,6 @@ describe('serve', () => {
     signals.emit('SIGTERM');
     signals.emit('SIGTERM');
     expect(await ended).toBe(0);
-  });
-
-  it('drains once, keeps serving, then stops, by commands over its socket', async () => {
-    const sidecar = new HeldSidecar();
-    const { ended } = await start(sidecar);
-    const control = stand.at('a.sock');
-    await listening();
-    const printed = new Printed();
-    expect(await drain({ flags: { control }, waitMs: 0 }, {}, printed)).toBe(0);
-    expect(await drain({ flags: { control }, waitMs: 0 }, {}, printed)).toBe(0);
-    expect(sidecar.told).toEqual(['start', 'drain']);
-    // Not the shutdown command, which waits for the end of this very process.
-    await sendCommand(control, 'shutdown');
-    await release(sidecar);
-    expect(await ended).toBe(0);
-    expect(printed.stdout).toBe(`d2-sidecar ${process.pid} drains: no longer ready, 0 exchanges open\n`.repeat(2));
   });
 });
 

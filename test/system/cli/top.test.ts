@@ -2,6 +2,7 @@
 import type http from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Terminal, top } from '../../../src/cli/top.ts';
+import { Printed } from '../../support/cli/control/stand.ts';
 import { basic } from '../../support/monitor/access/access-files.ts';
 import { type Application, portOf, send, startApplication } from '../../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarBefore } from '../../support/sidecar-process.ts';
@@ -37,15 +38,9 @@ class Hand implements Terminal {
   readonly isTerminal = true;
   columns = 60;
   rows = 12;
-  shown = '';
   press: ((key: string) => void) | undefined;
   resize: (() => void) | undefined;
-  readonly output = {
-    out: (text: string) => {
-      this.shown += text;
-    },
-    err: () => undefined,
-  };
+  readonly output = new Printed();
 
   readKeys(onKey: (key: string) => void): () => void {
     this.press = onKey;
@@ -59,6 +54,10 @@ class Hand implements Terminal {
     return () => {
       this.resize = undefined;
     };
+  }
+
+  get shown(): string {
+    return this.output.stdout;
   }
 
   /** The lines of the last screen. */

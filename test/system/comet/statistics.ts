@@ -1,5 +1,5 @@
 /** The statistics of the sidecar's monitoring port, in the shape in which the peers count. */
-import { type CallCount, type Counts, sorted, totalOf } from '../../support/comet/tally.ts';
+import { type CallCount, type Counts, sorted } from '../../support/comet/tally.ts';
 
 const ADMIN = '/smartWeb/api/rest/v0/admin';
 
@@ -20,39 +20,6 @@ interface Metrics {
   readonly timers: Readonly<Record<string, { count: number }>>;
 }
 
-export interface Totals {
-  readonly monitored: number;
-  readonly subscriptions: number;
-  readonly values: number;
-  readonly rpc: CallCount;
-  readonly sba: CallCount;
-}
-
-export interface Statistics {
-  readonly counts: Counts;
-  readonly totals: Totals;
-}
-
-export function toStatistics({ subscriptions, values, calls }: Counts): Statistics {
-  const callsOf = (kind: string): CallCount => {
-    const counts = Object.entries(calls).filter(([name]) => name.startsWith(`${kind}.`));
-    return {
-      answered: counts.reduce((sum, [, { answered }]) => sum + answered, 0),
-      failed: counts.reduce((sum, [, { failed }]) => sum + failed, 0),
-    };
-  };
-  return {
-    counts: { subscriptions, values, calls },
-    totals: {
-      monitored: Object.keys(subscriptions).length,
-      subscriptions: totalOf(subscriptions),
-      values: totalOf(values),
-      rpc: callsOf('rpc'),
-      sba: callsOf('sba'),
-    },
-  };
-}
-
 export class StatisticsReader {
   readonly #base: string;
 
@@ -66,24 +33,15 @@ export class StatisticsReader {
   }
 
   /** Endpoints 4, 5 and 8, of all or of one session. */
-  async statistics(session?: string): Promise<Statistics> {
+  async statistics(session?: string): Promise<Counts> {
     const query = session === undefined ? '' : `?session=${session}`;
     const rpc = await this.#read<Metrics>(`metrics/d2/rpc${query}`);
     const sba = await this.#read<Metrics>(`metrics/d2/sba${query}`);
     const object = await this.#read<Metrics>(`metrics/d2/object${query}`);
     return {
-      counts: {
-        subscriptions: namedCounts(object.counters, 'object.', '.subscriptions'),
-        values: namedCounts(object.meters, 'object.', '.newValues'),
-        calls: sorted([...callsOf('rpc', rpc), ...callsOf('sba', sba)]),
-      },
-      totals: {
-        monitored: object.gauges['object.monitored']?.value ?? Number.NaN,
-        subscriptions: object.counters['object.subscriptions']?.count ?? Number.NaN,
-        values: object.meters['object.newValues']?.count ?? Number.NaN,
-        rpc: callOf('rpc', rpc),
-        sba: callOf('sba', sba),
-      },
+      subscriptions: namedCounts(object.counters, 'object.', '.subscriptions'),
+      values: namedCounts(object.meters, 'object.', '.newValues'),
+      calls: sorted([...callsOf('rpc', rpc), ...callsOf('sba', sba)]),
     };
   }
 
@@ -119,7 +77,7 @@ export class StatisticsReader {
 
 /** Logins in the form and order of `StatisticsReader.logins`. */
 export function toLogins(logins: readonly LoginCounts[], connectionType: string): object[] {
-  return inOrder(logins.map(({ userName, ...counts }) => ({ userName, connectionType, ...toStatistics(counts) })));
+  return inOrder(logins.map(({ userName, ...counts }) => ({ userName, connectionType, ...counts })));
 }
 
 function inOrder(logins: readonly object[]): object[] {

@@ -1,10 +1,10 @@
 /** The upstream of a rolling restart: calls that are counted by their id, Comet by the real server, an echo. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { WebSocketServer } from 'ws';
 import { startCometdPlant } from '../../support/comet/cometd-plant.ts';
 import { COMET_PATH } from '../../support/comet/login-desk.ts';
-import { listen, type Plant } from '../../support/comet/plant.ts';
+import { listen } from '../../support/comet/plant.ts';
 
 export const CALL_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 export const ECHO_PATH = '/smartWeb/live';
@@ -14,22 +14,17 @@ const MAX_INTERVAL_MS = 10_000;
 
 export interface RollingPlant {
   readonly port: number;
-  readonly comet: Plant;
   /** Executions of each call, by the id in its body. */
   readonly carriedOut: ReadonlyMap<string, number>;
   close(): Promise<void>;
 }
 
 export async function startRollingPlant(): Promise<RollingPlant> {
-  let serveComet: (request: IncomingMessage, response: ServerResponse) => void = () => undefined;
-  const comet = await startCometdPlant((handler) => {
-    serveComet = handler;
-    return handler;
-  }, MAX_INTERVAL_MS);
+  const comet = await startCometdPlant(MAX_INTERVAL_MS);
   const carriedOut = new Map<string, number>();
   const http = createServer((request, response) => {
     if (request.url?.startsWith(COMET_PATH)) {
-      serveComet(request, response);
+      comet.serve(request, response);
       return;
     }
     text(request).then(
@@ -53,5 +48,5 @@ export async function startRollingPlant(): Promise<RollingPlant> {
     await cut();
     await comet.close();
   };
-  return { port, comet, carriedOut, close };
+  return { port, carriedOut, close };
 }

@@ -4,26 +4,17 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
 import { passwd } from '../../../src/cli/passwd.ts';
 import { findServiceUser } from '../../../src/cli/service-user.ts';
+import { Printed } from '../../support/cli/control/stand.ts';
 import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 
 let folder: Folder;
-let out: string;
-let err: string;
+let output: Printed;
 beforeEach(() => {
   folder = new Folder();
-  out = '';
-  err = '';
+  output = new Printed();
 });
 afterEach(() => folder.remove());
 
-const output = {
-  out: (text: string) => {
-    out += text;
-  },
-  err: (text: string) => {
-    err += text;
-  },
-};
 const SELF = { isRoot: false };
 
 const sources = (yaml: string) => ({
@@ -42,11 +33,11 @@ describe('check', () => {
     const input = { [Symbol.asyncIterator]: () => [Buffer.from('s3cr3t s3cr3t')].values() } as never;
     await passwd({ name: 'ann', role: 'metrics', isToken: false, file }, input, output);
     await check(sources(withUsers(file)), output, SELF);
-    expect(out.split('\n').filter((line) => line.startsWith('#'))).toEqual([
+    expect(output.stdout.split('\n').filter((line) => line.startsWith('#'))).toEqual([
       '# monitor.auth: ann, metrics, by password',
     ]);
-    expect(out).toContain(`usersFile: ${file}\n`);
-    expect(out).not.toContain('scrypt');
+    expect(output.stdout).toContain(`usersFile: ${file}\n`);
+    expect(output.stdout).not.toContain('scrypt');
   });
 
   it('reports a bad file of users like the log of a start', async () => {
@@ -56,7 +47,7 @@ describe('check', () => {
       message: expect.stringContaining(`monitor.auth.usersFile: ${file}:1: expected`),
     });
     await expect(failureOf(withUsers(at('none')))).resolves.toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
-    expect(out).toBe('');
+    expect(output.stdout).toBe('');
   });
 
   it('reports all unreadable files: errors for TLS and credentials, warnings for optional ones', async () => {
@@ -76,14 +67,14 @@ accessLog: { file: ${none} }`,
       `D2S_ERR_TLS_FILE monitor.tls.certFile: ${none} cannot be read: ENOENT`,
       `D2S_ERR_ACCESS_FILE monitor.auth.tokensFile: ${none} cannot be read: ENOENT`,
     ]);
-    expect(err.trimEnd().split('\n')).toEqual([
+    expect(output.stderr.trimEnd().split('\n')).toEqual([
       `d2-sidecar: warning: state.file: cannot be kept: the folder ${at('none')} does not exist`,
       `d2-sidecar: warning: accessLog.file: cannot be written: the folder ${at('none')} does not exist`,
       ...['jvm.http.passwordFile', 'jvm.http.caFile', 'otlp.headersFile', 'otlp.caFile'].map(
         (key) => `d2-sidecar: warning: ${key}: ${none} cannot be read: ENOENT`,
       ),
     ]);
-    expect(out).toBe('');
+    expect(output.stdout).toBe('');
   });
 
   it.each([
@@ -92,8 +83,8 @@ accessLog: { file: ${none} }`,
   ])('warns of an access log that is %s', async (_what, prepare, reason) => {
     prepare();
     expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);
-    expect(err).toContain('d2-sidecar: warning: accessLog.file: cannot be written: ');
-    expect(err).toContain(reason);
+    expect(output.stderr).toContain('d2-sidecar: warning: accessLog.file: cannot be written: ');
+    expect(output.stderr).toContain(reason);
   });
 
   it('reports nothing about a writable access log and state', async () => {
@@ -101,7 +92,7 @@ accessLog: { file: ${none} }`,
     expect(
       await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF),
     ).toBe(0);
-    expect(err).toBe('');
+    expect(output.stderr).toBe('');
   });
 });
 
@@ -123,7 +114,9 @@ describe('check as another user', () => {
     expect(became).toEqual([['d2-sidecar', undefined]]);
     // There is no file "f": only its text was given.
     expect(failure).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
-    expect(err).toBe('d2-sidecar: checked as the user d2-sidecar of /u/d2-sidecar.service; --as root checks as root\n');
+    expect(output.stderr).toBe(
+      'd2-sidecar: checked as the user d2-sidecar of /u/d2-sidecar.service; --as root checks as root\n',
+    );
   });
 
   it.each([
@@ -132,7 +125,7 @@ describe('check as another user', () => {
     ['root by --as root', { isRoot: true, as: 'root', find }],
   ])('is skipped for %s', async (_who, user) => {
     expect(await check(sources(config()), output, { ...user, become })).toBe(0);
-    expect([became, err]).toEqual([[], '']);
+    expect([became, output.stderr]).toEqual([[], '']);
   });
 
   it('is refused without root, and for unknown users', async () => {
@@ -146,7 +139,7 @@ describe('check as another user', () => {
       '--as: got "ann", expected a user of this machine (ERR_UNKNOWN_CREDENTIAL)',
     );
     expect(await check(sources(config()), output, { isRoot: true, find, become: refuse })).toBe(0);
-    expect(err).toBe(
+    expect(output.stderr).toBe(
       'd2-sidecar: warning: /u/d2-sidecar.service: cannot check as its user d2-sidecar (ERR_UNKNOWN_CREDENTIAL): ' +
         'checked as root, which can read everything\n',
     );

@@ -8,28 +8,18 @@ import { passwd } from '../../../src/cli/passwd.ts';
 import type { PasswordInput } from '../../../src/cli/password-input.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../src/monitor/access/access-list.ts';
+import { Printed } from '../../support/cli/control/stand.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 
 const PASSWORD = 'pass: wörd s3cr3t';
 
 let folder: Folder;
-let out: string;
-let err: string;
+let output: Printed;
 beforeEach(() => {
   folder = new Folder();
-  out = '';
-  err = '';
+  output = new Printed();
 });
 afterEach(() => folder.remove());
-
-const output = {
-  out: (text: string) => {
-    out += text;
-  },
-  err: (text: string) => {
-    err += text;
-  },
-};
 
 function piped(...chunks: string[]): PasswordInput {
   return { [Symbol.asyncIterator]: () => bytesOf(chunks) };
@@ -69,9 +59,9 @@ async function verdict(authorization: string) {
 
 it('passwd prints only the user’s line, with the first input line as password', async () => {
   expect(await passwd(flags(), piped('pass: wö', 'rd s3cr3t\r\n', 'more\n'), output)).toBe(0);
-  expect(out).toMatch(/^ann:metrics:scrypt\$32768\$8\$3\$[^$\n]+\$[^$\n]+\n$/);
-  expect(err).toBe('');
-  folder.write('users', out);
+  expect(output.stdout).toMatch(/^ann:metrics:scrypt\$32768\$8\$3\$[^$\n]+\$[^$\n]+\n$/);
+  expect(output.stderr).toBe('');
+  folder.write('users', output.stdout);
   expect(await verdict(basic('ann', PASSWORD))).toEqual({ kind: 'known', reader: { name: 'ann', role: 'metrics' } });
 });
 
@@ -83,8 +73,8 @@ it('passwd puts the line into a file closed to others, and replaces it there', a
   expect(readFileSync(file, 'utf8').split('\n')).toHaveLength(2);
   expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ reader: { role: 'sessions' } });
   expect(await verdict(basic('ann', 'another one'))).toEqual({ kind: 'wrong' });
-  expect(out).toBe('');
-  expect(err).toBe(
+  expect(output.stdout).toBe('');
+  expect(output.stderr).toBe(
     `d2-sidecar: ann with the role metrics added in ${file}\nd2-sidecar: ann with the role sessions replaced in ${file}\n`,
   );
 });
@@ -92,16 +82,15 @@ it('passwd puts the line into a file closed to others, and replaces it there', a
 it('passwd prints a token once: on standard error, or on standard output if the line is in a file', async () => {
   const file = path.join(folder.path, 'tokens');
   await passwd(flags({ isToken: true, file }), piped(), output);
-  const token = out.trim();
+  const token = output.stdout.trim();
   expect(token).toMatch(/^d2s_[A-Za-z0-9_-]{43}$/);
-  expect(readFileSync(file, 'utf8') + err).not.toContain(token);
+  expect(readFileSync(file, 'utf8') + output.stderr).not.toContain(token);
   expect(await verdict(`Bearer ${token}`)).toMatchObject({ kind: 'known' });
-  out = '';
-  err = '';
+  output = new Printed();
   await passwd(flags({ isToken: true }), piped(), output);
-  const printed = /d2s_[A-Za-z0-9_-]{43}/.exec(err)?.[0] ?? 'none';
-  expect(out).not.toContain(printed);
-  folder.write('tokens', out);
+  const printed = /d2s_[A-Za-z0-9_-]{43}/.exec(output.stderr)?.[0] ?? 'none';
+  expect(output.stdout).not.toContain(printed);
+  folder.write('tokens', output.stdout);
   expect(await verdict(`Bearer ${printed}`)).toMatchObject({ kind: 'known' });
   expect(await verdict(`Bearer ${token}`)).toEqual({ kind: 'wrong' });
 });
@@ -109,9 +98,9 @@ it('passwd prints a token once: on standard error, or on standard output if the 
 it('passwd asks twice in a terminal without echo, and handles the editing keys', async () => {
   const input = terminal('wrong\u0015pass: wöö\u007frdx\u007f s3cr3t\rpass: wörd s3cr3t\r');
   await passwd(flags(), input, output);
-  expect(err).toBe('Password for ann: \nThe same again: \n');
+  expect(output.stderr).toBe('Password for ann: \nThe same again: \n');
   expect(input.modes).toEqual([true, false]);
-  folder.write('users', out);
+  folder.write('users', output.stdout);
   expect(await verdict(basic('ann', PASSWORD))).toMatchObject({ kind: 'known' });
 });
 
@@ -124,7 +113,7 @@ it.each([
   expect(error).toBeInstanceOf(ConfigError);
   expect((error as Error).message).toContain(message);
   expect(input.modes).toEqual([true, false]);
-  expect(out + err + (error as Error).message).not.toContain('s3cr3');
+  expect(output.stdout + output.stderr + (error as Error).message).not.toContain('s3cr3');
 });
 
 it.each([
@@ -137,7 +126,7 @@ it.each([
   const error: unknown = await passwd(flags(), piped(text), output).catch((cause: unknown) => cause);
   expect(error).toBeInstanceOf(ConfigError);
   expect((error as Error).message).toContain('expected at least 8 characters');
-  expect(out + err + (error as Error).message).not.toContain('s3cr3t');
+  expect(output.stdout + output.stderr + (error as Error).message).not.toContain('s3cr3t');
 });
 
 it('passwd does not change a world-readable file or one of the other kind, and shows no token then', async () => {
@@ -149,6 +138,6 @@ it('passwd does not change a world-readable file or one of the other kind, and s
   const open = passwd(flags({ file, isToken: true }), piped(), output);
   await expect(open).rejects.toThrow('is open to every user of this machine (mode 0644)');
   await expect(open).rejects.toBeInstanceOf(StartError);
-  expect(out).toBe('');
+  expect(output.stdout).toBe('');
   expect(readFileSync(file, 'utf8')).toBe(`${line}\n`);
 });

@@ -11,24 +11,14 @@ async function load(env: Record<string, string>): Promise<Config> {
 }
 
 it.each<[string, string, (config: Config) => unknown, unknown]>([
-  ['LISTEN_PORT', '0', (config) => config.listen.port, 0],
   ['UPSTREAM_CONNECT_TIMEOUT', '250ms', (config) => config.upstream.connectTimeoutMs, 250],
   ['APPLICATIONS', 'a, /b/,/', (config) => config.applications, ['smartWeb', 'a', 'b', '']],
   ['DATA_PATH', 'gateway', (config) => config.dataPath, 'gateway'],
   ['FORWARDED_ADDRESSES', 'replace', (config) => config.forwarded, 'replace'],
   ['MONITOR_READY_WITH_UPSTREAM', 'True', (config) => config.monitor.readyWithUpstream, true],
   ['METRICS_MAX_NAMES', '{ rpc: 5 }', (config) => config.metrics.maxNames, { rpc: 5, sba: 2_000, object: 10_000 }],
-  ['METRICS_MAX_NAMES_OBJECT', '5', (config) => config.metrics.maxNames.object, 5],
   ['SESSIONS_API_KEYS', '[{ user: a, key: "1" }]', (config) => config.sessions.apiKeys, [{ user: 'a', key: '1' }]],
   ['REST_PREFIX', '/rest/', (config) => config.rest.prefix, 'rest'],
-  [
-    'REST_RULES',
-    '[{ methods: [GET], path: "/x/{y}", kind: object, name: "{y}" }]',
-    (config) => config.rest.rules,
-    [{ methods: ['GET'], path: '/x/{y}', kind: 'object', name: '{y}' }],
-  ],
-  ['TIMEOUTS_HALF_CLOSED', '1h', (config) => config.timeouts.halfClosedMs, 3_600_000],
-  ['CONTROL_SOCKET', '/run/x.sock', (config) => config.control.socket, '/run/x.sock'],
 ])('D2_SIDECAR_%s=%s sets its key', async (name, text, read, expected) => {
   expect(read(await load({ [`D2_SIDECAR_${name}`]: text }))).toEqual(expected);
 });

@@ -179,6 +179,7 @@ describe('a life', () => {
     expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['draining', undefined]);
     expect(plant.told).toEqual(['0: announce', '5: let go over 10']);
     plant.lifecycle.drain();
+    expect(plant.log.lines).toEqual(['info draining']);
     plant.lifecycle.stop('SIGTERM');
     await plant.ended();
     expect(plant.told.slice(2)).toEqual(['30: refuse', '30: let go over 0', '30: end']);

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
+import { isReached } from '../../../bench/load/report.ts';
 import { difference, figure, type Read, ratio, type Sample, valuesOf } from '../../../bench/load/results.ts';
+import { spreadOf } from '../../../bench/load/statistics.ts';
 import { addedP50 } from '../../../bench/load/workloads/columns.ts';
 
 const cpu = (name: string) => figure(name, 'cpuUs');
@@ -30,4 +32,21 @@ it.each<[string, Record<string, Sample>[], Read, readonly number[]]>([
 ])('values over rounds %s', (_, samples, read, values) => {
   const result = { rounds: samples.map((round) => new Map(Object.entries(round))), missing: new Map(), notes: [] };
   expect(valuesOf(result, read)).toEqual(values);
+});
+
+it.each([
+  ['the middle value by number, whatever the order', [30, 9, 100], { median: 30, min: 9, max: 100, count: 3 }],
+  ['the mean of the middle two of an even count', [10, 1, 2, 4], { median: 3, min: 1, max: 10, count: 4 }],
+  ['undefined without values', [], undefined],
+])('the median over rounds is %s', (_, values, spread) => {
+  expect(spreadOf(values)).toEqual(spread);
+});
+
+it.each([
+  ['at most', 0.5, true],
+  ['at least', 0.5, true],
+  ['at most', 0.49, false],
+  ['at least', 0.51, false],
+] as const)('a median of 0.5 reaches the target "%s %d": %s', (bound, limit, isMet) => {
+  expect(isReached(bound, limit, { median: 0.5, min: 0, max: 1, count: 3 })).toBe(isMet);
 });

@@ -77,20 +77,6 @@ describe('the account book', () => {
     expect(book.lifeTally(1).rpc).toEqual({ below500: 1, errors: 0, broken: 0 });
   });
 
-  it('reports a call that was received again after its end', () => {
-    settle([entryOf(PLAIN)], SEEN);
-    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'unknown calls': 1 });
-  });
-
-  it('reports a call without an end, and a call with two ends', () => {
-    book.sent(PLAIN);
-    book.settle(new Map());
-    expect(Object.fromEntries(differences.counts)).toEqual({ 'without an end': 1 });
-    book.over(entryOf(PLAIN));
-    book.over(entryOf(PLAIN));
-    expect(differences.counts.get('accounts')).toBe(1);
-  });
-
   it('reports wrong bytes on either side', () => {
     const ledger = [...SEEN, `W ${PLAIN} its body: byte 3 is 0x1, not 0x2`];
     expect(settle([entryOf(PLAIN, { wrong: 'byte 17' })], ledger)).toEqual({ 'wrong bytes': 2 });

@@ -66,18 +66,3 @@ describe('the equations', () => {
     ]);
   });
 });
-
-describe('samples of /metrics', () => {
-  it('are summed by name and labels', () => {
-    const samples = new Samples('a_total{kind="rpc",name="x{y=\\"1\\",}"} 2\na_total{kind="sba"} 3\nb 1.5\n');
-    expect(samples.sum('a_total')).toBe(5);
-    expect(samples.sum('a_total', { kind: ['rpc'] })).toBe(2);
-    expect(samples.sum('a_total', { kind: 'object' })).toBe(0);
-    expect(samples.sum('b')).toBe(1.5);
-    expect(samples.has('c')).toBe(false);
-  });
-
-  it('are refused when the text has none', () => {
-    expect(() => new Samples('<html>\n')).toThrow('no sample');
-  });
-});

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import type { RecorderConfig } from '../../../../../src/measure/record/recorder.ts';
 import type { Ending, Exchange, TunnelObserver } from '../../../../../src/proxy/exchange/exchange.ts';
 import { COMPLETED } from '../../../../../src/proxy/exchange/exchange.ts';
 import type { ManualClock } from '../../../clock.ts';
+import { clientText, text } from '../../../protocol/websocket/frames.ts';
 import { testComet, testSessions } from '../../../wire/test-config.ts';
 import { Traffic } from '../traffic.ts';
 
@@ -179,11 +179,11 @@ export class Tunnel {
   }
 
   client(...messages: Message[]): void {
-    this.#observer.onClientBytes(toFrame(Buffer.from(JSON.stringify(messages)), randomBytes(4)));
+    this.#observer.onClientBytes(clientText(JSON.stringify(messages)));
   }
 
   upstream(...messages: Message[]): void {
-    this.#observer.onUpstreamBytes(toFrame(Buffer.from(JSON.stringify(messages))));
+    this.#observer.onUpstreamBytes(text(JSON.stringify(messages)));
   }
 
   upstreamBytes(bytes: Buffer): void {
@@ -204,16 +204,4 @@ export class Tunnel {
     this.client({ channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['websocket'], ext });
     this.upstream({ channel: '/meta/handshake', id: '1', clientId, successful: true });
   }
-}
-
-/** One text frame (RFC 6455 §5.2), masked with `mask`. */
-function toFrame(payload: Buffer, mask?: Buffer): Buffer {
-  const isMasked = mask === undefined ? 0 : 0x80;
-  const head = Buffer.alloc(payload.length < 126 ? 2 : 4);
-  head[0] = 0x81;
-  head[1] = isMasked | Math.min(payload.length, 126);
-  if (payload.length >= 126) head.writeUInt16BE(payload.length, 2);
-  if (mask === undefined) return Buffer.concat([head, payload]);
-  const masked = Buffer.from(payload.map((byte, i) => byte ^ (mask[i % 4] ?? 0)));
-  return Buffer.concat([head, mask, masked]);
 }
