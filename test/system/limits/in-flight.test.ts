@@ -147,10 +147,13 @@ for (const mode of MODES) {
       expectBusy(await peer.ask(get('/a')));
     });
 
-    it('closes after the answer to a client that asked for it, or that may leave its body out', async () => {
+    it('closes after the answer to a client that asked for it, uses HTTP/1.0, or may leave its body out', async () => {
       const last = await stand.connect();
       expectBusy(await last.ask(get('/a', 'Connection: close')));
       await last.ended();
+      const old = await stand.connect();
+      expectBusy(await old.ask(get('/a').replace('HTTP/1.1', 'HTTP/1.0')));
+      await old.ended();
       const peer = await stand.connect();
       const busy = await peer.ask(post('/a', '', 'Expect: 100-continue', 'Content-Length: 3'));
       expectBusy(busy);

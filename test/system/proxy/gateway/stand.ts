@@ -23,8 +23,6 @@ export interface StandOptions {
   /** What an upstream does with one connection. */
   readonly upstream?: PeerScript;
   readonly gateway?: Partial<GatewayOptions>;
-  /** The gateway gets sockets whose first bytes another owner has read and put back. */
-  readonly isHandedOver?: boolean;
   readonly client?: Partial<ClientConnection>;
   readonly observer?: Pick<ExchangeObserver, 'onBegin' | 'onResponse'>;
   readonly clock?: Clock;
@@ -144,16 +142,7 @@ class Stand {
   #onClient(socket: net.Socket): void {
     const { remoteAddress = '', remotePort = 0 } = socket;
     const client = { remoteAddress, remotePort, secure: false, ...this.#options.client };
-    if (this.#options.isHandedOver !== true) {
-      this.gateway.take(socket, client);
-      return;
-    }
-    socket.setTimeout(60_000);
-    socket.once('data', (bytes: Buffer) => {
-      socket.pause();
-      socket.unshift(bytes);
-      this.gateway.take(socket, client);
-    });
+    this.gateway.take(socket, client);
   }
 }
 
