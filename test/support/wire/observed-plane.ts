@@ -1,6 +1,6 @@
 import { AddressRanges } from '../../../src/base/address.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import type { Logger } from '../../../src/base/logger.ts';
+import { createLogger } from '../../../src/base/logger.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../src/limits/request-memory.ts';
 import { StalledWrites } from '../../../src/limits/stalled-writes.ts';
@@ -22,21 +22,12 @@ const HOUR_MS = 3_600_000;
 /** Both data paths with an observer of the test instead of the recorder. */
 export class ObservedPlane {
   readonly reporter: ExchangeReporter;
-  /** The logged errors, without the messages. */
-  readonly errorsLogged: unknown[] = [];
   readonly #dispatcher: Dispatcher;
   #port = 0;
 
   private constructor(options: SidecarOptions, observer: ExchangeObserver, clock: Clock) {
     const { dataPath, upstreamPort: port, forwarded = 'append' } = options;
-    const logger: Logger = {
-      debug: () => undefined,
-      info: () => undefined,
-      warn: () => undefined,
-      error: (details: unknown) => {
-        this.errorsLogged.push(details);
-      },
-    };
+    const logger = createLogger('silent');
     this.reporter = new ExchangeReporter(clock, observer, logger);
     const limits = {
       forwarded,
