@@ -8,7 +8,8 @@ import type { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { type Pair, textOf } from '../../support/tls/certificates.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { type LoggedLine, recordingLogger } from '../../support/wire/recording-logger.ts';
-import { atHeads, type Stand, startStand } from '../wire/stand.ts';
+import { WEBSOCKET as HANDSHAKE } from '../wire/compose.ts';
+import { atHeads, get, type Stand, startStand } from '../wire/stand.ts';
 
 export { atHeads };
 
@@ -115,17 +116,10 @@ export class FaultyUpstream {
   }
 }
 
-export const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
+export const GET = get('/smartWeb/x');
 export const RPC_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 export const RPC = `POST ${RPC_PATH} HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n`;
-export const WEBSOCKET = [
-  'GET /smartWeb/live HTTP/1.1',
-  'Host: plant.example',
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version: 13\r\n\r\n',
-].join('\r\n');
+export const WEBSOCKET = get('/smartWeb/live', `${HANDSHAKE.join('\r\n')}\r\n`);
 
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine';
 export const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';

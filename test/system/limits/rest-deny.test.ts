@@ -2,7 +2,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { OUTSIDE_ADDRESS as ADDRESS } from '../../support/wire/outside-address.ts';
-import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response, UPGRADE } from './limit-stand.ts';
+import { WEBSOCKET } from '../wire/compose.ts';
+import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response } from './limit-stand.ts';
 
 const stands = new LimitStands();
 
@@ -57,7 +58,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     });
 
     it('refuses upgrades to WebSocket and to others', async () => {
-      expectDenied(await peer.ask(get('/manager/live', ...UPGRADE)));
+      expectDenied(await peer.ask(get('/manager/live', ...WEBSOCKET)));
       await peer.ended();
       const other = await stand.connect(ADDRESS);
       expectDenied(await other.ask(get('/manager/live', 'Connection: Upgrade', 'Upgrade: h2c')));

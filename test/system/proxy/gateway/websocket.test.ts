@@ -82,14 +82,6 @@ describe('a refused WebSocket', () => {
     upstream.send('HTTP/1.1 401 No\r\nContent-Length: 3\r\n\r\nno!');
     await upstream.ended();
   });
-
-  it.each(['Upgrade: h2c\r\nConnection: Upgrade\r\n', ''])('fails after a 101 with the fields %j', async (fields) => {
-    await stand.start({ upstream: [takeHead, send(`HTTP/1.1 101 X\r\n${fields}\r\n`)] });
-    const client = stand.client(UPGRADE);
-    await client.ended();
-    expect(client.received).toMatch(/^HTTP\/1\.1 502 .*"D2S_ERR_UPSTREAM_(UPGRADE|PROTOCOL)"\}$/s);
-    expect(stand.ended[0]?.exchange.status).toBe(0);
-  });
 });
 
 describe('any other upgrade', () => {
