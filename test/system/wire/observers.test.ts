@@ -133,7 +133,7 @@ for (const path of [RELAY, GATEWAY]) {
       },
     );
 
-    it('of nearly all cases', () => {
+    it('the payloads of nearly all cases have been compared', () => {
       expect(played).toBeGreaterThan(200);
       expect(compared.requests).toBeGreaterThan(1.6 * played);
       expect(compared.responses).toBeGreaterThan(1.48 * played);

@@ -125,7 +125,7 @@ describe('any other upgrade', () => {
     ['a POST', 'POST / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
     ['a body', 'GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\nContent-Length: 2\r\n\r\nab'],
     ['HTTP/1.0', 'GET / HTTP/1.0\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n'],
-  ])('is what a WebSocket in %s is', async (_, request) => {
+  ])('is removed from the request, like one to WebSocket in %s', async (_, request) => {
     await stand.start({ upstream: echo });
     const client = stand.client(request);
     await client.head();
