@@ -1,7 +1,9 @@
+import { once } from 'node:events';
 import net from 'node:net';
 import type { Config } from '../../../src/config/config.ts';
 import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
 import { ObservedPlane } from '../wire/observed-plane.ts';
+import { Peer } from '../wire/peer.ts';
 import { turns } from '../wire/split-writer.ts';
 import { Tap, type TappedConnection } from './tap.ts';
 
@@ -70,44 +72,30 @@ export class SmugglingHarness {
   }
 }
 
-function converse(
-  port: number,
-  pieces: readonly Buffer[],
-  isHalfClosed: boolean,
-): Promise<Pick<Played, 'received' | 'isHung' | 'isEndedFirst'>> {
-  return new Promise((resolve) => {
-    const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
-    let received = '';
-    let isHung = false;
-    let isEndedFirst = false;
-    const patience = setTimeout(() => socket.end(), PATIENCE_MS);
-    const limit = setTimeout(() => {
-      isHung = true;
-      socket.destroy();
-    }, LIMIT_MS);
-    socket.on('data', (bytes: Buffer) => {
-      received += bytes.toString('latin1');
-    });
-    socket.on('error', () => {
-      isEndedFirst = !socket.writableEnded;
-    });
-    socket.on('end', () => {
-      isEndedFirst = !socket.writableEnded;
-      socket.destroy();
-    });
-    socket.on('close', () => {
-      clearTimeout(patience);
-      clearTimeout(limit);
-      resolve({ received, isHung, isEndedFirst });
-    });
-    socket.on('connect', async () => {
-      for (const [index, piece] of pieces.entries()) {
-        if (index > 0) await turns(2);
-        socket.write(piece);
-      }
-      if (isHalfClosed) socket.end();
-    });
+async function converse(port: number, pieces: readonly Buffer[], isHalfClosed: boolean) {
+  const peer = new Peer(net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true }));
+  const { socket } = peer;
+  let isHung = false;
+  const patience = setTimeout(() => peer.finish(), PATIENCE_MS);
+  const limit = setTimeout(() => {
+    isHung = true;
+    socket.destroy();
+  }, LIMIT_MS);
+  const ended = peer.ended().then(() => {
+    const isEndedFirst = !socket.writableEnded;
+    socket.destroy();
+    return isEndedFirst;
   });
+  await once(socket, 'connect');
+  for (const [index, piece] of pieces.entries()) {
+    if (index > 0) await turns(2);
+    socket.write(piece);
+  }
+  if (isHalfClosed) peer.finish();
+  const isEndedFirst = await ended;
+  clearTimeout(patience);
+  clearTimeout(limit);
+  return { received: peer.received, isHung, isEndedFirst };
 }
 
 class Counting implements ExchangeObserver {

@@ -137,6 +137,11 @@ function readFraming(fields: Fields, isVersion10: boolean): number | 'chunked' |
   return lengths.length === 1 && /^\d+$/.test(length) && BigInt(length) <= MAX_SIZE ? Number(length) : undefined;
 }
 
+/** The content of a chunked body that is whole. */
+export function contentOfChunks(text: string): string {
+  return readChunks(text, 0, CHUNK_LINE).content;
+}
+
 function readBody(
   text: string,
   from: number,

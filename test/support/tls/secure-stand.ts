@@ -1,17 +1,11 @@
 /** A sidecar in this process, with TLS as the test configures it, in front of an upstream that answers every request. */
 import tls from 'node:tls';
-import type { Logger } from '../../../src/base/logger.ts';
 import type { Config, ListenerTls } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { type Answer, portOf, send } from '../net.ts';
+import { type LoggedLine, recordingLogger } from '../wire/recording-logger.ts';
 import { testConfig } from '../wire/test-config.ts';
 import { type Pair, pemOf, textOf } from './certificates.ts';
-
-export interface LoggedLine {
-  readonly level: string;
-  readonly details: unknown;
-  readonly message: string | undefined;
-}
 
 export interface SecureStand {
   readonly sidecar: Sidecar;
@@ -23,12 +17,6 @@ export interface SecureStand {
 
 export function listenerTls(own: Pair, clients: Partial<ListenerTls> = {}): ListenerTls {
   return { ...own, clientCaFile: undefined, clientAuth: 'none', ...clients };
-}
-
-export function recordingLogger(): { logger: Logger; logged: LoggedLine[] } {
-  const logged: LoggedLine[] = [];
-  const log = (level: string) => (details: unknown, message?: string) => void logged.push({ level, details, message });
-  return { logger: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }, logged };
 }
 
 export async function startSecureStand(config: (base: Config) => Partial<Config>): Promise<SecureStand> {

@@ -1,6 +1,6 @@
 import { AddressRanges } from '../../../src/base/address.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import type { Logger } from '../../../src/base/logger.ts';
+import { createLogger } from '../../../src/base/logger.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../src/limits/request-memory.ts';
 import { StalledWrites } from '../../../src/limits/stalled-writes.ts';
@@ -8,6 +8,7 @@ import { replacedFields } from '../../../src/protocol/http1/forwarded.ts';
 import type { ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../src/proxy/exchange/exchange-reporter.ts';
 import { Gateway } from '../../../src/proxy/gateway/gateway.ts';
+import type { GatewayOptions } from '../../../src/proxy/gateway/services.ts';
 import { Dispatcher } from '../../../src/proxy/listener/dispatcher.ts';
 import { SilenceWatch } from '../../../src/proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../../../src/proxy/relay/write-batch.ts';
@@ -19,24 +20,23 @@ import { turns } from './split-writer.ts';
 const HEAD_BYTES = 65_536;
 const HOUR_MS = 3_600_000;
 
+export interface PlaneOptions extends SidecarOptions {
+  /** In place of limits that no test meets by accident. */
+  readonly limits?: Partial<GatewayOptions> | undefined;
+}
+
 /** Both data paths with an observer of the test instead of the recorder. */
 export class ObservedPlane {
   readonly reporter: ExchangeReporter;
-  /** The logged errors, without the messages. */
-  readonly errorsLogged: unknown[] = [];
+  readonly gateway: Gateway;
   readonly #dispatcher: Dispatcher;
   #port = 0;
 
-  private constructor(options: SidecarOptions, observer: ExchangeObserver, clock: Clock) {
-    const { dataPath, upstreamPort: port, forwarded = 'append' } = options;
-    const logger: Logger = {
-      debug: () => undefined,
-      info: () => undefined,
-      warn: () => undefined,
-      error: (details: unknown) => {
-        this.errorsLogged.push(details);
-      },
-    };
+  private constructor(options: PlaneOptions, observer: ExchangeObserver, clock: Clock) {
+    const { dataPath, upstreamPort: port, limits: own } = options;
+    const forwarded = own?.forwarded ?? options.forwarded ?? 'append';
+    const memory = own?.memory ?? new RequestMemory(new MemoryBudget());
+    const logger = createLogger('silent');
     this.reporter = new ExchangeReporter(clock, observer, logger);
     const limits = {
       forwarded,
@@ -48,15 +48,15 @@ export class ObservedPlane {
       idleTimeoutMs: HOUR_MS,
       halfClosedTimeoutMs: 10_000,
       responseTimeoutMs: 0,
+      ...own,
     };
     const host = '127.0.0.1';
     const upstream = new Upstream({ host, port, connectTimeoutMs: 5_000 }, systemClock);
-    const memory = new RequestMemory(new MemoryBudget());
-    const stalled = new StalledWrites(memory.budget, systemClock);
-    const gateway = new Gateway(
+    const stalled = new StalledWrites(memory.budget, clock);
+    this.gateway = new Gateway(
       { ...limits, memory, stalled, upstreamHost: host, upstreamPort: port, connectTimeoutMs: 5_000 },
       this.reporter,
-      systemClock,
+      clock,
       logger,
     );
     const services = {
@@ -75,15 +75,15 @@ export class ObservedPlane {
         ...{ trustedProxies: new AddressRanges([]), hasProxyHeaders: false },
       },
       services,
-      gateway,
+      this.gateway,
       systemClock,
       logger,
     );
   }
 
-  /** `clock`: the clock that measures exchanges. */
+  /** `clock`: measures exchanges, and the gateway's times. */
   static async start(
-    options: SidecarOptions,
+    options: PlaneOptions,
     observer: ExchangeObserver,
     clock: Clock = systemClock,
   ): Promise<ObservedPlane> {

@@ -82,17 +82,6 @@ function block(ms: number): void {
 }
 
 describe.each(['auto', 'gateway'] as const)('dataPath %s: a blocked event loop', (dataPath) => {
-  it('does not time out an upstream that answered in time', async () => {
-    await start(dataPath, ({ upstream }) => ({ upstream: { ...upstream, responseTimeoutMs: LIMIT_MS } }));
-    const came = told('came');
-    worker.postMessage({ send: GET });
-    await came;
-    worker.postMessage({ answer: OK });
-    block(2 * LIMIT_MS);
-    await expect.poll(() => received).toMatch(/fine|code/);
-    expect(received).toBe(OK);
-  });
-
   it('does not time out a connection that was established in time', async () => {
     await start(dataPath, ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: LIMIT_MS } }));
     const { connect } = net.Socket.prototype;
@@ -111,17 +100,6 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: a blocked event loop',
     worker.postMessage({ answer: OK });
     await expect.poll(() => received).toMatch(/fine|code/);
     expect(received).toBe(OK);
-  });
-
-  it('shows in its delay', async () => {
-    await start(dataPath, () => ({}));
-    block(600);
-    const delays = () =>
-      harness.samples().then((samples) => samples.get('d2_sidecar_loop_delay_seconds_bucket{le="+Inf"}'));
-    await expect.poll(delays).toBeGreaterThan(0);
-    const samples = await harness.samples();
-    const within = (le: string) => samples.get(`d2_sidecar_loop_delay_seconds_bucket{le="${le}"}`) ?? 0;
-    expect(within('+Inf') - within('0.5')).toBeGreaterThanOrEqual(1);
   });
 });
 

@@ -11,7 +11,8 @@ import { deferTo } from '../../support/deferred.ts';
 import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 import { type Application, portOf, send, startApplication } from '../../support/net.ts';
 import { flagsFor, type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
-import { type LoggedLine, RPC, RPC_PATH, recordingLogger } from './fault-stand.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
+import { RPC, RPC_PATH } from './fault-stand.ts';
 
 const defer = deferTo(afterEach);
 let upstream: Application;
@@ -155,10 +156,10 @@ function setLimit(pid: number, openFiles: number): void {
 }
 
 describe('the descriptor watch', () => {
-  function watchOf(open: () => number): { watch: DescriptorWatch; clock: ManualClock; logged: LoggedLine[] } {
+  function watchOf(open: () => number) {
     const clock = new ManualClock();
-    const logged: LoggedLine[] = [];
-    return { watch: new DescriptorWatch(clock, recordingLogger(logged), open), clock, logged };
+    const { logger, logged } = recordingLogger();
+    return { watch: new DescriptorWatch(clock, logger, open), clock, logged };
   }
   const failing = (code: string) => () => {
     throw Object.assign(new Error(code), { code });

@@ -9,6 +9,13 @@ import { atHeads, FaultHarness, GET, OK, WEBSOCKET } from './fault-stand.ts';
 const PART_OF_A_POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 1000\r\n\r\npart';
 const HEAD = 'HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n';
 
+const REQUESTS = [
+  ['a call', GET],
+  // Like an upstream that refuses an upload, and closes with unread bytes.
+  ['a call whose request is still being sent', PART_OF_A_POST],
+  ['a WebSocket handshake', WEBSOCKET],
+] as const;
+
 let harness: FaultHarness | undefined;
 
 afterEach(async () => {
@@ -47,28 +54,22 @@ async function endings(): Promise<Record<string, number>> {
 }
 
 describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that ends with its connection', (dataPath) => {
-  it.each([
-    ['a call', GET],
-    ['a call whose request is still being sent', PART_OF_A_POST],
-    ['a WebSocket handshake', WEBSOCKET],
-  ])('is broken off, for %s, when a reset follows its last bytes at once', async (_what, request) => {
+  it.each(REQUESTS)('is broken off, for %s, when a reset follows its last bytes at once', async (_what, request) => {
     await answered(dataPath, request, (upstream) => upstream.resetAndDestroy());
     expect(await endings()).toEqual({ completed: 0, failed: 1, incomplete: 1 });
   });
 
-  it.each([
-    ['a call', GET],
-    // Like an upstream that refuses an upload, and closes with unread bytes.
-    ['a call whose request is still being sent', PART_OF_A_POST],
-    ['a WebSocket handshake', WEBSOCKET],
-  ])('is complete, for %s, when the connection closes in order and is reset later', async (_what, request) => {
-    const client = await answered(dataPath, request, (upstream) => {
-      upstream.end();
-      setImmediate(() => upstream.resetAndDestroy());
-    });
-    expect(client.received).toMatch(/begin last$/);
-    expect(await endings()).toEqual({ completed: 1, failed: 0, incomplete: 0 });
-  });
+  it.each(REQUESTS)(
+    'is complete, for %s, when the connection closes in order and is reset later',
+    async (_what, request) => {
+      const client = await answered(dataPath, request, (upstream) => {
+        upstream.end();
+        setImmediate(() => upstream.resetAndDestroy());
+      });
+      expect(client.received).toMatch(/begin last$/);
+      expect(await endings()).toEqual({ completed: 1, failed: 0, incomplete: 0 });
+    },
+  );
 });
 
 describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end of its own', (dataPath) => {

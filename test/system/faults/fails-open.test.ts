@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { Recorder } from '../../../src/measure/record/recorder.ts';
+import type { Exchange, ResponseHeadView } from '../../../src/proxy/exchange/exchange.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { Comparison, EXACT_RELAY, GATEWAY, RELAY } from '../wire/comparison.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
@@ -106,16 +107,25 @@ function narrow(base: Config): Partial<Config> {
   };
 }
 
-type Thrower = Record<'onBegin' | 'onResponse' | 'onEnd' | 'sweep', () => never>;
-
-/** All entry points of measuring. */
+/** All entry points of measuring: every other exchange fails at its beginning, the others at their bytes, heads and ends. */
 function breakAll(recorder: Recorder): void {
   const failing = () => {
     throw new TypeError('secret of a request');
   };
-  Object.assign(recorder as unknown as Thrower, {
-    onBegin: failing,
-    onResponse: failing,
+  const body = { onBytes: failing, onEnd: failing };
+  let begun = 0;
+  Object.assign(recorder, {
+    onBegin: (exchange: Exchange) => {
+      begun += 1;
+      if (begun % 2 === 0) failing();
+      exchange.wantsResponse = true;
+      if (begun % 3 === 0) exchange.requestObserver = body;
+    },
+    onResponse: (exchange: Exchange, { status }: ResponseHeadView) => {
+      if (status === 404) failing();
+      exchange.responseObserver = body;
+      exchange.tunnelObserver = { onClientBytes: failing, onUpstreamBytes: failing, onClosed: failing };
+    },
     onEnd: failing,
     sweep: failing,
   });

@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import type { Clock } from '../../../src/base/clock.ts';
-import type { Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import type { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { type Pair, textOf } from '../../support/tls/certificates.ts';
 import { Peer } from '../../support/wire/peer.ts';
-import { atHeads, type Stand, startStand } from '../wire/stand.ts';
+import { type LoggedLine, recordingLogger } from '../../support/wire/recording-logger.ts';
+import { WEBSOCKET as HANDSHAKE } from '../wire/compose.ts';
+import { atHeads, get, type Stand, startStand } from '../wire/stand.ts';
 
 export { atHeads };
 
@@ -23,12 +24,6 @@ export interface FaultOptions {
   readonly isPlainDespiteTls?: boolean | undefined;
   readonly config?: ((base: Config) => Partial<Config>) | undefined;
   readonly clock?: Clock;
-}
-
-export interface LoggedLine {
-  readonly level: string;
-  readonly details: Readonly<Record<string, unknown>>;
-  readonly message: string | undefined;
 }
 
 export class FaultHarness {
@@ -50,9 +45,9 @@ export class FaultHarness {
     if (script === undefined) await upstream.goDown();
     const noFiles = { certFile: undefined, keyFile: undefined, serverName: undefined };
     const upstreamTls = secure && { ...noFiles, caFile: secure.authority.certFile, verify: true };
-    const logged: LoggedLine[] = [];
+    const { logger, logged } = recordingLogger();
     const stand = await startStand({
-      ...{ upstreamPort: upstream.port, logger: recordingLogger(logged), clock },
+      ...{ upstreamPort: upstream.port, logger, clock },
       config: (base) => {
         const own = { dataPath, upstream: { ...base.upstream, tls: upstreamTls } };
         return { ...own, ...config?.({ ...base, ...own }) };
@@ -121,23 +116,10 @@ export class FaultyUpstream {
   }
 }
 
-export function recordingLogger(logged: LoggedLine[]): Logger {
-  const log = (level: string) => (details: unknown, message?: string) =>
-    void logged.push({ level, details: details as LoggedLine['details'], message });
-  return { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') };
-}
-
-export const GET = 'GET /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\n\r\n';
+export const GET = get('/smartWeb/x');
 export const RPC_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 export const RPC = `POST ${RPC_PATH} HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 0\r\n\r\n`;
-export const WEBSOCKET = [
-  'GET /smartWeb/live HTTP/1.1',
-  'Host: plant.example',
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version: 13\r\n\r\n',
-].join('\r\n');
+export const WEBSOCKET = get('/smartWeb/live', `${HANDSHAKE.join('\r\n')}\r\n`);
 
 export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine';
 export const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { answering } from '../wire/stand.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
-import { FaultHarness, RPC, SWITCHING, sound, WEBSOCKET } from './fault-stand.ts';
+import { FaultHarness, RPC, sound, WEBSOCKET } from './fault-stand.ts';
 
 let harness: FaultHarness;
 
@@ -56,17 +56,6 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_REFUSED"}')).toBe(1);
       expect(samples.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(2);
       expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
-    });
-
-    it('that restarts ends its WebSockets', async () => {
-      harness = await FaultHarness.start({ dataPath, script: answering(`${SWITCHING}hello`) });
-      const client = harness.client(WEBSOCKET);
-      await client.until('hello');
-      expect((await harness.samples()).get('d2_sidecar_upgraded_connections')).toBe(1);
-      await harness.upstream.goDown();
-      await client.ended();
-      client.socket.end();
-      await expect.poll(async () => (await harness.samples()).get('d2_sidecar_upgraded_connections')).toBe(0);
     });
   });
 

@@ -1,5 +1,5 @@
 import { RequestReader } from '../../../src/protocol/http1/request-reader.ts';
-import type { StrictRequest } from '../../support/smuggling/strict-reader.ts';
+import { contentOfChunks, type StrictRequest } from '../../support/smuggling/strict-reader.ts';
 
 type ReadRequest = Pick<StrictRequest, 'method' | 'target' | 'body'>;
 
@@ -20,7 +20,7 @@ export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): 
     current.raw += bytes.toString('latin1', headBytes);
     if (!reader.isDone) return false;
     const { method, target, isLast, isChunked, raw } = current;
-    requests.push({ method, target, body: isChunked ? withoutChunks(raw) : raw });
+    requests.push({ method, target, body: isChunked ? contentOfChunks(raw) : raw });
     current = undefined;
     return isLast;
   };
@@ -44,16 +44,4 @@ export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): 
     }
   }
   return { requests, end: 'waiting' };
-}
-
-/** The content of a chunked body that the relay found complete; independent of the relay's own reader. */
-function withoutChunks(raw: string): string {
-  let content = '';
-  for (let at = 0; ; ) {
-    const lineEnd = raw.indexOf('\r\n', at);
-    const size = Number.parseInt(raw.slice(at, lineEnd), 16);
-    if (size === 0) return content;
-    content += raw.slice(lineEnd + 2, lineEnd + 2 + size);
-    at = lineEnd + 2 + size + 2;
-  }
 }

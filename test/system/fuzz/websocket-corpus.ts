@@ -1,15 +1,17 @@
 import { OPCODE } from '../../../src/protocol/websocket/frame-head.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { converse, createUtterances } from '../protocol/websocket/conversation.ts';
+import { converse, createUtterances } from './websocket-conversation.ts';
 
 /** One direction of a real conversation, frame by frame. */
 export interface Said {
   readonly from: 'client' | 'upstream';
   readonly deflate: { readonly contextTakeover: boolean; readonly windowBits: number } | undefined;
   readonly frames: readonly Buffer[];
+  /** All that was sent before the close, pings aside: the texts, and `undefined` for binary data. */
+  readonly messages: readonly (string | undefined)[];
 }
 
-export function toFrames(bytes: Buffer): Buffer[] {
+function toFrames(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
     const short = (bytes[at + 1] as number) & 0x7f;
@@ -27,18 +29,18 @@ export function toFrames(bytes: Buffer): Buffer[] {
   return frames;
 }
 
-/** Both directions of short conversations of the `ws` package: each kind of context takeover, small windows, and none. */
-export async function recordCorpus(conversations: number): Promise<Said[]> {
+/** Both directions of conversations of the `ws` package: each kind of context takeover, each size of window, and no compression. */
+export async function recordCorpus(conversations: number, maxBytes: number): Promise<Said[]> {
   const said: Said[] = [];
   for (let i = 0; i < conversations; i += 1) {
     const random = new Random(i + 1);
-    const utterances = { client: createUtterances(random, 40, 2_000), upstream: createUtterances(random, 40, 2_000) };
-    const bits = random.pick([9, 12, 15, 15]);
+    const [client, upstream] = [createUtterances(random, 40, maxBytes), createUtterances(random, 40, maxBytes)];
+    const utterances = { client, upstream };
     const options = {
       clientNoContextTakeover: i % 2 === 0,
       serverNoContextTakeover: i % 4 < 2,
-      clientMaxWindowBits: bits,
-      serverMaxWindowBits: bits,
+      clientMaxWindowBits: 8 + ((i >> 1) % 8),
+      serverMaxWindowBits: 8 + ((i >> 1) % 8),
       threshold: 0,
     };
     const deflate = i % 9 === 8 ? false : options;
@@ -46,7 +48,10 @@ export async function recordCorpus(conversations: number): Promise<Said[]> {
     const { extensions } = capture;
     if (extensions === 'unknown') throw new Error('unknown extension');
     for (const from of ['client', 'upstream'] as const) {
-      said.push({ from, deflate: extensions.deflate?.[from], frames: toFrames(capture[from]) });
+      const messages = utterances[from]
+        .filter(({ kind }) => kind !== 'ping')
+        .map(({ kind, content }) => (kind === 'text' ? content.toString('utf8') : undefined));
+      said.push({ from, deflate: extensions.deflate?.[from], frames: toFrames(capture[from]), messages });
     }
   }
   return said;

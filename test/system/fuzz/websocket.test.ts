@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer';
+import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
+import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { Listener, type Told } from '../../support/protocol/websocket/frames.ts';
 import { mutated, recordCorpus, type Said } from './websocket-corpus.ts';
@@ -11,20 +13,34 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20_260);
 const MAX_MESSAGE_BYTES = 10_000;
 const MAX_WINDOW_BYTES = 36_864;
 
-function read(said: Said, bytes: Buffer, sizeOfNext: () => number): Listener {
-  const limits = { maxMessageBytes: MAX_MESSAGE_BYTES, maxInflatedBytes: 100_000 };
+function read(said: Said, bytes: Buffer, sizeOfNext: () => number, maxMessageBytes = MAX_MESSAGE_BYTES): Listener {
+  const limits = { maxMessageBytes, maxInflatedBytes: 10 * maxMessageBytes };
   const listener = new Listener({ from: said.from, deflate: said.deflate, ...limits });
   for (let at = 0; at < bytes.length; ) {
     const size = sizeOfNext();
     listener.push(bytes.subarray(at, at + size));
     at += size;
     const { heldBytes } = listener.reader;
-    if (heldBytes > MAX_MESSAGE_BYTES + MAX_WINDOW_BYTES || heldBytes !== listener.budget.usedBytes) {
+    if (heldBytes > maxMessageBytes + MAX_WINDOW_BYTES || heldBytes !== listener.budget.usedBytes) {
       throw new Error(`holds ${heldBytes}, of the budget ${listener.budget.usedBytes}`);
     }
   }
   return listener;
 }
+
+it('the WebSocket reader reads all that two ends of the ws package say, in pieces of any size', async () => {
+  const random = new Random(SEED);
+  for (const said of await recordCorpus(playsAll ? 72 : 18, 300_000)) {
+    const bytes = Buffer.concat(said.frames);
+    for (const most of [1, 30, 1_460, 65_536, bytes.length]) {
+      const listener = read(said, bytes, () => (most < 65_536 ? 1 + random.below(most) : most), 400_000);
+      const heard = listener.told.map((told) => ('text' in told ? told.text : told));
+      const sent = said.messages.map((text) => text ?? { event: 'binary' });
+      expect(isDeepStrictEqual(heard, [...sent, { event: 'close' }]), `${said.from}, pieces of ${most}`).toBe(true);
+      expect(listener.budget.usedBytes).toBe(0);
+    }
+  }
+}, 60_000);
 
 type Verdict = 'same' | 'beyond' | 'wrong';
 
@@ -56,7 +72,7 @@ it(`the WebSocket reader reads nothing from ${CASES} damaged streams that the ws
   timeout: 36_000_000,
 }, async () => {
   const random = new Random(SEED);
-  const corpus = await recordCorpus(18);
+  const corpus = await recordCorpus(18, 2_000);
   const verdicts = { same: 0, beyond: 0, wrong: 0 };
   const counts = { frames: 0, texts: 0, heard: 0, lost: 0, unread: 0, endedStreams: 0 };
   for (let i = 0; i < CASES; i += 1) {

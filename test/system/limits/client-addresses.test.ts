@@ -86,7 +86,7 @@ for (const mode of MODES) {
       ['x-forwarded-for', 'X-Forwarded-For: 203.0.113.7'],
       ['forwarded', 'Forwarded: for=203.0.113.7'],
       ['proxy-protocol', 'X-Forwarded-For: 203.0.113.7'],
-    ] as const)('is nobody else for any other peer, whatever it writes (%s)', async (kind, field) => {
+    ] as const)('is ignored when a peer that is not trusted names it (%s)', async (kind, field) => {
       const stand = await start(mode, kind);
       expect(await addressFor(stand, await stand.connect('127.0.0.2'), field)).toBe('127.0.0.2');
     });
@@ -131,7 +131,7 @@ for (const mode of MODES) {
       expect(stand.upstream.received).toBe('');
     });
 
-    it.skipIf(mode.isSecure)('may be told in pieces, with the first request behind it', async () => {
+    it.skipIf(mode.isSecure)('may be named by a PROXY header in pieces, with the first request after it', async () => {
       const stand = await start(mode, 'proxy-protocol');
       const peer = await stand.connect('127.0.0.1', V2.subarray(0, 20));
       peer.socket.write(V2.subarray(20));
@@ -140,7 +140,7 @@ for (const mode of MODES) {
       expect((await peer.response()).status).toBe(200);
     });
 
-    it.skipIf(mode.isSecure)('is not missed when a load balancer connects and leaves', async () => {
+    it.skipIf(mode.isSecure)('need not be named by a load balancer that connects and leaves', async () => {
       const stand = await start(mode, 'proxy-protocol');
       const peer = await stand.connect();
       peer.socket.end();
@@ -148,7 +148,7 @@ for (const mode of MODES) {
       expect(await refused(stand, 'missing')).toBe(0);
     });
 
-    it.skipIf(mode.isSecure)('has timeouts.head to be told', async () => {
+    it.skipIf(mode.isSecure)('has to be named within timeouts.head', async () => {
       const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 50 } }));
       const peer = await stand.connect('127.0.0.1', Buffer.from('PROXY TCP4 '));
       await peer.ended();
@@ -157,7 +157,7 @@ for (const mode of MODES) {
     });
 
     it.skipIf(mode.isSecure).each(['x-forwarded-for', 'proxy-protocol'] as const)(
-      'is no header of other peers: 400 (%s)',
+      'cannot be named by a PROXY header where none is expected: 400 (%s)',
       async (kind) => {
         const stand = await start(mode, kind);
         const from = kind === 'proxy-protocol' ? '127.0.0.2' : '127.0.0.1';

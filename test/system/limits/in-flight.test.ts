@@ -1,6 +1,7 @@
 /** `limits.inFlight`: what a request beyond it is told, and that everything else goes on as before. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response, UPGRADE } from './limit-stand.ts';
+import { WEBSOCKET } from '../wire/compose.ts';
+import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response } from './limit-stand.ts';
 
 const stands = new LimitStands();
 
@@ -51,19 +52,23 @@ for (const mode of MODES) {
       expect((await peer.ask(get('/a'))).status).toBe(200);
     });
 
-    it('drops a body that comes with its head, after it, or in chunks, and sends none of it upstream', async () => {
+    it('drops a body that comes with its head, after it, in chunks or in many pieces, and opens no connection for it', async () => {
       const peer = await stand.connect();
+      const before = stand.upstream.connections.length;
       expectBusy(await peer.ask(post('/a', 'SMUGGLED01')));
       expectBusy(await peer.ask(post('/a', 'SMUG', 'Content-Length: 10')));
       peer.send('GLED02');
       expectBusy(await peer.ask(post('/a', '8\r\nSMUG', 'Transfer-Encoding: chunked')));
       peer.send('GLED\r\n0\r\n\r\n');
+      expectBusy(await peer.ask(post('/a', 'SMUG'.repeat(250_000))));
+      expectBusy(await peer.ask(get('/a')));
+      expect(stand.upstream.connections.length).toBe(before);
       stand.upstream.release();
       await holders[0]!.response();
       expect((await peer.ask(get('/behind'))).status).toBe(200);
       expect(stand.upstream.received).toContain('/behind');
       expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
-      expect(await stand.hits(KEY)).toBe(3);
+      expect(await stand.hits(KEY)).toBe(5);
     });
 
     async function servedBefore(): Promise<RawPeer> {
@@ -76,7 +81,7 @@ for (const mode of MODES) {
       return served;
     }
 
-    it('keeps the upstream connection that the client already has', async () => {
+    it('keeps the upstream connection that the client already has, and sends nothing of a body on it', async () => {
       const served = await servedBefore();
       const before = stand.upstream.connections.length;
       expectBusy(await served.ask(get('/a')));
@@ -84,26 +89,15 @@ for (const mode of MODES) {
       await holders[1]!.response();
       expect((await served.ask(get('/a'))).status).toBe(200);
       expect(stand.upstream.connections.length).toBe(before);
-    });
-
-    it('sends nothing of a body on the upstream connection that the client already has', async () => {
-      const served = await servedBefore();
+      holders[1]!.send(get('/hold'));
+      await stand.upstream.holding(2);
       expectBusy(await served.ask(post('/a', 'SMUG', 'Content-Length: 8')));
       served.send('GLED');
       stand.upstream.release();
-      await holders[1]!.response();
+      await holders[0]!.response();
       expect((await served.ask(get('/behind'))).status).toBe(200);
       expect(stand.upstream.received).toContain('/behind');
       expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
-    });
-
-    it('opens no connection for a body that comes in many pieces at once', async () => {
-      const peer = await stand.connect();
-      const before = stand.upstream.connections.length;
-      expectBusy(await peer.ask(post('/a', 'SMUG'.repeat(250_000))));
-      expectBusy(await peer.ask(get('/a')));
-      expect(stand.upstream.connections.length).toBe(before);
-      expect(stand.upstream.received).not.toContain('SMUG');
     });
 
     it('never takes unasked bytes of the upstream for the answer', async () => {
@@ -147,10 +141,13 @@ for (const mode of MODES) {
       expectBusy(await peer.ask(get('/a')));
     });
 
-    it('closes after the answer to a client that asked for it, or that may leave its body out', async () => {
+    it('closes after the answer to a client that asked for it, uses HTTP/1.0, or may leave its body out', async () => {
       const last = await stand.connect();
       expectBusy(await last.ask(get('/a', 'Connection: close')));
       await last.ended();
+      const old = await stand.connect();
+      expectBusy(await old.ask(get('/a').replace('HTTP/1.1', 'HTTP/1.0')));
+      await old.ended();
       const peer = await stand.connect();
       const busy = await peer.ask(post('/a', '', 'Expect: 100-continue', 'Content-Length: 3'));
       expectBusy(busy);
@@ -160,14 +157,14 @@ for (const mode of MODES) {
 
     it('refuses a WebSocket request, too, and does not count an open tunnel', async () => {
       const refused = await stand.connect();
-      expectBusy(await refused.ask(get('/live', ...UPGRADE)));
+      expectBusy(await refused.ask(get('/live', ...WEBSOCKET)));
       await refused.ended();
       expect(await stand.hits(KEY)).toBe(1);
       stand.upstream.release();
       await holders[0]!.response();
       for (let i = 0; i < 3; i += 1) {
         const tunnel = await stand.connect();
-        expect((await tunnel.ask(get('/live', ...UPGRADE))).status).toBe(101);
+        expect((await tunnel.ask(get('/live', ...WEBSOCKET))).status).toBe(101);
       }
       expect(await stand.sample('d2_sidecar_upgraded_connections')).toBe(3);
       expect(await stand.sample('d2_sidecar_requests_in_flight')).toBe(1);

@@ -180,13 +180,6 @@ export function get(path: string, ...fields: readonly string[]): string {
   return `GET ${path} HTTP/1.1\r\nHost: plant.example\r\n${fields.map((field) => `${field}\r\n`).join('')}\r\n`;
 }
 
-export const UPGRADE = [
-  'Connection: Upgrade',
-  'Upgrade: websocket',
-  'Sec-WebSocket-Version: 13',
-  'Sec-WebSocket-Key: a2V5',
-];
-
 /** A POST of `body`, of which less may follow; or with other framing fields. */
 export function post(path: string, body = '', ...fields: readonly string[]): string {
   const framing = fields.length === 0 ? [`Content-Length: ${body.length}`] : fields;

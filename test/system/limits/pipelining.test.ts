@@ -1,6 +1,6 @@
 /** Requests sent before their turn: what is kept of them, for one connection and for all together. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { untilStill } from '../../support/wire/still.ts';
 import { type LimitStand, LimitStands, MODES, post, type RawPeer } from './limit-stand.ts';
@@ -125,58 +125,84 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
   });
 });
 
-// In the gateway they are in Node's parser: served-connection.ts says what bounds them there.
-describe.each(MODES.filter(({ dataPath }) => dataPath === 'auto'))('heads that are not finished, $name', (mode) => {
-  const half = sized('/half', 45_000).slice(0, 30_000);
+const BEGUN = `GET /a HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(30_000)}`;
+const END = '\r\n\r\n';
 
-  async function filled(): Promise<{ stand: LimitStand; attackers: RawPeer[] }> {
-    const stand = await stands.start(mode, smallMemory);
-    const attackers: RawPeer[] = [];
-    for (let i = 0; i < 3; i += 1) {
-      const attacker = await stand.connect();
-      attackers.push(attacker);
-      attacker.send(half);
-      await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual((i + 1) * 30_000);
+// In the gateway they are in Node's parser: served-connection.ts says what bounds them there.
+describe.each(MODES)('heads that are not finished, $name', (mode) => {
+  let stand: LimitStand;
+
+  beforeEach(async () => {
+    stand = await stands.start(mode, smallMemory);
+  });
+
+  /** Every other connection has been served before. */
+  async function begin(count: number): Promise<RawPeer[]> {
+    const peers: RawPeer[] = [];
+    for (let i = 0; i < count; i += 1) {
+      const peer = await stand.connect();
+      if (i % 2 === 1) await peer.ask(sized('/first', 100));
+      peer.send(BEGUN);
+      await expect.poll(() => stand.kept('requests')).toBeGreaterThan((i + 1) * 30_000);
+      peers.push(peer);
     }
-    expect(await stand.hits(KEY)).toBe(0);
-    return { stand, attackers };
+    return peers;
   }
 
-  it('are answered with 503, the oldest first, when memory is short', async () => {
-    const { stand, attackers } = await filled();
-    const [first, second] = attackers as [RawPeer, RawPeer];
-    const honest = await stand.connect();
-    const head = sized('/honest', 60_000);
-    honest.send(head.slice(0, 46_000));
-    expect((await first.response()).status).toBe(503);
-    await first.ended();
+  it('are charged until they are complete, or gone with their connection', async () => {
+    const [whole, left, ended] = (await begin(3)) as [RawPeer, RawPeer, RawPeer];
+    whole.send(END);
+    await expectServed(whole, 1);
+    left.socket.destroy();
+    ended.socket.end();
+    await expect.poll(() => stand.kept('requests')).toBe(0);
+    expect(await stand.hits(KEY)).toBe(0);
+  });
+
+  it('are charged after a request that is being served, though they came in the same read', async () => {
+    const peer = await holding(stand, `GET /hold HTTP/1.1\r\nHost: a\r\n\r\n${BEGUN}`);
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
+    stand.upstream.release();
+    await expectServed(peer, 1);
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
+    peer.send(END);
+    await expectServed(peer, 1);
+  });
+
+  it('are answered with 503, the longest unfinished first, when memory is short', async () => {
+    const [oldest, ...others] = (await begin(4)) as [RawPeer, ...RawPeer[]];
+    const last = await stand.connect();
+    last.send(BEGUN);
+    expect((await oldest.response()).status).toBe(503);
+    await oldest.ended();
+    for (const peer of [...others, last]) {
+      peer.send(END);
+      await expectServed(peer, 1);
+    }
     expect(await stand.hits(KEY)).toBe(1);
-    honest.send(head.slice(46_000));
-    expect((await honest.response()).status).toBe(200);
-    expect(await stand.hits(KEY)).toBe(1);
-    second.send(sized('/half', 45_000).slice(30_000));
-    expect((await second.response()).status).toBe(200);
   });
 
   it('leave room for heads in two packets on other connections', async () => {
-    const { stand } = await filled();
+    await begin(3);
     const honest = await Promise.all(Array.from({ length: 30 }, () => stand.connect()));
-    const head = sized('/honest', 4_000);
-    for (const peer of honest) peer.send(head.slice(0, 2_000));
-    await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual(3 * 30_000 + 30 * 2_000);
-    for (const peer of honest) peer.send(head.slice(2_000));
-    for (const peer of honest) expect((await peer.response()).status).toBe(200);
+    const head = sized('/honest', 1_000);
+    for (const peer of honest) peer.send(head.slice(0, 500));
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThanOrEqual(3 * 30_000 + 30 * 500);
+    for (const peer of honest) peer.send(head.slice(500));
+    for (const peer of honest) await expectServed(peer, 1);
     expect(await stand.hits(KEY)).toBe(0);
   });
 
-  it('are given back with their connection, and when they are whole', async () => {
-    const { stand, attackers } = await filled();
-    const [first, second, third] = attackers as [RawPeer, RawPeer, RawPeer];
-    first.socket.destroy();
-    second.send(sized('/half', 45_000).slice(30_000));
-    expect((await second.response()).status).toBe(200);
-    third.socket.end();
-    await expect.poll(() => stand.kept('requests')).toBe(0);
+  it('are not charged while a body comes', async () => {
+    const peer = await stand.connect();
+    peer.send('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n');
+    for (let sent = 200_000; sent < 1_000_000; sent += 200_000) {
+      peer.send('b'.repeat(200_000));
+      await expect.poll(() => stand.upstream.received.length).toBeGreaterThan(sent);
+      expect(await stand.kept('requests')).toBe(0);
+    }
+    peer.send('b'.repeat(200_000));
+    await expectServed(peer, 1);
   });
 });
 

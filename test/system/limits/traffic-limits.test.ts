@@ -5,6 +5,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
+import { WEBSOCKET } from '../wire/compose.ts';
 import { get, type LimitStand, LimitStands, MODES, post, type RawPeer } from './limit-stand.ts';
 
 const stands = new LimitStands();
@@ -48,8 +49,7 @@ for (const mode of MODES) {
       expect((await peer.ask(get('/ten', ...fields(10)))).status).toBe(200);
       expect(await stand.hits('limits.fields')).toBe(0);
       await expectRefused(peer, get('/eleven', ...fields(11)), 431);
-      const upgrade = ['Connection: Upgrade', 'Upgrade: websocket'];
-      await expectRefused(await stand.connect(), get('/eleven', ...fields(9), ...upgrade), 431);
+      await expectRefused(await stand.connect(), get('/eleven', ...fields(7), ...WEBSOCKET), 431);
       expect(await stand.hits('limits.fields')).toBe(2);
       expect(stand.upstream.received).not.toContain('eleven');
       await serves(stand);

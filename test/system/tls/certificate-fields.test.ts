@@ -1,11 +1,10 @@
 /** `forwarded.clientCertificate`: what the server learns of a client's certificate, and that no client can write it. */
 import http from 'node:http';
-import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { connected, listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -61,16 +60,11 @@ async function start(clientCertificate: Config['clientCertificate'], more: Parti
   }));
 }
 
-function connect(as?: Pair): tls.TLSSocket {
-  return tls.connect({
-    ...{ port: stand.port, ca: textOf(authority.certFile), servername: 'localhost' },
-    ...(as && pemOf(as)),
-  });
-}
+const connect = (as?: Pair) => connected(stand.port, authority, as && pemOf(as));
 
 /** Sends the fields on a connection of its own, and resolves with what came about certificates. */
 async function ask(fields: string, as?: Pair): Promise<Record<string, unknown>> {
-  const socket = connect(as);
+  const socket = await connect(as);
   socket.write(`GET /a HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n${fields}\r\n`);
   await socket.resume().toArray();
   const { 'x-forwarded-proto': proto, ...about } = seen.at(-1) ?? {};
@@ -113,7 +107,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
 
 it('the fields go with a WebSocket and with each further request of a connection, and hold the forwarding fields', async () => {
   await start('rfc9440', { forwarded: 'append' });
-  const socket = connect(ann);
+  const socket = await connect(ann);
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a\r\n';
   for (const [index, fields] of ['', 'Client-Cert: :Zm9yZ2Vk:\r\n', upgrade].entries()) {
     socket.write(`GET /a HTTP/1.1\r\nHost: plant\r\n${fields}\r\n`);

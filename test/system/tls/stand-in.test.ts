@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/base/clock.ts';
 import { ListenerTls } from '../../../src/tls/listener-tls.ts';
 import { createStandIn } from '../../../src/tls/stand-in-certificate.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { recordingLogger } from '../../support/tls/secure-stand.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
 const folder = new CertificateFolder();
 const own = folder.signed(folder.authority(), { name: 'plant' });

@@ -73,20 +73,18 @@ async function plainUpstream(onHello: (socket: net.Socket) => void): Promise<num
 
 interface More extends Partial<Config> {
   readonly host?: string;
-  readonly connectTimeoutMs?: number;
 }
 
 async function start(port: number, upstreamTls: Partial<UpstreamTls> = {}, more: More = {}): Promise<void> {
-  const { host = '127.0.0.1', connectTimeoutMs = 5_000, ...rest } = more;
+  const { host = '127.0.0.1', ...rest } = more;
   const tls = { ...VERIFIED, ...upstreamTls };
   stand = await startSecureStand((base) => ({
-    upstream: { ...base.upstream, host, port, connectTimeoutMs, tls },
+    upstream: { ...base.upstream, host, port, tls },
     ...rest,
   }));
 }
 
 const ask = () => get(stand.port, '/secret-path');
-const codeOf = async () => JSON.parse((await ask()).body).code;
 const warnings = () => stand.logged.filter(({ level }) => level === 'warn').map(({ details }) => details);
 
 /** `tls`: a part of upstream.tls; `reason`: in the log; `error`: of RFC 9209. */
@@ -151,15 +149,6 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (da
       expect(warnings()).toEqual([expect.objectContaining(warning)]);
     },
   );
-
-  it('that does not answer the handshake is a 504 after upstream.connectTimeout; one that is absent refuses', async () => {
-    await start(await plainUpstream(() => undefined), {}, { dataPath, connectTimeoutMs: 80 });
-    const { status, body } = await ask();
-    expect([status, JSON.parse(body).code]).toEqual([504, 'D2S_ERR_UPSTREAM_CONNECT_TIMEOUT']);
-    await stand.close();
-    await start(1, {}, { dataPath });
-    expect(await codeOf()).toBe('D2S_ERR_UPSTREAM_REFUSED');
-  });
 
   it.each([
     ['serverName', 'smartweb.plant', '127.0.0.1'],

@@ -4,7 +4,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { type LoggedLine, recordingLogger } from '../../support/tls/secure-stand.ts';
+import { type LoggedLine, recordingLogger } from '../../support/wire/recording-logger.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();

@@ -70,10 +70,10 @@ export class Comparison {
     subjects: readonly DataPathCase[],
     port: number,
     path: Path,
-    { runner = this.#runner, atOnce = AT_ONCE }: { readonly runner?: CaseRunner; readonly atOnce?: number } = {},
+    { runner = this.#runner }: { readonly runner?: CaseRunner } = {},
   ): Promise<void> {
     const known = subjects.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined);
-    await inParallel(known, atOnce, async (subject) => {
+    await inParallel(known, async (subject) => {
       await this.play(subject, port, path, runner, PATIENCE_MS).catch((cause: unknown) => {
         throw new Error(`${subject.name}: ${String(cause)}`, { cause });
       });
@@ -94,7 +94,7 @@ export class Comparison {
     // The others at once cost it time, on a busy machine more than the usual deadline.
     const patient = { ...subject, deadlineMs: PATIENCE_MS };
     const played = someOf(splits, 7);
-    await inParallel(played, AT_ONCE, async (split) => {
+    await inParallel(played, async (split) => {
       try {
         expectSame(subject, await runner.run(patient, port, split), unsplit, path.exactness);
       } catch (cause) {
@@ -105,12 +105,12 @@ export class Comparison {
   }
 }
 
-async function inParallel<Item>(items: readonly Item[], atOnce: number, act: (item: Item) => Promise<void>) {
+async function inParallel<Item>(items: readonly Item[], act: (item: Item) => Promise<void>) {
   const next = items.values();
   const work = async () => {
     for (const item of next) await act(item);
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
 function offsetsIn(text: string): number[] {

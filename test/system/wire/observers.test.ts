@@ -70,6 +70,7 @@ function expectRequest(one: ExchangeSeen, request: MessageSeen): void {
   const observed = one.request.describe();
   const { method, target } = one.exchange.request;
   expect(request.startLine.replace(/ [^ ]*$/, '')).toBe(`${method} ${target}`);
+  if (!request.isComplete) expect(one.order).not.toContain('Q');
   if (one.order.includes('Q') && request.isComplete) expect(observed).toBe(request.body);
   // Either may have been cut off before the other.
   else expect(observed.startsWith(request.body) || request.body.startsWith(observed), observed).toBe(true);
@@ -79,7 +80,7 @@ function expectResponse(one: ExchangeSeen, response: MessageSeen): void {
   expect(one.head?.status).toBe(Number(response.startLine.split(' ')[1]));
   expect(one.exchange.status).toBe(one.head?.status);
   expect(one.response.describe()).toBe(response.body);
-  for (const name of ['content-type', 'set-cookie', 'x-twice', 'etag', 'link']) {
+  for (const name of ['content-type', 'set-cookie', 'x-twice', 'etag', 'link', 'x-empty', 'x-tab', 'x-user']) {
     const lines = response.fields.filter((line) => line.toLowerCase().startsWith(`${name}:`));
     const values = lines.map((line) => line.slice(name.length + 1).trim());
     expect(one.head?.fields(name)).toEqual(values);
@@ -132,7 +133,7 @@ for (const path of [RELAY, GATEWAY]) {
       },
     );
 
-    it('of nearly all cases', () => {
+    it('the payloads of nearly all cases have been compared', () => {
       expect(played).toBeGreaterThan(200);
       expect(compared.requests).toBeGreaterThan(1.6 * played);
       expect(compared.responses).toBeGreaterThan(1.48 * played);
@@ -192,15 +193,6 @@ for (const { name, dataPath } of [RELAY, GATEWAY]) {
       );
       expect(one?.request.describe()).toBe('abc');
       expect(one?.ending?.kind).toBe('cancelled');
-      expect(one?.order).toBe('bqe');
-    });
-
-    it('a request’s body whose client leaves in the middle has had no end', async () => {
-      const [one] = await play(
-        [send(`${request('POST /calls', 'Content-Length: 10')}half`), contentCame(4), reset],
-        reading,
-      );
-      expect(one?.request.describe()).toBe('half');
       expect(one?.order).toBe('bqe');
     });
 
@@ -265,21 +257,6 @@ for (const { name, dataPath } of [RELAY, GATEWAY]) {
       );
       expect(one?.order).toBe('bqhrqQrRe');
       expect([one?.request.describe(), one?.response.describe()]).toEqual(['abcdef', 'fine']);
-    });
-
-    it('a head has its fields as they came, and interim heads are not reported', async () => {
-      const hints = response('103 Early Hints', 'Set-Cookie: interim=1', 'Link: </a>');
-      const fields = ['Set-Cookie: a=1; Path=/', 'X-None:', 'set-cookie: \t b=\xe9 \t', 'Content-Length: 0'];
-      const script = [takeRequest, send(hints + response('201 Created', ...fields)), untilEnded];
-      const [one] = await play([send(request('GET /a')), finals(1)], script);
-      const { head } = one!;
-      expect([head?.status, head?.field('set-cookie'), head?.fields('set-cookie')]).toEqual([
-        201,
-        'a=1; Path=/',
-        ['a=1; Path=/', 'b=\xe9'],
-      ]);
-      expect([head?.field('x-none'), head?.field('link'), head?.fields('link')]).toEqual(['', undefined, []]);
-      expect(one?.order).toBe('bQhRe');
     });
   });
 }

@@ -5,8 +5,6 @@ import type { CaseRun } from './case-run.ts';
 import { isInterim, type Message, MessageReader, methodOf } from './message-reader.ts';
 
 export class RawClient extends CaseEnd {
-  readonly port: number;
-  readonly ca: string | undefined;
   /** Reads what this client itself sends, to know which response answers HEAD. */
   readonly #sent = new MessageReader({ kind: 'request', onProgress: () => undefined });
 
@@ -19,8 +17,6 @@ export class RawClient extends CaseEnd {
       requestMethod: () => this.#methodToAnswer(),
       onProgress: () => run.notify(),
     });
-    this.port = port;
-    this.ca = ca;
   }
 
   get responses(): readonly Message[] {

@@ -8,7 +8,7 @@ import type {
 import { BodySeen } from './message-reader.ts';
 
 /** What was observed, one letter each; bytes in a row are one. */
-export const MOMENTS = {
+const MOMENTS = {
   begin: 'b',
   requestBytes: 'q',
   requestEnd: 'Q',
@@ -21,7 +21,7 @@ export const MOMENTS = {
   closed: 'x',
 } as const;
 
-export type Moment = keyof typeof MOMENTS;
+type Moment = keyof typeof MOMENTS;
 
 export class ExchangeSeen {
   readonly exchange: Exchange;
@@ -49,12 +49,6 @@ export class ExchangeSeen {
 export class RecordingObserver implements ExchangeObserver {
   readonly #seen = new Map<string, ExchangeSeen[]>();
   readonly #seenOf = new WeakMap<Exchange, ExchangeSeen>();
-  readonly #tellNext: (moment: Moment, exchange: Exchange) => void;
-
-  /** `tellNext` is called behind each moment taken down, and may throw. */
-  constructor(tellNext: (moment: Moment, exchange: Exchange) => void = () => undefined) {
-    this.#tellNext = tellNext;
-  }
 
   get tokens(): readonly string[] {
     return [...this.#seen.keys()];
@@ -118,6 +112,5 @@ export class RecordingObserver implements ExchangeObserver {
 
   #note(exchange: Exchange, moment: Moment): void {
     this.#find(exchange).note(moment);
-    this.#tellNext(moment, exchange);
   }
 }

@@ -1,3 +1,4 @@
+import { changed } from '../../support/fuzz/changed.ts';
 import type { Random } from '../../support/fuzz/random.ts';
 
 export interface WireText {
@@ -79,23 +80,8 @@ function wrapped(kind: WireText['kind'], json: string, random: Random): string {
 }
 
 function mutated(text: string, random: Random): string {
-  const at = random.below(text.length + 1);
-  const length = random.below(6);
-  switch (random.below(5)) {
-    case 0:
-      return text.slice(0, at) + random.pick(SNIPPETS) + text.slice(at);
-    case 1:
-      return text.slice(0, at) + random.pick(SNIPPETS) + text.slice(at + length);
-    case 2:
-      return text.slice(0, at) + text.slice(at + length);
-    case 3: {
-      // Where an object begins, so that it remains JSON more often.
-      const brace = text.indexOf('{"', at) + 1;
-      return brace === 0 ? text : `${text.slice(0, brace)}${random.pick(SNIPPETS)},${text.slice(brace)}`;
-    }
-    default: {
-      const from = random.below(text.length + 1);
-      return text.slice(0, at) + text.slice(from, from + random.below(40)) + text.slice(at);
-    }
-  }
+  if (random.chance(0.8)) return changed(text, SNIPPETS, random);
+  // Where an object begins, so that it remains JSON more often.
+  const brace = text.indexOf('{"', random.below(text.length + 1)) + 1;
+  return brace === 0 ? text : `${text.slice(0, brace)}${random.pick(SNIPPETS)},${text.slice(brace)}`;
 }

@@ -1,20 +1,13 @@
 import { expect, it } from 'vitest';
 import { NS_PER_S } from '../../../src/base/clock.ts';
-import type { Logger } from '../../../src/base/logger.ts';
 import { LimitHits } from '../../../src/limits/limit-hits.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
 function started() {
-  const lines: unknown[][] = [];
-  const none = () => undefined;
-  const logger = {
-    debug: none,
-    info: none,
-    error: none,
-    warn: (...line: unknown[]) => void lines.push(line),
-  } as Logger;
+  const { logger, logged } = recordingLogger();
   let seconds = 0;
   const hits = new LimitHits({ nowNs: () => seconds * NS_PER_S, epochMs: () => 0 }, logger);
-  return { hits, lines, at: (time: number) => (seconds = time) };
+  return { hits, logged, at: (time: number) => (seconds = time) };
 }
 
 it('counts each limit, and knows all of them from the start', () => {
@@ -30,27 +23,30 @@ it('counts each limit, and knows all of them from the start', () => {
 });
 
 it('logs the first hit at once, and then every ten seconds at most, for each limit', () => {
-  const { hits, lines, at } = started();
+  const { hits, logged, at } = started();
   for (let i = 0; i < 100; i += 1) hits.hit('limits.inFlight');
   hits.hit('limits.fields');
-  expect(lines.map(([details]) => details)).toEqual([
+  expect(logged.map(({ details }) => details)).toEqual([
     { limit: 'limits.inFlight', hits: 1 },
     { limit: 'limits.fields', hits: 1 },
   ]);
   at(9.9);
   hits.hit('limits.inFlight');
-  expect(lines).toHaveLength(2);
+  expect(logged).toHaveLength(2);
   at(10);
   hits.hit('limits.inFlight');
-  expect(lines.slice(2)).toEqual([
-    [{ limit: 'limits.inFlight', hits: 102 }, expect.stringMatching(/^limits\.inFlight: /)],
+  expect(logged.slice(2)).toEqual([
+    {
+      ...{ level: 'warn', details: { limit: 'limits.inFlight', hits: 102 } },
+      message: expect.stringMatching(/^limits\.inFlight: /),
+    },
   ]);
 });
 
 it('does not log limits that are reached every day', () => {
-  const { hits, lines } = started();
+  const { hits, logged } = started();
   hits.hit('timeouts.idle');
   hits.hit('timeouts.halfClosed');
   hits.hit('monitor.idleTimeout');
-  expect(lines).toEqual([]);
+  expect(logged).toEqual([]);
 });

@@ -1,10 +1,9 @@
 import { afterEach, expect, it } from 'vitest';
 import { type Stand, startStand } from '../../wire/stand.ts';
+import { UPGRADE } from './stand.ts';
 
 // More than the kernel holds on both sides of the sidecar.
 const SIZE = 48 * 1024 * 1024;
-const WEB_SOCKET =
-  'GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n';
 
 let stand: Stand;
 
@@ -12,8 +11,8 @@ afterEach(() => stand.close());
 
 // Node's server takes its 'drain' listener off the socket when it meets an upgrade, also while a response is under way.
 it.each([
-  ['a WebSocket', WEB_SOCKET],
-  ['another upgrade', WEB_SOCKET.replace('websocket', 'h2c')],
+  ['a WebSocket', UPGRADE],
+  ['another upgrade', UPGRADE.replace('websocket', 'h2c')],
   ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
 ])('a large response to a slow reader is not stopped by %s pipelined behind it', async (_what, behind) => {
   stand = await startStand({

@@ -1,16 +1,12 @@
 import net from 'node:net';
 import { afterEach } from 'vitest';
-import { type Clock, systemClock } from '../../../../src/base/clock.ts';
-import { createLogger } from '../../../../src/base/logger.ts';
-import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { RequestMemory } from '../../../../src/limits/request-memory.ts';
-import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
-import { replacedFields } from '../../../../src/protocol/http1/forwarded.ts';
-import type { ClientConnection, Ending, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
-import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
-import { Gateway } from '../../../../src/proxy/gateway/gateway.ts';
+import type { Clock } from '../../../../src/base/clock.ts';
+import type { Ending, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import type { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
+import type { Gateway } from '../../../../src/proxy/gateway/gateway.ts';
 import type { GatewayOptions } from '../../../../src/proxy/gateway/services.ts';
 import { listening } from '../../../support/net.ts';
+import { ObservedPlane } from '../../../support/wire/observed-plane.ts';
 import { Peer, type PeerScript, playPeer } from '../../../support/wire/peer.ts';
 
 export const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -23,9 +19,6 @@ export interface StandOptions {
   /** What an upstream does with one connection. */
   readonly upstream?: PeerScript;
   readonly gateway?: Partial<GatewayOptions>;
-  /** The gateway gets sockets whose first bytes another owner has read and put back. */
-  readonly isHandedOver?: boolean;
-  readonly client?: Partial<ClientConnection>;
   readonly observer?: Pick<ExchangeObserver, 'onBegin' | 'onResponse'>;
   readonly clock?: Clock;
 }
@@ -37,48 +30,41 @@ interface Ended {
 
 /** A gateway between raw clients and a raw upstream, all in this process. */
 class Stand {
-  gateway!: Gateway;
-  reporter!: ExchangeReporter;
   upstreams: Peer[] = [];
   ended: Ended[] = [];
   #options: StandOptions = {};
   #upstreamServer = net.createServer();
-  #clientServer = net.createServer();
+  #plane!: ObservedPlane;
   #clients: Peer[] = [];
   #failure: unknown;
   #wakeUps: (() => void)[] = [];
 
   async start(options: StandOptions = {}): Promise<void> {
-    const { gateway, observer, clock = systemClock } = options;
+    const { gateway, observer, clock } = options;
     [this.#options, this.upstreams, this.ended, this.#clients, this.#failure] = [options, [], [], [], undefined];
     const onUpstream = (socket: net.Socket) => this.#onUpstreamConnection(socket);
     this.#upstreamServer = net.createServer({ allowHalfOpen: true }, onUpstream);
-    this.#clientServer = net.createServer({ allowHalfOpen: true }, (socket) => this.#onClient(socket));
     const upstreamPort = await listening(this.#upstreamServer);
-    await listening(this.#clientServer);
     const onEnd = (exchange: Exchange, ending: Ending) => {
       this.ended.push({ exchange, ending });
       this.#wake();
     };
-    const logger = createLogger('silent');
-    this.reporter = new ExchangeReporter(clock, { onBegin: () => undefined, ...observer, onEnd }, logger);
-    const memory = gateway?.memory ?? new RequestMemory(new MemoryBudget());
-    const gatewayOptions: GatewayOptions = {
-      ...{ upstreamHost: '127.0.0.1', upstreamPort },
-      ...{ forwarded: 'off', clientCertificate: 'off' },
-      replacedFields: replacedFields(gateway?.forwarded ?? 'off', 'off'),
-      ...{ headBytes: 16_384, maxFields: 1_000, headTimeoutMs: 10_000, idleTimeoutMs: 60_000 },
-      ...{ connectTimeoutMs: 5_000, responseTimeoutMs: 0, halfClosedTimeoutMs: 10_000 },
-      ...{ memory, stalled: new StalledWrites(memory.budget, clock) },
-      ...gateway,
-    };
-    this.gateway = new Gateway(gatewayOptions, this.reporter, clock, logger);
+    const limits = { headBytes: 16_384, idleTimeoutMs: 60_000, ...gateway };
+    const plane = { dataPath: 'gateway', upstreamPort, forwarded: 'off', limits } as const;
+    this.#plane = await ObservedPlane.start(plane, { onBegin: () => undefined, ...observer, onEnd }, clock);
+  }
+
+  get gateway(): Gateway {
+    return this.#plane.gateway;
+  }
+
+  get reporter(): ExchangeReporter {
+    return this.#plane.reporter;
   }
 
   /** A client of its own connection; `text` is its first bytes. */
   client(text = ''): Peer {
-    const { port } = this.#clientServer.address() as net.AddressInfo;
-    const peer = new Peer(net.connect({ port, host: '127.0.0.1', allowHalfOpen: true }));
+    const peer = new Peer(net.connect({ port: this.#plane.port, host: '127.0.0.1', allowHalfOpen: true }));
     this.#clients.push(peer);
     if (text !== '') peer.send(text);
     return peer;
@@ -117,9 +103,9 @@ class Stand {
 
   /** Ends everything; throws what an upstream's script threw. */
   async close(): Promise<void> {
-    this.gateway.destroy();
+    this.#plane.close();
     for (const peer of [...this.#clients, ...this.upstreams]) peer.socket.destroy();
-    await Promise.all([closed(this.#clientServer), closed(this.#upstreamServer)]);
+    await closed(this.#upstreamServer);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -138,21 +124,6 @@ class Stand {
     playPeer(this.#options.upstream ?? [], peer).catch((failure: unknown) => {
       // A script that still waits when its connection ends has nothing to complain about.
       if (!peer.isClosed && !peer.hasEnded) this.#failure = failure;
-    });
-  }
-
-  #onClient(socket: net.Socket): void {
-    const { remoteAddress = '', remotePort = 0 } = socket;
-    const client = { remoteAddress, remotePort, secure: false, ...this.#options.client };
-    if (this.#options.isHandedOver !== true) {
-      this.gateway.take(socket, client);
-      return;
-    }
-    socket.setTimeout(60_000);
-    socket.once('data', (bytes: Buffer) => {
-      socket.pause();
-      socket.unshift(bytes);
-      this.gateway.take(socket, client);
     });
   }
 }

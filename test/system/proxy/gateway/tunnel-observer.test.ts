@@ -4,7 +4,7 @@ import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { observeTunnel } from '../../../../src/proxy/gateway/tunnel.ts';
-import { finish, type Peer, type PeerScript, send, take, takeHead } from '../../../support/wire/peer.ts';
+import { type Peer, type PeerScript, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
 import { type StandOptions, SWITCHING, UPGRADE, useStand } from './stand.ts';
@@ -97,42 +97,6 @@ describe('a tunnel’s observer', () => {
     await expectClosedOnce();
   });
 
-  it('sees both directions, in order', async () => {
-    const [client, upstream] = await tunnel();
-    const pings = Array.from({ length: 20 }, (_, turn) => `ping ${turn};`);
-    for (const ping of pings) {
-      client.send(ping);
-      upstream.send(`<${await upstream.take(ping)}>`);
-      await client.take(`<${ping}>`);
-    }
-    expect(seen.text).toEqual({ client: pings.join(''), upstream: pings.map((ping) => `<${ping}>`).join('') });
-  });
-
-  it.each([false, true])('sees first what came together with the heads (handed over: %s)', async (isHandedOver) => {
-    await start([takeHead, send(`${SWITCHING}hello`), take('impatient'), send(' and more')], { isHandedOver });
-    const client = stand.client(`${UPGRADE}impa`);
-    client.send('tient');
-    await client.head();
-    await client.take('hello and more');
-    expect(seen.text).toEqual({ client: 'impatient', upstream: 'hello and more' });
-    client.reset();
-    await expectClosedOnce();
-  });
-
-  it('sees what a client sends while its upgrade is not yet answered', async () => {
-    await start([]);
-    const client = stand.client(UPGRADE);
-    const upstream = await stand.asked();
-    for (const part of ['one', 'two']) {
-      client.send(part);
-      await turns(3);
-    }
-    upstream.send(SWITCHING);
-    await client.head();
-    await upstream.take('onetwo');
-    expect(seen.text.client).toBe('onetwo');
-  });
-
   it.each(SIDES)('sees what the other side sends after the %s has ended its side', async (side) => {
     const [first, second] = await tunnel(side);
     first.finish('last words');
@@ -186,14 +150,6 @@ describe('a tunnel’s observer', () => {
     if (told.length > 1) await expectClosedOnce();
     else expect(seen.closed).toBe(0);
   });
-
-  it('is not used for the response of a refused upgrade', async () => {
-    const refusal = 'HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nno!\r\n0\r\nX-T: 1\r\n\r\n';
-    await start([takeHead, send(refusal)]);
-    await stand.client(UPGRADE).ended();
-    expect(told.slice(1)).toEqual(['response 403 undefined false', 'no!', 'response end']);
-    expect([seen.closed, seen.text.upstream]).toEqual([0, '']);
-  });
 });
 
 describe('an observed tunnel', () => {
@@ -230,24 +186,6 @@ describe('an observed tunnel', () => {
     expect([received.digest('hex'), seen.hashes[other(slow)].digest('hex')]).toEqual([checksum, checksum]);
     expect(seen.bytes[other(slow)]).toBe(sentBytes);
     await expectClosedOnce();
-  });
-
-  it.each(['onClientBytes', 'onUpstreamBytes', 'onClosed'] as const)('goes on when %s throws', async (what) => {
-    await start([takeHead, send(`${SWITCHING}hello`), take('one'), send('1'), take('two'), finish('2')]);
-    let thrown = 0;
-    seen[what] = () => {
-      thrown += 1;
-      throw new Error('not to be logged');
-    };
-    const client = stand.client(`${UPGRADE}one`);
-    await client.head();
-    await client.take('hello1');
-    client.finish('two');
-    await client.take('2');
-    await stand.allClosed();
-    while (seen.closed === 0 && what !== 'onClosed') await turns(1);
-    await turns(1);
-    expect([thrown, stand.reporter.observerErrors]).toEqual([1, 1]);
   });
 });
 

@@ -42,7 +42,7 @@ describe('a client that asks for a WebSocket', () => {
     await stand.allClosed();
   });
 
-  it.each(leaving)('or for something else, after a held request, and %s, ends that, too', async (_how, leave) => {
+  it.each(leaving)('or another protocol after a held request, and %s, ends both', async (_how, leave) => {
     await stand.start({ gateway: { halfClosedTimeoutMs: 50 } });
     const client = stand.client(GET + OTHER_UPGRADE);
     const upstream = await stand.asked();

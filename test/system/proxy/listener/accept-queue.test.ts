@@ -3,17 +3,14 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { readAcceptQueue, readCookiesSent } from '../../../../src/proxy/listener/accept-queue.ts';
+import { deferTo } from '../../../support/deferred.ts';
 
-const cleanUps: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0)) cleanUp();
-});
+const defer = deferTo(afterEach);
 
 /** A listener that takes nobody; its port. */
 async function blockedListener(host: string, port = 0): Promise<number> {
   const child = fork(new URL('blocked-listener.mjs', import.meta.url), [host, String(port)]);
-  cleanUps.push(() => child.kill('SIGKILL'));
+  defer(() => child.kill('SIGKILL'));
   const [told] = (await once(child, 'message')) as [{ port: number }];
   return told.port;
 }
@@ -22,7 +19,7 @@ async function blockedListener(host: string, port = 0): Promise<number> {
 async function client(port: number, host: string): Promise<number> {
   const socket = net.connect(port, host);
   socket.on('error', () => undefined);
-  cleanUps.push(() => socket.destroy());
+  defer(() => socket.destroy());
   await once(socket, 'connect');
   return socket.localPort ?? 0;
 }

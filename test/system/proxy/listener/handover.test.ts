@@ -12,9 +12,9 @@ import { listening } from '../../../support/net.ts';
 import { CertificateFolder, pemOf } from '../../../support/tls/certificates.ts';
 import { startSidecar } from '../../../support/wire/data-paths.ts';
 import { Peer } from '../../../support/wire/peer.ts';
+import { UPGRADE as WEBSOCKET } from '../gateway/stand.ts';
 
 const HOST = 'Host: plant.example\r\n';
-const WEBSOCKET = `GET /socket HTTP/1.1\r\n${HOST}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n`;
 const ABSOLUTE = `GET http://plant.example/a HTTP/1.1\r\n${HOST}\r\n`;
 
 /** One request for each reason of a handover that reaches the server. */

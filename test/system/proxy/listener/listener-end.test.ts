@@ -3,12 +3,9 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ListenerEnd } from '../../../../src/proxy/listener/listener-end.ts';
+import { deferTo } from '../../../support/deferred.ts';
 
-const cleanUps: (() => void)[] = [];
-
-afterEach(() => {
-  for (const cleanUp of cleanUps.splice(0)) cleanUp();
-});
+const defer = deferTo(afterEach);
 
 /** A listener that greets whom it takes. */
 async function greeting(
@@ -23,7 +20,7 @@ async function greeting(
     socket.once('data', () => socket.end('hello'));
   });
   const end = new ListenerEnd(server, 4096);
-  cleanUps.push(() => server.close());
+  defer(() => server.close());
   server.listen({ port: 0, host, backlog: 4096 });
   await once(server, 'listening');
   return { server, end, taken: () => taken, port: (server.address() as net.AddressInfo).port };
@@ -33,7 +30,7 @@ async function greeting(
 function client(port: number, host: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = net.connect(port, host, () => socket.write('x'));
-    cleanUps.push(() => socket.destroy());
+    defer(() => socket.destroy());
     let text = '';
     socket.on('data', (bytes) => {
       text += String(bytes);
@@ -65,7 +62,7 @@ describe('the end of a listener', () => {
   // Closed without it, 60 listeners reset 2,200 clients of such a process on a busy machine with two cores.
   it('resets no client while another process connects as fast as it can', { timeout: 60_000 }, async () => {
     const child = fork(new URL('hammer.mjs', import.meta.url));
-    cleanUps.push(() => child.kill());
+    defer(() => child.kill());
     const endings = new Map<string, number>();
     for (let round = 0; round < 15; round += 1) {
       const { end, taken, port } = await greeting('127.0.0.1');

@@ -70,26 +70,6 @@ const persistence: readonly DataPathCase[] = [
       request('GET /calls/2', 'Connection: keep-alive'),
     ),
   },
-  {
-    name: 'connection: every kind of framing in turn',
-    statuses: [200, 204, 200, 304, 200, 200],
-    upstream: answering(
-      responseInChunks(inChunksOfOne('chunks'), '200 OK'),
-      response('204 No Content'),
-      response('200 OK', 'Content-Length: 77'),
-      response('304 Not Modified', 'Content-Length: 5'),
-      responseWith('', '200 OK'),
-      responseWith('last', '200 OK'),
-    ),
-    client: asking(
-      request('GET /calls/1'),
-      requestWith('body', 'PUT /calls/2'),
-      request('HEAD /calls/3'),
-      request('GET /calls/4'),
-      requestInChunks(inChunksOfOne('abc'), 'POST /calls/5'),
-      request('GET /calls/6'),
-    ),
-  },
 ];
 
 /** RFC 9112 §9.3.2: answers come in the order of the requests, and none is lost. */

@@ -81,11 +81,15 @@ function untilClose(name: string, answer: string, more: Partial<DataPathCase> = 
   };
 }
 
+export const closedAsAnnounced = untilClose(
+  'HTTP/1.1 that says so',
+  `${response('200 OK', 'Connection: close')}until the end`,
+  { client: askingUntilEnd(request('GET /calls/1')) },
+);
+
 const untilCloseCases = [
   untilClose('HTTP/1.1, octets that look like framing', `${response('200 OK')}${BINARY}${BYTES_64K}`),
-  untilClose('HTTP/1.1 that says so', `${response('200 OK', 'Connection: close')}until the end`, {
-    client: askingUntilEnd(request('GET /calls/1')),
-  }),
+  closedAsAnnounced,
   untilClose('nothing at all', response('200 OK', 'Connection: close')),
   untilClose('a response of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nuntil the end'),
   untilClose('a response of HTTP/1.0 with a length', 'HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nend'),

@@ -57,16 +57,18 @@ const EXPECTING = request('POST /calls/1', 'Expect: 100-continue', 'Content-Leng
 /** Answers a head with 100 at once, before its content. */
 const continuing = (nth = 1) => [takeHead, send(CONTINUE), requestsCame(nth), send(OK)];
 
+export const continueInChunks: DataPathCase = {
+  name: 'expect: accepted, in chunks',
+  statuses: [100, 200],
+  upstream: continuing(),
+  client: [
+    ...[send(request('POST /calls/1', 'Expect: 100-continue', 'Transfer-Encoding: chunked')), heads(1)],
+    ...[send('7\r\ncontent\r\n0\r\nX-Sum: 1\r\n\r\n'), finals(1)],
+  ],
+};
+
 const expectCases: readonly DataPathCase[] = [
-  {
-    name: 'expect: accepted, in chunks',
-    statuses: [100, 200],
-    upstream: continuing(),
-    client: [
-      ...[send(request('POST /calls/1', 'Expect: 100-continue', 'Transfer-Encoding: chunked')), heads(1)],
-      ...[send('7\r\ncontent\r\n0\r\nX-Sum: 1\r\n\r\n'), finals(1)],
-    ],
-  },
+  continueInChunks,
   {
     name: 'expect: accepted, and again on the same connection',
     statuses: [100, 200, 100, 200],

@@ -14,7 +14,9 @@ import {
   WEBSOCKET,
 } from '../compose.ts';
 import type { DataPathCase } from '../run-case.ts';
-import { finals, finish, heads, requestsCame, send, takeHead, takeRequest, tunnelCame, untilEnded } from '../steps.ts';
+import { send, tunnelCame, untilEnded } from '../steps.ts';
+import { closedAsAnnounced } from './contents.ts';
+import { continueInChunks } from './interim.ts';
 
 /** Kinds of messages that are to arrive in two segments, divided at every octet. Short, since each octet costs a connection. */
 export const splitCases: readonly DataPathCase[] = [
@@ -36,17 +38,7 @@ export const splitCases: readonly DataPathCase[] = [
     upstream: answering(OK, responseWith('none', '404 Not Found')),
     client: pipelining(request('GET /calls/1'), request('GET /calls/2')),
   },
-  {
-    name: '100-continue',
-    statuses: [100, 200],
-    upstream: [takeHead, send(response('100 Continue')), requestsCame(1), send(OK), untilEnded],
-    client: [
-      send(request('POST /calls', 'Expect: 100-continue', 'Content-Length: 7')),
-      heads(1),
-      send('content'),
-      finals(1),
-    ],
-  },
+  continueInChunks,
   {
     name: 'HEAD, 204 and 304 with interim responses',
     statuses: [103, 200, 204, 304],
@@ -57,12 +49,7 @@ export const splitCases: readonly DataPathCase[] = [
     ),
     client: asking(request('HEAD /a'), request('GET /b'), request('GET /c')),
   },
-  {
-    name: 'an answer until close',
-    statuses: [200],
-    upstream: [takeRequest, send(`${response('200 OK', 'Connection: close')}until the end`), finish],
-    client: [send(request('GET /calls/1', 'Connection: close')), untilEnded],
-  },
+  closedAsAnnounced,
   {
     name: 'a regular request and an upgrade pipelined after it, which is handed over',
     statuses: [200, 101],

@@ -1,4 +1,5 @@
 import { beforeEach, expect, it } from 'vitest';
+import { createLogger } from '../../../../src/base/logger.ts';
 import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 
@@ -39,8 +40,7 @@ it('the time added is reported by direction; an observer that throws is only cou
     told.push([direction, addedNs]);
     if (told.length === 2) throw new Error('a secret');
   };
-  const logger = { debug: silent, info: silent, warn: silent, error: silent };
-  const reporter = new ExchangeReporter(clock, { onBegin: silent, onEnd: silent, onAdded }, logger);
+  const reporter = new ExchangeReporter(clock, { onBegin: silent, onEnd: silent, onAdded }, createLogger('silent'));
   const { request, response } = reporter.added;
   request.written(900);
   expect(() => response.written(300)).not.toThrow();

@@ -8,6 +8,7 @@ import {
   type TunnelObserver,
 } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
+import { type RecordingLogger, recordingLogger } from '../../../support/wire/recording-logger.ts';
 
 const REQUEST = { method: 'POST', target: '/cometd', field: () => undefined, fields: () => [] };
 const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
@@ -17,12 +18,12 @@ const BYTES = Buffer.from('payload');
 /** What was told, e.g. `request onBytes payload`. */
 let told: string[];
 let failing: Set<string>;
-let logged: unknown[][];
+let recording: RecordingLogger;
 
 beforeEach(() => {
   told = [];
   failing = new Set();
-  logged = [];
+  recording = recordingLogger();
 });
 
 function tell(what: string, bytes = ''): void {
@@ -56,10 +57,7 @@ const ALL: ExchangeObserver = {
 };
 
 function createReporter(observer: ExchangeObserver): ExchangeReporter {
-  const none = () => undefined;
-  const error = (...line: unknown[]) => void logged.push(line);
-  const logger = { debug: none, info: none, warn: none, error };
-  return new ExchangeReporter({ nowNs: () => 1, epochMs: () => 1 }, observer, logger);
+  return new ExchangeReporter({ nowNs: () => 1, epochMs: () => 1 }, observer, recording.logger);
 }
 
 /** Everything that a data path can report, as often as it could happen. */
@@ -132,7 +130,8 @@ it('ExchangeReporter counts every failure and logs the first one, by its name al
   playAll(reporter);
   // Unobserved from the first one on, the exchange has no tunnel to be observed.
   expect(reporter.observerErrors).toBe(4);
-  expect(logged).toEqual([[{ error: 'RangeError' }, expect.not.stringContaining('secret')]]);
+  const message = expect.not.stringContaining('secret');
+  expect(recording.logged).toEqual([{ level: 'error', details: { error: 'RangeError' }, message }]);
 });
 
 it('ExchangeReporter reports the end of a tunnel once when the observer throws at bytes and at the end', () => {

@@ -1,17 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
 import { ProxyHint } from '../../../../src/proxy/exchange/proxy-hint.ts';
+import { recordingLogger } from '../../../support/wire/recording-logger.ts';
 
 const MINUTE_NS = 60e9;
 
 class Site {
-  readonly warnings: unknown[] = [];
-  readonly #hint: ProxyHint;
+  readonly #recording = recordingLogger();
+  readonly #hint = new ProxyHint(this.#recording.logger);
 
-  constructor() {
-    const none = () => undefined;
-    const warn = (details: object, text?: string) => void this.warnings.push([details, text]);
-    this.#hint = new ProxyHint({ debug: none, info: none, warn, error: none });
+  get warnings(): readonly unknown[] {
+    return this.#recording.logged.map(({ details, message }) => [details, message]);
   }
 
   request(minute: number, remoteAddress = '10.0.0.2', isForwarded = true): boolean {

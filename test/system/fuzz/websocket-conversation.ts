@@ -3,11 +3,10 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { type PerMessageDeflateOptions, WebSocket, WebSocketServer } from 'ws';
-import { type AgreedExtensions, parseExtensions } from '../../../../src/protocol/websocket/extensions.ts';
-import type { Random } from '../../../support/fuzz/random.ts';
+import { type AgreedExtensions, parseExtensions } from '../../../src/protocol/websocket/extensions.ts';
+import type { Random } from '../../support/fuzz/random.ts';
 
-export const SIDES = ['client', 'upstream'] as const;
-export type Side = (typeof SIDES)[number];
+type Side = 'client' | 'upstream';
 
 /** A text or binary message, cut into so many fragments, or a ping. */
 export interface Utterance {
@@ -41,7 +40,7 @@ function sizeOf(random: Random, maxBytes: number): number {
   return random.chance(0.01) && large.length > 0 ? random.pick(large) : random.below(Math.min(most, maxBytes) + 1);
 }
 
-export function createUtterances(random: Random, count: number, maxBytes = 300_000): Utterance[] {
+export function createUtterances(random: Random, count: number, maxBytes: number): Utterance[] {
   return Array.from({ length: count }, () => {
     const kind = random.chance(0.9) ? 'text' : random.pick(['binary', 'ping'] as const);
     return {
