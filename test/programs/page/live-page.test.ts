@@ -1,11 +1,13 @@
 /**
  * The live page in a browser, with the built sidecar and real calls: its content, and its reaction when the
- * upstream, the JVM's source or the sidecar itself goes away and returns.
+ * upstream, the JVM's source or the sidecar itself goes away and returns. Then other sidecars: with several applications, in a
+ * drain, and with client certificates.
  */
 import { beforeAll, expect, it } from 'vitest';
 import type { Harness } from '../../support/page/stand.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { violationsOf } from './axe.ts';
-import { describeInChromium, type LivePage } from './browser.ts';
+import { describeInChromium, type LivePage, SIGN_IN } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 
 const USERS = ['anna', 'boris', 'žofia'];
@@ -265,8 +267,11 @@ describeInChromium('the live page', (chromium) => {
   });
 
   it('says since when the sidecar is gone, greys out its numbers, and starts afresh with a new process', async () => {
+    const drawn = await recordMarkNames(page);
     await harness.stopSidecar('SIGKILL');
-    await live.seeAlert(/^The connection to the sidecar has been lost since/);
+    await live.seeAlert(
+      /^The connection to the sidecar has been lost since [\d:]{8} \(no connection\)\. The numbers are from then\. Trying again every 2 s\.$/,
+    );
     expect(await shownAs()).toBe('stale');
     expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
     await harness.startSidecar();
@@ -276,5 +281,100 @@ describeInChromium('the live page', (chromium) => {
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await shownAs()).toBe('');
     await announced('The sidecar was restarted');
+    await expect.poll(() => live.events()).toEqual(['start']);
+    await drawn('start');
   });
 });
+
+describeInChromium('the live page of another sidecar', (chromium) => {
+  it('shows one of several applications, chosen by name, with its own address', async () => {
+    const harness = await chromium.startHarness({ config: { applications: ['other/plant'] } });
+    await harness.call({ path: 'rpc/E.First/Run', user: 'anna' });
+    await harness.call({ path: 'rpc/E.Second/Run', user: 'boris', application: 'other/plant' });
+    const live = await chromium.open(harness.url);
+    const { page } = live;
+    await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
+    expect(await live.namesIn('RPCs')).toEqual(['E.First.Run']);
+    const chooser = page.getByRole('combobox', { name: 'Application' });
+    expect(await chooser.locator('option').allInnerTexts()).toEqual(['smartWeb', 'other/plant']);
+    await chooser.selectOption('other/plant');
+    await page.getByRole('link', { name: 'E.Second.Run' }).click();
+    await live.seeHeading('E.Second.Run');
+    await page.locator('.facts').waitFor();
+    expect(page.url()).toMatch(/#\/other%2Fplant\/rpc\/E\.Second\.Run$/);
+    await page.reload();
+    await live.seeHeading('E.Second.Run');
+    await chooser.selectOption('smartWeb');
+    await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
+    expect(await live.namesIn('RPCs')).toEqual(['E.First.Run']);
+  });
+
+  it('marks a drain on the time axis and in words', async () => {
+    const config = { stop: { deadline: '50s' } };
+    const harness = await chromium.startHarness({ config, env: { D2_SIDECAR_STOP_DELAY: '40s' } });
+    const live = await chromium.open(harness.url);
+    const drawn = await recordMarkNames(live.page);
+    await live.see(/^The upstream has not been tried yet/);
+    harness.askToStop();
+    await live.see(
+      /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
+    );
+    await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
+    await live.page.getByText(/^What happened/).click();
+    await live.see('The sidecar has begun to let its clients go.');
+    expect(await live.events()).toEqual(['drain', 'start']);
+    await drawn('drain');
+    await harness.stopSidecar('SIGKILL');
+  });
+
+  it('lets a reader in by certificate over TLS, and shows what the role may see', async () => {
+    const folder = new CertificateFolder();
+    chromium.defer(() => folder.remove());
+    const authority = folder.authority();
+    const own = folder.signed(authority, { name: 'sidecar' });
+    const certificates = Object.entries({ collector: 'metrics', operator: 'sessions' });
+    const monitor = {
+      tls: { ...own, clientCaFile: authority.certFile, clientAuth: 'request' },
+      auth: { certificates: certificates.map(([name, role]) => ({ name, role })) },
+    };
+    const harness = await chromium.startHarness({ isSecure: true, config: { monitor } });
+    await harness.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
+    const openAs = (...names: readonly string[]) => {
+      const clientCertificates = names.map((name) => {
+        const { certFile, keyFile } = folder.signed(authority, { name, usage: 'clientAuth' });
+        return { origin: new URL(harness.url).origin, certPath: certFile, keyPath: keyFile };
+      });
+      return chromium.open(harness.url, { ignoreHTTPSErrors: true, clientCertificates });
+    };
+
+    const operator = await openAs('operator');
+    await operator.follow('Sessions');
+    await operator.table('Sessions').getByRole('link', { name: 'anna' }).waitFor();
+
+    const collector = await openAs('collector');
+    await collector.page.getByRole('link', { name: 'E.Boiler.ReadState' }).waitFor();
+    await collector.follow('Sessions');
+    await collector.see('User names, addresses and single sessions need the role sessions');
+    expect(await collector.page.content()).not.toContain('anna');
+
+    for (const stranger of [await openAs('stranger'), await openAs()]) {
+      await stranger.seeHeading(SIGN_IN);
+      expect(await stranger.page.content()).not.toMatch(/anna|E\.Boiler/);
+    }
+  });
+});
+
+/** Records texts written on the charts from now on; returns a function that waits for the name of a mark. */
+async function recordMarkNames(page: LivePage['page']): Promise<(name: string) => Promise<unknown>> {
+  await page.evaluate(() => {
+    const written: string[] = [];
+    Object.assign(globalThis, { written });
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (this: CanvasRenderingContext2D, ...args) {
+      written.push(args[0]);
+      fillText.apply(this, args);
+    };
+  });
+  return (name) =>
+    page.waitForFunction((mark) => (globalThis as unknown as { written: string[] }).written.includes(mark), name);
+}

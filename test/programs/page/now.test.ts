@@ -22,7 +22,10 @@ const TOLD = live({
   seq: HISTORY.length,
   jvm: { state: 'available', source: 'hsperfdata', since: null, reason: null, heapMax: 1_024 * MIB },
   applications: [
-    application(HISTORY, { worstCall: { kind: 'sba', name: 'P.Balance.Year.Close', failed: 12, ended: 60 } }),
+    application(HISTORY, {
+      worstCall: { kind: 'sba', name: 'P.Balance.Year.Close', failed: 12, ended: 60 },
+      holds: { now: 3 },
+    }),
   ],
 });
 
@@ -61,6 +64,7 @@ describeInChromium('the start page', (chromium) => {
     expect(await legendOf('duration')).toEqual(['last minute', 'p50 10.0 ms', 'p95 79.0 ms', 'p99 109 ms']);
     expect(await figure('Errors').innerText()).toBe('18 2.7 %');
     expect(await legendOf('errors')).toEqual(['last minute', 'all 18 (2.7 %)', 'RPC 6', 'SBA 12', 'client left 0']);
+    expect([await figure('Sessions').innerText(), await figure('Held polls').innerText()]).toEqual(['2', '3']);
     expect(await figure('Heap').innerText()).toBe('359 MiB of 1.00 GiB, 35 %');
     expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
   });
