@@ -1,17 +1,19 @@
 /** The built sidecar with an upstream and a JVM that can be stopped and restarted. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'undici';
 import { basic } from '../monitor/access/access-files.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
-import { createJvm, createUpstream, type RestartableServer } from './upstream.ts';
 
-export const APPLICATION = 'smartWeb';
+const APPLICATION = 'smartWeb';
+const JVM = readFileSync(new URL('../../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url));
 
 export interface HarnessOptions {
   readonly config?: Readonly<Record<string, unknown>>;
-  readonly upstreamPort?: number;
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the monitoring port has TLS, by the configuration. Default false. */
   readonly isSecure?: boolean;
@@ -26,9 +28,39 @@ export interface Call {
   readonly application?: string;
 }
 
+/** Keeps its port over restarts. */
+class RestartableServer {
+  readonly #listener: RequestListener;
+  #server: Server | undefined;
+  port = 0;
+
+  constructor(listener: RequestListener) {
+    this.#listener = listener;
+  }
+
+  async start(): Promise<void> {
+    this.#server = createServer(this.#listener).listen(this.port, '127.0.0.1');
+    await once(this.#server, 'listening');
+    this.port = (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    const server = this.#server;
+    if (server === undefined) return;
+    this.#server = undefined;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+}
+
 export class Harness {
-  readonly upstream: RestartableServer = createUpstream();
-  readonly jvm: RestartableServer = createJvm();
+  readonly upstream = new RestartableServer(({ headers, url = '' }, response) => {
+    response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
+    response.setHeader('content-type', 'application/json').end('{}');
+  });
+  readonly jvm = new RestartableServer((_request, response) => response.end(JVM));
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-page-'));
   readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
@@ -47,20 +79,16 @@ export class Harness {
     this.#options = options;
   }
 
-  get clientUrl(): string {
-    return `http://${this.#addresses.listen}/${APPLICATION}`;
-  }
-
   get url(): string {
     return `${this.#options.isSecure === true ? 'https' : 'http'}://${this.#addresses.monitor}/`;
   }
 
   async startSidecar(): Promise<void> {
-    const { hasJvm = false, upstreamPort = this.upstream.port, config, env } = this.#options;
+    const { hasJvm = false, config, env } = this.#options;
     const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
     const jvm = hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' };
     const file = path.join(this.#folder, 'sidecar.json');
-    const upstream = { url: `http://127.0.0.1:${upstreamPort}/${APPLICATION}` };
+    const upstream = { url: `http://127.0.0.1:${this.upstream.port}/${APPLICATION}` };
     writeFileSync(file, JSON.stringify({ upstream, jvm, ...config }));
     const { listen, monitor } = this.#addresses;
     this.#sidecar = await startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
