@@ -5,9 +5,6 @@ import type { Machine } from './machine.ts';
 
 type Mapping = Readonly<Record<string, unknown>>;
 
-/** A block with one of these keys is a whole file. */
-const WHOLE = ['upstream', 'kind', 'image'];
-
 /** Returns the file; undefined if the guide names none. */
 export async function writeBlock(machine: Machine, block: Block): Promise<string | undefined> {
   const file = fileOf(block);
@@ -19,11 +16,12 @@ export async function writeBlock(machine: Machine, block: Block): Promise<string
 }
 
 /** `old`: the existing file; undefined if there is none. */
-export function toContent(block: Block, old: string | undefined): string {
+function toContent(block: Block, old: string | undefined): string {
   if (block.language === 'xml') return withElement(block, old ?? '');
   if (block.language !== 'yaml' || old === undefined) return `${block.text}\n`;
   const written = parse(block.text) as Mapping;
-  if (WHOLE.some((key) => key in written)) return `${block.text}\n`;
+  // A whole configuration.
+  if ('upstream' in written) return `${block.text}\n`;
   return stringify(merged(parse(old), written));
 }
 
