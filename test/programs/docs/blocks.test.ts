@@ -166,7 +166,7 @@ describe('these tests', () => {
     ['```yaml\nlisten:\n  prot: 8081', 'listen.prot: unknown key'],
     ['```yaml\nlimit:\n  inFlight: 8081', 'limit: of no kind'],
     ['```yaml\nlisten: [', 'Flow sequence'],
-    ['```yaml\nspec:\n  initContainer: []\n  containers: []', 'spec.initContainer: TS2353'],
+    ['```yaml\nspec:\n  initContainer: []\n  containers: []', `"initContainer"' does not exist`],
     ['```yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\nspec: { replicas: two }', 'replicas'],
     ['```yaml\nmonitoring: { enable: true }', '"additionalProperty":"enable"'],
     ['```yaml\nextraVolumes: []\nconfig: { listen: { prot: 1 } }', 'listen.prot: unknown key'],
