@@ -3,21 +3,28 @@
  * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
  */
 
+import { setMaxListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { CometUsers } from '../../src/demo/comet-users.ts';
+import { SampleControlSystem } from '../../src/demo/control-system.ts';
+import { SampleUsers } from '../../src/demo/users.ts';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
 import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
+import { startApplication } from '../support/net.ts';
 import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
-import { JVM_PATH, type SamplePlant, startSamplePlant } from './prometheus/sample-plant.ts';
-import { SampleUsers } from './prometheus/sample-users.ts';
 import { hasPrometheus, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
+/** Dozens of calls fit between two scrapes. */
+const PACE = { pauseMs: 25 };
+const JVM_FIXTURE = new URL('../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url);
 /** As Grafana sets them: four scrape intervals, and the displayed time range. */
 const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate_interval: '4s', __range: '30s' };
 /** Rules that need a day of data; test/programs/prometheus/rules/week.yml provides it. */
@@ -35,6 +42,14 @@ const NEEDS_TROUBLE: ReadonlySet<string> = new Set([
   'd2_server_threads_max',
 ]);
 
+/** With continuing collections: ten a second of each collector, of 2.5 ms. */
+function toJvmPage(): string {
+  const count = Math.round(performance.now() / 100);
+  return readFileSync(JVM_FIXTURE, 'utf8')
+    .replace(/^(jvm_gc_collection_seconds_count\{.*\}) .*$/gm, `$1 ${count}`)
+    .replace(/^(jvm_gc_collection_seconds_sum\{.*\}) .*$/gm, `$1 ${count / 400}`);
+}
+
 /** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
 function selectorsOf(expr: string): string[] {
   return [...expr.matchAll(/\b(?:up|(?:d2|jvm|process)_\w+|\w+:\w+(?::\w+)?)\b(?:\{.*?\})?/g)].map(([text]) => text);
@@ -44,8 +59,13 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   const defer = deferTo(afterAll);
   const { line, token } = tokenLine('prometheus', 'metrics');
   const sidecars: SidecarProcess[] = [];
-  let plant: SamplePlant;
-  let users: SampleUsers;
+  const leaving = new AbortController();
+  // Each user and each request under way adds a listener.
+  setMaxListeners(0, leaving.signal);
+  // Its calls take no time of their own.
+  const system = new SampleControlSystem({ slowness: 0.02 });
+  let users: Promise<unknown> | undefined;
+  let stopped: Promise<void> | undefined;
   let prometheus: PrometheusServer;
 
   beforeAll(async () => {
@@ -53,16 +73,22 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const certificates = new CertificateFolder();
     defer(() => [folder, certificates].map((each) => each.remove()));
     const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
-    plant = await startSamplePlant();
-    defer(() => plant.close());
+    const origin = `http://127.0.0.1:${await system.start(0)}`;
+    defer(stopSystem);
+    const exporter = await startApplication((_request, response) => response.end(toJvmPage()));
+    defer(() => exporter.close());
     const receiver = await OtlpReceiver.listen();
     defer(() => receiver.close());
-    const origin = `http://127.0.0.1:${plant.port}`;
     const start = (config: object) => startConfigured(defer, `${origin}/smartWeb`, { monitor, ...config });
     const own = certificates.signed(certificates.authority(), { name: 'plant' });
     sidecars.push(
       await start({
-        jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: origin + JVM_PATH } },
+        jvm: {
+          source: 'http',
+          interval: '1s',
+          timeout: '900ms',
+          http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` },
+        },
         state: { file: `${folder.path}/state`, interval: '500ms' },
         accessLog: { file: `${folder.path}/access.log` },
         otlp: {
@@ -76,12 +102,19 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const [first] = sidecars as [SidecarProcess];
     const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
     const rulesFile = folder.write('rules.yml', stringify({ groups }));
-    users = new SampleUsers(first.listen);
-    users.start();
+    const baseUrl = `http://${first.listen}/smartWeb`;
+    const all = [new SampleUsers({ baseUrl, ...PACE }), new CometUsers({ baseUrl, ...PACE })];
+    users = Promise.all(all.map((each) => each.run(leaving.signal)));
     const targets = sidecars.map((sidecar) => sidecar.monitor);
     prometheus = await startPrometheus(defer, targets, token, rulesFile);
-    defer(() => users.stop());
   }, 60_000);
+
+  /** The users leave first. */
+  async function stopSystem(): Promise<void> {
+    leaving.abort();
+    await users;
+    await (stopped ??= system.stop());
+  }
 
   async function seriesOf(promql: string): Promise<number> {
     return (await prometheus.query(promql)).filter(({ value }) => Number.isFinite(value)).length;
@@ -146,8 +179,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   });
 
   it('has a pending alert when the application server is gone', async () => {
-    await users.stop();
-    await plant.close();
+    await stopSystem();
     const { listen } = sidecars[0] as SidecarProcess;
     const status = async () => {
       await fetch(`http://${listen}/smartWeb/`).then((answer) => answer.arrayBuffer());
