@@ -113,7 +113,8 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   async function stopSystem(): Promise<void> {
     leaving.abort();
     await users;
-    await (stopped ??= system.stop());
+    stopped ??= system.stop();
+    await stopped;
   }
 
   async function seriesOf(promql: string): Promise<number> {

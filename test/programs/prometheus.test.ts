@@ -91,16 +91,6 @@ describe.runIf(hasPrometheus)('a real Prometheus', () => {
     expect(await prometheus.lastError()).toBe('');
   });
 
-  it('returns the durations that the clients saw', async () => {
-    const sum = await prometheus.value('d2_call_duration_seconds_sum{name="E.Demo.Slow"}');
-    expect(sum).toBeGreaterThan((4 * (SLOW_MS - 2)) / 1000);
-    expect(sum).toBeLessThan(40);
-    const buckets = 'd2_call_duration_seconds_bucket{name="E.Demo.Slow"}';
-    const median = await prometheus.value(`histogram_quantile(0.5, ${buckets})`);
-    expect(median).toBeGreaterThan(0.1);
-    expect(median).toBeLessThan(10);
-  });
-
   it('has every name as the client sent it, except for control characters', async () => {
     const series = await prometheus.query('d2_calls_total{kind="sba", outcome="ok", name!=""}');
     const shown = `E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`;

@@ -2,19 +2,15 @@
  * `npm pack`, installed: what the package holds, and `npx d2-sidecar`. Each of its files is loaded by a user's action, and nothing is loaded
  * from elsewhere: Node.js lists the loaded files for NODE_V8_COVERAGE. So no lazily loaded part can be missing.
  */
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import http from 'node:http';
-import https from 'node:https';
-import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import forge from 'node-forge';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deferTo } from '../../support/deferred.ts';
 import { BUILD } from '../../support/install/project-copy.ts';
-import { collect, ROOT } from '../../support/install/run.ts';
-import { listening, portOf } from '../../support/net.ts';
+import { ROOT } from '../../support/install/run.ts';
+import { exchange, portOf, send, startApplication } from '../../support/net.ts';
 import { flagsFor } from '../../support/sidecar-process.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { InstalledPackage } from './installed-package.ts';
@@ -24,42 +20,24 @@ const SLOW_MS = 300_000;
 const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
 const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loaded 7.0\n';
 
-/** The application server, the receiver of OTLP and the JVM's metrics in one; records its requests. */
-class Upstream {
-  readonly asked: string[] = [];
-  readonly #server = http.createServer((request, response) => {
-    this.asked.push(`${request.method} ${request.url}`);
-    request.resume();
-    if (request.url === '/metrics') response.setHeader('content-type', 'text/plain; version=0.0.4');
-    response.end(request.url === '/metrics' ? JVM : '');
-  });
-
-  async open(): Promise<string> {
-    return `http://127.0.0.1:${await listening(this.#server)}`;
-  }
-
-  async hasBeenAsked(what: string): Promise<void> {
-    while (!this.asked.includes(what)) await once(this.#server, 'request');
-  }
-
-  close(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
-  }
-}
-
 const defer = deferTo(afterAll);
 const installed = new InstalledPackage(defer);
 const coverage = path.join(installed.folder, 'coverage');
 const certificates = new CertificateFolder();
 defer(() => certificates.remove());
-const upstream = new Upstream();
+/** Requests to the application server, the receiver of OTLP and the JVM's metrics in one. */
+const asked: string[] = [];
 let origin: string;
 beforeAll(async () => {
   await installed.install();
   mkdirSync(coverage);
-  origin = await upstream.open();
+  const upstream = await startApplication(({ method, url }, response) => {
+    asked.push(`${method} ${url}`);
+    if (url === '/metrics') response.setHeader('content-type', 'text/plain; version=0.0.4');
+    response.end(url === '/metrics' ? JVM : '');
+  });
   defer(() => upstream.close());
+  origin = `http://127.0.0.1:${upstream.port}`;
 }, SLOW_MS);
 
 const own = readFileSync(path.join(ROOT, 'package.json'), 'utf8');
@@ -150,15 +128,6 @@ async function pageOf(url: string): Promise<string> {
   return await response.text();
 }
 
-/** HTTP/1.0 is for the gateway. */
-async function askAsOldClient(address: string): Promise<string> {
-  const socket = net.connect(portOf(address), '127.0.0.1');
-  const received = collect(socket);
-  socket.end('GET /smartWeb/old HTTP/1.0\r\n\r\n');
-  await once(socket, 'close');
-  return received();
-}
-
 describe('the installed package', { timeout: SLOW_MS }, () => {
   it('prints its help and version, checks a configuration and creates credentials', async () => {
     const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
@@ -193,11 +162,13 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
       });
     expect((await post('rest/v0/d2/rpc/E.Demo/TestInOut')).status).toBe(200);
     await post('cometd', '[{"channel":"/meta/handshake"}]');
-    expect(await askAsOldClient(listen)).toMatch(/^HTTP\/1\.\d 200 /);
+    // HTTP/1.0 is for the gateway.
+    expect(await exchange(portOf(listen), 'GET /smartWeb/old HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.\d 200 /);
     expect(await pageOf(`http://${monitor}/`)).toContain('<script');
     expect(JSON.parse(await pageOf(`http://${monitor}/openapi.json`))).toHaveProperty('openapi');
     expect(await pageOf(`http://${monitor}/metrics`)).toContain('\nd2_sidecar_build_info{');
-    for (const asked of ['GET /metrics', 'POST /v1/metrics', 'POST /v1/traces']) await upstream.hasBeenAsked(asked);
+    const wanted = ['GET /metrics', 'POST /v1/metrics', 'POST /v1/traces'];
+    await vi.waitFor(() => expect(asked).toEqual(expect.arrayContaining(wanted)), 30_000);
     await expectCode(0, 'health', '--ready');
     await expectCode(0, 'health', '--monitor', monitor);
     expect((await run('report')).stdout).toContain('"sidecar"');
@@ -229,15 +200,10 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
       },
     });
     const sidecar = await start(['--config', file, ...FREE]);
-    const get = async (url: string, trust: https.RequestOptions) => {
-      const request = https.get(url, { ...trust, agent: false });
-      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-      response.resume();
-      await once(response, 'end');
-      return response.statusCode;
-    };
-    expect(await get(`https://${sidecar.listen}/smartWeb/x`, { ca: textOf(authority.certFile) })).toBe(200);
-    expect(await get(`https://${sidecar.monitor}/metrics`, { rejectUnauthorized: false })).toBe(401);
+    const statusOf = async (address: string, target: string, trust: object) =>
+      (await send(portOf(address), target, { protocol: 'https:', ...trust })).status;
+    expect(await statusOf(sidecar.listen, '/smartWeb/x', { ca: textOf(authority.certFile) })).toBe(200);
+    expect(await statusOf(sidecar.monitor, '/metrics', { rejectUnauthorized: false })).toBe(401);
     sidecar.child.kill('SIGTERM');
     expect(await sidecar.ended).toBe(0);
   });
