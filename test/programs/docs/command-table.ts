@@ -35,7 +35,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:d2-sidecar|node dist\/main\.js) learn\b/, { kind: 'serve', end: 'SIGINT' }],
   [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, runBy('test/system/demo.test.ts')],
   [/^npx d2-sidecar\b/, runBy(`${INSTALL}/npm-package.test.ts`)],
-  [/^d2-sidecar threads\b/, runBy('test/programs/jvm/http/capacity.test.ts')],
+  [/^d2-sidecar threads\b/, runBy('test/programs/hanging.test.ts')],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],
   [/^(?:d2-sidecar|node dist\/main\.js)(?: --|$)/, { kind: 'serve', end: 'SIGTERM' }],
   [/^promtool check config \/etc\//, OPERATOR],

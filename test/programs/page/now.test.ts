@@ -2,9 +2,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { CallRow, Live } from '../../../src/page/live-data.ts';
 import { application, live, points } from '../../support/page/samples.ts';
-import { violationsOf } from './axe.ts';
 import { describeInChromium } from './browser.ts';
-import { unexplainedNumbers } from './explained.ts';
 import { type Told, ToldPage } from './told-page.ts';
 
 const MIB = 2 ** 20;
@@ -213,20 +211,4 @@ describeInChromium('the start page', (chromium) => {
     const places = 'main .empty, main .sign-in > p:first-of-type, main .hidden-sessions > p, main .gone, [role=alert]';
     await expect.poll(() => textOf(places), { timeout: 12_000 }).toEqual([text]);
   });
-
-  it.each(['light', 'dark'] as const)(
-    'explains its numbers, and has no accessibility violation, in %s',
-    async (colorScheme) => {
-      await page.emulateMedia({ colorScheme });
-      told.rows = [row('E.Worse', 5, 25)];
-      await told.load(TOLD);
-      await page.getByRole('row', { name: 'E.Worse' }).waitFor();
-      expect(await unexplainedNumbers(page)).toEqual([]);
-      expect(await violationsOf(page)).toEqual([]);
-      await page.setViewportSize({ width: 360, height: 800 });
-      expect(await violationsOf(page)).toEqual([]);
-      expect(await told.excessWidth()).toBeLessThanOrEqual(0);
-      await page.setViewportSize({ width: 1440, height: 1000 });
-    },
-  );
 });

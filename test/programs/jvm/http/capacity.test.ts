@@ -1,15 +1,11 @@
 /** `metrics/server` beside a real Tomcat of ten request threads, by its status page and by its counters. Needs Debian's `tomcat10-admin`. */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jsonOf, startConfigured } from '../../../support/configured-sidecar.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { basic, Folder } from '../../../support/monitor/access/access-files.ts';
-import { MAIN_PATH, type SidecarProcess } from '../../../support/sidecar-process.ts';
+import type { SidecarProcess } from '../../../support/sidecar-process.ts';
 import { hasManager, type ManagerTomcat, managerKeys, startManagerTomcat } from './manager-tomcat/manager-tomcat.ts';
 
-const run = promisify(execFile);
-const SPACE = { maxBuffer: 16 * 1_024 * 1_024 };
 const WAIT = { timeout: 15_000, interval: 100 };
 const THREADS = ['jvm.threads.daemon', 'jvm.threads.live', 'jvm.threads.peak'];
 const PROCESS = ['process.cpu', 'process.descriptors.max', 'process.descriptors.open'];
@@ -51,20 +47,6 @@ describe.runIf(hasManager)('the capacity of a real Tomcat', () => {
     expect(await read()).toMatchObject({ 'threads.busy': 7, 'threads.max': 10 });
   });
 
-  it('shows what its request threads do, and a deadlock, in a thread dump', async () => {
-    const { pid } = await start({ source: 'auto', attach: true });
-    const dump = async () => (await run(process.execPath, [MAIN_PATH, 'threads', '--pid', String(pid)], SPACE)).stdout;
-    await expect.poll(() => dump().catch(() => ''), WAIT).toContain('Deadlocks: none');
-    expect(await dump()).toMatch(/^Request threads: 10, 6 of them busy\n +6 {2}in .*hold_jsp/m);
-    expect(await (await fetch(`${tomcat.origin}/beans/deadlock`)).text()).toBe('deadlocked');
-    await expect.poll(dump, WAIT).toMatch(/^DEADLOCK\nFound one Java-level deadlock:/);
-    const text = await dump();
-    expect(text).toMatch(/"deadlocked one":\n +waiting to lock monitor/);
-    expect(text).toContain('"deadlocked other"');
-    // The whole dump follows the summary.
-    expect(text).toMatch(/^Full thread dump /m);
-  });
-
   it('has its threads, processor time, memory and descriptors, by its counters and /proc', async () => {
     const read = readerOf(await start({ source: 'hsperfdata' }));
     const names = [...THREADS, ...PROCESS, 'process.memory'];
@@ -75,11 +57,8 @@ describe.runIf(hasManager)('the capacity of a real Tomcat', () => {
       return Number(/ = (\d+)\s*$/.exec(text)?.[1]);
     };
     const differences = async () => {
-      const own = [
-        await threading('DaemonThreadCount'),
-        await threading('ThreadCount'),
-        await threading('PeakThreadCount'),
-      ];
+      const own: number[] = [];
+      for (const name of ['Daemon', '', 'Peak']) own.push(await threading(`${name}ThreadCount`));
       const seen = await read();
       return THREADS.map((name, index) => (seen[name] ?? 0) - (own[index] ?? 0));
     };

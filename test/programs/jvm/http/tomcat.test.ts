@@ -65,11 +65,6 @@ describe.runIf(hasManager).each(['G1', 'Serial', 'Parallel'])('a real Tomcat wit
     expect([code, message]).toEqual(['D2S_ERR_JVM_ACCESS', expect.stringContaining(role)]);
   });
 
-  it('reports that the manager is not deployed', async () => {
-    const options = { ...optionsFor(tomcat, 'jmx'), url: `${tomcat.origin}/elsewhere` };
-    expect((await failureOf(new HttpSource(TOMCAT_JMXPROXY, options).read(soon()))).code).toBe('D2S_ERR_JVM_NOT_FOUND');
-  });
-
   it('accepts our Digest over several readings', async () => {
     const options = { ...optionsFor(tomcat, 'status'), url: `${tomcat.origin}/digest` };
     const source = new HttpSource({ ...TOMCAT_STATUS, hasDigest: true }, options);
