@@ -1,8 +1,9 @@
 /**
- * The dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query must
- * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
+ * The exposition, the dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query
+ * must return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
  */
 
+import { spawnSync } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -15,7 +16,9 @@ import { deferTo } from '../support/deferred.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
 import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
-import { startApplication } from '../support/net.ts';
+import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
+import { samplesOf } from '../support/monitor/prometheus/samples.ts';
+import { portOf, send, startApplication } from '../support/net.ts';
 import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
@@ -41,6 +44,15 @@ const NEEDS_TROUBLE: ReadonlySet<string> = new Set([
   'd2_server_threads_busy',
   'd2_server_threads_max',
 ]);
+
+/** Characters that need escaping in one of the formats. */
+const ODD = `E.Größe/1 "€" 😀, {x='y'}\\n \n\r\t\u0000`;
+
+/** The complaints of `promtool check metrics` about a text; empty if none. */
+function promtoolComplaints(text: string): string {
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
+  return status === 0 ? `${stdout}${stderr}` : `exit code ${status}: ${stdout}${stderr}`;
+}
 
 /** With continuing collections: ten a second of each collector, of 2.5 ms. */
 function toJvmPage(): string {
@@ -96,10 +108,16 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
           traces: { enabled: true, sampleRatio: 0.1 },
         },
       }),
-      // No traffic: only for the TLS series.
-      await start({ jvm: { source: 'none' }, listen: { tls: own } }),
+      // A single call: for the TLS series, and a name with odd characters.
+      await start({
+        upstream: { url: `http://127.0.0.1:${exporter.port}/smartWeb` },
+        jvm: { source: 'none' },
+        listen: { tls: own },
+      }),
     );
-    const [first] = sidecars as [SidecarProcess];
+    const [first, second] = sidecars as [SidecarProcess, SidecarProcess];
+    const odd = `/smartWeb/api/rest/v0/d2/sba/E.Odd/${encodeURIComponent(ODD)}`;
+    await send(portOf(second.listen), odd, { protocol: 'https:', rejectUnauthorized: false });
     const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
     const rulesFile = folder.write('rules.yml', stringify({ groups }));
     const baseUrl = `http://${first.listen}/smartWeb`;
@@ -126,10 +144,35 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     return counts.flatMap(([promql, count]) => (count === 0 ? [promql] : []));
   }
 
+  it('scrapes without an error, by the role metrics, in OpenMetrics, the only format with the type info', async () => {
+    await expect.poll(() => prometheus.value('sum(up{job="d2-sidecar"})'), WAIT).toBe(2);
+    expect(await prometheus.lastError()).toBe('');
+    expect(await prometheus.typeOf('d2_sidecar_build')).toBe('info');
+    expect(await prometheus.typeOf('d2_calls')).toBe('counter');
+    expect(await prometheus.value('min(process_resident_memory_bytes)')).toBeGreaterThan(20e6);
+    expect(await prometheus.value('min(time() - process_start_time_seconds)')).toBeGreaterThan(0);
+    expect((await fetch(`http://${sidecars[0]?.monitor}/metrics`)).status).toBe(401);
+  });
+
+  it('has every name as the client sent it, except for control characters', async () => {
+    const series = await prometheus.query('d2_calls_total{kind="sba", outcome="ok", name=~"E.Odd.*"}');
+    const shown = `E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`;
+    expect(series.map(({ labels, value }) => [labels.name, value])).toEqual([[shown, 1]]);
+  });
+
   it('returns data for every query of the dashboard', async () => {
     const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
     expect(queries.length).toBeGreaterThan(60);
     await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
+  });
+
+  it('gets an exposition that promtool accepts', async () => {
+    for (const { monitor } of sidecars) {
+      const answer = await send(portOf(monitor), '/metrics', { headers: { authorization: `Bearer ${token}` } });
+      expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+      expect(samplesOf(answer.body).size).toBeGreaterThan(100);
+      expect(promtoolComplaints(answer.body)).toBe('');
+    }
   });
 
   it('returns values for every variable of the dashboard', async () => {
@@ -187,5 +230,16 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
       return (await prometheus.rules()).find(({ name }) => name === 'D2UpstreamDown')?.state;
     };
     await expect.poll(status, WAIT).toBe('pending');
+  });
+});
+
+describe.runIf(hasPrometheus)('promtool', () => {
+  it('accepts everything that can be shown, odd names included', async () => {
+    const { statistics, text } = await createPlant();
+    for (const name of [ODD, 'line\nend\r', '\u0000', '\ud83d', '😀', '(other)', ' ', 'a,b=c']) {
+      statistics.rpc.recordAnswered(name, 200, MS);
+      statistics.object.recordValue(name);
+    }
+    expect(promtoolComplaints(text())).toBe('');
   });
 });

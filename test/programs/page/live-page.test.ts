@@ -1,13 +1,12 @@
 /**
  * The live page in a browser, with the built sidecar and real calls: its content, and its reaction when the
- * upstream, the JVM's source or the sidecar itself goes away and returns. Then other sidecars: with several applications, in a
- * drain, and with client certificates.
+ * upstream, the JVM's source or the sidecar itself goes away and returns. Then other sidecars: with several applications, and in a drain.
  */
 import { beforeAll, expect, it } from 'vitest';
+import type { Application } from '../../support/net.ts';
 import type { Harness } from '../../support/page/stand.ts';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { violationsOf } from './axe.ts';
-import { describeInChromium, type LivePage, SIGN_IN } from './browser.ts';
+import { describeInChromium, type LivePage } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 
 const USERS = ['anna', 'boris', 'žofia'];
@@ -229,21 +228,21 @@ describeInChromium('the live page', (chromium) => {
   });
 
   it('shows that the JVM is not read any more, and that it is read again', async () => {
-    await harness.jvm.stop();
+    harness.jvm.close();
     await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await announced('The JVM has not been readable');
-    await harness.jvm.start();
+    restart(harness.jvm);
     await see(/^The JVM has been read from /);
     await announced('The JVM has been read');
   });
 
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
-    await harness.upstream.stop();
+    harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
     await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
-    await harness.upstream.start();
+    restart(harness.upstream);
     await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has taken connections');
     await page.getByText(/^What happened/).click();
@@ -312,43 +311,10 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     await drawn('drain');
     await harness.stopSidecar('SIGKILL');
   });
-
-  it('lets a reader in by certificate over TLS, and shows what the role may see', async () => {
-    const folder = new CertificateFolder();
-    chromium.defer(() => folder.remove());
-    const authority = folder.authority();
-    const own = folder.signed(authority, { name: 'sidecar' });
-    const certificates = Object.entries({ collector: 'metrics', operator: 'sessions' });
-    const monitor = {
-      tls: { ...own, clientCaFile: authority.certFile, clientAuth: 'request' },
-      auth: { certificates: certificates.map(([name, role]) => ({ name, role })) },
-    };
-    const harness = await chromium.startHarness({ isSecure: true, config: { monitor } });
-    await harness.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
-    const openAs = (...names: readonly string[]) => {
-      const clientCertificates = names.map((name) => {
-        const { certFile, keyFile } = folder.signed(authority, { name, usage: 'clientAuth' });
-        return { origin: new URL(harness.url).origin, certPath: certFile, keyPath: keyFile };
-      });
-      return chromium.open(harness.url, { ignoreHTTPSErrors: true, clientCertificates });
-    };
-
-    const operator = await openAs('operator');
-    await operator.follow('Sessions');
-    await operator.table('Sessions').getByRole('link', { name: 'anna' }).waitFor();
-
-    const collector = await openAs('collector');
-    await collector.page.getByRole('link', { name: 'E.Boiler.ReadState' }).waitFor();
-    await collector.follow('Sessions');
-    await collector.see('User names, addresses and single sessions need the role sessions');
-    expect(await collector.page.content()).not.toContain('anna');
-
-    for (const stranger of [await openAs('stranger'), await openAs()]) {
-      await stranger.seeHeading(SIGN_IN);
-      expect(await stranger.page.content()).not.toMatch(/anna|E\.Boiler/);
-    }
-  });
 });
+
+/** On its old port. */
+const restart = ({ server, port }: Application) => server.listen(port, '127.0.0.1');
 
 /** Records texts written on the charts from now on; returns a function that waits for the name of a mark. */
 async function recordMarkNames(page: LivePage['page']): Promise<(name: string) => Promise<unknown>> {

@@ -1,12 +1,10 @@
 /** The built sidecar with an upstream and a JVM that can be stopped and restarted. */
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'undici';
 import { basic } from '../monitor/access/access-files.ts';
+import { type Application, startApplication } from '../net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
 
 const APPLICATION = 'smartWeb';
@@ -28,39 +26,9 @@ export interface Call {
   readonly application?: string;
 }
 
-/** Keeps its port over restarts. */
-class RestartableServer {
-  readonly #listener: RequestListener;
-  #server: Server | undefined;
-  port = 0;
-
-  constructor(listener: RequestListener) {
-    this.#listener = listener;
-  }
-
-  async start(): Promise<void> {
-    this.#server = createServer(this.#listener).listen(this.port, '127.0.0.1');
-    await once(this.#server, 'listening');
-    this.port = (this.#server.address() as AddressInfo).port;
-  }
-
-  async stop(): Promise<void> {
-    const server = this.#server;
-    if (server === undefined) return;
-    this.#server = undefined;
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
-  }
-}
-
 export class Harness {
-  readonly upstream = new RestartableServer(({ headers, url = '' }, response) => {
-    response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
-    response.setHeader('content-type', 'application/json').end('{}');
-  });
-  readonly jvm = new RestartableServer((_request, response) => response.end(JVM));
+  readonly upstream: Application;
+  readonly jvm: Application;
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-page-'));
   readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
@@ -68,15 +36,20 @@ export class Harness {
   #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
-    const harness = new Harness(options);
-    await harness.upstream.start();
-    if (options.hasJvm === true) await harness.jvm.start();
+    const upstream = await startApplication(({ headers, url = '' }, response) => {
+      response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+    const jvm = await startApplication((_request, response) => response.end(JVM));
+    const harness = new Harness(options, upstream, jvm);
     await harness.startSidecar();
     return harness;
   }
 
-  private constructor(options: HarnessOptions) {
+  private constructor(options: HarnessOptions, upstream: Application, jvm: Application) {
     this.#options = options;
+    this.upstream = upstream;
+    this.jvm = jvm;
   }
 
   get url(): string {
@@ -129,8 +102,8 @@ export class Harness {
 
   async stop(): Promise<void> {
     await this.stopSidecar();
-    await this.upstream.stop();
-    await this.jvm.stop();
+    this.upstream.close();
+    this.jvm.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }
