@@ -141,11 +141,8 @@ describeInChromium('the live page with authentication', (chromium) => {
     return (await answered).status();
   };
 
-  it('has a link to /metrics without authentication', async () => {
+  it('has a link to /metrics without authentication, or through the browser’s prompt for a password', async () => {
     expect(await statusOfMetrics(await chromium.open(open.url))).toBe(200);
-  });
-
-  it('has a link to /metrics for a reader with a password, through the browser’s prompt', async () => {
     const prompted = await chromium.open(harness.url, { httpCredentials: { username: 'zofia', password: PASSWORD } });
     await prompted.signIn('zofia', PASSWORD);
     expect(await statusOfMetrics(prompted)).toBe(200);
