@@ -72,8 +72,6 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     return toVerdict({ live, application, points: application.history.points, nowMs: Date.parse(live.now) });
   }
 
-  const rule = async (name: string) => (await verdict()).rules.find((found) => found.name === name);
-
   it('names the hung call and the waiting users in every place', async () => {
     for (let held = 0; held < 4; held += 1) call('hold');
     await expect.poll(top, WITHIN).toMatch(/The server: rpc Plant\.Hold hangs: 4 calls for .*none was answered yet/);
@@ -132,8 +130,9 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     execFileSync('taskset', ['-a', '-cp', ONE_PROCESSOR, String(tomcat.pid)]);
     preferThreads(tomcat.pid);
     for (let burning = 0; burning < 4; burning += 1) call('burn');
+    const rule = async () => (await verdict()).rules.find(({ name }) => name === 'The server is out of processor time');
     await expect
-      .poll(async () => await rule('The server is out of processor time'), WITHIN)
+      .poll(rule, WITHIN)
       .toMatchObject({ holds: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });
     expect(await top()).toMatch(/Server .*(?:0\.9\d|1\.0\d) of 1 cores/);
     await expect.poll(dump, WITHIN).toMatch(/^ +4 {2}in .*burn_jsp/m);

@@ -43,39 +43,9 @@ describe('the commands in the documents', () => {
 });
 
 describe('these tests', () => {
-  const commands = (...lines: readonly string[]) =>
-    parseDocument('docs/made-up.md', `\`\`\`sh\n${lines.join('\n')}\n\`\`\`\n\`\`\`text\nall is well\n\`\`\`\n`);
-
-  it.each([
-    ['npm ci && make', 'docs/made-up.md:2: make: command-table.ts has no row'],
-    ['npm run bench -- --shrot', "Unknown option '--shrot'"],
-    ['npx vitest run test/absent', 'no test has test/absent in its path'],
-    ['docker run -p 8081:8082 d2-sidecar', '8082: no port of the image'],
-    ['kubectl apply -k config/absent', 'there is no config/absent/kustomization.yaml'],
-    ['kubectl exec pod -- d2-sidecar drain --wiat 5s', 'did you mean --wait?'],
-    ['helm install x config/kubernetes/chart --set image.repository=r --set upstream.ulr=x', 'has no such key'],
-  ])('report what is wrong without running it: %s', (text, fault) => {
-    expect(check(stepsOf(commands(text))).join('\n')).toContain(fault);
-  });
-
-  it('report what is wrong by running it, and an output that differs', { timeout: SLOW_MS }, async () => {
-    const faults = await runDocument(
-      commands(
-        'd2-sidecar check --config absent.yaml',
-        'kubectl exec deployment/x -c d2-sidecar -- d2-sidecar check --config absent.yaml',
-        'd2-sidecar health --monitor 127.0.0.1:9280',
-      ),
-    );
-    expect(faults).toEqual([
-      expect.stringContaining('docs/made-up.md:2: d2-sidecar check --config absent.yaml: exit code 1'),
-      expect.stringContaining('docs/made-up.md:3: d2-sidecar check --config absent.yaml: exit code 1'),
-      'docs/made-up.md:7: no command before it prints "all is well"',
-    ]);
-  });
-
   it('run no command that writes outside of the sandbox', { timeout: SLOW_MS }, async () => {
     const outside = '/etc/motd.d2-sidecar-absent';
-    const [fault] = await runDocument(commands(`echo x > ${outside}`));
+    const [fault] = await runDocument(parseDocument('docs/made-up.md', `\`\`\`sh\necho x > ${outside}\n\`\`\`\n`));
     expect(fault).toContain(`${outside} is outside of the sandbox`);
   });
 

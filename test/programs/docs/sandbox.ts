@@ -5,20 +5,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { request } from 'undici';
+import { vi } from 'vitest';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../../src/demo/plant.ts';
 import { collect, plainEnv, type Ran, ROOT } from '../../support/install/run.ts';
-import { listening } from '../../support/net.ts';
+import { type Application, startApplication } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
-const START_TIMEOUT_MS = 60_000;
 const COMMAND_TIMEOUT_MS = 60_000;
-const POLL_MS = 50;
+const WAIT = { timeout: 60_000, interval: 50 };
 /** Not the path of a URL: that has a host before it. */
 const ABSOLUTE_PATH = /(?<![\w.:/\])}*-])\/[\w.-][\w./-]*/g;
 const DEVICES = ['/dev/null', '/dev/stdin', '/dev/stdout', '/dev/stderr'];
@@ -31,10 +30,7 @@ export class Sandbox {
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-docs-'));
   readonly #system = new SampleControlSystem({ slowness: 0 });
   /** Replaces the JVM, whose numbers this machine may not have. */
-  readonly #jvm = createServer((_, response) =>
-    response.setHeader('content-type', 'text/plain').end(readFileSync(JVM_FIXTURE)),
-  );
-  #jvmPort = 0;
+  #jvm: Application | undefined;
   #ports = { upstream: 0, listen: 0, monitor: 0 };
   #server: { readonly child: ChildProcess; readonly exited: Promise<number>; stderr(): string } | undefined;
 
@@ -45,7 +41,7 @@ export class Sandbox {
   }
 
   async #prepare(): Promise<void> {
-    this.#jvmPort = await listening(this.#jvm);
+    this.#jvm = await startApplication((_, response) => response.end(readFileSync(JVM_FIXTURE)));
     // First the port that stays taken: an unused one could become it.
     const upstream = await this.#system.start(0);
     this.#ports = { upstream, listen: await toUnusedPort(), monitor: await toUnusedPort() };
@@ -94,16 +90,12 @@ export class Sandbox {
     child.stdin?.end();
     const exited = once(child, 'exit').then(([code]) => (code as number | null) ?? 128);
     this.#server = { child, exited, stderr };
-    const deadline = performance.now() + START_TIMEOUT_MS;
-    while (!(await this.#isThere('/startupz'))) {
-      if (child.exitCode !== null || performance.now() > deadline)
-        throw new Error(`${line}: exit code ${child.exitCode}: ${stderr()}`);
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
+    const isStarted = async () => child.exitCode !== null || (await this.#isThere('/startupz'));
+    await vi.waitUntil(isStarted, WAIT);
+    if (child.exitCode !== null) throw new Error(`${line}: exit code ${child.exitCode}: ${stderr()}`);
     await this.#call();
     // The first reading of the JVM begins at the start, and may still be in progress.
-    while (!(await this.#isThere('/smartWeb/api/rest/v0/admin/metrics/jvm')) && performance.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await vi.waitUntil(() => this.#isThere('/smartWeb/api/rest/v0/admin/metrics/jvm'), WAIT);
   }
 
   /** Ends the started program; returns its exit code, or undefined without one. */
@@ -116,8 +108,7 @@ export class Sandbox {
   async close(): Promise<void> {
     await this.stop('SIGKILL');
     await this.#system.stop();
-    this.#jvm.closeAllConnections();
-    this.#jvm.close();
+    this.#jvm?.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -138,7 +129,7 @@ export class Sandbox {
         D2_SIDECAR_STOP_DELAY: '0',
         D2_SIDECAR_STOP_WINDOW: '0',
         D2_SIDECAR_JVM_HTTP_KIND: 'prometheus',
-        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${this.#jvmPort}/metrics`,
+        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${this.#jvm?.port}/metrics`,
       },
       stdio: ['pipe', 'pipe', 'pipe'],
     });

@@ -77,13 +77,8 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     expect(await plant.query('sum(d2_calls_total{job="d2-sidecar",kind="rpc",outcome="ok"})')).toBe(plant.calls);
   });
 
-  it.each([
-    ['a command that fails', 'd2-sidecar check --config absent.yaml', 'exit code 1'],
-    ['a missing program', 'd2-sidcar health', 'd2-sidcar: command not found'],
-    ['a service that does not start', 'sudo systemctl restart absent', 'Unit absent.service not found'],
-    ['a command that ends the shell', 'exit 0', 'it has ended the shell'],
-  ])('is stopped by %s', async (_, text, fault) => {
-    const guide = parseDocument('docs/made-up.md', `\`\`\`sh\n${text}\n\`\`\`\n`);
-    await expect(new Follower(machine, plant).follow(guide)).rejects.toThrow(fault);
+  it('is stopped by a command that fails', async () => {
+    const guide = parseDocument('docs/made-up.md', '```sh\nd2-sidecar check --config absent.yaml\n```\n');
+    await expect(new Follower(machine, plant).follow(guide)).rejects.toThrow('exit code 1');
   });
 });

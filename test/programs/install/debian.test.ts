@@ -30,6 +30,8 @@ async function make(name: string, version: string): Promise<string> {
   return stdout.trim();
 }
 
+const unzip = (file: string) => gunzipSync(readFileSync(file)).toString('utf8');
+
 describe('the systemd unit', () => {
   it.skipIf(!canAnalyze)('has the documented exposure, below 2.5 by systemd-analyze', async () => {
     const guide = readFileSync(path.join(ROOT, 'docs/install.md'), 'utf8');
@@ -129,7 +131,3 @@ describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
     expect(code).toBe(0);
   });
 });
-
-function unzip(file: string): string {
-  return gunzipSync(readFileSync(file)).toString('utf8');
-}

@@ -122,12 +122,6 @@ function write(name: string, content: unknown): string {
   return file;
 }
 
-async function pageOf(url: string): Promise<string> {
-  const response = await fetch(url);
-  expect(response.status, url).toBe(200);
-  return await response.text();
-}
-
 describe('the installed package', { timeout: SLOW_MS }, () => {
   it('prints its help and version, checks a configuration and creates credentials', async () => {
     const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
@@ -164,9 +158,10 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     await post('cometd', '[{"channel":"/meta/handshake"}]');
     // HTTP/1.0 is for the gateway.
     expect(await exchange(portOf(listen), 'GET /smartWeb/old HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.\d 200 /);
-    expect(await pageOf(`http://${monitor}/`)).toContain('<script');
-    expect(JSON.parse(await pageOf(`http://${monitor}/openapi.json`))).toHaveProperty('openapi');
-    expect(await pageOf(`http://${monitor}/metrics`)).toContain('\nd2_sidecar_build_info{');
+    const read = async (target: string) => (await send(portOf(monitor), target)).body;
+    expect(await read('/')).toContain('<script');
+    expect(JSON.parse(await read('/openapi.json'))).toHaveProperty('openapi');
+    expect(await read('/metrics')).toContain('\nd2_sidecar_build_info{');
     const wanted = ['GET /metrics', 'POST /v1/metrics', 'POST /v1/traces'];
     await vi.waitFor(() => expect(asked).toEqual(expect.arrayContaining(wanted)), 30_000);
     await expectCode(0, 'health', '--ready');

@@ -34,11 +34,8 @@ interface Sbom {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-function run(cwd: string, ...args: readonly string[]) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [SCRIPT, ...args], { cwd, encoding: 'utf8' });
-  return { status, stdout, stderr };
-}
-
+const run = (cwd: string, ...args: readonly string[]) =>
+  spawnSync(process.execPath, [SCRIPT, ...args], { cwd, encoding: 'utf8' });
 const folder = temporaryFolder(deferTo(afterAll));
 const readJson = <Shape>(file: string) => JSON.parse(readFileSync(file, 'utf8')) as Shape;
 

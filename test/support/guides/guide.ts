@@ -36,7 +36,3 @@ export function fileOf({ before }: Block): string | undefined {
   const named = [...before.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
   return named.map((name) => FILES[name] ?? FILES[name.split('/').at(-1) ?? '']).findLast((file) => file !== undefined);
 }
-
-export function elementOf({ before }: Block): string | undefined {
-  return /.*`<(\w+)>`/s.exec(before)?.[1];
-}

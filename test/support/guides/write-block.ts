@@ -1,6 +1,6 @@
 /** Writes a block of a guide into the file that the guide names, like its reader with an editor. */
 import { parse, stringify } from 'yaml';
-import { type Block, elementOf, fileOf } from './guide.ts';
+import { type Block, fileOf } from './guide.ts';
 import type { Machine } from './machine.ts';
 
 type Mapping = Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ function toContent(block: Block, old: string | undefined): string {
 }
 
 function withElement(block: Block, old: string): string {
-  const element = elementOf(block);
+  const element = /.*`<(\w+)>`/s.exec(block.before)?.[1];
   const end = old.lastIndexOf(`</${element}>`);
   if (end === -1) throw new Error(`${block.place}: there is no </${element}> in ${fileOf(block)}`);
   return `${old.slice(0, end)}${block.text}\n${old.slice(end)}`;

@@ -142,21 +142,19 @@ export class Container {
 
   /** Runs a command like kubelet's for a probe or hook; without a code if there is no such process. */
   async exec(command: readonly string[]): Promise<Ran> {
-    const pid = this.#pid();
+    const pid = firstProcessOf(this.#child);
     if (pid === undefined) return { code: null, stdout: '', stderr: `it has no process: ${this.#said()}` };
     return await run('nsenter', [`--target=${pid}`, '--mount', '--pid', '--net', '--', ...this.#inTree(command)]);
   }
 
-  #pid(): number | undefined {
-    return firstProcessOf(this.#child);
-  }
-
   status(name: string): string | undefined {
-    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${this.#pid()}/status`, 'utf8'))?.[1];
+    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(
+      readFileSync(`/proc/${firstProcessOf(this.#child)}/status`, 'utf8'),
+    )?.[1];
   }
 
   signal(name: NodeJS.Signals): void {
-    process.kill(this.#pid() as number, name);
+    process.kill(firstProcessOf(this.#child) as number, name);
   }
 
   async kill(): Promise<void> {
