@@ -1,23 +1,33 @@
 /**
- * The dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query must
- * return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
+ * The exposition, the dashboard and the rules on a real Prometheus that scrapes real sidecars with all kinds of traffic: every query
+ * must return data, and every rule must evaluate on existing series. Needs Debian's `prometheus`.
  */
 
+import { spawnSync } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
+import { CometUsers } from '../../src/demo/comet-users.ts';
+import { SampleControlSystem } from '../../src/demo/control-system.ts';
+import { SampleUsers } from '../../src/demo/users.ts';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { queriesOf, readDashboard, substituted } from '../support/grafana/dashboard.ts';
 import { Folder, tokenLine } from '../support/monitor/access/access-files.ts';
+import { createPlant, MS } from '../support/monitor/prometheus/plant.ts';
+import { samplesOf } from '../support/monitor/prometheus/samples.ts';
+import { portOf, send, startApplication } from '../support/net.ts';
 import { readRuleGroups, readRules } from '../support/prometheus/rules-file.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder } from '../support/tls/certificates.ts';
-import { JVM_PATH, type SamplePlant, startSamplePlant } from './prometheus/sample-plant.ts';
-import { SampleUsers } from './prometheus/sample-users.ts';
 import { hasPrometheus, type PrometheusServer, startPrometheus } from './prometheus-server.ts';
 
 const WAIT = { timeout: 30_000, interval: 500 };
+/** Dozens of calls fit between two scrapes. */
+const PACE = { pauseMs: 25 };
+const JVM_FIXTURE = new URL('../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url);
 /** As Grafana sets them: four scrape intervals, and the displayed time range. */
 const VARIABLES = { job: 'd2-sidecar', instance: '.+', application: '.+', __rate_interval: '4s', __range: '30s' };
 /** Rules that need a day of data; test/programs/prometheus/rules/week.yml provides it. */
@@ -35,6 +45,23 @@ const NEEDS_TROUBLE: ReadonlySet<string> = new Set([
   'd2_server_threads_max',
 ]);
 
+/** Characters that need escaping in one of the formats. */
+const ODD = `E.Größe/1 "€" 😀, {x='y'}\\n \n\r\t\u0000`;
+
+/** The complaints of `promtool check metrics` about a text; empty if none. */
+function promtoolComplaints(text: string): string {
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' });
+  return status === 0 ? `${stdout}${stderr}` : `exit code ${status}: ${stdout}${stderr}`;
+}
+
+/** With continuing collections: ten a second of each collector, of 2.5 ms. */
+function toJvmPage(): string {
+  const count = Math.round(performance.now() / 100);
+  return readFileSync(JVM_FIXTURE, 'utf8')
+    .replace(/^(jvm_gc_collection_seconds_count\{.*\}) .*$/gm, `$1 ${count}`)
+    .replace(/^(jvm_gc_collection_seconds_sum\{.*\}) .*$/gm, `$1 ${count / 400}`);
+}
+
 /** Every selector of an expression, e.g. `up{job="d2-sidecar"}`; those of recording rules have a colon. */
 function selectorsOf(expr: string): string[] {
   return [...expr.matchAll(/\b(?:up|(?:d2|jvm|process)_\w+|\w+:\w+(?::\w+)?)\b(?:\{.*?\})?/g)].map(([text]) => text);
@@ -44,8 +71,13 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   const defer = deferTo(afterAll);
   const { line, token } = tokenLine('prometheus', 'metrics');
   const sidecars: SidecarProcess[] = [];
-  let plant: SamplePlant;
-  let users: SampleUsers;
+  const leaving = new AbortController();
+  // Each user and each request under way adds a listener.
+  setMaxListeners(0, leaving.signal);
+  // Its calls take no time of their own.
+  const system = new SampleControlSystem({ slowness: 0.02 });
+  let users: Promise<unknown> | undefined;
+  let stopped: Promise<void> | undefined;
   let prometheus: PrometheusServer;
 
   beforeAll(async () => {
@@ -53,16 +85,22 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const certificates = new CertificateFolder();
     defer(() => [folder, certificates].map((each) => each.remove()));
     const monitor = { auth: { tokensFile: folder.write('tokens', line) } };
-    plant = await startSamplePlant();
-    defer(() => plant.close());
+    const origin = `http://127.0.0.1:${await system.start(0)}`;
+    defer(stopSystem);
+    const exporter = await startApplication((_request, response) => response.end(toJvmPage()));
+    defer(() => exporter.close());
     const receiver = await OtlpReceiver.listen();
     defer(() => receiver.close());
-    const origin = `http://127.0.0.1:${plant.port}`;
     const start = (config: object) => startConfigured(defer, `${origin}/smartWeb`, { monitor, ...config });
     const own = certificates.signed(certificates.authority(), { name: 'plant' });
     sidecars.push(
       await start({
-        jvm: { source: 'http', interval: '1s', timeout: '900ms', http: { kind: 'prometheus', url: origin + JVM_PATH } },
+        jvm: {
+          source: 'http',
+          interval: '1s',
+          timeout: '900ms',
+          http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` },
+        },
         state: { file: `${folder.path}/state`, interval: '500ms' },
         accessLog: { file: `${folder.path}/access.log` },
         otlp: {
@@ -70,32 +108,67 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
           traces: { enabled: true, sampleRatio: 0.1 },
         },
       }),
-      // No traffic: only for the TLS series.
-      await start({ jvm: { source: 'none' }, listen: { tls: own } }),
+      // A single call: for the TLS series, and a name with odd characters.
+      await start({
+        upstream: { url: `http://127.0.0.1:${exporter.port}/smartWeb` },
+        jvm: { source: 'none' },
+        listen: { tls: own },
+      }),
     );
-    const [first] = sidecars as [SidecarProcess];
+    const [first, second] = sidecars as [SidecarProcess, SidecarProcess];
+    const odd = `/smartWeb/api/rest/v0/d2/sba/E.Odd/${encodeURIComponent(ODD)}`;
+    await send(portOf(second.listen), odd, { protocol: 'https:', rejectUnauthorized: false });
     const groups = readRuleGroups().map((group) => ({ ...group, interval: '1s' }));
     const rulesFile = folder.write('rules.yml', stringify({ groups }));
-    users = new SampleUsers(first.listen);
-    users.start();
+    const baseUrl = `http://${first.listen}/smartWeb`;
+    const all = [new SampleUsers({ baseUrl, ...PACE }), new CometUsers({ baseUrl, ...PACE })];
+    users = Promise.all(all.map((each) => each.run(leaving.signal)));
     const targets = sidecars.map((sidecar) => sidecar.monitor);
     prometheus = await startPrometheus(defer, targets, token, rulesFile);
-    defer(() => users.stop());
   }, 60_000);
 
-  async function seriesOf(promql: string): Promise<number> {
-    return (await prometheus.query(promql)).filter(({ value }) => Number.isFinite(value)).length;
+  /** The users leave first. */
+  async function stopSystem(): Promise<void> {
+    leaving.abort();
+    await users;
+    stopped ??= system.stop();
+    await stopped;
   }
 
   async function withoutData(queries: readonly string[]): Promise<string[]> {
-    const counts = await Promise.all(queries.map(async (promql) => [promql, await seriesOf(promql)] as const));
-    return counts.flatMap(([promql, count]) => (count === 0 ? [promql] : []));
+    const answers = await Promise.all(queries.map((promql) => prometheus.query(promql)));
+    return queries.filter((_, at) => !answers[at]?.some(({ value }) => Number.isFinite(value)));
   }
+
+  it('scrapes without an error, by the role metrics, in OpenMetrics, the only format with the type info', async () => {
+    await expect.poll(() => prometheus.value('sum(up{job="d2-sidecar"})'), WAIT).toBe(2);
+    expect(await prometheus.lastError()).toBe('');
+    expect(await prometheus.typeOf('d2_sidecar_build')).toBe('info');
+    expect(await prometheus.typeOf('d2_calls')).toBe('counter');
+    expect(await prometheus.value('min(process_resident_memory_bytes)')).toBeGreaterThan(20e6);
+    expect(await prometheus.value('min(time() - process_start_time_seconds)')).toBeGreaterThan(0);
+    expect((await fetch(`http://${sidecars[0]?.monitor}/metrics`)).status).toBe(401);
+  });
+
+  it('has every name as the client sent it, except for control characters', async () => {
+    const series = await prometheus.query('d2_calls_total{kind="sba", outcome="ok", name=~"E.Odd.*"}');
+    const shown = `E.Odd.${ODD.replace(/\p{Cc}/gu, '\ufffd')}`;
+    expect(series.map(({ labels, value }) => [labels.name, value])).toEqual([[shown, 1]]);
+  });
 
   it('returns data for every query of the dashboard', async () => {
     const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
     expect(queries.length).toBeGreaterThan(60);
     await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
+  });
+
+  it('gets an exposition that promtool accepts', async () => {
+    for (const { monitor } of sidecars) {
+      const answer = await send(portOf(monitor), '/metrics', { headers: { authorization: `Bearer ${token}` } });
+      expect(answer.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+      expect(samplesOf(answer.body).size).toBeGreaterThan(100);
+      expect(promtoolComplaints(answer.body)).toBe('');
+    }
   });
 
   it('returns values for every variable of the dashboard', async () => {
@@ -146,13 +219,23 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   });
 
   it('has a pending alert when the application server is gone', async () => {
-    await users.stop();
-    await plant.close();
+    await stopSystem();
     const { listen } = sidecars[0] as SidecarProcess;
     const status = async () => {
       await fetch(`http://${listen}/smartWeb/`).then((answer) => answer.arrayBuffer());
       return (await prometheus.rules()).find(({ name }) => name === 'D2UpstreamDown')?.state;
     };
     await expect.poll(status, WAIT).toBe('pending');
+  });
+});
+
+describe.runIf(hasPrometheus)('promtool', () => {
+  it('accepts everything that can be shown, odd names included', async () => {
+    const { statistics, text } = await createPlant();
+    for (const name of [ODD, 'line\nend\r', '\u0000', '\ud83d', '😀', '(other)', ' ', 'a,b=c']) {
+      statistics.rpc.recordAnswered(name, 200, MS);
+      statistics.object.recordValue(name);
+    }
+    expect(promtoolComplaints(text())).toBe('');
   });
 });

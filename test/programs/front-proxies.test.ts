@@ -3,12 +3,11 @@
  * client.
  */
 import { readFileSync } from 'node:fs';
-import http from 'node:http';
-import https from 'node:https';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
+import { send } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
 import { startProxyProgram } from '../support/proxy-program.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
@@ -112,20 +111,13 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
   async function call(front: Front, target: string): Promise<{ readonly status: number; readonly mark: string }> {
     calls += 1;
     const mark = `call-${calls}`;
-    const isSecure = front === 'haproxyTls';
-    const status = await new Promise<number>((resolve, reject) => {
-      const options = {
-        ...{ host: HOST, port: portFor(front), path: target, localAddress: CLIENT, agent: false as const },
-        ...{ ca: textOf(authority.certFile), servername: 'localhost' },
-        headers: {
-          ...{ authorization: ANNA, 'user-agent': mark, 'x-forwarded-for': '6.6.6.6' },
-          ...(front === 'nginxUpgrade' ? UPGRADE : {}),
-        },
-      };
-      const asked = (isSecure ? https : http).request(options, (answer) => {
-        answer.resume().on('end', () => resolve(answer.statusCode ?? 0));
-      });
-      asked.on('error', reject).end();
+    const { status } = await send(portFor(front), target, {
+      ...{ host: HOST, localAddress: CLIENT, protocol: front === 'haproxyTls' ? 'https:' : 'http:' },
+      ...{ ca: textOf(authority.certFile), servername: 'localhost' },
+      headers: {
+        ...{ authorization: ANNA, 'user-agent': mark, 'x-forwarded-for': '6.6.6.6' },
+        ...(front === 'nginxUpgrade' ? UPGRADE : {}),
+      },
     });
     return { status, mark };
   }

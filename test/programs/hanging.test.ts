@@ -59,9 +59,11 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
 
   const call = (name: string) => void fetch(`http://${sidecar.listen}/beans/${name}`).catch(() => undefined);
 
-  async function top(): Promise<string> {
-    return (await run(process.execPath, [MAIN_PATH, 'top', '--once', '--pid', String(sidecar.pid)])).stdout;
-  }
+  const ask = async (...words: readonly string[]) =>
+    (await run(process.execPath, [MAIN_PATH, ...words, '--pid', String(sidecar.pid)], { maxBuffer: 1e8 })).stdout;
+  const top = () => ask('top', '--once');
+  /** Empty while another one is taken. */
+  const dump = () => ask('threads').catch(() => '');
 
   async function verdict() {
     const live = await jsonOf<Live>(`http://${sidecar.monitor}/live`);
@@ -69,8 +71,6 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     if (application === undefined) throw new Error('no application');
     return toVerdict({ live, application, points: application.history.points, nowMs: Date.parse(live.now) });
   }
-
-  const rule = async (name: string) => (await verdict()).rules.find((found) => found.name === name);
 
   it('names the hung call and the waiting users in every place', async () => {
     for (let held = 0; held < 4; held += 1) call('hold');
@@ -82,16 +82,22 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     expect(metrics).toContain('d2_calls_hung{application="beans",kind="rpc",name="(not answered yet)"} 4');
   });
 
+  /** Without those that are being saved. */
+  const listDumps = () =>
+    readdirSync(dumps)
+      .filter((name) => name.endsWith('.txt'))
+      .sort();
+
   it('has taken a dump automatically, which the running calls name', async () => {
     const url = `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/calls`;
     const dumpOfCall = async () => (await jsonOf<{ threadDump?: string }[]>(url))[0]?.threadDump;
     await expect.poll(dumpOfCall, WITHIN).toMatch(/^threads-\d{8}T\d{6}Z\.txt$/);
-    const newest = readdirSync(dumps).sort().at(-1) ?? '';
+    const newest = listDumps().at(-1) ?? '';
     const text = readFileSync(path.join(dumps, newest), 'utf8');
     expect(text).toMatch(/^2.*Z: rpc Plant\.Hold has run for \d+ s\n\nDeadlocks: none\n/);
     expect(text).toMatch(/^ +4 {2}in .*hold_jsp/m);
     expect(statSync(path.join(dumps, newest)).mode & 0o777).toBe(0o600);
-    await expect.poll(() => readdirSync(dumps).length, WITHIN).toBe(3);
+    await expect.poll(() => listDumps().length, WITHIN).toBe(3);
   });
 
   it('has no request thread left', async () => {
@@ -108,6 +114,15 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
       .poll(top, WITHIN)
       .toMatch(/The server: a deadlock, which only a restart ends \(2 threads, in threads-/);
     expect((await verdict()).subject).toBe('server');
+    const lines = [
+      ...[/^DEADLOCK\nFound one Java-level deadlock:/, /"deadlocked one":\n +waiting to lock monitor/],
+      ...[/^Request threads: 10, 9 of them busy\n +9 {2}in .*hold_jsp/m, /^Full thread dump /m],
+    ];
+    const missing = async () => {
+      const text = await dump();
+      return lines.filter((line) => !line.test(text));
+    };
+    await expect.poll(missing, WITHIN).toEqual([]);
   });
 
   it('burns all the processors that it may use', async () => {
@@ -115,12 +130,11 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     execFileSync('taskset', ['-a', '-cp', ONE_PROCESSOR, String(tomcat.pid)]);
     preferThreads(tomcat.pid);
     for (let burning = 0; burning < 4; burning += 1) call('burn');
+    const rule = async () => (await verdict()).rules.find(({ name }) => name === 'The server is out of processor time');
     await expect
-      .poll(async () => await rule('The server is out of processor time'), WITHIN)
+      .poll(rule, WITHIN)
       .toMatchObject({ holds: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });
     expect(await top()).toMatch(/Server .*(?:0\.9\d|1\.0\d) of 1 cores/);
-    const dump = async () =>
-      (await run(process.execPath, [MAIN_PATH, 'threads', '--pid', String(sidecar.pid)], { maxBuffer: 1e8 })).stdout;
-    await expect.poll(() => dump().catch(() => ''), WITHIN).toMatch(/^ +4 {2}in .*burn_jsp/m);
+    await expect.poll(dump, WITHIN).toMatch(/^ +4 {2}in .*burn_jsp/m);
   });
 });

@@ -47,13 +47,7 @@ async function startOpen({ port }: Tomcat, config: object): Promise<SidecarProce
   return sidecar;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly isOfSidecar: boolean;
-  readonly text: string;
-}
-
-async function ask(port: number, target: string, fields = '', localAddress = '127.0.0.1'): Promise<Answer> {
+async function ask(port: number, target: string, fields = '', localAddress = '127.0.0.1') {
   const socket = net.connect({ port, host: '127.0.0.1', localAddress });
   const received = collect(socket);
   const closed = new Promise((resolve, reject) => socket.on('close', resolve).on('error', reject));
@@ -65,7 +59,7 @@ async function ask(port: number, target: string, fields = '', localAddress = '12
 
 const askFromOutside = (target: string, fields = '') => ask(portOf(sidecar.listen), target, fields, OUTSIDE_ADDRESS);
 
-function reached({ status, text }: Answer): string | undefined {
+function reached({ status, text }: Awaited<ReturnType<typeof ask>>): string | undefined {
   return status === 200 ? /^reached (\S*)/.exec(text)?.[1] : undefined;
 }
 

@@ -1,7 +1,8 @@
 /** A real Prometheus of Debian's package `prometheus`, on its own port, with targets that the test chooses. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { vi } from 'vitest';
 import { stringify } from 'yaml';
 import { type Defer, temporaryFolder } from '../support/deferred.ts';
 import { collect } from '../support/install/run.ts';
@@ -10,7 +11,7 @@ import { exitOf, stopProcess } from '../support/sidecar-process.ts';
 import { toUnusedPort } from '../support/wire/unused-port.ts';
 
 const PROMETHEUS = '/usr/bin/prometheus';
-const READY_TIMEOUT_MS = 30_000;
+const WAIT = { timeout: 30_000, interval: 50 };
 export const hasPrometheus = isAvailable('Prometheus', existsSync(PROMETHEUS) && existsSync('/usr/bin/promtool'));
 
 export interface QueriedSeries {
@@ -21,7 +22,6 @@ export interface QueriedSeries {
 export interface EvaluatedRule {
   readonly name: string;
   readonly health: 'ok' | 'err' | 'unknown';
-  readonly lastError?: string;
   readonly state?: 'inactive' | 'pending' | 'firing';
 }
 
@@ -30,7 +30,7 @@ export async function startPrometheus(
   defer: Defer,
   targets: readonly string[],
   token: string,
-  rulesFile?: string,
+  rulesFile: string,
 ): Promise<PrometheusServer> {
   const folder = temporaryFolder(defer);
   const address = `127.0.0.1:${await toUnusedPort()}`;
@@ -38,14 +38,20 @@ export async function startPrometheus(
   const job = { job_name: 'd2-sidecar', authorization: { credentials: token }, static_configs: [{ targets }] };
   const text = stringify({
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
-    ...{ rule_files: rulesFile === undefined ? [] : [rulesFile], scrape_configs: [job] },
+    ...{ rule_files: [rulesFile], scrape_configs: [job] },
   });
   writeFileSync(config, text, { mode: 0o600 });
   const options = [`--config.file=${config}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=${address}`];
   const child = spawn(PROMETHEUS, [...options, '--log.level=warn'], { stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   defer(() => stopProcess(child, exited, 'SIGTERM'));
-  await untilReady(`http://${address}`, child);
+  const output = collect(child.stderr);
+  const isReady = () =>
+    fetch(`http://${address}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  await vi.waitUntil(isReady, WAIT).catch(() => Promise.reject(new Error(`Prometheus is not ready: ${output()}`)));
   return new PrometheusServer(`http://${address}/api/v1`);
 }
 
@@ -96,15 +102,4 @@ export class PrometheusServer {
     const { activeTargets } = await this.#read<{ activeTargets: readonly { lastError: string }[] }>('targets');
     return activeTargets[0]?.lastError ?? 'no target';
   }
-}
-
-async function untilReady(base: string, child: ChildProcess): Promise<void> {
-  const output = collect(child.stderr);
-  for (const until = performance.now() + READY_TIMEOUT_MS; performance.now() < until; ) {
-    if (child.exitCode !== null) break;
-    const response = await fetch(`${base}/-/ready`).catch(() => undefined);
-    if (response?.ok) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`Prometheus did not become ready: ${output()}`);
 }

@@ -3,13 +3,12 @@
  * cookie and ignores the password. Needs Debian's `tomcat10`.
  */
 
-import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic as toBasic } from '../support/monitor/access/access-files.ts';
+import { portOf, send } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
@@ -50,20 +49,16 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
   let hostOfTest = 1;
 
   /** The gateway handles absolute-form targets, the relay all others. Returns the user that Tomcat has authenticated as well. */
-  async function send(path: DataPath, line: string, fields: Fields, body = '') {
+  async function call(path: DataPath, line: string, fields: Fields, body = '') {
     const [method = '', target = ''] = line.split(' ');
-    const [host, port] = sidecar.listen.split(':');
     const head = ['Host', sidecar.listen, 'Content-Type', 'application/json', 'Content-Length', `${body.length}`];
-    const sent = http.request({
-      ...{ host, port, method, agent: false, localAddress: `127.0.0.${hostOfTest}`, headers: [...head, ...fields] },
-      path: path === 'gateway' ? `http://${sidecar.listen}${target}` : target,
-    });
-    sent.end(body);
-    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-    answer.resume();
-    await once(answer, 'close');
-    const cookie = /^JSESSIONID=([^;]+)/.exec(answer.headers['set-cookie']?.[0] ?? '')?.[1];
-    return { status: answer.statusCode, user: answer.headers['x-user'], cookie };
+    const { status, headers } = await send(
+      portOf(sidecar.listen),
+      path === 'gateway' ? `http://${sidecar.listen}${target}` : target,
+      { method, body, localAddress: `127.0.0.${hostOfTest}`, headers: [...head, ...fields] },
+    );
+    const cookie = /^JSESSIONID=([^;]+)/.exec(headers['set-cookie']?.[0] ?? '')?.[1];
+    return { status, user: headers['x-user'], cookie };
   }
 
   const read = <Shape>(path: string) => jsonOf<Shape>(`http://${sidecar.monitor}${BASE}/admin/${path}`);
@@ -97,7 +92,7 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
     const counted = async () =>
       (await read<{ timers: Counted }>('metrics/d2/rpc')).timers['rpc.E.Demo.Settle']?.count ?? 0;
     const before = await counted();
-    await send('relay', `POST ${BASE}/d2/rpc/E.Demo/Settle`, BELA);
+    await call('relay', `POST ${BASE}/d2/rpc/E.Demo/Settle`, BELA);
     await vi.waitFor(async () => expect(await counted()).toBe(before + 1), { timeout: 5_000 });
   }
 
@@ -107,11 +102,11 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
     sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, {
       sessions: { max: MAX_SESSIONS, apiKeys: [{ user: 'anna', key: 'key-of-anna' }] },
     });
-    const [first, second] = [await send('relay', RPC, ANNA), await send('relay', RPC, BELA)];
+    const [first, second] = [await call('relay', RPC, ANNA), await call('relay', RPC, BELA)];
     expect([first.user, second.user]).toEqual(['anna', 'bela']);
     [ofAnna, ofBela] = [first.cookie ?? '', second.cookie ?? ''];
     expect([ofAnna, ofBela]).toEqual([expect.stringMatching(/^\w+$/), expect.stringMatching(/^\w+$/)]);
-    await send('relay', RPC, ['X-API-Key', 'key-of-anna']);
+    await call('relay', RPC, ['X-API-Key', 'key-of-anna']);
     await settled();
   }, 90_000);
 
@@ -145,19 +140,19 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
     for (const [how, login] of logins) {
       for (const [what, credential] of credentials) {
         it(`${path}: béla’s login by ${how} with ${what} does not change anna’s sessions and numbers`, async () => {
-          const call = async (line: string, body?: string) => {
+          const callAsBela = async (line: string, body?: string) => {
             const [target, fields] = login(line);
-            const answer = await send(path, target, [...fields, ...credential], body);
+            const answer = await call(path, target, [...fields, ...credential], body);
             expect([answer.status, answer.user]).toEqual([200, 'bela']);
           };
           await expectUntouchedBy(async () => {
-            await call(RPC);
-            await call(`HEAD ${BASE}/d2/object/H.Level`);
-            await call(HANDSHAKE, handshake('anna'));
-            await call(HANDSHAKE, handshake());
+            await callAsBela(RPC);
+            await callAsBela(`HEAD ${BASE}/d2/object/H.Level`);
+            await callAsBela(HANDSHAKE, handshake('anna'));
+            await callAsBela(HANDSHAKE, handshake());
             await settled();
             expect((await claims()).map(({ requests }) => requests)).toEqual(credential.length === 0 ? [] : [2]);
-            await call(LOGOUT);
+            await callAsBela(LOGOUT);
             await settled();
             expect(await claims()).toEqual([]);
           });
@@ -168,7 +163,7 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
     it(`${path}: another user’s key with anna’s name and a wrong password does not change them`, () =>
       expectUntouchedBy(async () => {
         for (const line of [RPC, LOGOUT]) {
-          const answer = await send(path, line, [...WRONG, 'X-API-Key', 'key-of-dana']);
+          const answer = await call(path, line, [...WRONG, 'X-API-Key', 'key-of-dana']);
           expect([answer.status, answer.user]).toEqual([200, 'dana']);
         }
       }));
@@ -176,7 +171,7 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
     it(`${path}: a wrong password or key alone is refused, and does not change them`, () =>
       expectUntouchedBy(async () => {
         for (const credential of [WRONG, ['X-API-Key', 'random']]) {
-          expect((await send(path, RPC, credential)).status).toBe(401);
+          expect((await call(path, RPC, credential)).status).toBe(401);
         }
       }));
 
@@ -184,7 +179,7 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
       const requests = async () => (await sessions()).find(({ userName }) => userName === 'anna')?.requests ?? 0;
       const before = await requests();
       for (const cookie of [[], ['Cookie', `JSESSIONID=${ofAnna}`], ['Cookie', `JSESSIONID=${ofBela}`]]) {
-        expect((await send(path, RPC, [...ANNA, ...cookie])).status).toBe(200);
+        expect((await call(path, RPC, [...ANNA, ...cookie])).status).toBe(200);
       }
       await settled();
       expect(await requests()).toBe(before + 3);
@@ -193,10 +188,10 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
 
   it('random keys on one login leave room for other sessions', async () => {
     for (let i = 0; i < 3 * MAX_SESSIONS; i += 1) {
-      const answer = await send('relay', RPC, ['Cookie', `JSESSIONID=${ofBela}`, 'X-API-Key', `random-${i}`]);
+      const answer = await call('relay', RPC, ['Cookie', `JSESSIONID=${ofBela}`, 'X-API-Key', `random-${i}`]);
       expect(answer.status).toBe(200);
     }
-    await send('relay', RPC, basic('žofia', 'heslo žofie'));
+    await call('relay', RPC, basic('žofia', 'heslo žofie'));
     await settled();
     const list = await sessions();
     expect(await claims()).toHaveLength(8);

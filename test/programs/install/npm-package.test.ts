@@ -1,19 +1,44 @@
-/** `npm pack`, and `npx d2-sidecar` of its archive. npm-parts.test.ts tests that each part of it can be loaded. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+/**
+ * `npm pack`, installed: what the package holds, and `npx d2-sidecar`. Each of its files is loaded by a user's action, and nothing is loaded
+ * from elsewhere: Node.js lists the loaded files for NODE_V8_COVERAGE. So no lazily loaded part can be missing.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileURLToPath } from 'node:url';
+import forge from 'node-forge';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { deferTo } from '../../support/deferred.ts';
 import { BUILD } from '../../support/install/project-copy.ts';
 import { ROOT } from '../../support/install/run.ts';
+import { exchange, portOf, send, startApplication } from '../../support/net.ts';
 import { flagsFor } from '../../support/sidecar-process.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { InstalledPackage } from './installed-package.ts';
 
 /** npm is slow, and runs several times. */
 const SLOW_MS = 300_000;
+const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
+const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loaded 7.0\n';
 
 const defer = deferTo(afterAll);
 const installed = new InstalledPackage(defer);
-beforeAll(() => installed.install(), SLOW_MS);
+const coverage = path.join(installed.folder, 'coverage');
+const certificates = new CertificateFolder();
+defer(() => certificates.remove());
+/** Requests to the application server, the receiver of OTLP and the JVM's metrics in one. */
+const asked: string[] = [];
+let origin: string;
+beforeAll(async () => {
+  await installed.install();
+  mkdirSync(coverage);
+  const upstream = await startApplication(({ method, url }, response) => {
+    asked.push(`${method} ${url}`);
+    if (url === '/metrics') response.setHeader('content-type', 'text/plain; version=0.0.4');
+    response.end(url === '/metrics' ? JVM : '');
+  });
+  defer(() => upstream.close());
+  origin = `http://127.0.0.1:${upstream.port}`;
+}, SLOW_MS);
 
 const own = readFileSync(path.join(ROOT, 'package.json'), 'utf8');
 
@@ -66,14 +91,7 @@ describe('the npm package', () => {
     expect(files.filter((file) => places.some((place) => installed.read(file).includes(`${place}/`)))).toEqual([]);
   });
 
-  it('checks a configuration by npx, without any other package', { timeout: SLOW_MS }, async () => {
-    const file = path.join(installed.place, 'config/sidecar.yaml');
-    const { code, stdout } = await installed.run(['check', '--config', file], { by: 'npx' });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/^upstream:$/m);
-  });
-
-  it('shows the same version and build in --version, its log and /metrics', { timeout: SLOW_MS }, async () => {
+  it('shows the same version and build in --version, its log and /metrics, by npx', { timeout: SLOW_MS }, async () => {
     const { version } = JSON.parse(own);
     const told = await installed.run(['--version'], { by: 'npx' });
     expect(told.stdout).toBe(`${version} (build ${BUILD}, Node ${process.version})\n`);
@@ -86,5 +104,120 @@ describe('the npm package', () => {
     // npx passes no signal on, so the package's own command ends it.
     expect(await installed.run(['shutdown'], { by: 'npx' })).toMatchObject({ code: 0 });
     expect(await ended).toBe(0);
+  });
+});
+
+const env = { NODE_V8_COVERAGE: coverage };
+const run = (...args: readonly string[]) => installed.run(args, { env });
+const start = (args: readonly string[], more = {}) => installed.start(args, { env: { ...env, ...more } });
+const expectCode = async (code: number, ...args: readonly string[]) => {
+  expect(await run(...args), args.join(' ')).toMatchObject({ code });
+};
+
+function write(name: string, content: unknown): string {
+  const file = path.join(installed.folder, name);
+  const isBytes = typeof content === 'string' || Buffer.isBuffer(content);
+  // JSON is YAML.
+  writeFileSync(file, isBytes ? content : JSON.stringify(content), { mode: 0o600 });
+  return file;
+}
+
+describe('the installed package', { timeout: SLOW_MS }, () => {
+  it('prints its help and version, checks a configuration and creates credentials', async () => {
+    const all = write('all.yaml', { upstream: { url: `${origin}/smartWeb` } });
+    expect((await run('--help')).stdout).toContain('d2-sidecar check');
+    await expectCode(0, '--version');
+    expect(await run('check', '--config', all)).toMatchObject({ code: 0, stderr: '' });
+    await expectCode(64, 'check', '--config', write('odd.yaml', { upstrem: {} }));
+    await expectCode(0, 'passwd', 'reader', '--token', '--file', path.join(installed.folder, 'tokens'));
+    await expectCode(1, 'health');
+    await expectCode(0, 'learn', '--minutes', '0.001', '--upstream', `${origin}/smartWeb`, ...FREE);
+  });
+
+  it('serves with every optional feature on, and answers its commands', async () => {
+    const accessLog = path.join(installed.folder, 'access.log');
+    const state = path.join(installed.folder, 'state/numbers');
+    mkdirSync(path.dirname(state), { mode: 0o700 });
+    const file = write('sidecar.yaml', {
+      upstream: { url: `${origin}/smartWeb` },
+      jvm: { http: { kind: 'prometheus', url: `${origin}/metrics` } },
+      otlp: {
+        ...{ endpoint: origin, timeout: '500ms', metrics: { interval: '1s' } },
+        traces: { enabled: true, sampleRatio: 1 },
+      },
+      accessLog: { file: accessLog, others: true },
+      state: { file: state },
+    });
+    const sidecar = await start(['--config', file, ...FREE], { NOTIFY_SOCKET: '/nowhere' });
+    const { listen, monitor } = sidecar;
+    const post = (target: string, body = '') =>
+      fetch(`http://${listen}/smartWeb/api/${target}`, {
+        ...{ method: 'POST', headers: { 'content-type': 'application/json' }, body },
+      });
+    expect((await post('rest/v0/d2/rpc/E.Demo/TestInOut')).status).toBe(200);
+    await post('cometd', '[{"channel":"/meta/handshake"}]');
+    // HTTP/1.0 is for the gateway.
+    expect(await exchange(portOf(listen), 'GET /smartWeb/old HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.\d 200 /);
+    const read = async (target: string) => (await send(portOf(monitor), target)).body;
+    expect(await read('/')).toContain('<script');
+    expect(JSON.parse(await read('/openapi.json'))).toHaveProperty('openapi');
+    expect(await read('/metrics')).toContain('\nd2_sidecar_build_info{');
+    const wanted = ['GET /metrics', 'POST /v1/metrics', 'POST /v1/traces'];
+    await vi.waitFor(() => expect(asked).toEqual(expect.arrayContaining(wanted)), 30_000);
+    await expectCode(0, 'health', '--ready');
+    await expectCode(0, 'health', '--monitor', monitor);
+    expect((await run('report')).stdout).toContain('"sidecar"');
+    expect((await run('top', '--once')).stdout).toContain('No call runs now.');
+    // There is no JVM, and the message says so.
+    expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
+    for (const command of ['reload', 'drain', 'shutdown']) await expectCode(0, command);
+    expect(await sidecar.ended).toBe(0);
+    expect(readFileSync(accessLog, 'utf8')).toContain('E.Demo.TestInOut');
+    expect(readFileSync(state).length).toBeGreaterThan(0);
+    expect(sidecar.logs.map(({ msg }) => msg)).toContain('systemd-notify cannot notify the service manager');
+  });
+
+  it('serves over TLS, and answers 401 to readers without a token', async () => {
+    const authority = certificates.authority();
+    const pair = certificates.signed(authority, { name: 'localhost', key: 'rsa' });
+    const key = forge.pki.privateKeyFromPem(textOf(pair.keyFile));
+    // It encodes names in another way, which breaks the signature.
+    const certificate = forge.pki.certificateFromPem(textOf(pair.certFile));
+    const pfx = forge.pkcs12.toPkcs12Asn1(key, [certificate], 'word of the key');
+    const pfxFile = write('monitor.pfx', Buffer.from(forge.asn1.toDer(pfx).getBytes(), 'latin1'));
+    const made = await run('passwd', 'scraper', '--token');
+    const file = write('tls.yaml', {
+      upstream: { url: `${origin}/smartWeb` },
+      listen: { tls: pair },
+      monitor: {
+        tls: { pfxFile, passphraseFile: write('passphrase', 'word of the key') },
+        auth: { tokensFile: write('scrapers', made.stdout.match(/^scraper:.*$/m)?.[0] ?? '') },
+      },
+    });
+    const sidecar = await start(['--config', file, ...FREE]);
+    const statusOf = async (address: string, target: string, trust: object) =>
+      (await send(portOf(address), target, { protocol: 'https:', ...trust })).status;
+    expect(await statusOf(sidecar.listen, '/smartWeb/x', { ca: textOf(authority.certFile) })).toBe(200);
+    expect(await statusOf(sidecar.monitor, '/metrics', { rejectUnauthorized: false })).toBe(401);
+    sidecar.child.kill('SIGTERM');
+    expect(await sidecar.ended).toBe(0);
+  });
+
+  it('runs its demo', async () => {
+    expect(await installed.runUntil(['demo'], /\/api\/rest\/v0\/admin/, { env })).toBe(0);
+  });
+
+  it('has loaded each of its files, and no others, in the tests above', () => {
+    const dist = path.join(installed.place, 'dist');
+    const loaded = new Set(
+      readdirSync(coverage)
+        .map((name) => JSON.parse(readFileSync(path.join(coverage, name), 'utf8')) as { result: { url: string }[] })
+        .flatMap(({ result }) => result.map(({ url }) => url))
+        .filter((url) => url.startsWith('file:'))
+        .map((url) => path.relative(dist, fileURLToPath(url))),
+    );
+    const parts = readdirSync(path.join(dist, 'parts')).map((name) => `parts/${name}`);
+    expect(parts.length).toBeGreaterThan(20);
+    expect([...loaded].sort()).toEqual(['main.js', ...parts].sort());
   });
 });

@@ -37,7 +37,7 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
     defer(() => renderer.close());
   }, SLOW);
 
-  async function open(change: (values: Values) => Json = (values) => values, lineEnd = '\n'): Promise<Pod> {
+  async function open(change: (values: Values) => Json = (values) => values): Promise<Pod> {
     const manifests = renderer.render(path.join(FOLDER, 'chart'), change(readExample('extraVolumes')));
     const config = find(manifests, 'ConfigMap');
     const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
@@ -46,7 +46,7 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
       'd2-sidecar-access': { tokens: scraper.line, token: scraper.token },
       'd2-gateway-tls': { 'tls.crt': textOf(pair.certFile), 'tls.key': textOf(pair.keyFile) },
       'd2-gateway-users': { users: await userLine('ann', 'sessions', PASSWORD) },
-      'd2-gateway-jvm': { 'jvm-password': `of the JVM${lineEnd}` },
+      'd2-gateway-jvm': { 'jvm-password': 'of the JVM\n' },
     });
     deferEach(() => pod.close());
     return pod;
@@ -66,7 +66,8 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
     const sessions = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/d2/sessions';
     expect(await statusOf(sessions)).toBe(401);
     expect(await statusOf(sessions, { authorization: basic('ann', PASSWORD) })).toBe(200);
-    await jvmIsAsked(pod);
+    const asked = { url: expect.stringMatching(/^\/jolokia/), authorization: basic('monitor', 'of the JVM') };
+    await vi.waitFor(async () => expect((await pod.ask('authorized')).authorized).toContainEqual(asked), 60_000);
 
     first.signal('SIGTERM');
     expect(await first.exited).toBe(0);
@@ -76,27 +77,11 @@ describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW
     expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
   });
 
-  it('takes the password of the JVM from a variable', async () => {
-    const url = ENV.D2_SIDECAR_JVM_HTTP_URL;
-    const jvm = { http: { kind: 'jolokia', url, username: 'monitor', passwordEnv: 'JVM_PASSWORD' } };
-    const pod = await open((values) => {
-      return { ...values, ...readExample('extraEnv'), config: { ...Object(values.config), jvm } };
-    }, '');
-    await pod.ask('listen', { port: 8080 });
-    await pod.start('d2-sidecar', ENV);
-    await jvmIsAsked(pod);
-  });
-
   it('cannot read the key for TLS without an fsGroup', async () => {
     const pod = await open((values) => ({ ...values, fsGroup: null }));
     expect(await (await pod.start('d2-sidecar', ENV)).exited).toBe(1);
   });
 });
-
-async function jvmIsAsked(pod: Pod): Promise<void> {
-  const asked = { url: expect.stringMatching(/^\/jolokia/), authorization: basic('monitor', 'of the JVM') };
-  await vi.waitFor(async () => expect((await pod.ask('authorized')).authorized).toContainEqual(asked), 60_000);
-}
 
 /** The block of YAML in docs/kubernetes.md with this value of the chart. */
 function readExample(name: string): Values {

@@ -11,7 +11,6 @@ import {
   isComponent,
   type Json,
   type Manifest,
-  toManifests,
 } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 
@@ -31,31 +30,9 @@ describe('the manifests', { timeout: SLOW }, () => {
   });
 
   it('include every promised kind', () => {
-    const kinds = [
-      'ConfigMap',
-      'Deployment',
-      'NetworkPolicy',
-      'PodMonitor',
-      'PrometheusRule',
-      'Service',
-      'ServiceMonitor',
-    ];
+    const ofKubernetes = ['ConfigMap', 'Deployment', 'NetworkPolicy', 'Service'];
+    const kinds = [...ofKubernetes, 'PodMonitor', 'PrometheusRule', 'ServiceMonitor'].sort();
     expect([...new Set(manifests.map(({ kind }) => kind))].sort()).toEqual(kinds);
-  });
-
-  it('use all components', () => {
-    const used = new Set(whole.flatMap((folder) => [...partsOf(folder)]));
-    expect([...used].filter(isComponent).sort()).toEqual(folders.filter(isComponent).sort());
-  });
-
-  it.each<[fault: string, change: (deployment: Json) => Json, complaint: string]>([
-    ['an unknown key', (one) => ({ ...Object(one), spec: { ...Object(at(one, 'spec')), replica: 2 } }), 'spec.replica'],
-    ['a wrong type', (one) => ({ ...Object(one), spec: { ...Object(at(one, 'spec')), replicas: 'two' } }), 'replicas'],
-    ['a missing key', (one) => ({ ...Object(one), spec: { template: at(one, 'spec', 'template') } }), 'selector'],
-  ])('are refused with %s', (_, change, complaint) => {
-    const content = change(find(manifests, 'Deployment'));
-    const changed = toManifests(JSON.stringify(content), 'changed');
-    expect([...validate(changed), ...typeCheck(changed)].join()).toContain(complaint);
   });
 
   it('have the label by which kube-prometheus-stack selects, in the example', () => {
@@ -93,6 +70,11 @@ describe('the Pods', () => {
     expect(graceS).toBeGreaterThanOrEqual(drainS + applicationS + seconds('deadline'));
   });
 
+  it.each(['Deployment', 'ConfigMap'])('have the same %s with a ServiceMonitor and with a PodMonitor', (kind) => {
+    const ofExample = (name: string) => find(buildKustomization(path.join(FOLDER, 'examples', name)), kind);
+    expect(ofExample('tomcat-pod-monitor')).toEqual(ofExample('tomcat'));
+  });
+
   it('have the image of this version, whose name says that it has to be replaced', () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
     // .invalid is reserved (RFC 2606 section 2), so the name that kubelet repeats with ImagePullBackOff is an instruction.
@@ -108,12 +90,6 @@ describe('the Pods', () => {
     ]);
   });
 });
-
-function partsOf(folder: string): ReadonlySet<string> {
-  const { resources = [], components = [] } = parse(readFileSync(path.join(folder, 'kustomization.yaml'), 'utf8'));
-  const others = [...(resources as string[]), ...(components as string[])].filter((name) => !name.endsWith('.yaml'));
-  return new Set([folder, ...others.flatMap((name) => [...partsOf(path.resolve(folder, name))])]);
-}
 
 function containersOf(pod: Manifest) {
   const { initContainers = [], containers } = Object(at(pod.content, 'spec', 'template', 'spec'));

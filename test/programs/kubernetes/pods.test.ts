@@ -28,7 +28,6 @@ const WITH_TOMCAT: Setting = { name: 'examples/tomcat', user: 33, isMonitoringOp
 const settings: readonly Setting[] = [
   MINIMAL,
   WITH_TOMCAT,
-  { ...WITH_TOMCAT, name: 'examples/tomcat-pod-monitor' },
   {
     ...{ name: 'gateway', user: 65532, isMonitoringOpen: false },
     // Its application server is on another machine.
@@ -43,8 +42,13 @@ const defer = deferTo(afterEach);
 let pod: Pod;
 
 describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
-  it.each(settings)('$name: starts before the application, serves, drains and ends', async (setting) => {
+  it.each(settings)('$name: runs without privileges, serves, drains and ends', async (setting) => {
     const { sidecar, spec } = await open(setting);
+    const ids = Array(4).fill(setting.user).join('\t');
+    expect([sidecar.status('Uid'), sidecar.status('Gid')]).toEqual([ids, ids]);
+    expect(Number.parseInt(sidecar.status('CapEff') ?? '', 16)).toBe(0);
+    expect(troubles(sidecar)).toEqual(setting.warnings ?? []);
+    await expectOpenness(setting.isMonitoringOpen);
     expect(await passes(sidecar, at(spec, 'livenessProbe'))).toBe(true);
     expect(await passes(sidecar, at(spec, 'readinessProbe'))).toBe(true);
     const args = Object(spec).args as readonly string[];
@@ -67,26 +71,6 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     sidecar.signal('SIGTERM');
     expect(await sidecar.exited).toBe(0);
   });
-
-  it.each(settings)(
-    '$name: runs as its user, without privileges, with its monitoring port as open as documented',
-    async (setting) => {
-      const { sidecar } = await open(setting);
-      const ids = Array(4).fill(setting.user).join('\t');
-      expect([sidecar.status('Uid'), sidecar.status('Gid')]).toEqual([ids, ids]);
-      expect(Number.parseInt(sidecar.status('CapEff') ?? '', 16)).toBe(0);
-      expect(troubles(sidecar)).toEqual(setting.warnings ?? []);
-      if (!setting.isMonitoringOpen) {
-        expect(await pod.get(`${MONITOR}/metrics`)).toEqual({ error: 'ECONNREFUSED' });
-        expect(await pod.get('http://127.0.0.1:9280/metrics')).toMatchObject({ status: 200 });
-        return;
-      }
-      const sessions = `${MONITOR}/smartWeb/api/rest/v0/admin/d2/sessions`;
-      expect(await pod.get(`${MONITOR}/metrics`)).toMatchObject({ status: 401 });
-      expect(await pod.get(`${MONITOR}/metrics`, bearer)).toMatchObject({ status: 200 });
-      expect(await pod.get(sessions, bearer)).toMatchObject({ status: 403 });
-    },
-  );
 
   it('restarts after a crash despite its leftovers in /tmp', async () => {
     const { sidecar, spec } = await open(MINIMAL);
@@ -136,6 +120,19 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     expect(await status(other.token)).toBe(200);
   });
 });
+
+/** The monitoring port is open to the Pod alone, or to readers with a token, by its role. */
+async function expectOpenness(isOpen: boolean): Promise<void> {
+  const sessions = `${MONITOR}/smartWeb/api/rest/v0/admin/d2/sessions`;
+  if (isOpen) {
+    expect(await pod.get(`${MONITOR}/metrics`)).toMatchObject({ status: 401 });
+    expect(await pod.get(`${MONITOR}/metrics`, bearer)).toMatchObject({ status: 200 });
+    expect(await pod.get(sessions, bearer)).toMatchObject({ status: 403 });
+  } else {
+    expect(await pod.get(`${MONITOR}/metrics`)).toEqual({ error: 'ECONNREFUSED' });
+    expect(await pod.get('http://127.0.0.1:9280/metrics')).toMatchObject({ status: 200 });
+  }
+}
 
 /** A Pod of the build, with its sidecar started, and that container of the manifest. */
 async function open({ name, env }: Setting): Promise<{ readonly sidecar: Container; readonly spec: Json }> {

@@ -2,6 +2,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import type { Harness } from '../../support/page/stand.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { violationsOf } from './axe.ts';
 import { describeInChromium, type LivePage, SIGN_IN } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
@@ -97,6 +98,42 @@ describeInChromium('the live page with authentication', (chromium) => {
     await live.seeHeading(SIGN_IN);
   });
 
+  it('lets a reader in by certificate over TLS, and shows what the role may see', async () => {
+    const folder = new CertificateFolder();
+    chromium.defer(() => folder.remove());
+    const authority = folder.authority();
+    const own = folder.signed(authority, { name: 'sidecar' });
+    const certificates = Object.entries({ collector: 'metrics', operator: 'sessions' });
+    const monitor = {
+      tls: { ...own, clientCaFile: authority.certFile, clientAuth: 'request' },
+      auth: { certificates: certificates.map(([name, role]) => ({ name, role })) },
+    };
+    const secure = await chromium.startHarness({ isSecure: true, config: { monitor } });
+    await secure.call({ path: 'rpc/E.Boiler/ReadState', user: 'anna' });
+    const openAs = (...names: readonly string[]) => {
+      const clientCertificates = names.map((name) => {
+        const { certFile, keyFile } = folder.signed(authority, { name, usage: 'clientAuth' });
+        return { origin: new URL(secure.url).origin, certPath: certFile, keyPath: keyFile };
+      });
+      return chromium.open(secure.url, { ignoreHTTPSErrors: true, clientCertificates });
+    };
+
+    const operator = await openAs('operator');
+    await operator.follow('Sessions');
+    await operator.table('Sessions').getByRole('link', { name: 'anna' }).waitFor();
+
+    const collector = await openAs('collector');
+    await collector.page.getByRole('link', { name: 'E.Boiler.ReadState' }).waitFor();
+    await collector.follow('Sessions');
+    await collector.see('User names, addresses and single sessions need the role sessions');
+    expect(await collector.page.content()).not.toContain('anna');
+
+    for (const stranger of [await openAs('stranger'), await openAs()]) {
+      await stranger.seeHeading(SIGN_IN);
+      expect(await stranger.page.content()).not.toMatch(/anna|E\.Boiler/);
+    }
+  });
+
   const statusOfMetrics = async (signedIn: LivePage) => {
     await signedIn.page.locator('.verdict-text').waitFor();
     const answered = signedIn.page.waitForResponse('**/metrics');
@@ -104,11 +141,8 @@ describeInChromium('the live page with authentication', (chromium) => {
     return (await answered).status();
   };
 
-  it('has a link to /metrics without authentication', async () => {
+  it('has a link to /metrics without authentication, or through the browser’s prompt for a password', async () => {
     expect(await statusOfMetrics(await chromium.open(open.url))).toBe(200);
-  });
-
-  it('has a link to /metrics for a reader with a password, through the browser’s prompt', async () => {
     const prompted = await chromium.open(harness.url, { httpCredentials: { username: 'zofia', password: PASSWORD } });
     await prompted.signIn('zofia', PASSWORD);
     expect(await statusOfMetrics(prompted)).toBe(200);

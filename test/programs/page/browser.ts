@@ -1,7 +1,7 @@
 /** Debian's headless Chromium, the pages that tests open in it, and what a reader finds in them. */
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
-import { afterAll, type afterEach, describe, expect } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import { type Defer, deferTo } from '../../support/deferred.ts';
 import { Harness, type HarnessOptions } from '../../support/page/stand.ts';
 import { isAvailable } from '../../support/programs.ts';
@@ -19,21 +19,15 @@ const ARGS = ['no-sandbox', 'disable-gpu', 'disable-quic', ...NO_BACKGROUND].map
 const FAILED_REQUEST = 'Failed to load resource';
 
 /** As `describe`, for tests that need Chromium. A fault of a page fails them. */
-export function describeInChromium(
-  name: string,
-  tests: (chromium: Chromium) => void,
-  { timeout = TIMEOUT_MS, closing = afterAll }: { timeout?: number; closing?: typeof afterAll | typeof afterEach } = {},
-): void {
-  describe.runIf(isInstalled)(name, { timeout }, () => tests(new Chromium(deferTo(afterAll), deferTo(closing))));
+export function describeInChromium(name: string, tests: (chromium: Chromium) => void, timeout = TIMEOUT_MS): void {
+  describe.runIf(isInstalled)(name, { timeout }, () => tests(new Chromium(deferTo(afterAll))));
 }
 
 export class Chromium {
   readonly defer: Defer;
-  readonly #deferToEnd: Defer;
   #browser: Promise<Browser> | undefined;
 
-  constructor(deferToEnd: Defer, defer: Defer) {
-    this.#deferToEnd = deferToEnd;
+  constructor(defer: Defer) {
     this.defer = defer;
   }
 
@@ -60,7 +54,7 @@ export class Chromium {
 
   async #launch(): Promise<Browser> {
     const browser = await chromium.launch({ executablePath: EXECUTABLE, headless: true, args: ARGS });
-    this.#deferToEnd(() => browser.close());
+    this.defer(() => browser.close());
     return browser;
   }
 }

@@ -1,8 +1,9 @@
 /**
  * The live page in a browser, with the built sidecar and real calls: its content, and its reaction when the
- * upstream, the JVM's source or the sidecar itself goes away and returns.
+ * upstream, the JVM's source or the sidecar itself goes away and returns. Then other sidecars: with several applications, and in a drain.
  */
 import { beforeAll, expect, it } from 'vitest';
+import type { Application } from '../../support/net.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { violationsOf } from './axe.ts';
 import { describeInChromium, type LivePage } from './browser.ts';
@@ -58,12 +59,6 @@ describeInChromium('the live page', (chromium) => {
   const tab = (name: string) => live.follow(name);
   const announced = (text: string) =>
     page.waitForFunction((expected) => document.querySelector('[role=status]')?.textContent?.includes(expected), text);
-  const factsOf = async (target: string, name: string) => {
-    await page.goto(`${harness.url}#/smartWeb/${target}/${name}`);
-    await live.seeHeading(name);
-    await page.locator('.facts').waitFor();
-    return await page.locator('.facts > div').allInnerTexts();
-  };
   const shownAs = () => page.locator('main').getAttribute('class');
 
   it('shows recent calls, and the state of everything as sentences', async () => {
@@ -137,13 +132,14 @@ describeInChromium('the live page', (chromium) => {
     ['the SBAs', '#/smartWeb/sba', '.data-table'],
     ['the objects', '#/smartWeb/objects', '.data-table'],
     ['the sessions', '#/smartWeb/sessions', '.data-table'],
-    ['one RPC', '#/smartWeb/rpc/P.Balance.Sum', '.facts'],
-    ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.facts'],
+    ['one RPC', '#/smartWeb/rpc/E.Reports.Fails', '.facts', 'Calls\n15', 'Errors\n15 (100 %)'],
+    ['one object', '#/smartWeb/objects/H.Turbine.Speed', '.facts', 'Values\n10'],
     ['one session', '#/smartWeb/sessions', '.facts'],
-  ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place) => {
+  ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place, ...facts) => {
     await page.goto(`${harness.url}${hash}`);
     if (name === 'one session') await table('Sessions').getByRole('link', { name: 'anna' }).click();
     await page.locator(place).first().waitFor();
+    expect(await page.locator('.facts > div').allInnerTexts()).toEqual(expect.arrayContaining(facts));
     expect(await unexplainedNumbers(page)).toEqual([]);
     const { count, missing } = await explanationsByKeyboard(page);
     expect(missing).toEqual([]);
@@ -173,15 +169,6 @@ describeInChromium('the live page', (chromium) => {
     await page.goBack();
     await table('Sessions').waitFor();
     expect(new Set(await namesIn('Sessions'))).toEqual(new Set(USERS));
-  });
-
-  it('has an address for one RPC and one object', async () => {
-    const fails = await factsOf('rpc', 'E.Reports.Fails');
-    expect(fails.slice(0, 2)).toEqual(['Calls\n15', 'Errors\n15 (100 %)']);
-    expect((await factsOf('objects', 'H.Turbine.Speed'))[1]).toBe('Values\n10');
-    await page.goto(`${harness.url}#/smartWeb/rpc/E.No.Such`);
-    await see('Nothing of this name has been seen since counting began.');
-    await tab('RPCs');
   });
 
   it.each([
@@ -241,21 +228,21 @@ describeInChromium('the live page', (chromium) => {
   });
 
   it('shows that the JVM is not read any more, and that it is read again', async () => {
-    await harness.jvm.stop();
+    harness.jvm.close();
     await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await announced('The JVM has not been readable');
-    await harness.jvm.start();
+    restart(harness.jvm);
     await see(/^The JVM has been read from /);
     await announced('The JVM has been read');
   });
 
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
-    await harness.upstream.stop();
+    harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
     await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
-    await harness.upstream.start();
+    restart(harness.upstream);
     await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has taken connections');
     await page.getByText(/^What happened/).click();
@@ -265,8 +252,11 @@ describeInChromium('the live page', (chromium) => {
   });
 
   it('says since when the sidecar is gone, greys out its numbers, and starts afresh with a new process', async () => {
+    const drawn = await recordMarkNames(page);
     await harness.stopSidecar('SIGKILL');
-    await live.seeAlert(/^The connection to the sidecar has been lost since/);
+    await live.seeAlert(
+      /^The connection to the sidecar has been lost since [\d:]{8} \(no connection\)\. The numbers are from then\. Trying again every 2 s\.$/,
+    );
     expect(await shownAs()).toBe('stale');
     expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
     await harness.startSidecar();
@@ -276,5 +266,67 @@ describeInChromium('the live page', (chromium) => {
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await shownAs()).toBe('');
     await announced('The sidecar was restarted');
+    await expect.poll(() => live.events()).toEqual(['start']);
+    await drawn('start');
   });
 });
+
+describeInChromium('the live page of another sidecar', (chromium) => {
+  it('shows one of several applications, chosen by name, with its own address', async () => {
+    const harness = await chromium.startHarness({ config: { applications: ['other/plant'] } });
+    await harness.call({ path: 'rpc/E.First/Run', user: 'anna' });
+    await harness.call({ path: 'rpc/E.Second/Run', user: 'boris', application: 'other/plant' });
+    const live = await chromium.open(harness.url);
+    const { page } = live;
+    await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
+    expect(await live.namesIn('RPCs')).toEqual(['E.First.Run']);
+    const chooser = page.getByRole('combobox', { name: 'Application' });
+    expect(await chooser.locator('option').allInnerTexts()).toEqual(['smartWeb', 'other/plant']);
+    await chooser.selectOption('other/plant');
+    await page.getByRole('link', { name: 'E.Second.Run' }).click();
+    await live.seeHeading('E.Second.Run');
+    await page.locator('.facts').waitFor();
+    expect(page.url()).toMatch(/#\/other%2Fplant\/rpc\/E\.Second\.Run$/);
+    await page.reload();
+    await live.seeHeading('E.Second.Run');
+    await chooser.selectOption('smartWeb');
+    await page.getByRole('link', { name: 'E.First.Run' }).waitFor();
+    expect(await live.namesIn('RPCs')).toEqual(['E.First.Run']);
+  });
+
+  it('marks a drain on the time axis and in words', async () => {
+    const config = { stop: { deadline: '50s' } };
+    const harness = await chromium.startHarness({ config, env: { D2_SIDECAR_STOP_DELAY: '40s' } });
+    const live = await chromium.open(harness.url);
+    const drawn = await recordMarkNames(live.page);
+    await live.see(/^The upstream has not been tried yet/);
+    harness.askToStop();
+    await live.see(
+      /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
+    );
+    await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
+    await live.page.getByText(/^What happened/).click();
+    await live.see('The sidecar has begun to let its clients go.');
+    expect(await live.events()).toEqual(['drain', 'start']);
+    await drawn('drain');
+    await harness.stopSidecar('SIGKILL');
+  });
+});
+
+/** On its old port. */
+const restart = ({ server, port }: Application) => server.listen(port, '127.0.0.1');
+
+/** Records texts written on the charts from now on; returns a function that waits for the name of a mark. */
+async function recordMarkNames(page: LivePage['page']): Promise<(name: string) => Promise<unknown>> {
+  await page.evaluate(() => {
+    const written: string[] = [];
+    Object.assign(globalThis, { written });
+    const { fillText } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.fillText = function (this: CanvasRenderingContext2D, ...args) {
+      written.push(args[0]);
+      fillText.apply(this, args);
+    };
+  });
+  return (name) =>
+    page.waitForFunction((mark) => (globalThis as unknown as { written: string[] }).written.includes(mark), name);
+}

@@ -1,13 +1,12 @@
 /** The live parts of the page besides its sentences: tiles, charts, tables and links, with answers that a test provides. */
 import { beforeAll, expect, it } from 'vitest';
-import type { CallRow } from '../../../src/page/live-data.ts';
+import type { CallRow, Live } from '../../../src/page/live-data.ts';
 import { application, live, points } from '../../support/page/samples.ts';
-import { violationsOf } from './axe.ts';
 import { describeInChromium } from './browser.ts';
-import { unexplainedNumbers } from './explained.ts';
-import { ToldPage } from './told-page.ts';
+import { type Told, ToldPage } from './told-page.ts';
 
 const MIB = 2 ** 20;
+const AGAIN = 'Trying again every 2 s.';
 
 /** A step of 10 calls a second as RPC, and one as SBA; slower and worse from step to step. */
 const HISTORY = points(60, (at) => ({
@@ -21,7 +20,10 @@ const TOLD = live({
   seq: HISTORY.length,
   jvm: { state: 'available', source: 'hsperfdata', since: null, reason: null, heapMax: 1_024 * MIB },
   applications: [
-    application(HISTORY, { worstCall: { kind: 'sba', name: 'P.Balance.Year.Close', failed: 12, ended: 60 } }),
+    application(HISTORY, {
+      worstCall: { kind: 'sba', name: 'P.Balance.Year.Close', failed: 12, ended: 60 },
+      holds: { now: 3 },
+    }),
   ],
 });
 
@@ -60,6 +62,7 @@ describeInChromium('the start page', (chromium) => {
     expect(await legendOf('duration')).toEqual(['last minute', 'p50 10.0 ms', 'p95 79.0 ms', 'p99 109 ms']);
     expect(await figure('Errors').innerText()).toBe('18 2.7 %');
     expect(await legendOf('errors')).toEqual(['last minute', 'all 18 (2.7 %)', 'RPC 6', 'SBA 12', 'client left 0']);
+    expect([await figure('Sessions').innerText(), await figure('Held polls').innerText()]).toEqual(['2', '3']);
     expect(await figure('Heap').innerText()).toBe('359 MiB of 1.00 GiB, 35 %');
     expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
   });
@@ -155,19 +158,57 @@ describeInChromium('the start page', (chromium) => {
     await expect.poll(names).toEqual(['E.Fast', 'E.Slow', 'E.New', 'E.Worse']);
   });
 
-  it.each(['light', 'dark'] as const)(
-    'explains its numbers, and has no accessibility violation, in %s',
-    async (colorScheme) => {
-      await page.emulateMedia({ colorScheme });
-      told.rows = [row('E.Worse', 5, 25)];
-      await told.load(TOLD);
-      await page.getByRole('row', { name: 'E.Worse' }).waitFor();
-      expect(await unexplainedNumbers(page)).toEqual([]);
-      expect(await violationsOf(page)).toEqual([]);
-      await page.setViewportSize({ width: 360, height: 800 });
-      expect(await violationsOf(page)).toEqual([]);
-      expect(await told.excessWidth()).toBeLessThanOrEqual(0);
-      await page.setViewportSize({ width: 1440, height: 1000 });
-    },
-  );
+  const BUSY = points(12, () => ({ rpc: [10, 0, 0.01, 0.03, 0.02] }));
+  const busy = (state: Partial<Live> = {}) => live({ ...state, seq: 12, applications: [application(BUSY)] });
+
+  it('shows its verdict, and sentences with their tones', async () => {
+    const limits = [{ key: 'sessions.max', sinceStart: 1, inMinute: 1 }];
+    const jvm = { state: 'unavailable', source: null, since: null, reason: 'Is it up?', heapMax: null } as const;
+    await told.load(busy({ limits, jvm, gatewayShare: 0.3 }));
+    await expect
+      .poll(() => textOf('.badge, .verdict-text'))
+      .toEqual(['All well', expect.stringMatching(/p95 20\.0 ms\.$/)]);
+    const tones = page.locator('.sentences li');
+    const classes = await tones.evaluateAll((all) => all.map((one) => one.className));
+    const texts = await tones.allInnerTexts();
+    expect(texts.map((text, at) => `${classes[at]}: ${text.trim()}`)).toEqual([
+      'good: The upstream has taken connections since 11:00:00.',
+      'bad: The JVM has not been readable: Is it up?',
+      'warn: Limit sessions.max was reached once in the last minute.',
+      expect.stringMatching(/^info: 30 % of the exchanges of the last minute took the gateway/),
+    ]);
+  });
+
+  const METRICS_ROLE = 'the role sessions; you have the role metrics.';
+  const asMetrics = busy({ role: 'metrics' });
+  it.each<[what: string, answer: Told, hash: string, text: string]>([
+    ['no answer has arrived yet', 'held', '', 'Reading the first numbers …'],
+    ['a credential is needed', { status: 401, detail: 'Who are you?' }, '', 'Who are you?'],
+    ['the port refuses', { status: 429, detail: 'Too many.', retryAfterS: 7 }, '', 'Too many. Trying again in 7 s.'],
+    ['the port refuses without a reason', { status: 503, detail: '' }, '', 'The monitoring port answers with 503.'],
+    ['there is no connection', 'lost', '', `The monitoring port cannot be reached (no connection). ${AGAIN}`],
+    [
+      'the application is unknown',
+      busy(),
+      'other/rpc',
+      'There is no application “other” here. Choose another one above.',
+    ],
+    ['no RPC was called', busy(), 'smartWeb/rpc', 'No RPC has been called yet.'],
+    ['no SBA RPC was called', busy(), 'smartWeb/sba', 'No SBA RPC has been called yet.'],
+    ['there is no object', busy(), 'smartWeb/objects', 'No object has been monitored or read yet.'],
+    ['there is no session', busy(), 'smartWeb/sessions', 'Nobody is logged in.'],
+    [
+      'sessions are hidden',
+      asMetrics,
+      'smartWeb/sessions',
+      `User names, addresses and single sessions need ${METRICS_ROLE}`,
+    ],
+    ['one session is hidden', asMetrics, 'smartWeb/sessions/x', `A single session needs ${METRICS_ROLE}`],
+    ['an RPC is unknown', busy(), 'smartWeb/rpc/E.None', 'Nothing of this name has been seen since counting began.'],
+  ])('says in words that %s', async (_, answer, hash, text) => {
+    told.rows = [];
+    await told.load(answer, `#/${hash}`);
+    const places = 'main .empty, main .sign-in > p:first-of-type, main .hidden-sessions > p, main .gone, [role=alert]';
+    await expect.poll(() => textOf(places), { timeout: 12_000 }).toEqual([text]);
+  });
 });

@@ -67,4 +67,4 @@ const tests = ({ defer }: Chromium) => {
   });
 };
 
-describeInChromium('the script of the pictures', tests, { timeout: 120_000 });
+describeInChromium('the script of the pictures', tests, 120_000);

@@ -65,13 +65,12 @@ describe.runIf(isInstalled)('both listeners', () => {
           expect(text).toMatch(alert);
         });
 
-        it.each(CIPHERS.filter((cipher) => cipher.startsWith('TLS_') || cipher.includes(kind)))(
-          'takes %s',
-          async (wanted) => {
+        it('takes all our ciphers for that key', async () => {
+          for (const wanted of CIPHERS.filter((cipher) => cipher.startsWith('TLS_') || cipher.includes(kind))) {
             const how = wanted.startsWith('TLS_') ? ['-tls1_3', '-ciphersuites'] : ['-tls1_2', '-cipher'];
             expect((await sClient(stand[listener], ...how, wanted)).cipher).toBe(wanted);
-          },
-        );
+          }
+        });
       });
     });
   }

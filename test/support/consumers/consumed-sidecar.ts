@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, vi } from 'vitest';
+import { startConfigured } from '../configured-sidecar.ts';
+import type { Defer } from '../deferred.ts';
 import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../net.ts';
-import { flagsFor, type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
+import type { SidecarProcess } from '../sidecar-process.ts';
 
 export const ROOT = path.join(import.meta.dirname, '../../..');
 
@@ -23,23 +25,24 @@ const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/clie
 export interface ConsumedSidecar {
   readonly monitor: string;
   call(path: string, user?: string): Promise<void>;
-  close(): Promise<void>;
 }
 
 /** Readers are `collectd`, `telegraf` and `zabbix`, each with the role `metrics`. */
-export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
+export async function startConsumedSidecar(defer: Defer): Promise<ConsumedSidecar> {
   const upstream = await startApplication(({ url = '' }, response) => {
     response.statusCode = url.includes('Fail') ? 500 : 200;
     setTimeout(() => response.end('ok'), url.includes('Slow') ? SENT.slowMs : 0);
   });
+  defer(() => upstream.close());
   const exporter = await startApplication((_request, response) => response.end(JVM));
+  defer(() => exporter.close());
   const folder = new Folder();
+  defer(() => folder.remove());
   const users = ['collectd', 'telegraf', 'zabbix'].map((name) => userLine(name, 'metrics', PASSWORD));
   const usersFile = folder.write('users', (await Promise.all(users)).join('\n'));
   const jvm = { source: 'http', http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` } };
-  // JSON is YAML.
-  const config = folder.write('sidecar.yaml', JSON.stringify({ monitor: { auth: { usersFile } }, jvm }));
-  const sidecar = await startSidecarProcess([...flagsFor(upstream.port), '--config', config]);
+  const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
+  const sidecar = await startConfigured(defer, url, { monitor: { auth: { usersFile } }, jvm });
   const call = (target: string, user?: string) => callOf(sidecar, target, user);
   for (const user of ['ann', 'bob', 'ann', 'ann']) await call('rpc/E.Demo/TestInOut', user);
   await call('rpc/E.Demo/Slow');
@@ -47,16 +50,7 @@ export async function startConsumedSidecar(): Promise<ConsumedSidecar> {
   for (let count = 0; count < SENT.sbaCalls; count += 1) await call('sba/Trend/Read');
   for (const name of ['H.Level', 'H.Level', 'H.Temp']) await call(`object/${name}`);
   await vi.waitFor(async () => expect(await jvmStatusOf(sidecar)).toBe(200), { timeout: 15_000, interval: 100 });
-  return {
-    monitor: sidecar.monitor,
-    call,
-    close: async () => {
-      await sidecar.stop();
-      upstream.close();
-      exporter.close();
-      folder.remove();
-    },
-  };
+  return { monitor: sidecar.monitor, call };
 }
 
 async function jvmStatusOf({ monitor }: SidecarProcess): Promise<number> {

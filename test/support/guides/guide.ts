@@ -6,14 +6,12 @@ export interface Block extends Fence {
   readonly before: string;
 }
 
-/** Names of files in sentences, and their paths with Debian's packages; others are relative to the checkout. */
+/** Names of files in sentences, and their paths with Debian's packages. */
 const FILES: Readonly<Record<string, string>> = {
   'sidecar.yaml': '/etc/d2-sidecar/sidecar.yaml',
   'systemctl edit d2-sidecar': '/etc/systemd/system/d2-sidecar.service.d/override.conf',
   'server.xml': '/etc/tomcat10/server.xml',
   'prometheus.yml': '/etc/prometheus/prometheus.yml',
-  'kustomization.yaml': 'config/kubernetes/examples/yours/kustomization.yaml',
-  'values.yaml': 'values.yaml',
 };
 
 export function toBlocks({ text, fences }: Document): readonly Block[] {
@@ -33,15 +31,8 @@ function lastParagraph(lines: readonly string[]): string {
   return paragraph.includes('```') ? '' : paragraph;
 }
 
-/** The last file that the paragraph before a block names, or the comment in its first line. */
-export function fileOf({ before, text }: Block): string | undefined {
-  const [, comment = ''] = /^#\s+([\w./-]+)/.exec(text) ?? [];
+/** The last file that the paragraph before a block names. */
+export function fileOf({ before }: Block): string | undefined {
   const named = [...before.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
-  return [...named, comment]
-    .map((name) => FILES[name] ?? FILES[name.split('/').at(-1) ?? ''])
-    .findLast((file) => file !== undefined);
-}
-
-export function elementOf({ before }: Block): string | undefined {
-  return /.*`<(\w+)>`/s.exec(before)?.[1];
+  return named.map((name) => FILES[name] ?? FILES[name.split('/').at(-1) ?? '']).findLast((file) => file !== undefined);
 }

@@ -1,12 +1,9 @@
 /** Writes a block of a guide into the file that the guide names, like its reader with an editor. */
 import { parse, stringify } from 'yaml';
-import { type Block, elementOf, fileOf } from './guide.ts';
+import { type Block, fileOf } from './guide.ts';
 import type { Machine } from './machine.ts';
 
 type Mapping = Readonly<Record<string, unknown>>;
-
-/** A block with one of these keys is a whole file. */
-const WHOLE = ['upstream', 'kind', 'image'];
 
 /** Returns the file; undefined if the guide names none. */
 export async function writeBlock(machine: Machine, block: Block): Promise<string | undefined> {
@@ -19,16 +16,17 @@ export async function writeBlock(machine: Machine, block: Block): Promise<string
 }
 
 /** `old`: the existing file; undefined if there is none. */
-export function toContent(block: Block, old: string | undefined): string {
+function toContent(block: Block, old: string | undefined): string {
   if (block.language === 'xml') return withElement(block, old ?? '');
   if (block.language !== 'yaml' || old === undefined) return `${block.text}\n`;
   const written = parse(block.text) as Mapping;
-  if (WHOLE.some((key) => key in written)) return `${block.text}\n`;
+  // A whole configuration.
+  if ('upstream' in written) return `${block.text}\n`;
   return stringify(merged(parse(old), written));
 }
 
 function withElement(block: Block, old: string): string {
-  const element = elementOf(block);
+  const element = /.*`<(\w+)>`/s.exec(block.before)?.[1];
   const end = old.lastIndexOf(`</${element}>`);
   if (end === -1) throw new Error(`${block.place}: there is no </${element}> in ${fileOf(block)}`);
   return `${old.slice(0, end)}${block.text}\n${old.slice(end)}`;

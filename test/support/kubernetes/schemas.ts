@@ -30,13 +30,12 @@ export function validate(manifests: readonly Manifest[]): readonly string[] {
   });
 }
 
-/** The compiler's complaints, e.g. `x: Deployment y: spec.replica: TS2353: ...`. Throws if it complains about anything else. */
+/** The compiler's complaints, e.g. `x: Deployment y: TS2353: ... 'replica' does not exist ...`. Throws if it complains about anything else. */
 export function typeCheck(manifests: readonly Manifest[]): readonly string[] {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-manifests-'));
   try {
     symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
-    const lines = toSource(manifests);
-    writeFileSync(path.join(folder, 'manifests.ts'), lines.map(({ text }) => text).join('\n'));
+    writeFileSync(path.join(folder, 'manifests.ts'), toSource(manifests));
     writeFileSync(path.join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG));
     const tsc = path.join(ROOT, 'node_modules/.bin/tsc');
     const { status, stdout, error } = spawnSync(tsc, ['-p', '.', '--pretty', 'false'], {
@@ -47,7 +46,7 @@ export function typeCheck(manifests: readonly Manifest[]): readonly string[] {
     if (error !== undefined) throw error;
     const told = stdout.split('\n').filter((line) => /^\S/.test(line));
     if (status !== 0 && told.length === 0) throw new Error(`tsc ended with ${status} and said nothing`);
-    return told.map((line) => toComplaint(line, lines, manifests));
+    return told.map((line) => toComplaint(line, manifests));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -61,48 +60,20 @@ const TSCONFIG = {
   files: ['manifests.ts'],
 };
 
-interface SourceLine {
-  readonly text: string;
-  readonly index: number;
-  readonly key: string;
-}
-
-function toSource(manifests: readonly Manifest[]): readonly SourceLine[] {
+/** One manifest a line, so that a line of the compiler's identifies it, and then the types. */
+function toSource(manifests: readonly Manifest[]): string {
   const kinds = new Map(manifests.map((one) => [toTypeName(one), one]));
-  const imports = [...kinds].map(([name, one]) => ({
-    text: `import type { I${one.kind} as ${name} } from '${toModule(one)}';`,
-    index: -1,
-    key: '',
-  }));
-  const literals = manifests.flatMap((one, index) => {
-    const lines: SourceLine[] = [];
-    print(one.content, '', `export const m${index}: ${toTypeName(one)} = `, ';', (text, key) =>
-      lines.push({ text, index, key }),
-    );
-    return lines;
-  });
-  return [...imports, ...literals];
+  return [
+    ...manifests.map((one, index) => `export const m${index}: ${toTypeName(one)} = ${JSON.stringify(one.content)};`),
+    ...[...kinds].map(([name, one]) => `import type { I${one.kind} as ${name} } from '${toModule(one)}';`),
+  ].join('\n');
 }
 
-/** One key a line, so that a line of the compiler's identifies a key of the manifest. */
-function print(value: Json, key: string, before: string, after: string, emit: (text: string, key: string) => void) {
-  if (typeof value !== 'object' || value === null) {
-    emit(`${before}${JSON.stringify(value)}${after}`, key);
-    return;
-  }
-  const isList = Array.isArray(value);
-  emit(`${before}${isList ? '[' : '{'}`, key);
-  for (const [name, inner] of Object.entries(value))
-    print(inner, key === '' ? name : `${key}.${name}`, isList ? '' : `${JSON.stringify(name)}: `, ',', emit);
-  emit(`${isList ? ']' : '}'}${after}`, key);
-}
-
-function toComplaint(line: string, lines: readonly SourceLine[], manifests: readonly Manifest[]): string {
+function toComplaint(line: string, manifests: readonly Manifest[]): string {
   const [, row, message] = /^manifests\.ts\((\d+),\d+\): error (.*)$/.exec(line) ?? [];
-  const at = lines[Number(row) - 1];
-  const manifest = manifests[at?.index ?? -1];
-  if (at === undefined || manifest === undefined) throw new Error(`tsc: ${line}`);
-  return `${manifest.source}: ${at.key}: ${message}`;
+  const manifest = manifests[Number(row) - 1];
+  if (manifest === undefined) throw new Error(`tsc: ${line}`);
+  return `${manifest.source}: ${message}`;
 }
 
 function toTypeName({ apiVersion, kind }: Manifest): string {

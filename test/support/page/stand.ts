@@ -1,17 +1,17 @@
 /** The built sidecar with an upstream and a JVM that can be stopped and restarted. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Pool } from 'undici';
 import { basic } from '../monitor/access/access-files.ts';
+import { type Application, startApplication } from '../net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
-import { createJvm, createUpstream, type RestartableServer } from './upstream.ts';
 
-export const APPLICATION = 'smartWeb';
+const APPLICATION = 'smartWeb';
+const JVM = readFileSync(new URL('../../fixtures/jvm/http/prometheus/client-java-1.txt', import.meta.url));
 
 export interface HarnessOptions {
   readonly config?: Readonly<Record<string, unknown>>;
-  readonly upstreamPort?: number;
   readonly env?: Readonly<Record<string, string>>;
   /** Whether the monitoring port has TLS, by the configuration. Default false. */
   readonly isSecure?: boolean;
@@ -27,8 +27,8 @@ export interface Call {
 }
 
 export class Harness {
-  readonly upstream: RestartableServer = createUpstream();
-  readonly jvm: RestartableServer = createJvm();
+  readonly upstream: Application;
+  readonly jvm: Application;
   readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-page-'));
   readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
@@ -36,19 +36,20 @@ export class Harness {
   #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
 
   static async start(options: HarnessOptions = {}): Promise<Harness> {
-    const harness = new Harness(options);
-    await harness.upstream.start();
-    if (options.hasJvm === true) await harness.jvm.start();
+    const upstream = await startApplication(({ headers, url = '' }, response) => {
+      response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
+      response.setHeader('content-type', 'application/json').end('{}');
+    });
+    const jvm = await startApplication((_request, response) => response.end(JVM));
+    const harness = new Harness(options, upstream, jvm);
     await harness.startSidecar();
     return harness;
   }
 
-  private constructor(options: HarnessOptions) {
+  private constructor(options: HarnessOptions, upstream: Application, jvm: Application) {
     this.#options = options;
-  }
-
-  get clientUrl(): string {
-    return `http://${this.#addresses.listen}/${APPLICATION}`;
+    this.upstream = upstream;
+    this.jvm = jvm;
   }
 
   get url(): string {
@@ -56,11 +57,11 @@ export class Harness {
   }
 
   async startSidecar(): Promise<void> {
-    const { hasJvm = false, upstreamPort = this.upstream.port, config, env } = this.#options;
+    const { hasJvm = false, config, env } = this.#options;
     const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
     const jvm = hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' };
     const file = path.join(this.#folder, 'sidecar.json');
-    const upstream = { url: `http://127.0.0.1:${upstreamPort}/${APPLICATION}` };
+    const upstream = { url: `http://127.0.0.1:${this.upstream.port}/${APPLICATION}` };
     writeFileSync(file, JSON.stringify({ upstream, jvm, ...config }));
     const { listen, monitor } = this.#addresses;
     this.#sidecar = await startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
@@ -101,8 +102,8 @@ export class Harness {
 
   async stop(): Promise<void> {
     await this.stopSidecar();
-    await this.upstream.stop();
-    await this.jvm.stop();
+    this.upstream.close();
+    this.jvm.close();
     rmSync(this.#folder, { recursive: true, force: true });
   }
 }

@@ -1,4 +1,4 @@
-/** The 1,000 calls of five users that the test sends: user, call, order and client. */
+/** The 1,000 calls of five users that the test sends: user, call and order. */
 import { createRandom, type Random } from '../../../src/demo/random.ts';
 
 export type Credentials =
@@ -22,7 +22,6 @@ export interface Target {
 export interface Call extends Target {
   readonly user: User;
   readonly hasWrongSecret: boolean;
-  readonly client: 'undici' | 'curl';
 }
 
 export const USERS = {
@@ -76,8 +75,6 @@ const CROWDED: readonly Target[] = [
 const NAMED: readonly Target[] = [...STEADY, ...CROWDED];
 
 const STEADY_CALLS_EACH = 12;
-/** One in this many calls of a phase is sent by curl. */
-const CURL_EVERY = 12;
 
 /** Each phase begins when the previous one has ended; `inOrder` sends one call at a time, so that their order is known. */
 export interface Phase {
@@ -98,14 +95,10 @@ export function createPhases(total: number, seed: number) {
   );
   return {
     beginning: { inOrder: true, calls: beginning },
-    crowd: { inOrder: false, calls: withCurl(crowd) },
-    steady: { inOrder: true, calls: withCurl(steady) },
+    crowd: { inOrder: false, calls: crowd },
+    steady: { inOrder: true, calls: steady },
     ending: { inOrder: true, calls: ending },
   } satisfies Record<string, Phase>;
-}
-
-function withCurl(calls: readonly Call[]): Call[] {
-  return calls.map((one, index) => ({ ...one, client: index % CURL_EVERY === 0 ? 'curl' : 'undici' }));
 }
 
 function createBeginning(): Call[] {
@@ -142,7 +135,7 @@ function toCrowdCall(random: Random, user: User): Call {
 }
 
 function call(user: User, target: Target): Call {
-  return { ...target, user, hasWrongSecret: false, client: 'undici' };
+  return { ...target, user, hasWrongSecret: false };
 }
 
 function pick<T>(random: Random, list: readonly T[]): T {

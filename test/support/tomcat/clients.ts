@@ -1,8 +1,6 @@
-/** Real clients: undici with several connections for each user, and a curl process for each call marked so. */
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+/** Clients with several connections for each user. */
+import { spawnSync } from 'node:child_process';
 import { Pool } from 'undici';
-import { collect } from '../install/run.ts';
 import { basic } from '../monitor/access/access-files.ts';
 import { ALL_USERS, type Call, type Phase, type User } from './calls.ts';
 
@@ -48,11 +46,7 @@ export class Clients {
     await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
   }
 
-  #send(call: Call): Promise<AnsweredCall> {
-    return call.client === 'curl' ? this.#sendByCurl(call) : this.#sendByUndici(call);
-  }
-
-  async #sendByUndici(call: Call): Promise<AnsweredCall> {
+  async #send(call: Call): Promise<AnsweredCall> {
     const pool = this.#pools.get(call.user) ?? new Pool(this.#origin, { connections: CONNECTIONS_EACH });
     this.#pools.set(call.user, pool);
     const began = performance.now();
@@ -62,21 +56,6 @@ export class Clients {
     });
     await body.dump({ limit: Number.POSITIVE_INFINITY });
     return { ...call, status: statusCode, seconds: (performance.now() - began) / 1000 };
-  }
-
-  async #sendByCurl(call: Call): Promise<AnsweredCall> {
-    const args = ['-sS', '-o', '/dev/null', '-w', '%{http_code} %{time_total}', '-X', call.method];
-    for (const [name, value] of Object.entries(fieldsOf(call))) args.push('-H', `${name}: ${value}`);
-    if (call.bodyBytes > 0) args.push('--data-binary', '@-');
-    const child = spawn('curl', [...args, this.#origin + this.#prefix + call.path], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    child.stdin.end(bodyOf(call));
-    const output = collect(child.stdout);
-    const [code] = (await once(child, 'close')) as [number | null];
-    if (code !== 0) throw new Error(`curl ended with ${code} for ${call.method} ${call.path}`);
-    const [status, seconds] = output().split(' ').map(Number) as [number, number];
-    return { ...call, status, seconds };
   }
 }
 

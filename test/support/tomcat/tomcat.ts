@@ -11,7 +11,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { exitOf, stopProcess } from '../sidecar-process.ts';
 
-export const CATALINA_HOME = '/usr/share/tomcat10';
+const CATALINA_HOME = '/usr/share/tomcat10';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
 const START_TIMEOUT_MS = 50_000;
 
@@ -41,7 +41,7 @@ export async function startTomcat(
   applications: Application | readonly Application[] = REST_APPLICATION,
   valves = '',
 ): Promise<Tomcat> {
-  return startTomcatIn(await createBase([applications].flat(), valves));
+  return startTomcatIn(await createTomcatBase([applications].flat(), valves));
 }
 
 /**
@@ -63,16 +63,21 @@ export async function startTomcatIn(base: string, options: readonly string[] = [
   }
 }
 
-async function createBase(applications: readonly Application[], valves: string): Promise<string> {
+/** A CATALINA_BASE with the `server.xml` and `tomcat-users.xml` of a folder. */
+export async function createTomcatBase(
+  applications: readonly Application[],
+  valves: string,
+  from = HERE,
+): Promise<string> {
   const base = await mkdtemp(join(tmpdir(), 'd2s-tomcat-'));
   for (const folder of ['conf', 'webapps', 'work', 'temp', 'logs', 'lib']) await mkdir(join(base, folder));
   await cp(join(CATALINA_HOME, 'etc/web.xml'), join(base, 'conf/web.xml'));
-  const server = await readFile(join(HERE, 'server.xml'), 'utf8');
+  const server = await readFile(join(from, 'server.xml'), 'utf8');
   await writeFile(
     join(base, 'conf/server.xml'),
     server.replace('</Engine>', () => `${valves}</Engine>`),
   );
-  await cp(join(HERE, 'tomcat-users.xml'), join(base, 'conf/tomcat-users.xml'));
+  await cp(join(from, 'tomcat-users.xml'), join(base, 'conf/tomcat-users.xml'));
   for (const { webapp, context } of applications) {
     await cp(webapp, join(base, 'webapps', context), { recursive: true });
   }

@@ -13,6 +13,7 @@ import {
 } from '../../support/consumers/consumed-sidecar.ts';
 import { byGjson, byJsonPath } from '../../support/consumers/paths.ts';
 import { parseTelegrafConfiguration, type Table } from '../../support/consumers/telegraf-configuration.ts';
+import { deferTo } from '../../support/deferred.ts';
 import { basic } from '../../support/monitor/access/access-files.ts';
 
 /** Seconds by which a call may take longer on a busy machine. */
@@ -24,10 +25,10 @@ function shipped(file: string): string {
 }
 
 let sidecar: ConsumedSidecar;
+const defer = deferTo(afterAll);
 beforeAll(async () => {
-  sidecar = await startConsumedSidecar();
+  sidecar = await startConsumedSidecar(defer);
 });
-afterAll(() => sidecar?.close());
 
 async function documentAt(url: string, user: string, password: string, headers = {}): Promise<unknown> {
   expect(url).toContain(`http://${SHIPPED_ADDRESS}/`);

@@ -10,7 +10,7 @@ import { readEnvironment } from '../../../src/config/environment.ts';
 import { knownNamesAt, listKeys } from '../../../src/config/schema-walk.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
 import { faultOfConfiguration } from '../../support/docs/configuration.ts';
-import { type Document, listDocuments, type Piece, parseDocument, ROOT } from '../../support/docs/documents.ts';
+import { type Document, listDocuments, type Piece, ROOT } from '../../support/docs/documents.ts';
 import { readAlerts, readRules } from '../../support/prometheus/rules-file.ts';
 
 const documents = listDocuments();
@@ -185,26 +185,5 @@ describe('the documents', () => {
     const all = documents.flatMap(pieces).map(({ text }) => text);
     expect(all.filter((text) => keys.has(text)).length).toBeGreaterThan(150);
     expect(all.filter((text) => series.has(text)).length).toBeGreaterThan(80);
-  });
-});
-
-describe('these tests', () => {
-  it.each<[string, string, Check]>([
-    ['`stop.deadlin`', 'no such key', faultsOfKeys],
-    ['`stop.deadline: soon`', 'stop.deadline', faultsOfKeys],
-    ['`certFyle`', 'neither a key', faultsOfKeys],
-    ['`D2_SIDECAR_LISTEN_PROT`', 'no such key', faultsOfVariables],
-    ['`D2S_ERR_UPSTREAM_ABSENT`', 'no such error code', faultsOfVariables],
-    ['`D2S_REQUIRE_ABSENT=1`', 'no test reads it', faultsOfVariables],
-    ['`d2_calls_totals`', 'no such series', faultsOfSeries],
-    ['```\nrate(d2_sidecar_absent_total[5m])\n```', 'no such series', faultsOfSeries],
-    ['`d2_absent_…`', 'no such series', faultsOfSeries],
-    ['`D2SidecarAbsent`', 'no such alert', faultsOfSeries],
-    ['`d2-sidecar chek`', 'did you mean check?', faultsOfCommands],
-    ['```sh\nnode dist/main.js check --wait 5s\n```', '--wait: not a flag of check', faultsOfCommands],
-    ['`d2-sidecar health [--redy]`', 'did you mean --ready?', faultsOfCommands],
-    ['`--upstrem URL`', 'no such flag', faultsOfFlags],
-  ])('report what is wrong with %j: %s', async (text, fault, faultsOf) => {
-    expect(await faultsOf(parseDocument('docs/made-up.md', text))).toEqual([expect.stringContaining(fault)]);
   });
 });

@@ -4,14 +4,15 @@
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { Agent, request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DEFINITIONS } from '../../../src/page/definitions.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
+import { startConfigured } from '../../support/configured-sidecar.ts';
+import { deferTo } from '../../support/deferred.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
-import { type Application, startApplication } from '../../support/net.ts';
-import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
+import { portOf, send, startApplication } from '../../support/net.ts';
+import type { SidecarProcess } from '../../support/sidecar-process.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 
 const DOCUMENT = readDocument('docs/statistics.md').text;
@@ -58,65 +59,52 @@ function toWritten(metric: string): string {
 const SECTIONS = ['gauges', 'counters', 'histograms', 'meters', 'timers'] as const;
 type Metrics = Readonly<Record<(typeof SECTIONS)[number], Readonly<Record<string, Readonly<Record<string, unknown>>>>>>;
 
-let upstream: Application;
+const defer = deferTo(afterAll);
 let sidecar: SidecarProcess;
 let metrics = '';
 const folder = new Folder();
 const certificates = new CertificateFolder();
+defer(() => [folder, certificates].map((each) => each.remove()));
 const { token, line } = tokenLine('reader', 'sessions');
-const client = new Agent({ connect: { rejectUnauthorized: false } });
 
-async function read(target: string): Promise<{ text: string; headers: Record<string, unknown> }> {
-  const headers = { authorization: `Bearer ${token}` };
-  const answer = await request(`http://${sidecar.monitor}${target}`, { headers, dispatcher: client });
-  const text = await answer.body.text();
-  expect([target, answer.statusCode]).toEqual([target, 200]);
-  return { text, headers: answer.headers };
+async function read(target: string) {
+  const answer = await send(portOf(sidecar.monitor), target, { headers: { authorization: `Bearer ${token}` } });
+  expect([target, answer.status]).toEqual([target, 200]);
+  return answer;
 }
 
-const readMetrics = async (target: string) => JSON.parse((await read(ADMIN + target)).text) as Metrics;
+const readMetrics = async (target: string) => JSON.parse((await read(ADMIN + target)).body) as Metrics;
 
 async function call(target: string, method: 'GET' | 'POST' = 'GET'): Promise<void> {
   const headers = { authorization: basic('ann', 'secret') };
-  const { body } = await request(`https://${sidecar.listen}${REST}${target}`, { method, headers, dispatcher: client });
-  await body.dump();
+  await send(portOf(sidecar.listen), REST + target, { method, headers, protocol: 'https:', rejectUnauthorized: false });
 }
 
 beforeAll(async () => {
-  upstream = await startApplication(({ url }, response) => response.end(url === '/jvm' ? JVM : 'ok'));
+  const upstream = await startApplication(({ url }, response) => response.end(url === '/jvm' ? JVM : 'ok'));
+  defer(() => upstream.close());
   const origin = `http://127.0.0.1:${upstream.port}`;
-  const authority = certificates.authority();
-  const pair = certificates.signed(authority, { name: 'localhost' });
-  const config = {
-    upstream: { url: `${origin}/smartWeb` },
-    listen: { host: '127.0.0.1', port: 0, tls: pair },
-    monitor: { host: '127.0.0.1', port: 0, auth: { tokensFile: folder.write('tokens', line) } },
+  const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
+  sidecar = await startConfigured(defer, `${origin}/smartWeb`, {
+    listen: { tls: pair },
+    monitor: { auth: { tokensFile: folder.write('tokens', line) } },
     state: { file: path.join(folder.path, 'state'), interval: '1s' },
     accessLog: { file: path.join(folder.path, 'access.log') },
     otlp: { endpoint: origin, traces: { enabled: true } },
     jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
-  };
-  sidecar = await startSidecarProcess(['--config', folder.write('sidecar.yaml', JSON.stringify(config))]);
+  });
   await call('/d2/rpc/E.Demo/Quick', 'POST');
   await call('/d2/sba/E.Files/Download');
   await call('/d2/object/H.Level');
   await vi.waitFor(
     async () => {
-      metrics = (await read('/metrics')).text;
+      metrics = (await read('/metrics')).body;
       expect(metrics).toContain('jvm_classes_currently_loaded');
       expect(metrics).toContain('d2_sidecar_state_last_save_seconds ');
     },
     { timeout: 15_000, interval: 100 },
   );
 }, 30_000);
-
-afterAll(async () => {
-  await sidecar?.stop();
-  await client.close();
-  upstream?.close();
-  certificates.remove();
-  folder.remove();
-});
 
 /** Described families that this sidecar does not show. */
 const NOT_SHOWN = [
@@ -159,7 +147,7 @@ describe('docs/statistics.md defines', () => {
 
   it('every field of a timer, of a meter, of a gauge, of the answer and of a session', async () => {
     const document = await readMetrics('/metrics/d2');
-    const [session] = JSON.parse((await read(`${ADMIN}/d2/sessions`)).text) as [Record<string, string>];
+    const [session] = JSON.parse((await read(`${ADMIN}/d2/sessions`)).body) as [Record<string, string>];
     expect(undefinedIn(Object.keys({ ...document.timers.rpc, ...session }))).toEqual([]);
     const parts = [document, document.meters['rpc.errors'], document.gauges['sessions.active']];
     const fields = parts.flatMap((part) => Object.keys(part ?? {}));

@@ -7,7 +7,6 @@ import {
   isInProject,
   listDocuments,
   type Piece,
-  parseDocument,
   ROOT,
   readDocument,
 } from '../../support/docs/documents.ts';
@@ -59,15 +58,4 @@ it('every promise of SECURITY.md names a test', () => {
   const promises = promised.split(/^(?=\d+\. \*\*)/m).slice(1);
   expect(promises.length).toBeGreaterThan(10);
   expect(promises.filter((promise) => !/`test\/[^`]+`/.test(promise))).toEqual([]);
-});
-
-it.each([
-  ['[a](absent.md)', 'absent.md: there is no docs/absent.md'],
-  ['[a](tls.md#absent)', 'no heading gives #absent'],
-  ['# One\n[a](#two)', 'no heading gives #two'],
-  ['[a](../../outside.md)', 'there is no ../outside.md'],
-  ['`src/absent.ts`', 'src/absent.ts: there is no such file'],
-  ['`absent.ts`', 'absent.ts: there is no such file'],
-])('these tests report what is wrong with %j', (text, fault) => {
-  expect(faultsOf(parseDocument('docs/made-up.md', text))).toEqual([expect.stringContaining(fault)]);
 });

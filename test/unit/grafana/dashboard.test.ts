@@ -22,14 +22,6 @@ describe('the dashboard', () => {
     expect(panels.length).toBeGreaterThan(30);
   });
 
-  it('puts traffic above the JVM, with the same width, so that their time axes align', () => {
-    const { panels } = readDashboard();
-    const titles = ['Calls', 'Errors', 'Durations', 'Heap', 'Collections', 'Pause'];
-    const found = panels.filter(({ type, title }) => type === 'timeseries' && titles.includes(title));
-    expect(found.map(({ title }) => title)).toEqual(titles);
-    expect(found.map(({ gridPos: { x, w } }) => [x, w])).toEqual(titles.map(() => [0, 24]));
-  });
-
   it('filters by job and instance everywhere, and by application where there is one', () => {
     for (const { name, expr } of queriesOf(readDashboard())) {
       for (const [, metric = '', matchers = ''] of expr.matchAll(/\b(\w+)\{(.*?)\}/g)) {

@@ -39,7 +39,6 @@ interface Told {
 export class Pod {
   readonly volumes: ReadonlyMap<string, string>;
   readonly #spec: Json;
-  readonly #contents: Contents;
   readonly #folder: string;
   readonly #inside: ChildProcessByStdio<Writable, Readable, null>;
   readonly #containers: Container[] = [];
@@ -49,7 +48,6 @@ export class Pod {
 
   constructor(spec: Json, contents: Contents) {
     this.#spec = spec;
-    this.#contents = contents;
     this.#folder = mkdtempSync('/tmp/d2s-pod-');
     this.volumes = makeVolumes(this.#folder, spec, contents);
     const script = `ip link set lo up && ip address add ${POD_ADDRESS}/32 dev lo && exec "$@"`;
@@ -84,7 +82,6 @@ export class Pod {
       root: mkdtempSync(path.join(this.#folder, 'root-')),
       network: this.#inside.pid as number,
       volumes: this.volumes,
-      contents: this.#contents,
       env,
     });
     this.#containers.push(container);
@@ -111,7 +108,6 @@ interface Surroundings {
   readonly root: string;
   readonly network: number;
   readonly volumes: ReadonlyMap<string, string>;
-  readonly contents: Contents;
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -124,13 +120,13 @@ export class Container {
   readonly #said: () => string;
   readonly exited: Promise<number | null>;
 
-  constructor(spec: Json, pod: Json, { root, network, volumes, contents, env }: Surroundings) {
+  constructor(spec: Json, pod: Json, { root, network, volumes, env }: Surroundings) {
     const own = Object(at(spec, 'securityContext'));
     const { runAsUser = IMAGE_USER, runAsGroup = IMAGE_USER, fsGroup } = { ...Object(pod).securityContext, ...own };
     if (own.runAsNonRoot === true && runAsUser === 0) throw new Error('the container would run as root');
     this.#root = root;
     this.#user = [`--userspec=${runAsUser}:${runAsGroup}`, `--groups=${fsGroup ?? ''}`];
-    this.#env = { ...IMAGE_ENV, ...toEnv(spec, contents), ...env };
+    this.#env = { ...IMAGE_ENV, ...toEnv(spec), ...env };
     const { command = ['d2-sidecar'], args = [] } = Object(spec);
     const script = [TREE, ...toMounts(spec, root, volumes), ...(own.readOnlyRootFilesystem ? [READ_ONLY] : [])];
     const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
@@ -146,21 +142,19 @@ export class Container {
 
   /** Runs a command like kubelet's for a probe or hook; without a code if there is no such process. */
   async exec(command: readonly string[]): Promise<Ran> {
-    const pid = this.#pid();
+    const pid = firstProcessOf(this.#child);
     if (pid === undefined) return { code: null, stdout: '', stderr: `it has no process: ${this.#said()}` };
     return await run('nsenter', [`--target=${pid}`, '--mount', '--pid', '--net', '--', ...this.#inTree(command)]);
   }
 
-  #pid(): number | undefined {
-    return firstProcessOf(this.#child);
-  }
-
   status(name: string): string | undefined {
-    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(readFileSync(`/proc/${this.#pid()}/status`, 'utf8'))?.[1];
+    return new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(
+      readFileSync(`/proc/${firstProcessOf(this.#child)}/status`, 'utf8'),
+    )?.[1];
   }
 
   signal(name: NodeJS.Signals): void {
-    process.kill(this.#pid() as number, name);
+    process.kill(firstProcessOf(this.#child) as number, name);
   }
 
   async kill(): Promise<void> {
@@ -239,13 +233,12 @@ function toMounts(spec: Json, root: string, volumes: ReadonlyMap<string, string>
   });
 }
 
-function toEnv(spec: Json, contents: Contents): Readonly<Record<string, string>> {
-  const { env = [] } = Object(spec);
-  const toEntry = ({ name, value, valueFrom }: Record<string, Json>): readonly [Json | undefined, Json] => {
-    const { name: secret = '', key = '' } = Object(valueFrom).secretKeyRef ?? {};
-    const given = value ?? contents[secret]?.[key];
-    if (given === undefined) throw new Error(`no value for ${String(name)}`);
-    return [name, given];
-  };
-  return Object.fromEntries(env.map(toEntry));
+function toEnv(spec: Json): Readonly<Record<string, string>> {
+  const { env = [] } = Object(spec) as { env?: readonly { readonly name: string; readonly value?: string }[] };
+  return Object.fromEntries(
+    env.map(({ name, value }) => {
+      if (value === undefined) throw new Error(`no value for ${name}`);
+      return [name, value];
+    }),
+  );
 }

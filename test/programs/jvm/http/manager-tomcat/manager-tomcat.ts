@@ -3,8 +3,7 @@
  * of Basic at `/digest`, and `/beans/now`, which reports the JVM's own MXBeans.
  */
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jsonOf } from '../../../../support/configured-sidecar.ts';
@@ -12,7 +11,7 @@ import type { Defer } from '../../../../support/deferred.ts';
 import type { Beans } from '../../../../support/jvm/truth/beans.ts';
 import type { Folder } from '../../../../support/monitor/access/access-files.ts';
 import { isAvailable } from '../../../../support/programs.ts';
-import { CATALINA_HOME, isTomcatInstalled, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
+import { createTomcatBase, isTomcatInstalled, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
 
 const MANAGER = '/usr/share/tomcat10-admin/manager';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -48,12 +47,8 @@ export function managerKeys({ origin }: ManagerTomcat, folder: Folder, user: 'st
 }
 
 async function createBase(): Promise<string> {
-  const base = await mkdtemp(join(tmpdir(), 'd2s-manager-'));
-  for (const folder of ['conf/Catalina/localhost', 'webapps', 'work', 'temp', 'logs', 'lib', 'digest'])
-    await mkdir(join(base, folder), { recursive: true });
-  await cp(join(CATALINA_HOME, 'etc/web.xml'), join(base, 'conf/web.xml'));
-  for (const file of ['server.xml', 'tomcat-users.xml']) await cp(join(HERE, file), join(base, 'conf', file));
-  await cp(join(HERE, 'beans'), join(base, 'webapps/beans'), { recursive: true });
+  const base = await createTomcatBase([{ webapp: join(HERE, 'beans'), context: 'beans' }], '', HERE);
+  await mkdir(join(base, 'conf/Catalina/localhost'), { recursive: true });
   await cp(MANAGER, join(base, 'digest'), { recursive: true, dereference: true });
   const descriptor = join(base, 'digest/WEB-INF/web.xml');
   const basic = '<auth-method>BASIC</auth-method>';

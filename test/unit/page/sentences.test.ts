@@ -1,0 +1,160 @@
+/** The sentences below the verdict: the state of the upstream, the JVM and the sidecar, and why a page is empty. */
+import { expect, it } from 'vitest';
+import { toTime } from '../../../src/page/format.ts';
+import type { Live, Outside } from '../../../src/page/live-data.ts';
+import { type NewsSources, toNews } from '../../../src/page/news.ts';
+import { toSentences } from '../../../src/page/sentences.ts';
+import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
+
+const msBefore = (seconds: number) => NOW_MS - seconds * 1_000;
+const at = (seconds: number) => new Date(msBefore(seconds)).toISOString();
+const clock = (seconds: number) => toTime(msBefore(seconds), NOW_MS);
+const START = clock(3_600);
+const SINCE = `since ${clock(1_800)}`;
+const UNTIL_NOW = `since ${START}, but not in the last minute.`;
+
+const UPSTREAM = `good: The upstream has taken connections since ${START}.`;
+const NO_JVM = 'info: No JVM source is configured.';
+const NOT_TRIED = 'info: The upstream has not been tried yet: no call has needed it.';
+const JVM_READ = `good: The JVM has been read from hsperfdata ${SINCE}.`;
+const JVM_LOST = `bad: The JVM has not been readable ${SINCE}: Is it up?`;
+const DRAINS = 'warn: The sidecar is draining: it keeps serving, and asks clients to leave';
+const STOPS = `${DRAINS}; it stops in 12 s at the latest.`;
+
+const once = { sinceStart: 1, inMinute: 1 };
+const older = { sinceStart: 3, inMinute: 0 };
+const many = { sinceStart: 2_000, inMinute: 1_200 };
+
+function sentencesOf(state: Partial<Live>, sources: Partial<NewsSources> = {}): readonly string[] {
+  const all = {
+    live: live(state),
+    application: application(),
+    points: points(12, () => ({ rpc: [10, 0, 0.01, 0.03, 0.02] })),
+    restartedAtMs: undefined,
+    nowMs: NOW_MS,
+    ...sources,
+  };
+  return [...toSentences(all.live, NOW_MS), ...toNews(all)].map(({ tone, text }) => `${tone}: ${text}`);
+}
+
+const upstream = (state: Live['upstream']['state'], reason: string | null) => ({
+  upstream: { state, since: at(1_800), reason },
+});
+const jvm = (state: Live['jvm']['state'], source: string | null, reason: string | null) => ({
+  jvm: { state, source, since: at(1_800), reason, heapMax: null },
+});
+
+it.each<[string, Partial<Live>, ...string[]]>([
+  ['all is well', {}, UPSTREAM, NO_JVM],
+  ['the sidecar starts', { state: 'starting' }, 'info: The sidecar is starting.', UPSTREAM, NO_JVM],
+  ['the sidecar drains', { state: 'draining' }, `${DRAINS}.`, UPSTREAM, NO_JVM],
+  ['the sidecar stops', { state: 'stopping', stopLeftSeconds: 12.3 }, STOPS, UPSTREAM, NO_JVM],
+  ['the upstream has not been tried', upstream('unknown', null), NOT_TRIED, NO_JVM],
+  ['the JVM is read', jvm('available', 'hsperfdata', null), UPSTREAM, JVM_READ],
+  ['the reason of an unreadable JVM is a question', jvm('unavailable', null, 'Is it up?'), UPSTREAM, JVM_LOST],
+])('are true when %s', (_, state, ...sentences) => {
+  expect(sentencesOf(state)).toEqual(sentences);
+});
+
+it.each([
+  ['ECONNREFUSED', 'The upstream has refused connections'],
+  ['ECONNRESET', 'The upstream has reset connections'],
+  ['ETIMEDOUT', 'The upstream has not answered in time'],
+  ['EHOSTUNREACH', 'There has been no route to the upstream'],
+  ['ENOTFOUND', 'No address has been found for the name of the upstream'],
+  ['D2S_ERR_UPSTREAM_CONNECT_TIMEOUT', 'The upstream has not accepted connections in time'],
+  ['EMFILE', 'The upstream could not be reached'],
+])('say since when and why the upstream is lost: %s', (reason, sentence) => {
+  expect(sentencesOf(upstream('unreachable', reason))).toEqual([`bad: ${sentence} ${SINCE} (${reason}).`, NO_JVM]);
+});
+
+it('count what is unusual in the last minute, a denial by the configuration without a warning', () => {
+  const state = {
+    limits: [
+      { key: 'sessions.max', ...once },
+      { key: 'limits.fields', ...many },
+      { key: 'rest.deny', ...many },
+    ],
+    failures: [{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...once }],
+    ...{ connections: { open: 1, refused: many }, observerErrors: once, gatewayShare: 0.3 },
+  };
+  expect(sentencesOf(state)).toEqual([
+    ...[UPSTREAM, NO_JVM],
+    'warn: Limit sessions.max was reached once in the last minute.',
+    'warn: Limit limits.fields was reached 1,200 times in the last minute.',
+    'info: 1,200 requests were denied by rest.deny in the last minute.',
+    'warn: 1 exchange failed with D2S_ERR_UPSTREAM_REFUSED in the last minute.',
+    'warn: 1,200 connections were refused at a limit in the last minute.',
+    'warn: A fault in the sidecar left 1 exchange served but unmeasured in the last minute.',
+    'info: 30 % of the exchanges of the last minute took the gateway, which costs more than the relay.',
+  ]);
+});
+
+it('give what was unusual before the last minute as information', () => {
+  const state = {
+    limits: [{ key: 'timeouts.head', ...older }],
+    failures: [{ code: 'D2S_ERR_UPSTREAM_TERMINATED', ...older }],
+    ...{ connections: { open: 1, refused: older }, observerErrors: older },
+  };
+  expect(sentencesOf(state)).toEqual([
+    ...[UPSTREAM, NO_JVM],
+    `info: Limit timeouts.head was reached 3 times ${UNTIL_NOW}`,
+    `info: 3 exchanges failed with D2S_ERR_UPSTREAM_TERMINATED ${UNTIL_NOW}`,
+    `info: 3 connections were refused at a limit ${UNTIL_NOW}`,
+    `info: A fault in the sidecar left 3 exchanges served but unmeasured ${UNTIL_NOW}`,
+  ]);
+});
+
+it('tell of a restart for an hour, in place of the start', () => {
+  const started = { startTime: at(1_800) };
+  const restarted = `info: The sidecar was restarted at ${clock(1_800)}: the charts begin there.`;
+  expect(sentencesOf(started, { restartedAtMs: msBefore(1_800) })).toContain(restarted);
+  expect(sentencesOf({}, { restartedAtMs: msBefore(3_600) })).toEqual([UPSTREAM, NO_JVM]);
+});
+
+const OTHER_PORT = "Clients have to call the sidecar's port instead of the server's.";
+const REMARK = '(other) are rare paths, and those that do not look like the name of an application.';
+const START_WITH = 'start the sidecar with it: --upstream http://127.0.0.1:8080';
+const IF_PLANT = `info: If /plant is the application, ${START_WITH}/plant`;
+const IF_ONE = `info: If one of these paths is the application, ${START_WITH}/<its path>`;
+const NO_TRAFFIC = `info: No traffic of smartWeb has passed since ${START}.`;
+const NONE_OF_3_S = `info: No traffic of smartWeb has passed since ${clock(3)}. ${OTHER_PORT}`;
+const PASSED_5 = `info: 5 requests passed outside /smartWeb since ${START}`;
+const PASSED_2 = `info: 2 requests passed outside /smartWeb since ${START}`;
+const PASSED_1 = `info: 1 request passed outside /smartWeb since ${START}`;
+const IN_MINUTE_1 = 'info: 1 request passed outside /smartWeb in the last minute.';
+const PLACES = `: /plant 3, /manager 1, (other) 1. ${REMARK}`;
+const NEED_A_ROLE = 'their paths need the role sessions.';
+const MEASURING =
+  'info: Measuring began 3 s ago: the charts fill from the right, and figures of the last minute cover less than one.';
+
+const outside = (differences: Partial<Outside>): Partial<Live> => {
+  const segments: Outside['segments'] = [
+    ['plant', 3],
+    ['manager', 1],
+  ];
+  return { outside: { sinceStart: 5, inMinute: 5, segments, other: 1, ...differences } };
+};
+const UNSEEN = { segments: null, other: null };
+const oneOther = outside({ sinceStart: 1, segments: [], other: 1 });
+const hiddenCharacter = outside({ sinceStart: 2, segments: [['pl\ufffdant', 2]], other: 0 });
+const silent = (created: number) => ({
+  application: application([], { sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created } }),
+  points: points(3, (step) => ({ sessions: 0, t: NOW_MS / 1_000 - 3_600 + (step + 1) * 5 })),
+});
+
+it.each<[string, Partial<Live>, Partial<NewsSources>, ...string[]]>([
+  ['the sidecar has just started', { startTime: at(3) }, { ...silent(0), points: [] }, MEASURING, NONE_OF_3_S],
+  ['there was no traffic', {}, silent(0), `${NO_TRAFFIC} ${OTHER_PORT}`],
+  ['there was none for an hour', { startTime: at(5 * 3_600) }, silent(7), NO_TRAFFIC],
+  ['all of it passed outside', outside({}), silent(0), NO_TRAFFIC, `${PASSED_5}${PLACES}`, IF_PLANT],
+  ['its paths do not look like names', oneOther, silent(0), NO_TRAFFIC, `${PASSED_1}: (other) 1. ${REMARK}`, IF_ONE],
+  ['its path has a hidden character', hiddenCharacter, silent(0), NO_TRAFFIC, `${PASSED_2}: /pl\ufffdant 2.`, IF_ONE],
+  ['the reader may not see its paths', outside(UNSEEN), silent(0), NO_TRAFFIC, `${PASSED_5}; ${NEED_A_ROLE}`, IF_ONE],
+  ['some passed outside', outside({ inMinute: 1 }), {}, `${IN_MINUTE_1} Since ${START}${PLACES}`],
+  ['some passed outside, unseen by the reader', outside({ ...UNSEEN, inMinute: 1 }), {}, IN_MINUTE_1],
+  ['some passed outside before the last minute', outside({ inMinute: 0 }), {}],
+])('explain missing traffic when %s', (_, state, sources, ...sentences) => {
+  const [, , ...news] = sentencesOf(state, sources);
+  expect(news).toEqual(sentences);
+});
