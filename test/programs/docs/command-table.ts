@@ -52,7 +52,7 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^npm (?:ci|test)$/, elsewhere('.ci/run', '\nnpm ')],
   [/^npm run test:(?:unit|watch)$/, check('npm test runs these', faultOfScript)],
   [/^npm run test:all$/, check('.ci/run runs them project by project', faultOfScript)],
-  [/^npm run test:steady$/, check(LONG, faultOfScript)],
+  [/^npm run (?:test:steady|mutants)$/, check(LONG, faultOfScript)],
   [/^\.ci\/run$/, check('it runs these tests', ([file = '']) => faultOfFile(file))],
   [/^npm run build$/, elsewhere('package.json', '"test:all": "npm run build ')],
   [/^npm run demo$/, elsewhere('package.json', 'npm run build --silent && node dist/main.js demo')],
