@@ -86,11 +86,12 @@ export async function fill(port: number, requests: Iterable<string>): Promise<vo
   }
 }
 
-function toRequest(line: string, user: number, body: string): string {
+/** `fields`: more of them, each with its end of line. */
+export function toRequest(line: string, user: number, body: string, fields = ''): string {
   const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
   return (
     `${line} HTTP/1.1\r\nHost: plant.example\r\nAccept: application/json\r\nContent-Type: application/json\r\n` +
-    `Authorization: Basic ${credentials}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    `Authorization: Basic ${credentials}\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`
   );
 }
 

@@ -1,56 +1,17 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { planCall } from '../../../chaos/truth/call-plan.ts';
-import { answerBody, piecesOf, requestBody, toWire, toWireEnd } from '../../../chaos/truth/messages.ts';
 
-const IDS = Array.from({ length: 3_000 }, (_, i) => `${i % 3 === 0 ? 'p' : 'r'}${i}`);
-const PLANS = IDS.map((id) => planCall(5, id));
+const PLANS = Array.from({ length: 3_000 }, (_, i) => planCall(5, `${i % 3 === 0 ? 'p' : 'r'}${i}`));
 
-describe('the plan of a call', () => {
-  it('follows from seed and id alone', () => {
-    expect(planCall(5, 'r17')).toEqual(planCall(5, 'r17'));
-    expect(PLANS.filter((plan, i) => plan.target !== planCall(6, IDS[i] as string).target).length).toBeGreaterThan(
-      1_000,
-    );
-  });
-
-  it('covers every fault, every framing and every moment of leaving within a few thousand calls', () => {
-    expect(new Set(PLANS.map(({ fault }) => fault)).size).toBe(13);
-    expect(new Set(PLANS.map(({ request }) => request.framing))).toEqual(new Set(['none', 'length', 'chunked']));
-    expect(new Set(PLANS.map(({ answer }) => answer.framing))).toEqual(new Set(['none', 'length', 'chunked', 'close']));
-    expect(new Set(PLANS.map(({ leave }) => leave?.at)).size).toBe(6);
-  });
-
-  it('never aborts calls of which the exact number must be known', () => {
-    const exact = PLANS.filter(({ kind }) => kind === 'rpc' || kind === 'object' || kind === 'page');
-    expect(exact.length).toBeGreaterThan(500);
-    expect(exact.filter(({ leave, halfCloses }) => leave !== undefined || halfCloses)).toEqual([]);
-  });
-
-  it('has neither faults nor clients that leave in calm', () => {
-    const calm = Array.from({ length: 500 }, (_, i) => planCall(5, `${i % 2 === 0 ? 'q' : 'o'}${i}`));
-    expect(calm.filter(({ fault, leave }) => fault !== undefined || leave !== undefined)).toEqual([]);
-  });
-
-  it('has bodies of exactly the announced length, and JSON for polls', () => {
-    for (const plan of PLANS.slice(0, 300)) {
-      expect(requestBody(5, plan)).toHaveLength(plan.request.bytes);
-      expect(answerBody(5, plan)).toHaveLength(plan.answer.bytes);
-      if (plan.kind !== 'comet') continue;
-      expect(JSON.parse(answerBody(5, plan).toString('latin1'))).toHaveLength(plan.answer.values + 1);
-    }
-  });
+it('plans cover every fault, every framing and every moment of leaving within a few thousand calls', () => {
+  expect(new Set(PLANS.map(({ fault }) => fault)).size).toBe(13);
+  expect(new Set(PLANS.map(({ request }) => request.framing))).toEqual(new Set(['none', 'length', 'chunked']));
+  expect(new Set(PLANS.map(({ answer }) => answer.framing))).toEqual(new Set(['none', 'length', 'chunked', 'close']));
+  expect(new Set(PLANS.map(({ leave }) => leave?.at)).size).toBe(6);
 });
 
-describe('a body on the wire', () => {
-  it('is sent in pieces that add up to the whole', () => {
-    const pieces = (text: string, size: number) => piecesOf(Buffer.from(text), size).map(String);
-    expect([pieces('0123456789', 0), pieces('0123456789', 3)]).toEqual([['0123456789'], ['012', '345', '678', '9']]);
-    expect(pieces('', 3)).toEqual([]);
-  });
-
-  it('has no chunk of zero bytes before its end', () => {
-    expect(toWire('chunked', Buffer.alloc(0))).toHaveLength(0);
-    expect(toWire('chunked', Buffer.from('abc')).toString()).toBe('3\r\nabc\r\n');
-    expect(toWireEnd('chunked', 'r1', true).toString()).toBe('0\r\nX-Chaos-End: r1\r\n\r\n');
-  });
+it('no plan aborts calls of which the exact number must be known', () => {
+  const exact = PLANS.filter(({ kind }) => kind === 'rpc' || kind === 'object' || kind === 'page');
+  expect(exact.length).toBeGreaterThan(500);
+  expect(exact.filter(({ leave, halfCloses }) => leave !== undefined || halfCloses)).toEqual([]);
 });
