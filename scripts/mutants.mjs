@@ -8,7 +8,8 @@
  * with `--survivors` only those that survived: do the tests of another checkout catch them?
  *
  * A mutant runs in a copy of the project: first `vitest related` in the unit tests, then, if it survived, the build and
- * the system tests in SYSTEM_TESTS. A run that takes three times as long as without a mutant counts as caught. A mutant
+ * the system tests in SYSTEM_TESTS. A run that takes three times as long as without a mutant counts as caught. A system
+ * test that fails runs again alone, since a busy machine may be the reason; if it passes then, the others go on. A mutant
  * that does not build is replaced by another one. The report is written after each mutant. Exit code 1 if the tests
  * fail without a mutant. 200 mutants take many hours.
  */
@@ -60,6 +61,7 @@ const WRAPPERS = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSParameterP
 const LOGS = new Set(['CallExpression', 'ExpressionStatement']);
 const LOG_CALL = /^(?:\w+\.)*#?logger\??\.\w+\(/;
 
+const VITEST = [process.execPath, 'node_modules/vitest/vitest.mjs'];
 const SLOWER = 3;
 const SPARE_MS = 30_000;
 const EXIT_USAGE = 64;
@@ -138,28 +140,36 @@ async function tryOne({ file, start, end, was, is }, limits) {
     const unit = await run(toCommand('unit', file), limits.unit);
     if (unit.code !== 0) return finish('caught', unit.by);
     if ((await run(toCommand('build'), limits.build)).code !== 0) return finish('invalid');
-    const system = await run(toCommand('system', file), limits.system);
-    return system.code === 0 ? finish('survived') : finish('caught', system.by);
+    for (const passing = []; ; ) {
+      const { code, by } = await run(toCommand('system', file, passing), limits.system);
+      if (code === 0) return finish('survived');
+      const [failed] = /test\/\S+\.test\.ts/.exec(by) ?? [];
+      if (failed === undefined || passing.includes(failed)) return finish('caught', by);
+      if ((await run([...VITEST, '--run', failed], limits.system)).code !== 0) return finish('caught', by);
+      passing.push(failed);
+    }
   } finally {
     writeFileSync(target, text);
   }
 }
 
-/** The command of a step for a mutated file, or for all files. */
-function toCommand(step, file) {
+/** The command of a step for a mutated file, or for all files; `excluded` are files of tests. */
+function toCommand(step, file, excluded = []) {
   if (step === 'build') return ['npm', 'run', 'build', '--silent'];
   const rooms = Object.keys(SYSTEM_TESTS).filter((room) => file === undefined || file.startsWith(`${room}/`));
   const filters = new Set(rooms.flatMap((room) => SYSTEM_TESTS[room].split(' ')));
-  const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs'];
   const options = ['--run', '--project', step, '--bail', '1', '--reporter', 'dot'];
-  if (step === 'system') return [...vitest, ...[...filters].map((part) => `test/system/${part}`), ...options];
-  return file === undefined ? [...vitest, ...options] : [...vitest, 'related', file, ...options];
+  const excluding = excluded.map((name) => `--exclude=${name}`);
+  if (step === 'system')
+    return [...VITEST, ...[...filters].map((part) => `test/system/${part}`), ...options, ...excluding];
+  return file === undefined ? [...VITEST, ...options] : [...VITEST, 'related', file, ...options];
 }
 
 /** Runs a command in the copy. `by` is the first test that failed, or `time limit`. */
 async function run([program, ...args], limitMs) {
   const begun = Date.now();
-  const child = spawn(program, args, { cwd: copy, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  const env = { ...process.env, NO_COLOR: '1' };
+  const child = spawn(program, args, { cwd: copy, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running = child;
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
@@ -173,7 +183,7 @@ async function run([program, ...args], limitMs) {
   const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
   clearTimeout(limit);
   running = undefined;
-  const [, failed] = / FAIL +(.*)/.exec(output) ?? [];
+  const [, failed = 'no test, but its command failed'] = / FAIL +(.*)/.exec(output) ?? [];
   return { code, ms: Date.now() - begun, output, by: late ? 'time limit' : failed };
 }
 
