@@ -87,7 +87,8 @@ const copy = mkdtempSync(path.join(tmpdir(), 'd2s-mutants-'));
 let running;
 process.once('exit', () => {
   endGroup(running);
-  rmSync(copy, { recursive: true, force: true });
+  // Processes that are ending may still write.
+  rmSync(copy, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
