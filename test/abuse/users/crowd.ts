@@ -78,7 +78,7 @@ export class Crowd {
     const [reader = '', ...newcomers] = MONITOR_READERS;
     const read = (name: string) => {
       const headers = { Authorization: toBasic(name, MONITOR_PASSWORD) };
-      return call({ port: monitorPort, isTls: false, agent: false }, { path: '/metrics', headers });
+      return call({ port: monitorPort, isTls: false, agent: false }, '/metrics', { headers });
     };
     this.#working.push(
       this.#keep('monitor', MONITOR_EVERY_MS, () => read(reader)),

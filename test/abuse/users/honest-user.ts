@@ -1,9 +1,9 @@
 /** The calls of honest users. All reject for any answer except 200, and for none. */
 import { once } from 'node:events';
-import http from 'node:http';
-import https from 'node:https';
+import type http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import { send } from '../../support/net.ts';
 import { COMET_PATH, HONEST_CREDENTIAL, HONEST_OBJECTS, OBJECT_PREFIX, USERS_ADDRESS } from '../plant.ts';
 
 /** A call without an answer by then has failed. */
@@ -19,21 +19,15 @@ export interface Line {
 
 export function post(line: Line, path: string, body: string): Promise<string> {
   const headers = { Authorization: HONEST_CREDENTIAL, 'Content-Type': 'application/json' };
-  return call(line, { method: 'POST', path, headers }, body);
+  return call(line, path, { method: 'POST', headers, body });
 }
 
-export async function call({ isTls, ...line }: Line, options: http.RequestOptions, body = ''): Promise<string> {
-  const address = { host: '127.0.0.1', localAddress: USERS_ADDRESS, rejectUnauthorized: false, timeout: TIMEOUT_MS };
-  const request = (isTls ? https : http).request({ ...address, ...line, ...options });
-  request.on('timeout', () => request.destroy(new Error('not answered in time')));
-  // Those before the answer reject `once`, later ones end the answer.
-  request.on('error', () => {});
-  request.end(body);
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  let text = '';
-  for await (const part of response.setEncoding('utf8')) text += part;
-  if (response.statusCode !== 200) throw new Error(`answered ${response.statusCode}`);
-  return text;
+export async function call({ port, isTls, agent }: Line, path: string, options: Parameters<typeof send>[2]) {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const connection = { agent, signal, localAddress: USERS_ADDRESS, rejectUnauthorized: false };
+  const answer = await send(port, path, { ...connection, protocol: isTls ? 'https:' : 'http:', ...options });
+  if (answer.status !== 200) throw new Error(`answered ${answer.status}`);
+  return answer.body;
 }
 
 /** A WebSocket: one message there, one back. */

@@ -3,19 +3,13 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { HELD_PATH, OBJECT_PATH, RPC_PATH } from './answers.ts';
 
-const HEAD_END = '\r\n\r\n';
-
 /** One connection, one request at a time; answers need a Content-Length. */
 export class SmallClient {
   readonly #socket: net.Socket;
-  #received = '';
-  #settle: ((error?: Error) => void) | undefined;
 
   private constructor(socket: net.Socket) {
-    this.#socket = socket;
-    socket.setEncoding('latin1').on('data', (text: string) => this.#onText(text));
-    socket.on('error', (cause) => this.#end(cause));
-    socket.on('close', () => this.#end(new Error('the connection was closed')));
+    // 'close' follows, and ends what waits.
+    this.#socket = socket.on('error', () => undefined).resume();
   }
 
   static async connect(port: number): Promise<SmallClient> {
@@ -25,11 +19,10 @@ export class SmallClient {
   }
 
   /** Resolves with the answer. Throws for any status but 200. */
-  exchange(request: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#settle = (error) => (error === undefined ? resolve() : reject(error));
-      this.#socket.write(request);
-    });
+  async exchange(request: string): Promise<void> {
+    this.send(request);
+    const status = this.#socket.writable ? await readAnswer(this.#socket) : undefined;
+    if (status !== 200) throw new Error(status === undefined ? 'the connection was closed' : `answered ${status}`);
   }
 
   /** Sends without waiting. */
@@ -38,27 +31,28 @@ export class SmallClient {
   }
 
   close(): void {
-    this.#settle = undefined;
     this.#socket.destroy();
   }
+}
 
-  #onText(text: string): void {
-    this.#received += text;
-    const headEnd = this.#received.indexOf(HEAD_END);
-    if (headEnd < 0) return;
-    const head = this.#received.slice(0, headEnd);
-    const bodyBytes = Number(/^content-length: *(\d+)$/im.exec(head)?.[1]);
-    if (this.#received.length < headEnd + HEAD_END.length + bodyBytes) return;
-    this.#received = '';
-    const line = head.slice(0, head.indexOf('\r\n'));
-    this.#end(line.startsWith('HTTP/1.1 200') ? undefined : new Error(`answered ${line}`));
-  }
-
-  #end(error: Error | undefined): void {
-    const settle = this.#settle;
-    this.#settle = undefined;
-    settle?.(error);
-  }
+/** The status of the next answer, once its body has arrived; undefined when the connection ends first. Only answers with a length. */
+export function readAnswer(socket: net.Socket): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    let text = '';
+    const end = (status?: number): void => {
+      socket.off('data', onData).off('close', onEnd).off('end', onEnd);
+      resolve(status);
+    };
+    const onEnd = () => end();
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString('latin1');
+      const headEnd = text.indexOf('\r\n\r\n');
+      if (headEnd < 0) return;
+      const length = Number(/\r\ncontent-length: *(\d+)/i.exec(text.slice(0, headEnd))?.[1] ?? 0);
+      if (text.length - headEnd - 4 >= length) end(Number(text.slice(9, 12)));
+    };
+    socket.on('data', onData).on('close', onEnd).on('end', onEnd);
+  });
 }
 
 /** Opens connections a few at a time, so that no backlog overflows. */
@@ -86,11 +80,12 @@ export async function fill(port: number, requests: Iterable<string>): Promise<vo
   }
 }
 
-function toRequest(line: string, user: number, body: string): string {
+/** `fields`: more of them, each with its end of line. */
+export function toRequest(line: string, user: number, body: string, fields = ''): string {
   const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
   return (
     `${line} HTTP/1.1\r\nHost: plant.example\r\nAccept: application/json\r\nContent-Type: application/json\r\n` +
-    `Authorization: Basic ${credentials}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+    `Authorization: Basic ${credentials}\r\n${fields}Content-Length: ${body.length}\r\n\r\n${body}`
   );
 }
 

@@ -1,12 +1,10 @@
 /** Paced load: a rate of requests over kept connections, some aborted by their clients, and polls held all the time. */
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SmallClient } from '../../bench/load/small-client.ts';
+import { HOLD_FIELD } from '../../bench/load/answers.ts';
+import { SmallClient, toRequest } from '../../bench/load/small-client.ts';
 import type { Random } from '../../support/fuzz/random.ts';
 import { reset } from '../../support/load/reset.ts';
-
-/** Tells the upstream for how many milliseconds to hold a poll; lower-case, as Node reads fields. */
-export const HOLD_FIELD = 'x-hold';
 
 export interface LoadParts {
   readonly port: number;
@@ -84,7 +82,7 @@ export class Load {
     const client = this.#idle.shift() ?? (await this.#connect());
     if (client === undefined) return;
     try {
-      await client.exchange(toRequest(random, 0));
+      await client.exchange(rpcRequest(random, 0));
       this.answered += 1;
       this.#idle.push(client);
     } catch {
@@ -99,7 +97,7 @@ export class Load {
     this.aborted += 1;
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
     socket.on('error', () => undefined).on('data', () => undefined);
-    socket.write(toRequest(random, ABORTED_AFTER_MS));
+    socket.write(rpcRequest(random, ABORTED_AFTER_MS));
     await sleep(random.below(ABORTED_AFTER_MS >> 1));
     if (random.chance(0.5)) reset(socket);
     else socket.destroy();
@@ -139,20 +137,19 @@ export class Load {
   }
 }
 
-function toRequest(random: Random, holdMs: number): string {
+function rpcRequest(random: Random, holdMs: number): string {
   const user = random.below(USERS);
   const name = (user * NAMES_OF_USER + random.below(NAMES_OF_USER)) % NAMES;
-  return toPost(`rest/v0/d2/rpc/E.Soak/Call${name}`, user, holdMs, '{"parameters":[{"type":"INT","value":42}]}');
+  const line = `POST /smartWeb/api/rest/v0/d2/rpc/E.Soak/Call${name}`;
+  return toRequest(line, user, '{"parameters":[{"type":"INT","value":42}]}', holdField(holdMs));
 }
 
 function pollRequest(user: number, holdMs: number): string {
   const message = { channel: '/meta/connect', clientId: `soak${user}`, connectionType: 'long-polling', id: '1' };
-  return toPost('cometd/connect', user % USERS, holdMs, JSON.stringify([message]));
+  const line = 'POST /smartWeb/api/cometd/connect';
+  return toRequest(line, user % USERS, JSON.stringify([message]), holdField(holdMs));
 }
 
-function toPost(path: string, user: number, holdMs: number, body: string): string {
-  const credentials = Buffer.from(`user${user}:passw0rd`).toString('base64');
-  const fields = `Host: plant.example\r\nContent-Type: application/json\r\nAuthorization: Basic ${credentials}\r\n`;
-  const hold = holdMs === 0 ? '' : `${HOLD_FIELD}: ${holdMs}\r\n`;
-  return `POST /smartWeb/api/${path} HTTP/1.1\r\n${fields}${hold}Content-Length: ${body.length}\r\n\r\n${body}`;
+function holdField(holdMs: number): string {
+  return holdMs === 0 ? '' : `${HOLD_FIELD}: ${holdMs}\r\n`;
 }

@@ -1,6 +1,6 @@
 /** The soak: `npm run soak`. A steady load for half an hour; memory and descriptors must not grow. */
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { nodeProgram } from '../../bench/load/peers/node-peers.ts';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
 import { hasEnded, type Processes, progress, withProcesses } from '../../bench/load/processes.ts';
 import { figuresOf } from '../../support/load/figures.ts';
@@ -21,7 +21,6 @@ const WARM_UP_SHARE = 1 / 2;
 const LEAST_WARM_UP_S = 30;
 /** Requests a second, polls that are held, the share of requests that are aborted, and the permitted rise of memory an hour. */
 const [RATE, POLLS, ABORTS, BOUND_MB] = [1_000, 500, 0.01, 1];
-const UPSTREAM = path.join(import.meta.dirname, 'upstream.js');
 
 async function run(args: readonly string[]): Promise<number> {
   const { minutes, isHelp } = parseSoakOptions(args);
@@ -34,7 +33,7 @@ async function run(args: readonly string[]): Promise<number> {
 
 async function soak(minutes: number, processes: Processes, folder: string): Promise<number> {
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
-  const upstream = processes.start({ file: process.execPath, args: [UPSTREAM, String(upstreamPort)] });
+  const upstream = processes.start(nodeProgram('stand', upstreamPort));
   await untilListening(upstreamPort, () => hasEnded(upstream));
   const parts = { processes, folder, port, monitorPort, upstreamPort };
   const sidecar = await SidecarProcess.start(parts, settingsOf('auto'));

@@ -8,7 +8,7 @@
  * | `M s17 3` | message 3 of WebSocket s17 has arrived, complete and correct |
  * | `W r17 byte 3 is ...` | something about it is wrong |
  */
-import { closeSync, openSync, readSync, writeSync } from 'node:fs';
+import { openSync, readFileSync, writeSync } from 'node:fs';
 
 export class Ledger {
   readonly #file: number;
@@ -34,28 +34,20 @@ export interface Seen {
   readonly wrong: string[];
 }
 
-const BLOCK_BYTES = 1 << 20;
-
 /** Reads a ledger, from its last position. */
 export class LedgerReader {
   readonly #path: string;
   #offset = 0;
-  #rest = '';
 
   constructor(path: string) {
     this.#path = path;
   }
 
   readInto(seen: Map<string, Seen>): void {
-    const file = openSync(this.#path, 'r');
-    const block = Buffer.alloc(BLOCK_BYTES);
-    for (let bytes = -1; bytes !== 0; this.#offset += bytes) {
-      bytes = readSync(file, block, 0, BLOCK_BYTES, this.#offset);
-      const lines = (this.#rest + block.toString('latin1', 0, bytes)).split('\n');
-      this.#rest = lines.pop() ?? '';
-      for (const line of lines) noteLine(seen, line);
-    }
-    closeSync(file);
+    const bytes = readFileSync(this.#path).subarray(this.#offset);
+    const end = bytes.lastIndexOf('\n') + 1;
+    for (const line of bytes.toString('latin1', 0, end).split('\n').slice(0, -1)) noteLine(seen, line);
+    this.#offset += end;
   }
 }
 

@@ -48,7 +48,8 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   [/^rm(?: \w[\w.-]*)+$/, RUN],
 
   [/^\.ci\/run$|^npm (?:ci|test|(?:run )?audit|run (?:lint|types|build|test:all))$/, runBy('.ci/run')],
-  [/^npm run (?:test:(?:unit|watch|steady)|format|generate|demo)$/, check('.ci/run runs its parts', faultOfScript)],
+  [/^npm run (?:test:steady|mutants)$/, check(LONG, faultOfScript)],
+  [/^npm run (?:test:(?:unit|watch)|format|generate|demo)$/, check('.ci/run runs its parts', faultOfScript)],
   [/^npm run sbom\b/, runBy(`${INSTALL}/sbom.test.ts`)],
   [/^npm run pictures$/, runBy('test/programs/page/pictures.test.ts')],
   [/^npm (?:ls|audit) --omit=dev$/, runBy(`${INSTALL}/sbom.test.ts`)],

@@ -1,14 +1,23 @@
 /**
  * The upstream where nginx is not enough: it reads uploads completely before it answers, and holds long polls. Without
- * nginx, it replaces it entirely.
+ * nginx, it replaces it entirely. It is also the upstream of the soak, whose requests say how long to hold them.
  */
 import http from 'node:http';
-import { ANSWER_1M, ANSWER_64K, HELD_COUNT_PATH, HELD_PATH, SMALL_ANSWER } from '../answers.ts';
+import {
+  ANSWER_1M,
+  ANSWER_64K,
+  HELD_COUNT_PATH,
+  HELD_PATH,
+  HOLD_FIELD,
+  POLL_ANSWER,
+  SMALL_ANSWER,
+} from '../answers.ts';
 import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from './arguments.ts';
 
 const { port } = readPorts();
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const small = Buffer.from(SMALL_ANSWER);
+const poll = Buffer.from(POLL_ANSWER);
 
 let held = 0;
 
@@ -22,7 +31,8 @@ function hold(response: http.ServerResponse): void {
 function answerTo(url: string): Buffer {
   if (url === HELD_COUNT_PATH) return Buffer.from(String(held));
   if (url.includes('Answer64K')) return ANSWER_64K;
-  return url.includes('Answer1M') ? ANSWER_1M : small;
+  if (url.includes('Answer1M')) return ANSWER_1M;
+  return url.includes('/cometd/') ? poll : small;
 }
 
 const server = http.createServer((request, response) => {
@@ -33,8 +43,17 @@ const server = http.createServer((request, response) => {
     hold(response);
     return;
   }
-  const answer = answerTo(url);
-  request.on('end', () => response.writeHead(200, { ...JSON_TYPE, 'Content-Length': answer.length }).end(answer));
+  const body = answerTo(url);
+  const answer = () => response.writeHead(200, { ...JSON_TYPE, 'Content-Length': body.length }).end(body);
+  const holdMs = Number(request.headers[HOLD_FIELD] ?? 0);
+  request.on('end', () => {
+    if (holdMs === 0) {
+      answer();
+      return;
+    }
+    const timer = setTimeout(answer, holdMs);
+    response.on('close', () => clearTimeout(timer));
+  });
 });
 server.keepAliveTimeout = IDLE_TIMEOUT_MS;
 server.requestTimeout = 0;

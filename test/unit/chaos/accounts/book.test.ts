@@ -56,9 +56,7 @@ const UNSENT = { outcome: 'unconnected', isHeadSent: false } as const;
 
 /** `ledger`: the letters of the lines about the call. */
 it.each<[string, Entry | undefined, string, Record<string, number>]>([
-  ['a call that was answered but never received', entryOf(PLAIN), '', { 'lost calls': 2 }],
   ['a call that was answered before its body had arrived', entryOf(PLAIN), 'S', { 'lost calls': 1 }],
-  ['a call that was received twice at once', entryOf(PLAIN), 'SSE', { 'doubled calls': 1 }],
   ['a call that no client sent', undefined, 'S', { 'unknown calls': 1 }],
   ['a call that was not sent', entryOf(PLAIN, UNSENT), 'S', { 'unknown calls': 1, 'unplanned endings': 1 }],
   ['an answer where a fault was planned', entryOf(RUBBISH), 'SE', { 'unplanned endings': 1 }],
@@ -77,10 +75,18 @@ describe('the account book', () => {
     expect(book.lifeTally(1).rpc).toEqual({ below500: 1, errors: 0, broken: 0 });
   });
 
-  it('reports wrong bytes on either side', () => {
-    const ledger = [...SEEN, `W ${PLAIN} its body: byte 3 is 0x1, not 0x2`];
-    expect(settle([entryOf(PLAIN, { wrong: 'byte 17' })], ledger)).toEqual({ 'wrong bytes': 2 });
-    expect(differences.first).toContain(`wrong bytes: ${PLAIN}, at the upstream: its body: byte 3 is 0x1, not 0x2`);
+  it('reports a call that was received again after its end', () => {
+    settle([entryOf(PLAIN)], SEEN);
+    expect(settle([], [`S ${PLAIN}`])).toEqual({ 'unknown calls': 1 });
+  });
+
+  it('reports a call without an end, and a call with two ends', () => {
+    book.sent(PLAIN);
+    book.settle(new Map());
+    expect(Object.fromEntries(differences.counts)).toEqual({ 'without an end': 1 });
+    book.over(entryOf(PLAIN));
+    book.over(entryOf(PLAIN));
+    expect(differences.counts.get('accounts')).toBe(1);
   });
 
   it('reports an unplanned failure, unless a fault was in progress', () => {
