@@ -65,7 +65,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
   it('names users on request, in a new file that is closed to others', async () => {
     const file = at('report.json');
     const { code, stdout } = await run(['--with-users', '--out', file]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`is reported in ${file}`)]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`report written to ${file}`)]);
     const { sessions, unclassified } = JSON.parse(readFileSync(file, 'utf8')) as Report;
     expect(unclassified).toMatchObject([{ path: '/smartWeb/odata', count: 1 }]);
     const users = sessions.smartWeb?.list.map(({ userName, remoteAddress }) => [userName, remoteAddress]);
