@@ -1,7 +1,7 @@
 /**
  * The composition root: creates every part, connects the parts, and starts and stops them in order. It decides nothing
- * itself, and is the only file that knows every part. The folder also has its lifecycle, reload and TLS; it must not
- * know what the bytes of the traffic mean.
+ * itself. The folder also has the lifecycle, reloads and TLS of the sidecar; it must not know what the bytes of the
+ * traffic mean.
  */
 
 import type { Readable } from 'node:stream';
@@ -71,7 +71,7 @@ interface SidecarParts {
 
 type CreateOtlp = (parts: OtlpParts) => Otlp;
 
-/** How often the sweeper looks for ended sessions and for calls without an answer. */
+/** How often the sweeper ends idle sessions and calls without an answer. */
 const SWEEP_MS = 1_000;
 
 const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
@@ -88,7 +88,7 @@ export class Sidecar {
   readonly reloads: Reloads;
   readonly lifecycle: Lifecycle;
   readonly history: History;
-  /** What the monitoring server sees. */
+  /** The data of the monitoring server. */
   readonly monitored: Monitored;
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -98,7 +98,7 @@ export class Sidecar {
   readonly #jvm: JvmMonitor | undefined;
   readonly #startedEpochMs: number;
   readonly #state: StateKeeper | undefined;
-  /** Undefined: nothing is pushed, and its packages are not loaded. */
+  /** Undefined without `otlp.endpoint`; its packages are then not loaded. */
   readonly #otlp: Otlp | undefined;
   readonly #diagnosis: ThreadDiagnosis | undefined;
   #config: Config;
@@ -106,7 +106,7 @@ export class Sidecar {
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
-   * Creates all parts and opens nothing. Throws for what the traffic needs: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG for
+   * Creates all parts and opens no port. Throws if the traffic cannot be served: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG for
    * unusable rules or certificates. An error of the monitoring port alone is logged, and that port refuses everybody.
    */
   static async create(
@@ -209,7 +209,7 @@ export class Sidecar {
     this.accessLog.reopen();
   }
 
-  /** What `d2-sidecar top` shows: one line of JSON. */
+  /** The data of `d2-sidecar top`: one line of JSON. */
   top(): string {
     this.monitored.catchUp?.();
     return renderTop(this.monitored, this.#live(), this.#config.metrics.windowMs);
@@ -222,12 +222,12 @@ export class Sidecar {
   }
 
   /** The report for a support ticket: one line of JSON, in slices; see monitor/report/. */
-  async report(hasUsers: boolean): Promise<Readable> {
+  async report(includesUsers: boolean): Promise<Readable> {
     const { createReport } = await import('../monitor/report/report.ts');
     const { recent } = this.#logger as Partial<LeveledLogger>;
     const { monitored } = this;
     const sources = { config: this.#config, monitored, log: recent, clock: this.#clock, nextTurn: this.#nextTurn };
-    return await createReport(sources, hasUsers);
+    return await createReport(sources, includesUsers);
   }
 
   /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; the rest is then cut. */
@@ -243,21 +243,21 @@ export class Sidecar {
   #stoppable(): Stoppable {
     const { dispatcher, gateway, reporter, recorder } = this;
     return {
-      underway: () => ({
+      inProgress: () => ({
         exchanges: reporter.open,
         heldPolls: recorder.own.read().comet.holds.now,
         webSockets: gateway.upgradedConnections,
         connections: dispatcher.openConnections - gateway.upgradedConnections,
       }),
       announceEnd: () => dispatcher.drain(),
-      letWebSocketsGo: (overMs) => gateway.letTunnelsGo(overMs),
+      closeWebSockets: (overMs) => gateway.letTunnelsGo(overMs),
       stopListening: () => dispatcher.stopListening(),
       closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
       end: () => this.#end(),
     };
   }
 
-  /** Flushes the calls of this turn before long work: both run as immediates, and the long work would come first. */
+  /** Flushes this turn's writes before long work, which would otherwise run before them. */
   readonly #nextTurn: NextTurn = (run) => {
     setImmediate(() => {
       this.dispatcher.services.writes.flush();
@@ -283,18 +283,18 @@ export class Sidecar {
   }
 
   /**
-   * Prepares everything that another configuration needs, its files included, and changes nothing. The returned
-   * function takes it over at one moment, touches no connection and no counter, and cannot fail. Throws like `create`.
+   * Prepares everything that a new configuration needs, its files included, and changes nothing. The returned function
+   * applies it all at once, touches no connection and no counter, and cannot fail. Throws like `create`.
    */
   async prepareReload(config: Config): Promise<() => void> {
-    const takeOvers = [
+    const applies = [
       this.recorder.prepareReload(config),
-      await this.access.prepare(config.monitor.auth),
-      await this.tls.prepare(config),
-      await this.accessLog.prepare(config.accessLog),
+      await this.access.prepareReload(config.monitor.auth),
+      await this.tls.prepareReload(config),
+      await this.accessLog.prepareReload(config.accessLog),
     ];
     return () => {
-      for (const takeOver of takeOvers) takeOver();
+      for (const apply of applies) apply();
       this.#config = config;
       this.#hosts = createHostCheck(config);
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
@@ -362,7 +362,6 @@ export class Sidecar {
     };
   }
 
-  /** Of this moment. */
   metricSources(process: ProcessReading): MetricSources {
     const { recorder, access, tls, accessLog } = this;
     const own = recorder.own.read();
@@ -453,7 +452,7 @@ async function openAccessLog(
   return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
 }
 
-/** Loads some megabytes of packages, only if they are configured. */
+/** Loads some megabytes of packages, so only if `otlp.endpoint` is set. */
 async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
   if (otlp.endpoint === undefined) return undefined;
   const { Otlp } = await import('../export/otlp/otlp.ts');

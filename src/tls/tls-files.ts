@@ -1,4 +1,4 @@
-/** Reads files with certificates and keys, and reports which is wrong and why. Never quotes their content. */
+/** Reads files with certificates and keys, and reports which one is unusable and why. Never quotes their content. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
@@ -11,9 +11,9 @@ export interface TlsFiles {
   /** `certFile` and `keyFile` are both set or both undefined. */
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
-  /** Has both, instead of the two files above. */
+  /** Certificate and key in one file, instead of the two above. */
   readonly pfxFile?: string | undefined;
-  /** Opens `keyFile` or `pfxFile`. */
+  /** The passphrase of `keyFile` or `pfxFile`. */
   readonly passphraseFile?: string | undefined;
   /** Authorities that verify the peer's certificate. */
   readonly caFile?: string | undefined;
