@@ -10,7 +10,7 @@ import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
 const USAGES = [
   ['used', 'Bytes in use'],
   ['committed', 'Bytes that the JVM has reserved'],
-  ['max', 'Bytes at most, -1 without a limit,'],
+  ['max', 'Maximum bytes, -1 without a limit,'],
   ['init', 'Bytes at the start'],
 ] as const satisfies readonly (readonly [keyof MemoryUsage, string])[];
 

@@ -32,7 +32,7 @@ const CLOCK_TOLERANCE_MS = 10_000;
 
 const NOT_OPENED =
   'the JVM has no attach socket: set jvm.attach to true, or start the JVM with -XX:+StartAttachListener';
-const REMOVED_AGAIN = 'the attach socket was removed as soon as it was there';
+const REMOVED_AGAIN = 'the attach socket was removed right after it was created';
 const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
 
 export class AttachOverlay {

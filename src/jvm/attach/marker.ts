@@ -39,11 +39,11 @@ export async function placeMarker(pid: number, target: VisibleJvm, system: Attac
       await folder?.close();
       const errno = toErrno(cause);
       // Another program is attaching now, or left its file behind. The JVM would check that file and look no further.
-      if (errno === 'EEXIST') return `${name} is in ${where} already: if no other program attaches now, remove it`;
+      if (errno === 'EEXIST') return `${name} already exists in ${where}: if no other program is attaching, remove it`;
       reasons.push(`${where} (${errno})`);
     }
   }
-  return `the file ${name} can be made neither in ${reasons.join(' nor in ')}`;
+  return `the file ${name} can be created neither in ${reasons.join(' nor in ')}`;
 }
 
 /** Keeps the folder open: its path below /proc disappears with the process, but the file must still be removed. */

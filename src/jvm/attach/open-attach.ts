@@ -1,6 +1,6 @@
 /**
  * Makes a JVM open its attach socket, with a marker file and SIGQUIT. The signal is dangerous: it ends a process that
- * does not handle it, and makes a JVM that does not expect it print all its threads. So everything is checked
+ * does not handle it, and makes an unprepared JVM print all its threads. So everything is checked
  * beforehand, most of it again right before the signal. A JVM that does not open its socket is never asked again.
  */
 import { lstatSync, type Stats } from 'node:fs';
@@ -51,7 +51,7 @@ export class AttachOpener {
   readonly #openTimeoutMs: number;
   readonly #histories = new Map<string, History>();
   readonly #closing = new AbortController();
-  #underWay: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
+  #inProgress: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
   #marker: Marker | undefined;
   /** How often a JVM was sent SIGQUIT. */
   signals = 0;
@@ -63,7 +63,7 @@ export class AttachOpener {
 
   /** Whether this JVM was asked, has not opened its socket, and still has time to. */
   isOpening(target: VisibleJvm): boolean {
-    return this.#underWay?.key === keyOf(target);
+    return this.#inProgress?.key === keyOf(target);
   }
 
   /**
@@ -73,26 +73,26 @@ export class AttachOpener {
    */
   open(target: VisibleJvm): Promise<OpenResult> {
     const key = keyOf(target);
-    if (this.#underWay !== undefined && this.#underWay.key !== key)
+    if (this.#inProgress !== undefined && this.#inProgress.key !== key)
       return Promise.resolve(
-        closed(`process ${this.#underWay.key.split(':')[0]} is still being asked for its attach socket`),
+        closed(`process ${this.#inProgress.key.split(':')[0]} is still being asked for its attach socket`),
       );
-    this.#underWay ??= {
+    this.#inProgress ??= {
       key,
       result: this.#open(target)
         .catch((cause: unknown) => closed(`the attach socket cannot be opened (${toErrno(cause)})`))
         .finally(() => {
-          this.#underWay = undefined;
+          this.#inProgress = undefined;
         }),
     };
-    return this.#underWay.result;
+    return this.#inProgress.result;
   }
 
   /** Ends a wait in progress. Removes the marker before it returns: the process may exit at once. */
   close(): Promise<void> {
     this.#closing.abort();
     this.#marker?.remove();
-    return this.#underWay?.result.then(() => undefined) ?? Promise.resolve();
+    return this.#inProgress?.result.then(() => undefined) ?? Promise.resolve();
   }
 
   async #open(target: VisibleJvm): Promise<OpenResult> {
@@ -150,7 +150,7 @@ export class AttachOpener {
     if (state.nspid !== target.nspid || state.uid !== target.uid || !isFound)
       return `process ${target.pid} is not the JVM that was found`;
     if (!isOwnProc(this.#system.procPath, this.#system.pid))
-      return 'the processes of /proc have other numbers than ours, so that a signal would reach another process: mount its own /proc';
+      return '/proc belongs to another pid namespace, so that a signal would reach the wrong process: mount a /proc of its own';
     // The JVM itself checks both ids.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
       return `the JVM lets only its own user and group attach (${state.uid}:${state.gid}), or root; the sidecar runs as ${uid}:${gid}`;
@@ -200,7 +200,7 @@ export class AttachOpener {
     // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
     const found = lstatSync(socketPath, { throwIfNoEntry: false });
     if (found !== undefined) return isSocketOf(found, target) ? { kind: 'open' } : closed(OCCUPIED);
-    if (this.#marker?.isInPlace() !== true) return closed('something has removed the marker file at once');
+    if (this.#marker?.isInPlace() !== true) return closed('something removed the marker file at once');
     // Set before the signal: there is no second try, whatever happens.
     history.refusal =
       `no attach socket ${this.#openTimeoutMs} ms after SIGQUIT, which is not tried again until the JVM is restarted. Does it run ` +
@@ -243,8 +243,8 @@ export class AttachOpener {
 }
 
 const GONE = 'the JVM’s process has ended';
-const STOPPING = 'the sidecar stops';
-const OCCUPIED = 'something else has the name of the attach socket: see who made it, and remove it';
+const STOPPING = 'the sidecar is stopping';
+const OCCUPIED = 'something else occupies the path of the attach socket: find out who created it, and remove it';
 
 function keyOf({ pid, startTicks }: VisibleJvm): string {
   return `${pid}:${startTicks}`;

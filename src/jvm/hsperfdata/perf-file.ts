@@ -136,7 +136,7 @@ function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefin
   if (!directory.isDirectory()) return 'its directory is a link or no directory';
   if (!file.isFile()) return 'it is not a regular file';
   if (directory.uid !== file.uid) return `it belongs to uid ${file.uid}, its directory to uid ${directory.uid}`;
-  if ((directory.mode & 0o022n) !== 0n) return 'others than its owner may write to its directory';
+  if ((directory.mode & 0o022n) !== 0n) return 'users other than its owner may write to its directory';
   return undefined;
 }
 

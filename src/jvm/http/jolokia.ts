@@ -80,7 +80,7 @@ export function parseJolokia(text: string, [further]: readonly (string | undefin
   return builder.build(
     isForbidden ? 'D2S_ERR_JVM_ACCESS' : 'D2S_ERR_JVM_FORMAT',
     isForbidden
-      ? 'Jolokia’s policy (jolokia-access.xml) forbids to read java.lang:*; allow the command read for it.'
+      ? 'Jolokia’s policy (jolokia-access.xml) forbids reading java.lang:*; allow the command read for it.'
       : `Jolokia read none of the platform's beans (${statuses.map(describeStatus).join(', ')}).`,
   );
 }

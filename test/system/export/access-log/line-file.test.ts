@@ -94,7 +94,11 @@ describe('a file of lines', () => {
     afterEach(() => vi.restoreAllMocks());
 
     it.each([
-      ['is a link of another user', 'link', /access\.log is a symbolic link of uid \d+, expected one of root/],
+      [
+        'is a link of another user',
+        'link',
+        /access\.log is a symbolic link owned by uid \d+, expected the owner to be root/,
+      ],
       ['belongs to another user', 'file', /^it belongs to uid \d+, expected root/],
       ['may be written by all', 'mode', OPEN_TO_ALL],
       // Where fs.protected_fifos is set, the kernel refuses it first.

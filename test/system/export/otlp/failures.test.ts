@@ -50,7 +50,7 @@ describe('a receiver', () => {
   it('that accepts everything is logged once', async () => {
     const running = await pushed({}, 2);
     expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
-    expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
+    expect(told(running)).toEqual(['info the OTLP receiver accepts metrics']);
   });
 
   it('that is away loses what was to be sent, and gets the next push after its return', async () => {
@@ -64,7 +64,7 @@ describe('a receiver', () => {
     receiver = await OtlpReceiver.listen(undefined, port);
     await running.otlp.flush();
     expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 2 } });
-    expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver takes metrics again']);
+    expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver accepts metrics again']);
     expect(running.logger.lines[0]).toMatchObject({ code: 'D2S_ERR_OTLP', signal: 'metrics', detail: 'ECONNREFUSED' });
   });
 

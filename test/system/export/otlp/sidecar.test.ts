@@ -70,7 +70,7 @@ async function start(
   { port }: { readonly port: number } = upstream,
 ): Promise<Sidecar> {
   const { stop, upstream: to } = testConfig();
-  const changed = { stop: { ...stop, deadlineMs }, upstream: { ...to, port, origin: `http://127.0.0.1:${port}` } };
+  const changed = { stop: { ...stop, deadlineMs }, upstream: { ...to, port, baseUrl: `http://127.0.0.1:${port}` } };
   sidecar = await Sidecar.create(testConfig({ dataPath, otlp: otlpConfig(otlp), ...changed }), new LineLogger());
   const { listen, monitor } = await sidecar.start();
   ports.listen = portOf(listen);
