@@ -24,7 +24,7 @@ export const DEFINITIONS = {
   },
   'minute.p50': {
     term: 'p50, last minute',
-    text: `Half of the RPC calls of the last minute were quicker. Taken from its 5-second steps, each weighing as much as it has calls. ${CLOCK}`,
+    text: `Half of the RPC calls of the last minute were quicker. It is the median of the p50 of its 5-second steps, weighted by their calls. ${CLOCK}`,
   },
   'minute.p95': {
     term: 'p95, last minute',
@@ -60,7 +60,7 @@ export const DEFINITIONS = {
   },
   'chart.errors': {
     term: 'Errors',
-    text: `Calls with status 500 and above or without an answer, for RPC and SBA. Also, for all applications, calls that the client left before the answer had ended; these are not errors of the server. ${STEP}`,
+    text: `Calls with status 500 and above or without an answer, for RPC and SBA. Also, for all applications, calls that the client aborted before the answer had ended; these are not errors of the server. ${STEP}`,
   },
   'chart.heap': {
     term: 'Heap',

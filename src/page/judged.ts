@@ -12,6 +12,6 @@ export interface Rule {
 export interface Judged extends Rule {
   readonly subject: Subject;
   readonly verdict: string;
-  /** The rule is about failed calls, so the worst call is shown with it. */
+  /** Shows the worst call with the rule, which is about failed calls. */
   readonly isOfCalls?: boolean;
 }

@@ -128,7 +128,7 @@ export interface Live {
   readonly upstream: Upstream;
   readonly jvm: Jvm;
   readonly server: ServerCapacity;
-  /** 0: clients wait for ever. */
+  /** 0: clients wait forever. */
   readonly clientTimeoutSeconds: number;
   readonly limits: readonly ({ readonly key: string } & RecentCount)[];
   readonly failures: readonly ({ readonly code: string } & RecentCount)[];

@@ -2,10 +2,10 @@
 import { explained } from './explanations.tsx';
 import { toTime } from './format.ts';
 import type { Subject } from './judged.ts';
-import { showTables } from './lead.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
+import { showTables } from './scroll-to-tables.ts';
 import { type Sentence, toSentences } from './sentences.ts';
 import { toVerdict, toWorstText, type Verdict } from './verdict.ts';
 

@@ -197,7 +197,7 @@ function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleC
         duration: (row) => <Age seconds={row[7]} longestS={longestS} />,
         user: (row) => <UserOf row={row} application={application} />,
       }}
-      emptyText={kind === 'running' ? 'No call runs now.' : 'No call has ended in the last hour.'}
+      emptyText={kind === 'running' ? 'No calls are running.' : 'No call has ended in the last hour.'}
     />
   );
 }

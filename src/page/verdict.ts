@@ -28,12 +28,12 @@ const ERROR_SHARE = 0.05;
 const ABORTED_SHARE = 0.1;
 const PAUSED_SHARE = 0.1;
 /** A share of fewer faults than this means nothing. */
-const LEAST_FAULTS = 3;
+const MIN_FAULTS = 3;
 const SLOWER_BY = 2;
 /** In seconds. Below this nobody notices twice the duration. */
-const LEAST_P95_S = 0.05;
+const MIN_P95_S = 0.05;
 /** Five minutes of steps: the minimum for a usual p95. */
-const LEAST_STEPS = 60;
+const MIN_STEPS = 60;
 
 /** Reasons that point to the network. With all others, except `OWN_REASONS`, the server's host has answered. */
 const NETWORK_REASONS: ReadonlySet<string> = new Set([
@@ -96,7 +96,7 @@ function judgeDraining({ live }: Evidence): Judged {
     text: `Holds while the sidecar drains or stops. Now: ${live.state}.`,
     holds,
     subject: 'sidecar',
-    verdict: 'The sidecar is draining, which somebody asked for: clients are being asked to leave.',
+    verdict: 'The sidecar is draining on request: clients are asked to leave.',
   };
 }
 
@@ -110,7 +110,7 @@ function judgeUpstream({ live: { upstream }, nowMs }: Evidence): Judged {
   const since = upstream.since === null ? '' : ` since ${toTime(Date.parse(upstream.since), nowMs)}`;
   return {
     name: 'The upstream cannot be reached',
-    text: `Holds while no connection to the upstream comes about. With a time-out, no route or no address for the name it is the network; with an answer of its host (refused, reset) the server; where this machine has no more files or ports, the sidecar. Now: ${upstream.state}.`,
+    text: `Holds while no connection to the upstream can be opened. A timeout, no route, or no address for the name points to the network; an answer of its host (refused, reset) to the server; a lack of files or ports on this machine to the sidecar. Now: ${upstream.state}.`,
     holds,
     subject,
     verdict: `${BLOCKED[subject]}${since}${toReason(upstream)}.`,
@@ -118,9 +118,9 @@ function judgeUpstream({ live: { upstream }, nowMs }: Evidence): Judged {
 }
 
 const BLOCKED = {
-  network: 'The network: there is no way to the server',
-  server: 'The server: it has taken no connections',
-  sidecar: 'The sidecar: its machine has had nothing left to open a connection with',
+  network: 'The network: there is no route to the server',
+  server: 'The server: it has not accepted connections',
+  sidecar: 'The sidecar: its machine has no resources left to open a connection',
 } as const;
 
 function toBlocking({ reason }: Upstream): keyof typeof BLOCKED {
@@ -137,8 +137,8 @@ function judgeErrors(minute: Minute): Judged {
   const figures = `${toCount(minute.errors)} of ${toCount(minute.calls + minute.unanswered)}`;
   return {
     name: 'Calls fail',
-    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${figures}).`,
-    holds: minute.errors >= LEAST_FAULTS && share >= ERROR_SHARE,
+    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${MIN_FAULTS}. Now: ${toPercent(share)} (${figures}).`,
+    holds: minute.errors >= MIN_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
     verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${figures}).`,
     isOfCalls: true,
@@ -158,7 +158,7 @@ function judgePauses({ pausedShare }: Minute): Judged {
 
 function judgeSlowness({ application, points }: Evidence, minute: Minute): Judged {
   const stepsOfMinute = Math.round(60 / application.history.stepSeconds);
-  const usual = usualP95(points.slice(0, -stepsOfMinute), LEAST_STEPS);
+  const usual = usualP95(points.slice(0, -stepsOfMinute), MIN_STEPS);
   const now = usualP95(points.slice(-stepsOfMinute), 1);
   const isKnown = usual !== null && now !== null;
   const figures = isKnown
@@ -166,8 +166,8 @@ function judgeSlowness({ application, points }: Evidence, minute: Minute): Judge
     : 'too little to compare with (it takes 5 minutes with calls)';
   return {
     name: 'Calls are slow',
-    text: `Holds when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(LEAST_P95_S)}. Clients are not in it, since the clock stops with the last byte from the server. Now: ${figures}.`,
-    holds: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= LEAST_P95_S,
+    text: `Holds when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(MIN_P95_S)}. Clients are not in it, since the clock stops with the last byte from the server. Now: ${figures}.`,
+    holds: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
     subject: 'server',
     verdict: `The server, or the way from here to it: calls take longer than usual (p95 ${figures}).`,
   };
@@ -177,10 +177,10 @@ function judgeLeaving(minute: Minute): Judged {
   const share = minute.aborted / Math.max(minute.calls + minute.aborted, 1);
   return {
     name: 'Clients leave early',
-    text: `Holds from ${toPercent(ABORTED_SHARE)} of calls that the client left before the answer had ended, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
-    holds: minute.aborted >= LEAST_FAULTS && share >= ABORTED_SHARE,
+    text: `Holds from ${toPercent(ABORTED_SHARE)} of calls that the client aborted before the answer had ended, and at least ${MIN_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
+    holds: minute.aborted >= MIN_FAULTS && share >= ABORTED_SHARE,
     subject: 'client',
-    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} left by the client before the answer had ended, while the server answers as usual.`,
+    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} aborted by the client before the answer had ended, while the server answers as usual.`,
   };
 }
 

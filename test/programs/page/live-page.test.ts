@@ -68,7 +68,7 @@ describeInChromium('the live page', (chromium) => {
 
   it('shows recent calls, and the state of everything as sentences', async () => {
     await table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
-    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
+    await see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
     await see(/^The JVM has been read from /);
     await see(/^Measuring began \d+ s ago/);
     const cells = await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').allInnerTexts();
@@ -206,7 +206,7 @@ describeInChromium('the live page', (chromium) => {
   it('shows the slowest calls, which lead to their name and to their session, and requests that are not calls', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     await tab('Running now');
-    await see('No call runs now.');
+    await see('No calls are running.');
     expect(await violationsOf(page)).toEqual([]);
     await tab('Slowest of the hour');
     const row = table('Slowest of the hour').getByRole('row', { name: 'P.Balance.Sum' }).first();
@@ -253,11 +253,11 @@ describeInChromium('the live page', (chromium) => {
     await harness.upstream.stop();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
     await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
-    await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await see(/^The server: it has not accepted connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
     await harness.upstream.start();
-    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
-    await announced('The upstream has taken connections');
+    await see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
+    await announced('The upstream has accepted connections');
     await page.getByText(/^What happened/).click();
     expect(await live.events()).toEqual(
       expect.arrayContaining(['upstream lost', 'upstream back', 'JVM lost', 'JVM back', 'start']),

@@ -20,7 +20,7 @@ interface Case extends Shown {
   readonly hash?: string;
 }
 
-const UPSTREAM = 'good: The upstream has taken connections since 11:00:00.';
+const UPSTREAM = 'good: The upstream has accepted connections since 11:00:00.';
 const NO_JVM = 'info: No JVM source is configured.';
 const AROUND = [UPSTREAM, NO_JVM];
 const WELL =
@@ -33,11 +33,11 @@ const START_WITH = 'start the sidecar with it: --upstream http://127.0.0.1:8080'
 const ONE_OF_THESE = `info: If one of these paths is the application, ${START_WITH}/<its path>`;
 const UNTIL_NOW = 'since 11:00:00, but not in the last minute.';
 const SINCE = 'since 11:30:00';
-const NO_WAY = 'Network: The network: there is no way to the server';
-const NO_CONNECTIONS = 'Server: The server: it has taken no connections';
+const NO_WAY = 'Network: The network: there is no route to the server';
+const NO_CONNECTIONS = 'Server: The server: it has not accepted connections';
 const THE_ROLE = 'the role sessions; you have the role metrics.';
 const DRAINS = 'warn: The sidecar is draining: it keeps serving, and asks clients to leave';
-const BEING_ASKED = 'Sidecar: The sidecar is draining, which somebody asked for: clients are being asked to leave.';
+const BEING_ASKED = 'Sidecar: The sidecar is draining on request: clients are asked to leave.';
 
 const once = { sinceStart: 1, inMinute: 1 };
 const older = { sinceStart: 3, inMinute: 0 };
@@ -125,7 +125,7 @@ const CASES: readonly Case[] = [
   blamed(
     'clients leave',
     told(minute(() => ({ aborted: 2 }))),
-    'Client: A client, or the network between clients and here: 24 calls of the last minute were left by the client before the answer had ended, while the server answers as usual.',
+    'Client: A client, or the network between clients and here: 24 calls of the last minute were aborted by the client before the answer had ended, while the server answers as usual.',
   ),
   blamed('the sidecar drains', told(BUSY, { state: 'draining' }), BEING_ASKED, [`${DRAINS}.`, ...AROUND]),
   blamed('the sidecar stops', told(BUSY, { state: 'stopping', stopLeftSeconds: 12 }), BEING_ASKED, [
@@ -141,7 +141,7 @@ const CASES: readonly Case[] = [
   lost(
     'EMFILE',
     'The upstream could not be reached',
-    'Sidecar: The sidecar: its machine has had nothing left to open a connection with',
+    'Sidecar: The sidecar: its machine has no resources left to open a connection',
   ),
   blamed(
     'the upstream has not been tried',

@@ -30,12 +30,12 @@ const tests = (chromium: Chromium) => {
     const live = await open(harness);
     const { page } = live;
     const drawn = await recordMarkNames(page);
-    await live.see(/^The upstream has taken connections since/);
+    await live.see(/^The upstream has accepted connections since/);
     harness.askToStop();
     await live.see(
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
     );
-    await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
+    await live.see('The sidecar is draining on request: clients are asked to leave.');
     await page.getByText(/^What happened/).click();
     await live.see('The sidecar has begun to let its clients go.');
     expect(await live.events()).toEqual(['drain', 'start']);
