@@ -10,22 +10,19 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config, HostPort } from '../config/config.ts';
-import { AccessLogging, type AccessLoggingParts } from '../export/access-log/access-logging.ts';
-import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
-import { createJvmSource } from '../jvm/create-source.ts';
-import { JvmMonitor } from '../jvm/jvm-monitor.ts';
+import type { AccessLogging } from '../export/access-log/access-logging.ts';
+import type { Otlp } from '../export/otlp/otlp.ts';
+import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
-import { MemoryBudget } from '../limits/memory-budget.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
 import { StalledWrites } from '../limits/stalled-writes.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
-import { createRecorder } from '../measure/record/create-recorder.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
-import { MonitorAccess } from '../monitor/access/monitor-access.ts';
+import type { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
 import { HostCheck } from '../monitor/host-check.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
@@ -41,35 +38,20 @@ import type { Gateway } from '../proxy/gateway/gateway.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
-import { takeUp } from '../state/take-up.ts';
 import { createDispatcher, createGateway } from './data-paths.ts';
 import { createDiagnosis } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { toAdmission, toDataPathOptions, toDispatcherOptions, toGatewayOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
+import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
-import { SidecarTls } from './sidecar-tls.ts';
+import type { SidecarTls } from './sidecar-tls.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
   readonly listen: string;
   readonly monitor: string;
 }
-
-interface SidecarParts {
-  readonly access: MonitorAccess;
-  readonly tls: SidecarTls;
-  readonly jvm: JvmMonitor | undefined;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly recorder: Recorder;
-  readonly accessLog: AccessLogging;
-  readonly createOtlp: CreateOtlp | undefined;
-  /** Keeps counters across restarts; undefined without a state file. */
-  readonly state: StateKeeper | undefined;
-}
-
-type CreateOtlp = (parts: OtlpParts) => Otlp;
 
 /** How often the sweeper ends idle sessions and calls without an answer. */
 const SWEEP_MS = 1_000;
@@ -115,14 +97,7 @@ export class Sidecar {
     clock: Clock = systemClock,
     listener?: CometListener,
   ): Promise<Sidecar> {
-    const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
-    const tls = await SidecarTls.open(config, { logger, clock });
-    const jvm = await createJvmMonitor(config, clock, logger);
-    const { recorder, state } = await openRecorder(config, { logger, clock, listener });
-    const { observers } = recorder;
-    const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
-    const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
-    return new Sidecar(config, { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp });
+    return new Sidecar(config, await openParts(config, { logger, clock, listener }));
   }
 
   private constructor(config: Config, parts: SidecarParts) {
@@ -430,56 +405,8 @@ export class Sidecar {
   }
 }
 
-/** Creates the recorder, with the counters of the state file. `learn` leaves that file to the sidecar that serves. */
-async function openRecorder(
-  config: Config,
-  { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
-): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
-  const create = () => createRecorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
-  const { file, intervalMs } = config.state;
-  if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
-  const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await takeUp(create, (recorder) => recorder.destroy(), options);
-  return { recorder: made, state: keeper };
-}
-
-/** As with the state file, `learn` leaves the access log to the sidecar that serves. */
-async function openAccessLog(
-  { accessLog }: Config,
-  parts: AccessLoggingParts,
-  listener: CometListener | undefined,
-): Promise<AccessLogging> {
-  return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
-}
-
-/** Loads some megabytes of packages, so only if `otlp.endpoint` is set. */
-async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
-  if (otlp.endpoint === undefined) return undefined;
-  const { Otlp } = await import('../export/otlp/otlp.ts');
-  return (parts) => new Otlp(parts);
-}
-
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
-}
-
-async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {
-  const source = await createJvmSource({ config, clock, logger, env: process.env });
-  const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
-  const isOptional = config.jvm.source === 'auto' && http === undefined;
-  return (
-    source &&
-    new JvmMonitor({
-      source,
-      intervalMs,
-      timeoutMs,
-      staleAfterMs,
-      isOptional,
-      upstreamPort: config.upstream.port,
-      clock,
-      logger,
-    })
-  );
 }
 
 function toText({ host, port }: HostPort): string {
