@@ -16,7 +16,7 @@ const STEP =
 export const DEFINITIONS = {
   verdict: {
     term: 'Verdict',
-    text: 'The first rule that holds for the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
+    text: 'The first rule that applies to the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
   },
   'minute.rate': {
     term: 'Calls a second',

@@ -6,7 +6,7 @@ export interface Rule {
   readonly name: string;
   /** The condition, and the current figure. */
   readonly text: string;
-  readonly holds: boolean;
+  readonly applies: boolean;
 }
 
 export interface Judged extends Rule {

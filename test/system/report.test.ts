@@ -72,7 +72,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     expect(users).toEqual(['anna', 'key-user'].map((user) => [user, '127.0.0.1']));
     expect(readFileSync(file, 'utf8')).not.toContain('s3cr3t');
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(await run(['--out', file])).toMatchObject({ code: 64, stderr: expect.stringContaining('there already') });
+    expect(await run(['--out', file])).toMatchObject({ code: 64, stderr: expect.stringContaining('already exists') });
     const failed = { code: 1, stderr: expect.stringContaining('D2S_ERR_REPORT') };
     expect(await run(['--out', at('nowhere/report.json')])).toMatchObject(failed);
   });

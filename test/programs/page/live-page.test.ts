@@ -156,8 +156,8 @@ describeInChromium('the live page', (chromium) => {
   it('shows the rules of its verdict', async () => {
     await see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
-    await see(/Holds from 5\.0 % of the calls of the last minute/);
-    expect(await page.locator('.rules .holds b').allInnerTexts()).toEqual(['Calls fail']);
+    await see(/Applies from 5\.0 % of the calls of the last minute/);
+    expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['Calls fail']);
     await page.getByText('How this is judged').click();
   });
 

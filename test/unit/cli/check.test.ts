@@ -88,7 +88,7 @@ accessLog: { file: ${none} }`,
 
   it.each([
     ['a folder', () => mkdirSync(at('log')), 'is a folder'],
-    ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write it'],
+    ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write to it'],
   ])('warns of an access log that is %s', async (_what, prepare, reason) => {
     prepare();
     expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);

@@ -71,14 +71,14 @@ describe('the verdict', () => {
 
   it('blames a client when a tenth of the calls is aborted while all else is well', () => {
     const { subject, text } = verdictOf(points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01], aborted: 1 })));
-    expect([subject, text.includes('12 calls of the last minute were left')]).toEqual(['client', true]);
+    expect([subject, text.includes('12 calls of the last minute were aborted')]).toEqual(['client', true]);
   });
 
   it('follows the first rule that applies, and lists all rules with their figures', () => {
     const history = points(12, () => ({ rpc: [5, 5, 1, 1, 1], aborted: 5 }));
     const { subject, rules } = verdictOf(history, { state: 'draining' });
     expect(subject).toBe('sidecar');
-    const names = rules.filter(({ holds }) => holds).map(({ name }) => name);
+    const names = rules.filter(({ applies }) => applies).map(({ name }) => name);
     expect(names).toEqual(['The sidecar is leaving', 'Calls fail', 'Clients leave early']);
     expect(rules.every(({ text }) => text.includes('Now: '))).toBe(true);
   });

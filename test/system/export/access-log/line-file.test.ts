@@ -8,7 +8,7 @@ import { giveToOther } from '../../../support/other-user.ts';
 
 const at = useFolder();
 const RETRY_MS = 5;
-const OPEN_TO_ALL = /^every user of this machine may write it \(mode 0666\), expected 0600 or 0640$/;
+const OPEN_TO_ALL = /^every user of this machine may write to it \(mode 0666\), expected 0600 or 0640$/;
 const LINE = `${'x'.repeat(99)}\n`;
 
 function create(options: Partial<LineFileOptions> = {}, limits: LineFileLimits = {}) {

@@ -158,7 +158,7 @@ describe('AttachOverlay', () => {
     expect((await apply()).memory).toBe('live');
   });
 
-  it('says that a socket was removed as soon as it was there', async () => {
+  it('says that a socket was removed right after it was created', async () => {
     overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
     jvm.obey();
     let isHere = true;
@@ -171,7 +171,7 @@ describe('AttachOverlay', () => {
       },
     };
     expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
-    expect(overlay.reason).toContain('removed as soon as');
+    expect(overlay.reason).toContain('removed right after');
   });
 
   it('says why the socket was not opened', async () => {
