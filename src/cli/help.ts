@@ -18,7 +18,7 @@ Usage
 
 Flags
   --upstream URL     the application server, http://host[:port][/application]; required, here or in the configuration
-  --listen ADDRESS   where clients connect: host:port, :port, [v6]:port or a port; 0 takes a free one  (0.0.0.0:8081)
+  --listen ADDRESS   where clients connect: host:port, :port, [v6]:port or a port; 0 picks a free one  (0.0.0.0:8081)
   --monitor ADDRESS  where statistics are served, in the same forms  (127.0.0.1:9280)
                      off loopback, monitor.auth is required: files written by passwd, or none
   --config FILE      configuration file, YAML or JSON

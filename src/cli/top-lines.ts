@@ -2,7 +2,7 @@
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import { toBytes, toCount, toDuration } from '../page/format.ts';
-import { toMinute } from '../page/history.ts';
+import { toMinute } from '../page/history-points.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
 import { toVerdict, toWorstText } from '../page/verdict.ts';
 

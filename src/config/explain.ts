@@ -27,7 +27,7 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
   const value = valueAt(written.group, path);
   if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => explainUnknown([...path, name], written));
   if (issue.code === 'invalid_union' && isGroup(value)) {
-    // The key takes a single value or a group. A group was written, so only the mistakes in the group matter.
+    // The key accepts a single value or a group. A group was written, so only the mistakes in the group matter.
     const inner = issue.errors.find((errors) =>
       errors.every(({ path: at, code }) => at.length > 0 || (code !== 'invalid_type' && code !== 'invalid_value')),
     );

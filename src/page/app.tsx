@@ -6,7 +6,7 @@ import type { Charted } from './chart-specs.ts';
 import { DefinitionList, Tooltip } from './explanations.tsx';
 import { Figures } from './figures.tsx';
 import { Header } from './header.tsx';
-import { toMinute } from './history.ts';
+import { toMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
 import { type PageState, toNowMs } from './page-state.ts';

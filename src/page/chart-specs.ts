@@ -1,7 +1,7 @@
 /** The charts on the shared time axis, and their lines. */
 import type { DefinitionKey } from './definitions.ts';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
-import { errorShareOf, type Minute } from './history.ts';
+import { errorShareOf, type Minute } from './history-points.ts';
 import type { HistoryPoint, StepCalls } from './live-data.ts';
 
 export interface Line {

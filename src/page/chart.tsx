@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type ChartSpec, toSummary } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
-import type { Minute } from './history.ts';
+import type { Minute } from './history-points.ts';
 import type { HistoryPoint } from './live-data.ts';
 import { Plot, type PlotData } from './plot.ts';
 

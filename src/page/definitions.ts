@@ -1,6 +1,6 @@
 /**
- * The meaning of each number: what starts and stops its clock, and its window. The only such table. It is shown beside
- * a number on hover or focus (explanations.tsx), and as a list at the end of the page.
+ * The meaning of each number: what starts and stops its clock, and its window. The only such table. It is shown next
+ * to a number on hover or focus (explanations.tsx), and as a list at the end of the page.
  */
 export interface Definition {
   readonly term: string;
@@ -11,7 +11,7 @@ const CLOCK =
   'The clock of a call starts when the head of its request has been read, and stops with the last byte of the answer from the upstream.';
 const WINDOW = 'Over the last 5 minutes (metrics.window); a dash without calls in that time. At most 1 % off.';
 const STEP =
-  'Each point is one step of 5 seconds. The numbers beside the title cover the last minute, as in the figures above; under the cursor, they cover that step.';
+  'Each point is one step of 5 seconds. The numbers next to the title cover the last minute, as in the figures above; under the cursor, they cover that step.';
 
 export const DEFINITIONS = {
   verdict: {
@@ -105,7 +105,7 @@ export const DEFINITIONS = {
     term: 'Moving rates',
     text: 'Calls a second as moving averages of 1, 5 and 15 minutes; the mean rate is over all the time since counting began.',
   },
-  'object.name': { term: 'Object', text: 'Name of an object that somebody monitors or has read.' },
+  'object.name': { term: 'Object', text: 'Name of an object that a client monitors or has read.' },
   'object.subscriptions': {
     term: 'Subscriptions',
     text: 'Monitorings of the object now. Subscribing adds one; unsubscribing, or the end of the session, subtracts it.',

@@ -2,7 +2,7 @@
 import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
-import { errorShareOf, type Minute } from './history.ts';
+import { errorShareOf, type Minute } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';
 import { toHash } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';

@@ -55,7 +55,7 @@ export interface Outside extends RecentCount {
   readonly other: number | null;
 }
 
-/** A name of which every running call hangs. Ages are in seconds. */
+/** A name whose running calls all hang. Ages are in seconds. */
 export interface HungCalls {
   readonly kind: string;
   readonly name: string;

@@ -1,6 +1,6 @@
 /** The state of the page, and how an answer of the port changes it. Pure: no requests, no document, no clock. */
 import type { Answer, Credential } from './api.ts';
-import { append } from './history.ts';
+import { append } from './history-points.ts';
 import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind } from './live-data.ts';
 import type { Route } from './route.ts';
 

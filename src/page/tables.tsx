@@ -1,15 +1,5 @@
 /** The tables and their tabs. */
 import { useMemo } from 'preact/hooks';
-import {
-  CALL_COLUMNS,
-  measuredStepsOf,
-  OBJECT_COLUMNS,
-  PATH_COLUMNS,
-  toConnection,
-  toSessionColumns,
-  toSingleCallColumns,
-  toUser,
-} from './columns.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
 import { toCount, toDuration } from './format.ts';
@@ -26,6 +16,16 @@ import type {
 import type { PageState } from './page-state.ts';
 import { PERSONAL_TABLES, toHash } from './route.ts';
 import { Spark } from './spark.tsx';
+import {
+  CALL_COLUMNS,
+  measuredStepsOf,
+  OBJECT_COLUMNS,
+  PATH_COLUMNS,
+  toConnection,
+  toSessionColumns,
+  toSingleCallColumns,
+  toUser,
+} from './table-columns.ts';
 
 export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
   rpc: 'RPCs',

@@ -4,7 +4,7 @@ import { Chart } from './chart.tsx';
 import { type CallKind, type Charted, toChartSpecs } from './chart-specs.ts';
 import { toMarkName } from './draw-marks.ts';
 import { toTime } from './format.ts';
-import { type Minute, within } from './history.ts';
+import { type Minute, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
 import type { Plot } from './plot.ts';
 

@@ -3,7 +3,7 @@
  * server. The first that applies is the verdict. The page lists each with its figures, so that readers can check it.
  */
 import { toCount, toDuration, toPercent, toTime } from './format.ts';
-import { errorShareOf, type Minute, toMinute, usualP95 } from './history.ts';
+import { errorShareOf, type Minute, toMinute, usualP95 } from './history-points.ts';
 import type { Judged, Rule, Subject } from './judged.ts';
 import type { HistoryPoint, Live, LiveApplication, Upstream, WorstCall } from './live-data.ts';
 import { judgeDeadlock, judgeDescriptors, judgeHung, judgeProcessors, judgeThreads } from './server-rules.ts';

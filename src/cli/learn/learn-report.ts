@@ -85,7 +85,7 @@ const EVENT_WORDS: Readonly<Record<ChannelEvent, string>> = {
 const HOW_TO_FILL_IN = [
   'Channels that no rule reads. Replace each FILL_IN, delete the rules that you do not need, run `d2-sidecar check`.',
   'docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for an',
-  'optional field. Add reply: { error: /data/... } to a call if a field of its answer tells that it failed.',
+  'optional field. Add reply: { error: /data/... } to a call if a field of its answer reports a failure.',
 ];
 /** With at most four rules each, about as many as a configuration may have (200). */
 const MAX_OPEN_CHANNELS = 60;

@@ -68,9 +68,9 @@ export class AttachOverlay {
       socket = await this.#socketOf(jvm, deadline.signal);
       if (socket === undefined) return reading;
       const live = await this.#ask(socket, reading, jvm, deadline.signal);
-      const laid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
+      const overlaid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
       this.isApplied = Object.values(live).some((value) => value !== undefined);
-      return laid;
+      return overlaid;
     } catch (cause) {
       this.reason = toReason(cause);
       return reading;

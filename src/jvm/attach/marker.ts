@@ -23,11 +23,11 @@ const OWNER_ONLY_MODE = 0o600;
  * Creates `.attach_pid<nspid>` in the JVM's working directory, or else in its /tmp; HotSpot looks in this order.
  * Returns the reason, for messages, if neither works.
  */
-export async function placeMarker(pid: number, target: VisibleJvm, system: AttachSystem): Promise<Marker | string> {
-  const name = `.attach_pid${target.nspid}`;
+export async function placeMarker(pid: number, jvm: VisibleJvm, system: AttachSystem): Promise<Marker | string> {
+  const name = `.attach_pid${jvm.nspid}`;
   const folders = [
     ['the JVM’s working directory', () => open(`${system.procPath}/${pid}/cwd`, O_PATH | constants.O_DIRECTORY)],
-    ['the JVM’s /tmp', () => openTmp(target, system)],
+    ['the JVM’s /tmp', () => openTmp(jvm, system)],
   ] as const;
   const reasons: string[] = [];
   for (const [where, openFolder] of folders) {

@@ -61,9 +61,9 @@ export class AttachOpener {
     this.#openTimeoutMs = openTimeoutMs;
   }
 
-  /** Whether this JVM was asked, has not opened its socket, and still has time to. */
-  isOpening(target: VisibleJvm): boolean {
-    return this.#inProgress?.key === keyOf(target);
+  /** Whether this JVM was asked to open its socket, and may still do so. */
+  isOpening(jvm: VisibleJvm): boolean {
+    return this.#inProgress?.key === keyOf(jvm);
   }
 
   /**
@@ -71,15 +71,15 @@ export class AttachOpener {
    * marker must stay until the JVM has seen it, even if no reading waits any more. A second call for the same JVM joins
    * the first; a call for another JVM is refused meanwhile.
    */
-  open(target: VisibleJvm): Promise<OpenResult> {
-    const key = keyOf(target);
+  open(jvm: VisibleJvm): Promise<OpenResult> {
+    const key = keyOf(jvm);
     if (this.#inProgress !== undefined && this.#inProgress.key !== key)
       return Promise.resolve(
         closed(`process ${this.#inProgress.key.split(':')[0]} is still being asked for its attach socket`),
       );
     this.#inProgress ??= {
       key,
-      result: this.#open(target)
+      result: this.#open(jvm)
         .catch((cause: unknown) => closed(`the attach socket cannot be opened (${toErrno(cause)})`))
         .finally(() => {
           this.#inProgress = undefined;
@@ -95,8 +95,8 @@ export class AttachOpener {
     return this.#inProgress?.result.then(() => undefined) ?? Promise.resolve();
   }
 
-  async #open(target: VisibleJvm): Promise<OpenResult> {
-    const { pid } = target;
+  async #open(jvm: VisibleJvm): Promise<OpenResult> {
+    const { pid } = jvm;
     if (pid === undefined) {
       return closed(
         'there is no attach socket, and the JVM’s process is not visible from here: share its process namespace, or start the ' +
@@ -107,22 +107,22 @@ export class AttachOpener {
     const history = this.#historyOf(pid, state);
     const reason =
       history.refusal ??
-      this.#whyNotNow(target, state) ??
+      this.#whyNotNow(jvm, state) ??
       this.#whyNoMore(history) ??
       (await this.#whyNever(pid, history)) ??
       (await this.#whyNotReady(pid, state, history));
     if (reason !== undefined || state === undefined) return closed(reason ?? GONE);
 
     if (this.#closing.signal.aborted) return closed(STOPPING);
-    const marker = await placeMarker(pid, target, this.#system);
+    const marker = await placeMarker(pid, jvm, this.#system);
     if (typeof marker === 'string') return closed(marker);
     this.#marker = marker;
     let folder: FileHandle | undefined;
     try {
-      folder = await openTmp(target, this.#system);
-      const socketPath = below(folder, socketNameOf(target));
-      const refused = this.#signal(target, state, history, socketPath);
-      return refused ?? (await this.#awaitSocket(target, state, socketPath, history));
+      folder = await openTmp(jvm, this.#system);
+      const socketPath = below(folder, socketNameOf(jvm));
+      const refused = this.#signal(jvm, state, history, socketPath);
+      return refused ?? (await this.#awaitSocket(jvm, state, socketPath, history));
     } finally {
       this.#marker = undefined;
       marker.remove();
@@ -143,14 +143,14 @@ export class AttachOpener {
     return history;
   }
 
-  #whyNotNow(target: VisibleJvm, state: ProcessInfo | undefined): string | undefined {
+  #whyNotNow(jvm: VisibleJvm, state: ProcessInfo | undefined): string | undefined {
     const { uid, gid } = this.#system;
     if (state === undefined || isZombie(state)) return GONE;
-    const isFound = target.startTicks === undefined || target.startTicks === state.startTicks;
-    if (state.nspid !== target.nspid || state.uid !== target.uid || !isFound)
-      return `process ${target.pid} is not the JVM that was found`;
+    const isFound = jvm.startTicks === undefined || jvm.startTicks === state.startTicks;
+    if (state.nspid !== jvm.nspid || state.uid !== jvm.uid || !isFound)
+      return `process ${jvm.pid} is not the JVM that was found`;
     if (!isOwnProc(this.#system.procPath, this.#system.pid))
-      return '/proc belongs to another pid namespace, so that a signal would reach the wrong process: mount a /proc of its own';
+      return '/proc belongs to another pid namespace, so that a signal would reach the wrong process: mount the sidecar’s own /proc';
     // The JVM itself checks both ids.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
       return `the JVM lets only its own user and group attach (${state.uid}:${state.gid}), or root; the sidecar runs as ${uid}:${gid}`;
@@ -190,16 +190,16 @@ export class AttachOpener {
   }
 
   /** Synchronous: nothing else runs between the last check of the process and the signal. */
-  #signal(target: VisibleJvm, checked: ProcessInfo, history: History, socketPath: string): OpenResult | undefined {
-    const pid = target.pid as number;
+  #signal(jvm: VisibleJvm, checked: ProcessInfo, history: History, socketPath: string): OpenResult | undefined {
+    const pid = jvm.pid as number;
     if (this.#closing.signal.aborted) return closed(STOPPING);
     const now = readProcess(this.#system.procPath, pid);
     if (now?.startTicks !== checked.startTicks) return closed(GONE);
-    const reason = this.#whyNotNow(target, now);
+    const reason = this.#whyNotNow(jvm, now);
     if (reason !== undefined) return closed(reason);
     // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
     const found = lstatSync(socketPath, { throwIfNoEntry: false });
-    if (found !== undefined) return isSocketOf(found, target) ? { kind: 'open' } : closed(OCCUPIED);
+    if (found !== undefined) return isSocketOf(found, jvm) ? { kind: 'open' } : closed(OCCUPIED);
     if (this.#marker?.isInPlace() !== true) return closed('something removed the marker file at once');
     // Set before the signal: there is no second try, whatever happens.
     history.refusal =
@@ -215,24 +215,19 @@ export class AttachOpener {
     return undefined;
   }
 
-  async #awaitSocket(
-    target: VisibleJvm,
-    checked: ProcessInfo,
-    socketPath: string,
-    history: History,
-  ): Promise<OpenResult> {
+  async #awaitSocket(jvm: VisibleJvm, checked: ProcessInfo, socketPath: string, history: History): Promise<OpenResult> {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;
     while (waitedMs < this.#openTimeoutMs && !signal.aborted) {
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       // Any other file of that name may be an attempt to have the marker removed before the JVM has seen it.
-      if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), target)) {
+      if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), jvm)) {
         history.openings += 1;
         history.refusal = undefined;
         return { kind: 'open' };
       }
-      const now = readProcess(this.#system.procPath, target.pid as number);
+      const now = readProcess(this.#system.procPath, jvm.pid as number);
       if (now?.startTicks !== checked.startTicks || isZombie(now)) return closed(GONE);
       // A stopped JVM sees the signal when it continues, and must find the marker then: meanwhile no time counts.
       waitedMs = isStopped(now) || now.isQuitPending ? 0 : waitedMs + pauseMs;
@@ -254,6 +249,6 @@ function closed(reason: string): OpenResult {
   return { kind: 'closed', reason };
 }
 
-function isSocketOf(found: Stats | undefined, target: VisibleJvm): boolean {
-  return found !== undefined && whyNotOf(found, target) === undefined;
+function isSocketOf(found: Stats | undefined, jvm: VisibleJvm): boolean {
+  return found !== undefined && whyNotOf(found, jvm) === undefined;
 }

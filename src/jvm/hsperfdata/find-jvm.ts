@@ -113,7 +113,7 @@ function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSour
 
 async function findUnnamed(search: Search): Promise<Candidate> {
   const { around, listeners, options, own } = search;
-  // Another server's JVM would be a wrong answer. With `jvm.user` set, the search goes on.
+  // Another server's JVM would be a wrong answer. With `jvm.user` set, the search continues.
   if (listeners?.length === 0 && options.user === undefined) throw nobodyListens(options.upstreamPort);
   const sockets = inodesOf(listeners);
   const holders =

@@ -55,7 +55,7 @@ export class SearchBounds {
     this.#hits.set(bound, (this.#hits.get(bound) ?? 0) + 1);
   }
 
-  /** The part of `all` that fits the bound, of which `taken` is used already. Counts a hit if something is cut. */
+  /** The part of `all` that fits into the bound after `taken` others. Counts a hit if something is cut. */
   cut<T>(all: readonly T[], bound: SearchBound, taken = 0): readonly T[] {
     const room = Math.max(0, SEARCH_LIMITS[bound] - taken);
     if (all.length <= room) return all;

@@ -1,6 +1,6 @@
 /** HTTP Digest (RFC 7616): parses a challenge and answers it, with MD5 or SHA-256 and `qop=auth`. */
 import { createHash } from 'node:crypto';
-import type { Credentials } from './credentials.ts';
+import type { Credentials } from './server-credentials.ts';
 
 export interface DigestChallenge {
   readonly algorithm: 'MD5' | 'SHA-256';

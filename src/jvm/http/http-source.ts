@@ -9,10 +9,10 @@ import type { JvmHttpKind } from '../../config/config.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
-import type { Credentials, CredentialsReader } from './credentials.ts';
 import { type Advice, toStatusError, toWireError } from './http-errors.ts';
 import { BasicLogin, DigestLogin, type Login } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
+import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
 /** A request for values. */
 interface ServerRequest {

@@ -27,7 +27,7 @@ describe('the report', () => {
 
 # Channels that no rule reads. Replace each FILL_IN, delete the rules that you do not need, run \`d2-sidecar check\`.
 # docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for an
-# optional field. Add reply: { error: /data/... } to a call if a field of its answer tells that it failed.
+# optional field. Add reply: { error: /data/... } to a call if a field of its answer reports a failure.
 comet:
   rules:
     # /service/werk/ruf
