@@ -29,7 +29,7 @@ export type Command =
   | { readonly kind: 'top'; readonly flags: SidecarSelection; readonly isOnce: boolean }
   | {
       readonly kind: 'health';
-      readonly target: SidecarSelection;
+      readonly selection: SidecarSelection;
       readonly checksReadiness: boolean;
       /** The monitoring port to ask, instead of the control socket. */
       readonly monitor: HostPort | undefined;
@@ -145,12 +145,12 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   if (name === 'check') return { kind: name, flags, as: values.get('as') };
   if (name === 'health') return toHealth(values);
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
-  const target = toSidecarSelection(values);
-  if (name === 'reload' || name === 'shutdown' || name === 'threads') return { kind: name, flags: target };
-  if (name === 'top') return { kind: name, flags: target, isOnce: values.has('once') };
+  const selection = toSidecarSelection(values);
+  if (name === 'reload' || name === 'shutdown' || name === 'threads') return { kind: name, flags: selection };
+  if (name === 'top') return { kind: name, flags: selection, isOnce: values.has('once') };
   if (name === 'report')
-    return { kind: name, flags: target, file: values.get('out'), includesUsers: values.has('with-users') };
-  return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
+    return { kind: name, flags: selection, file: values.get('out'), includesUsers: values.has('with-users') };
+  return { kind: 'drain', flags: selection, waitMs: toWaitMs(values.get('wait') ?? '0') };
 }
 
 function toSidecarSelection(values: ReadonlyMap<OptionName, string>): SidecarSelection {
@@ -165,11 +165,11 @@ function toSidecarSelection(values: ReadonlyMap<OptionName, string>): SidecarSel
 }
 
 function toHealth(values: ReadonlyMap<OptionName, string>): Command {
-  const target = toSidecarSelection(values);
+  const selection = toSidecarSelection(values);
   const text = values.get('monitor');
-  const health = { kind: 'health', target, checksReadiness: values.has('ready') } as const;
+  const health = { kind: 'health', selection, checksReadiness: values.has('ready') } as const;
   if (text === undefined) return { ...health, monitor: undefined };
-  if (Object.keys(target).length > 0)
+  if (Object.keys(selection).length > 0)
     throw new ConfigError('--monitor: cannot be combined with --control, --pid or --config');
   const address = parseHostPort(text);
   if (address === undefined) throw new ConfigError(`--monitor: got ${quote(text)}, expected ${HOST_PORT_FORMS}`);

@@ -37,8 +37,8 @@ interface Answer {
   readonly isReady: boolean;
 }
 
-async function askSocket({ target }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
-  const { status, isReady } = await requestHealth(await findSocket(target, env));
+async function askSocket({ selection }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
+  const { status, isReady } = await requestHealth(await findSocket(selection, env));
   const { pid, state } = status;
   // Serving but not ready: monitor.readyWithUpstream is on.
   const isWaiting = state === 'serving' && !isReady;

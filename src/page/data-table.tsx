@@ -106,18 +106,18 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const look = () =>
+    const measure = () =>
       setPlace((known) =>
         known.top === element.scrollTop && known.height === element.clientHeight
           ? known
           : { top: element.scrollTop, height: element.clientHeight },
       );
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(measure);
     observer.observe(element);
-    element.addEventListener('scroll', look, { passive: true });
+    element.addEventListener('scroll', measure, { passive: true });
     return () => {
       observer.disconnect();
-      element.removeEventListener('scroll', look);
+      element.removeEventListener('scroll', measure);
     };
   }, []);
   const slice = toSlice(shown.length, ROW_PX, place.top, place.height);

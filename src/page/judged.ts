@@ -13,5 +13,5 @@ export interface Judged extends Rule {
   readonly subject: Subject;
   readonly verdict: string;
   /** Shows the worst call with the rule, which is about failed calls. */
-  readonly isOfCalls?: boolean;
+  readonly showsWorstCall?: boolean;
 }

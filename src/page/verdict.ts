@@ -79,7 +79,12 @@ export function toVerdict(evidence: Evidence): Verdict {
   const first = judged.find(({ applies }) => applies);
   const worst = application.worstCall ?? undefined;
   if (first !== undefined) {
-    return { subject: first.subject, text: first.verdict, worst: first.isOfCalls === true ? worst : undefined, rules };
+    return {
+      subject: first.subject,
+      text: first.verdict,
+      worst: first.showsWorstCall === true ? worst : undefined,
+      rules,
+    };
   }
   if (minute.calls === 0) {
     const text = 'Nothing to judge by: no call was answered in the last minute.';
@@ -92,7 +97,7 @@ export function toVerdict(evidence: Evidence): Verdict {
 function judgeDraining({ live }: Evidence): Judged {
   const applies = isLeaving(live);
   return {
-    name: 'The sidecar is leaving',
+    name: 'The sidecar is draining or stopping',
     text: `Applies while the sidecar drains or stops. Now: ${live.state}.`,
     applies,
     subject: 'sidecar',
@@ -141,7 +146,7 @@ function judgeErrors(minute: Minute): Judged {
     applies: minute.errors >= MIN_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
     verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${figures}).`,
-    isOfCalls: true,
+    showsWorstCall: true,
   };
 }
 
@@ -163,13 +168,13 @@ function judgeSlowness({ application, points }: Evidence, minute: Minute): Judge
   const isKnown = usual !== null && now !== null;
   const figures = isKnown
     ? `${toDuration(now)}, usually ${toDuration(usual)}`
-    : 'too little to compare with (it takes 5 minutes with calls)';
+    : 'not enough to compare with (needs 5 minutes with calls)';
   return {
     name: 'Calls are slow',
-    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(MIN_P95_S)}. Clients are not in it, since the clock stops with the last byte from the server. Now: ${figures}.`,
+    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(MIN_P95_S)}. The time of clients is not included: the clock stops with the last byte from the server. Now: ${figures}.`,
     applies: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
     subject: 'server',
-    verdict: `The server, or the way from here to it: calls take longer than usual (p95 ${figures}).`,
+    verdict: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
   };
 }
 

@@ -120,7 +120,7 @@ const CASES: readonly Case[] = [
   blamed(
     'calls are slow',
     told(SLOWER),
-    'Server: The server, or the way from here to it: calls take longer than usual (p95 400 ms, usually 100 ms).',
+    'Server: The server, or the network between the sidecar and it: calls take longer than usual (p95 400 ms, usually 100 ms).',
   ),
   blamed(
     'clients leave',

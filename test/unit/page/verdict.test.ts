@@ -79,7 +79,7 @@ describe('the verdict', () => {
     const { subject, rules } = verdictOf(history, { state: 'draining' });
     expect(subject).toBe('sidecar');
     const names = rules.filter(({ applies }) => applies).map(({ name }) => name);
-    expect(names).toEqual(['The sidecar is leaving', 'Calls fail', 'Clients leave early']);
+    expect(names).toEqual(['The sidecar is draining or stopping', 'Calls fail', 'Clients leave early']);
     expect(rules.every(({ text }) => text.includes('Now: '))).toBe(true);
   });
 });
