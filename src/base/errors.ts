@@ -1,7 +1,7 @@
 /**
  * Every error that this program raises on purpose. Match `code`, never the message: messages may change, codes may not.
  * docs/errors.md lists them all, and a test checks that list against `ERROR_CODES`.
- * The folder base/ holds what all other folders may import: errors, clock, log, trusted files. It imports none of them.
+ * All other folders may import base/ (errors, clock, log, trusted files), which imports none of them.
  */
 export const ERROR_CODES = {
   D2S_ERR_CONFIG: 'The configuration, an environment variable or a flag cannot be used.',

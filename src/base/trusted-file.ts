@@ -1,10 +1,10 @@
 /**
- * Opens files whose paths other users may have tampered with. Another user of the machine can put a symbolic link, a FIFO or
- * a file of their own where the configuration names one: in /tmp, or in a folder that they own.
+ * Opens files whose paths other users may have tampered with. Another user of the machine can put a symbolic link, a
+ * FIFO or a file of their own where the configuration names one: in /tmp, or in a folder that they own.
  *
  * A symbolic link anywhere in the path is followed only if it belongs to root or to the user of this process.
- * Kubernetes mounts secrets through links owned by root in a folder that everybody can write to (mode 1777), so the owner
- * decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
+ * Kubernetes mounts secrets through links owned by root in a folder that everybody can write to (mode 1777), so the
+ * owner decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
  */
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';

@@ -1,6 +1,7 @@
 /**
- * Parses the command line into a command. Scripts rely on these commands and flags, so they are a contract. The folder cli/ holds
- * the commands and what they share; only main.ts imports it. It must not know how traffic is relayed or measured.
+ * Parses the command line into a command. Scripts rely on these commands and flags, so they are a contract. The folder
+ * cli/ has the commands and their shared parts; only main.ts imports it. It must not know how traffic is relayed or
+ * measured.
  */
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';

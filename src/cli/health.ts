@@ -16,9 +16,9 @@ import { EXIT_FAILED, type Output } from './output.ts';
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
- * Exit code 0 if the sidecar is alive, or with `checksReadiness` if it is ready, as `/livez` and `/readyz` do; otherwise 1.
- * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A starting sidecar
- * is not found.
+ * Exit code 0 if the sidecar is alive, or with `checksReadiness` if it is ready, as `/livez` and `/readyz` do;
+ * otherwise 1. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A
+ * starting sidecar is not found.
  */
 export async function health(flags: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
   const { monitor, checksReadiness } = flags;

@@ -94,7 +94,7 @@ export class ServiceManager {
   }
 }
 
-/** Passes only these variables: others may hold secrets. */
+/** Passes only these variables: others may contain secrets. */
 function toNotify({ NOTIFY_SOCKET, PATH }: Environment): Notify {
   const env = { ...(NOTIFY_SOCKET === undefined ? {} : { NOTIFY_SOCKET }), ...(PATH === undefined ? {} : { PATH }) };
   const run = promisify(execFile);

@@ -1,6 +1,6 @@
 /**
- * The configuration as the program sees it: parsed once, frozen, all defaults filled in. schema.ts defines its keys; a key
- * with a time, such as `timeouts.idle`, is `timeouts.idleMs` here.
+ * The configuration as the program sees it: parsed once, frozen, all defaults filled in. schema.ts defines its keys; a
+ * key with a time, such as `timeouts.idle`, is `timeouts.idleMs` here.
  */
 import { type HostPort, isLoopback } from './host-port.ts';
 import { toJvmHttp } from './jvm-schema.ts';

@@ -1,6 +1,7 @@
 /**
- * Building blocks of the schema: each builds one kind of key. The message of every check is the phrase after "expected",
- * so that explain.ts can report key, value and expectation in one form for all keys. Descriptions are Markdown.
+ * Building blocks of the schema: each builds one kind of key. The message of every check is the phrase after
+ * "expected", so that explain.ts can report key, value and expectation in one form for all keys. Descriptions are
+ * Markdown.
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, MAX_DURATION_MS, toDurationMs, toDurationText } from './duration.ts';
@@ -172,7 +173,9 @@ export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: stri
   });
 }
 
-/** The address of another server, such as `http://127.0.0.1:4318`. Messages never repeat it: it may contain a password. */
+/**
+ * The address of another server, such as `http://127.0.0.1:4318`. Messages never repeat it: it may contain a password.
+ */
 export function httpUrl() {
   return parsedText(parseHttpUrl, HTTP_URL_FORM);
 }

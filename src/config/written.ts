@@ -44,7 +44,9 @@ export class Written {
   }
 }
 
-/** `metrics.maxNames: 500` below `metrics.maxNames.rpc: 9` is 9, 500 and 500. `forwarded: replace` is its `addresses`. */
+/**
+ * `metrics.maxNames: 500` below `metrics.maxNames.rpc: 9` is 9, 500 and 500. `forwarded: replace` is its `addresses`.
+ */
 function toParts(path: readonly string[], value: unknown): Group {
   const group = createGroup();
   if (toKeyText(path) === 'forwarded' && typeof value === 'string') group.addresses = value;

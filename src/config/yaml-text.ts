@@ -1,4 +1,4 @@
-/** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may hold secrets. */
+/** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may contain secrets. */
 import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
@@ -86,7 +86,7 @@ function findTwice(
     const name = String(key.value);
     if (key.range?.[0] === pos) {
       const first = (items as readonly Pair[]).find((pair) => pair.key.value === key.value);
-      // An unknown key may be a secret in the place of a key, so it is not shown.
+      // An unknown key may be a secret written as a key, so it is not shown.
       const isKnown = knownNamesAt(path).includes(name);
       return { name: isKnown ? toKeyText([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
     }

@@ -1,7 +1,7 @@
 /**
  * Reloads the configuration. `prepareReload` first reads and checks everything, including the files that the
- * configuration names, and may fail; the function that it returns then applies everything at once. This file knows keys,
- * not what they control.
+ * configuration names, and may fail; the function that it returns then applies everything at once. This file knows
+ * keys, not what they control.
  */
 
 import { type Clock, MS_PER_S } from '../base/clock.ts';

@@ -88,8 +88,9 @@ export class Sidecar {
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
-   * Creates all parts and opens no port. Throws if the traffic cannot be served: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG for
-   * unusable rules or certificates. An error of the monitoring port alone is logged, and that port refuses everybody.
+   * Creates all parts and opens no port. Throws if the traffic cannot be served: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG
+   * for unusable rules or certificates. An error of the monitoring port alone is logged, and that port refuses
+   * everybody.
    */
   static async create(
     config: Config,

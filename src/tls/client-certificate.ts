@@ -13,8 +13,8 @@ export interface ClientCertificate {
 const MAX_CHAIN = 10;
 
 /**
- * The client's verified certificate in DER, then those of its CAs without the root; empty without one. A session resumed
- * from a ticket has only the client's certificate.
+ * The client's verified certificate in DER, then those of its CAs without the root; empty without one. A session
+ * resumed from a ticket has only the client's certificate.
  */
 export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
   const chain: Buffer[] = [];

@@ -22,8 +22,9 @@ export function closeAfterWrites(socket: Socket, onWritten: () => void): void {
 }
 
 /**
- * Ends a connection with a reset, so that the peer cannot mistake partial data for complete data. With TLS, the TCP connection
- * below is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1) or without.
+ * Ends a connection with a reset, so that the peer cannot mistake partial data for complete data. With TLS, the TCP
+ * connection below is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1) or
+ * without.
  */
 export function resetConnection(socket: Socket): void {
   const below = tcpOf(socket);

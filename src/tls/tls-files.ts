@@ -47,8 +47,8 @@ const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRY
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
- * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its passphrase
- * is wrong.
+ * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its
+ * passphrase is wrong.
  */
 export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   const warnings: string[] = [];

@@ -1,5 +1,6 @@
 /**
- * Keeps certificates and keys up to date. Watches their files; a reload may name other files. Only new connections are affected.
+ * Keeps certificates and keys up to date. Watches their files; a reload may name other files. Only new connections are
+ * affected.
  */
 
 import { createSecureContext, type SecureContext } from 'node:tls';

@@ -38,7 +38,7 @@ export interface Controllable {
   shutdown(): void;
 }
 
-/** Our clients send their command at once; a silent one is not ours. */
+/** Our own clients send their command at once; a silent client is not one of them. */
 const IDLE_TIMEOUT_MS = 5_000;
 /** The configuration's files may be on a slow file system. */
 const RELOAD_TIMEOUT_MS = 60_000;

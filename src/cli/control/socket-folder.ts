@@ -36,7 +36,7 @@ export function makePrivateFolder(folder: string): void {
 export function checkPrivateFolder(folder: string): void {
   let found: ReturnType<typeof lstatSync>;
   try {
-    // lstat: the owner of a link, even of one to a folder of ours, could point it elsewhere later.
+    // lstat: the owner of a link, even of one to our folder, could point it elsewhere later.
     found = lstatSync(folder);
   } catch (cause) {
     throw new ControlError(`${folder} cannot be inspected: ${toErrno(cause)}`, cause);

@@ -1,4 +1,6 @@
-/** Rules of `comet.rules`: what a message on a channel means, how it is named, and how the answer to a call is found. */
+/**
+ * Rules of `comet.rules`: what a message on a channel means, how it is named, and how the answer to a call is found.
+ */
 import { z } from 'zod';
 import { toChoice } from '../schema-keys.ts';
 import { type JsonPointer, parsePointer } from './json-pointer.ts';
@@ -193,8 +195,8 @@ function compileReply({ reply }: CometRule, target: CometTarget | undefined): Re
 const DEFAULT_REPLY: ReplyRule = { channel: undefined, id: ['id'], error: undefined };
 
 /**
- * Texts are compared literally, including escapes and asterisks: in the protocol, `/a` and `/%61` are two channels. Meta
- * channels carry no calls.
+ * Texts are compared literally, including escapes and asterisks: in the protocol, `/a` and `/%61` are two channels.
+ * Meta channels carry no calls.
  */
 function parseChannel(channel: string): Pattern | undefined {
   if (!channel.startsWith('/') || channel.startsWith('/meta/')) return undefined;

@@ -44,7 +44,7 @@ export interface Pattern {
 
 /**
  * Reads segments between slashes, each a capture or a text that `toText` accepts. Undefined if one is neither, or if a
- * capture comes twice.
+ * capture occurs twice.
  */
 export function parsePattern(path: string, toText: (segment: string) => string | undefined): Pattern | undefined {
   const segments: (string | null)[] = [];
@@ -76,8 +76,8 @@ export function matchPattern(
 }
 
 /**
- * Parses a name into texts and parts; `toPart` creates the part of each reference in braces. Undefined if a text matches
- * `forbidden`.
+ * Parses a name into texts and parts; `toPart` creates the part of each reference in braces. Undefined if a text
+ * matches `forbidden`.
  */
 export function parseName<Part>(
   name: string,

@@ -36,7 +36,8 @@ export async function hasOwnUserNamespace(procPath: string, pid: number): Promis
 
 /**
  * Whether the process runs HotSpot. A server that uses SIGQUIT otherwise, such as nginx, may have the pid by now.
- * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If the mappings cannot be read, the name decides.
+ * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If the mappings cannot be read, the name
+ * decides.
  */
 export async function isHotSpot(procPath: string, pid: number): Promise<boolean> {
   const maps = await readAside(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);
@@ -69,7 +70,7 @@ export async function isAttachDisabled(procPath: string, pid: number): Promise<b
   return words.findLast((word) => /^-XX:[+-]DisableAttachMechanism$/.test(word)) === '-XX:+DisableAttachMechanism';
 }
 
-/** The result may hold passwords: search it, and do not keep it. */
+/** The result may contain passwords: search it, and do not keep it. */
 async function readCommandLine(procPath: string, pid: number): Promise<readonly string[]> {
   return ((await readAside(`${procPath}/${pid}/cmdline`)) ?? '').split('\0');
 }

@@ -37,7 +37,7 @@ export type ReadCountersResult =
 const PREFIX = 'hsperfdata_';
 /** A JVM has written its counters 50 to 70 ms after its start. */
 const STARTING_RETRIES = 10;
-/** A counter that was just being added is complete at once. */
+/** A counter that is just being added is complete a moment later. */
 const INVALID_RETRIES = 2;
 const RETRY_AFTER_MS = 20;
 /** Names to read between two turns of the event loop. */

@@ -6,7 +6,7 @@ export interface Address {
   readonly origin: string;
   /** E.g. `/manager`, without a trailing slash; empty for the root. */
   readonly basePath: string;
-  /** E.g. `?includedNames=jvm_memory_used_bytes`, or empty. Never shown: it may hold a secret. */
+  /** E.g. `?includedNames=jvm_memory_used_bytes`, or empty. Never shown: it may contain a secret. */
   readonly query: string;
 }
 

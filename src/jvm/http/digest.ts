@@ -25,8 +25,8 @@ const MAX_FIELD_CHARS = 8192;
 const MAX_CHALLENGES = 16;
 
 /**
- * The strongest usable challenge in the `WWW-Authenticate` fields, each of which may hold several (RFC 9110 §11.6.1).
- * Undefined if none has a nonce, `qop=auth` and one of the two algorithms.
+ * The strongest usable challenge in the `WWW-Authenticate` fields, each of which may contain several (RFC 9110
+ * §11.6.1). Undefined if none has a nonce, `qop=auth` and one of the two algorithms.
  */
 export function selectChallenge(fields: readonly string[]): DigestChallenge | undefined {
   const usable = fields

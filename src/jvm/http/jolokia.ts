@@ -1,6 +1,6 @@
 /**
- * Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request, and threads, processor
- * time, descriptors and Tomcat's connectors in another.
+ * Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request, and threads,
+ * processor time, descriptors and Tomcat's connectors in another.
  */
 import { NS_PER_S } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -16,7 +16,7 @@ const REQUESTS = [
   { mbean: 'java.lang:type=GarbageCollector,name=*', attribute: ['Name', 'CollectionCount', 'CollectionTime'] },
 ] as const;
 
-/** Only the start time of the runtime: its system properties may hold passwords. */
+/** Only the start time of the runtime: its system properties may contain passwords. */
 const FURTHER = [
   { mbean: 'java.lang:type=Threading', attribute: ['ThreadCount', 'DaemonThreadCount', 'PeakThreadCount'] },
   { mbean: 'java.lang:type=OperatingSystem', attribute: ['ProcessCpuTime', 'AvailableProcessors'] },

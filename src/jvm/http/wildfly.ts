@@ -5,7 +5,7 @@ import type { HttpKind } from './http-source.ts';
 import { entriesOf, fieldOf, parseJson } from './json.ts';
 import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
 
-/** Without `runtime`: its system properties may hold passwords, and it needs more rights. */
+/** Without `runtime`: its system properties may contain passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
 
 const ofBean = (type: string) => ({
