@@ -12,14 +12,14 @@ import type { Config } from './config/config.ts';
 import type { Environment } from './config/environment.ts';
 import type { ConfigFlags } from './config/load-config.ts';
 
-const LAST_LINES_MS = 500;
+const FLUSH_MS = 500;
 
 /** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
 async function run(argv: readonly string[], env: Environment): Promise<number> {
   try {
     return await runCommand(parseCommandLine(argv), env);
   } catch (error) {
-    return tellFailure(error);
+    return reportFailure(error);
   }
 }
 
@@ -79,26 +79,26 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   const { serve } = await import('./cli/serve.ts');
   const { Sidecar } = await import('./sidecar/sidecar.ts');
   const { Reloader } = await import('./sidecar/reload.ts');
-  outliveSignals();
+  ignoreLateSignals();
   try {
     return await serve({
       ...{ config, logger, announce, signals: process },
       manager: await findServiceManager(env, logger),
       createSidecar: (...parts) => Sidecar.create(...parts),
-      createReloader: (target, onApplied) => {
+      createReloader: (sidecar, onApplied) => {
         const apply = (applied: Config) => {
           logger.level = applied.log.level;
           onApplied(applied);
         };
-        return new Reloader({ running: parsed, load, target, logger, onApplied: apply });
+        return new Reloader({ running: parsed, load, reloadable: sidecar, logger, onApplied: apply });
       },
     });
   } catch (error) {
     if (error instanceof SidecarError) logger.error({ code: error.code }, error.message);
     throw error;
   } finally {
-    // A slow reader of the log gets the last lines too.
-    await output.flush(LAST_LINES_MS);
+    // Give a slow reader of the log time for the last lines.
+    await output.flush(FLUSH_MS);
   }
 }
 
@@ -106,7 +106,7 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
  * Keeps listening to signals after `serve` or `learn` has ended. A late signal must not change the exit code of a
  * process that is ending anyway, nor cut off the last lines of its log.
  */
-function outliveSignals(): void {
+function ignoreLateSignals(): void {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
 }
 
@@ -126,7 +126,7 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
   const { learn } = await import('./cli/learn.ts');
   const { systemClock } = await import('./base/clock.ts');
   const { Sidecar } = await import('./sidecar/sidecar.ts');
-  outliveSignals();
+  ignoreLateSignals();
   return await learn({
     config,
     minutes,
@@ -138,9 +138,9 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
   });
 }
 
-function tellFailure(error: unknown): number {
+function reportFailure(error: unknown): number {
   // Exit code 64 (configuration) takes precedence over 1 (file).
-  if (error instanceof AggregateError) return Math.max(...error.errors.map(tellFailure));
+  if (error instanceof AggregateError) return Math.max(...error.errors.map(reportFailure));
   if (!(error instanceof SidecarError)) {
     // Not a SidecarError, so a bug in this program: print where it was thrown.
     processOutput.err(`d2-sidecar: ended by an unexpected error: ${describeError(error)}\n`);

@@ -9,7 +9,7 @@ export function withoutMapping(address: string): string {
 }
 
 /**
- * An address from outside, in its shortest form: `2001:DB8:0::1` is `2001:db8::1`, `::ffff:1.2.3.4` is `1.2.3.4`.
+ * The canonical form of an address that a peer sent: `2001:DB8:0::1` is `2001:db8::1`, `::ffff:1.2.3.4` is `1.2.3.4`.
  * Undefined for anything else: names, ports, zones, and IPv4 other than four decimal numbers.
  */
 export function toPlainAddress(text: string): string | undefined {

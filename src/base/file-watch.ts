@@ -23,21 +23,21 @@ export interface FileWatchNumbers {
 }
 
 const POLL_MS = 2_000;
-/** The sighting at which an error is logged. */
-const LOGGED = 2;
+/** An error is logged when this many polls in a row have seen it. */
+const LOGGED_SIGHTINGS = 2;
 
 const everyUnref: Every = (ms, run) => {
   const timer = setInterval(run, ms).unref();
   return () => clearInterval(timer);
 };
 
-/** A part of the program that takes over its files when they change. */
+/** A part of the program that reloads its files when they change. */
 export abstract class FileWatch {
   readonly #section: string;
   readonly #logger: Logger;
   readonly #every: Every;
   /** The error of the last poll, and how many polls in a row have seen it. */
-  #wrong: { readonly what: string; sightings: number } | undefined;
+  #lastError: { readonly what: string; sightings: number } | undefined;
   #isPolling = false;
   #replaced = 0;
   #unusable = 0;
@@ -50,11 +50,11 @@ export abstract class FileWatch {
     this.#every = every;
   }
 
-  /** For the log: changed files were taken over; files cannot be used. */
-  protected abstract get messages(): { readonly taken: string; readonly unusable: string };
+  /** Log messages: changed files were applied; files cannot be used. */
+  protected abstract get messages(): { readonly applied: string; readonly unusable: string };
 
-  /** Returns a function that takes changed files over; undefined without a change. Throws SidecarError if unusable. */
-  protected abstract look(): Promise<(() => void) | undefined>;
+  /** Returns a function that applies changed files; undefined without a change. Throws SidecarError if unusable. */
+  protected abstract readChange(): Promise<(() => void) | undefined>;
 
   get numbers(): FileWatchNumbers {
     return { replaced: this.#replaced, unusable: this.#unusable };
@@ -69,43 +69,43 @@ export abstract class FileWatch {
     this.#stop = undefined;
   }
 
-  /** Polls the files now. Never rejects: after any error everything stays as it was. */
+  /** Polls the files now. Never rejects: an error changes nothing. */
   async poll(): Promise<void> {
     if (this.#isPolling) return;
     this.#isPolling = true;
     const section = this.#section;
     try {
-      const takeOver = await this.look();
-      this.#wrong = undefined;
-      if (takeOver === undefined) return;
-      this.#logger.info({ section }, this.messages.taken);
-      takeOver();
+      const apply = await this.readChange();
+      this.#lastError = undefined;
+      if (apply === undefined) return;
+      this.#logger.info({ section }, this.messages.applied);
+      apply();
     } catch (error) {
       const isOurs = error instanceof SidecarError;
-      this.#onWrong(isOurs ? error.message : `${section}: ${error instanceof Error ? error.name : 'unknown'}`);
+      this.#onError(isOurs ? error.message : `${section}: ${error instanceof Error ? error.name : 'unknown'}`);
     } finally {
       this.#isPolling = false;
     }
   }
 
-  /** Counts that files were taken over. */
-  protected taken(): void {
+  /** Counts files as replaced. */
+  protected countReplaced(): void {
     this.#replaced += 1;
   }
 
-  /** `what` was wrong before the first poll, and has been logged. */
-  protected loggedBefore(what: string): void {
-    this.#wrong = { what, sightings: LOGGED };
+  /** Starts with the error `what`, which has been logged before the first poll. */
+  protected startWithError(what: string): void {
+    this.#lastError = { what, sightings: LOGGED_SIGHTINGS };
     this.#unusable += 1;
   }
 
   /**
-   * Logs only an error that persists, once: of two files, the first to be written does not match the other at first.
+   * Logs an error once, and only if it persists: while a pair of files is being replaced, one does not match the other.
    */
-  #onWrong(what: string): void {
-    if (this.#wrong?.what !== what) this.#wrong = { what, sightings: 0 };
-    this.#wrong.sightings += 1;
-    if (this.#wrong.sightings !== LOGGED) return;
+  #onError(what: string): void {
+    if (this.#lastError?.what !== what) this.#lastError = { what, sightings: 0 };
+    this.#lastError.sightings += 1;
+    if (this.#lastError.sightings !== LOGGED_SIGHTINGS) return;
     this.#unusable += 1;
     this.#logger.error({ reason: what }, this.messages.unusable);
   }

@@ -28,10 +28,10 @@ export class LogOutput {
   /** Created with the first line: most loggers of a test never write one. */
   #sink: Sink | undefined;
   #lost = 0;
-  #untold = 0;
+  #unreported = 0;
   #onRecovered: ((lost: number) => void) | undefined;
 
-  /** `fd`: 1 or 2. `stream` returns Node's own stream for it, and is called only where that is needed. */
+  /** `fd`: 1 or 2. `stream` returns Node's own stream for it, and is called only if needed. */
   constructor(fd: number, stream: () => OutputStream) {
     this.#fd = fd;
     this.#stream = stream;
@@ -62,12 +62,12 @@ export class LogOutput {
   readonly #onOutcome: OnOutcome = (isWritten) => {
     if (!isWritten) {
       this.#lost += 1;
-      this.#untold += 1;
+      this.#unreported += 1;
       return;
     }
-    if (this.#untold === 0) return;
-    const lost = this.#untold;
-    this.#untold = 0;
+    if (this.#unreported === 0) return;
+    const lost = this.#unreported;
+    this.#unreported = 0;
     this.#onRecovered?.(lost);
   };
 }
@@ -105,7 +105,7 @@ class StreamSink implements Sink {
   constructor(stream: OutputStream, onOutcome: OnOutcome) {
     this.#stream = stream;
     this.#onOutcome = onOutcome;
-    // Each write gets the error as well. Without this listener, a reader that leaves would end the process.
+    // Each write also gets the error. Without this listener, a reader that leaves would end the process.
     stream.on('error', () => undefined);
   }
 
@@ -117,7 +117,7 @@ class StreamSink implements Sink {
     const waiting = this.#stream.writableLength;
     this.#isFull = waiting > 0 && (this.#isFull || waiting + line.length > MAX_WAITING_BYTES);
     if (this.#isFull) this.#onOutcome(false);
-    // Node writes at once, and queues only what the kernel does not take.
+    // Node writes at once, and queues only what the kernel does not accept.
     else this.#stream.write(line, this.#onWritten);
   }
 

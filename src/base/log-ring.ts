@@ -1,8 +1,8 @@
-/** The last warnings and errors of this program's log, for `d2-sidecar report`: the log may not have been kept. */
+/** The last warnings and errors of this program's log, for `d2-sidecar report`, in case the log itself is gone. */
 const MAX_LINES = 200;
 const MAX_LINE_CHARS = 4_096;
 
-/** How the kept lines begin (logger.ts puts the level first). */
+/** Prefixes of the lines to keep (logger.ts puts the level first). */
 const KEPT = ['{"level":"warn"', '{"level":"error"'];
 
 export class LogRing {
@@ -14,12 +14,12 @@ export class LogRing {
     return [...this.#lines.slice(this.#at), ...this.#lines.slice(0, this.#at)];
   }
 
-  get forgotten(): number {
+  get dropped(): number {
     return Math.max(0, this.#passed - MAX_LINES);
   }
 
-  take(line: string): void {
-    if (!KEPT.some((lead) => line.startsWith(lead))) return;
+  add(line: string): void {
+    if (!KEPT.some((prefix) => line.startsWith(prefix))) return;
     const kept = line.length > MAX_LINE_CHARS ? JSON.stringify(`${line.slice(0, MAX_LINE_CHARS)}…`) : line.trimEnd();
     if (this.#lines.length < MAX_LINES) this.#lines.push(kept);
     else this.#lines[this.#at] = kept;

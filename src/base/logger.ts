@@ -26,7 +26,7 @@ export function createLogger(level: LogLevel, output: LogOutput = standardOutput
   // pino's own destinations either block on the reader of a pipe, or retry forever once that reader has gone.
   const recent = new LogRing();
   const write = (line: string) => {
-    recent.take(line);
+    recent.add(line);
     output.write(line);
   };
   const logger = pino(options, { write });

@@ -1,7 +1,7 @@
 /**
- * How a metric is described beside what counts it: its name, type, help and labels, and how to read its values. The
+ * Describes a metric next to the code that counts it: its name, type, help and labels, and how to read its values. The
  * composition root collects the descriptions of all rooms (sidecar/metrics.ts); `/metrics`, OTLP, the report and the
- * table in docs/prometheus.md are made of them.
+ * table in docs/prometheus.md are generated from them.
  */
 
 /** `info` is a gauge of 1 that carries its information in labels; Prometheus' text format has no such type. */
@@ -41,7 +41,7 @@ export interface Exemplar {
 }
 
 export interface ExemplarReading extends Exemplar {
-  /** Its duration. */
+  /** Duration of the call. */
   readonly seconds: number;
 }
 
@@ -61,11 +61,14 @@ export type MetricValue = number | Summary | DurationBucketsReading;
 /** By the values of a label, e.g. `{ relay: 3, gateway: 4 }`; entries may also come from a map or a generator. */
 type Labelled = { readonly [label: string]: MetricValues } | Iterable<readonly [label: string, value: MetricValues]>;
 
-/** One value, or values by the first label, by the second label, and so on. `undefined` is not shown. */
+/** One value, or values by the first label, by the second label, and so on. `undefined` is omitted. */
 export type MetricValues = MetricValue | undefined | Labelled;
 
 export interface MetricDescription<Source> extends Family {
-  /** Gives as many levels as there are `labels`: the compiler does not check that, and `/metrics` fails otherwise. */
+  /**
+   * Must return as many levels as there are `labels`, which the compiler does not check: with fewer, `/metrics` fails;
+   * with more, it omits the values.
+   */
   readonly read: (source: Source) => MetricValues;
 }
 
@@ -92,7 +95,7 @@ export interface Sample {
   readonly value: MetricValue;
 }
 
-/** A family and its samples. Each sample is read when it is written. Without samples the family is not shown. */
+/** A family and its samples. Each sample is read when it is written. A family without samples is omitted. */
 export interface Table extends Family {
   samples(): Iterable<Sample>;
 }

@@ -1,4 +1,4 @@
-/** Answers that say what is wrong with a request (RFC 9457). */
+/** Error answers as problem details (RFC 9457). */
 import { STATUS_CODES } from 'node:http';
 
 interface ProblemParts {
@@ -23,7 +23,7 @@ export class Problem extends Error {
   }
 
   get title(): string {
-    // Node has the name of RFC 7231 (Payload Too Large).
+    // Node still has the name of RFC 7231 (Payload Too Large).
     return this.status === 413 ? 'Content Too Large' : (STATUS_CODES[this.status] ?? 'Error');
   }
 

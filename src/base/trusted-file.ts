@@ -1,10 +1,10 @@
 /**
- * Opens files whose paths other users may have prepared. Another user of the machine can put a symbolic link, a FIFO or
- * a file of their own where the configuration names one: in /tmp, or in a folder of theirs.
+ * Opens files whose paths other users may have tampered with. Another user of the machine can put a symbolic link, a
+ * FIFO or a file of their own where the configuration names one: in /tmp, or in a folder that they own.
  *
  * A symbolic link anywhere in the path is followed only if it belongs to root or to the user of this process.
- * Kubernetes mounts secrets through links of root in a folder that everybody can write (mode 1777), so the owner
- * decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
+ * Kubernetes mounts secrets through links owned by root in a folder that everybody can write to (mode 1777), so the
+ * owner decides, not the folder. The kernel's own `fs.protected_symlinks` does the same. Opening never blocks.
  */
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export class UntrustedFileError extends Error {}
 
 interface OpenedFile {
   readonly handle: FileHandle;
-  /** The path with all links resolved, e.g. `/run/d2/access.log`, except the link of a descriptor. */
+  /** The path with all links resolved, e.g. `/run/d2/access.log`, except links to descriptors. */
   readonly realPath: string;
   /** The path leads to a descriptor, e.g. through `/dev/stderr`; the parent of the process has opened it. */
   readonly isDescriptor: boolean;
@@ -77,7 +77,7 @@ export function toFileReason(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
 
-/** Why no file can be created in `folder`, found without creating one; undefined if there is no obstacle. */
+/** Why no file can be created in `folder`, checked without creating one; undefined if one can be created. */
 export async function findFolderObstacle(folder: string): Promise<string | undefined> {
   try {
     if (!(await stat(folder)).isDirectory()) return `${folder} is not a folder`;
@@ -89,7 +89,7 @@ export async function findFolderObstacle(folder: string): Promise<string | undef
     await access(folder, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    return `the folder ${folder} cannot be written (${toFileReason(error)})`;
+    return `the folder ${folder} is not writable (${toFileReason(error)})`;
   }
 }
 
@@ -132,7 +132,7 @@ async function resolveTrusted(file: string): Promise<Resolved> {
     }
     if (!isTrustedOwner(stats.uid)) {
       throw new UntrustedFileError(
-        `${next} is a symbolic link of uid ${stats.uid}, expected one of ${trustedOwners()}`,
+        `${next} is a symbolic link owned by uid ${stats.uid}, expected the owner to be ${trustedOwners()}`,
       );
     }
     if (KERNEL_LINK.test(next)) {

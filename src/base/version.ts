@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { BUILD } from './build.ts';
 import { info, type MetricDescription } from './metric-description.ts';
 
-/** More than the number of folders between package.json and any file here, bundled or not. */
-const MOST_FOLDERS = 4;
+/** Upper bound on the folders between package.json and this file, bundled or not. */
+const MAX_DEPTH = 4;
 
 export function readVersion(): string {
-  for (let folder = '..', depth = 0; depth < MOST_FOLDERS; depth += 1, folder += '/..') {
+  for (let folder = '..', depth = 0; depth < MAX_DEPTH; depth += 1, folder += '/..') {
     const version = versionIn(new URL(`${folder}/package.json`, import.meta.url));
     if (version !== undefined) return version;
   }
@@ -26,11 +26,11 @@ function versionIn(url: URL): string | undefined {
   }
 }
 
-/** Read from the version, e.g. `1.4.0`. */
+/** The source is the version string, e.g. `1.4.0`. */
 export const VERSION_METRICS: readonly MetricDescription<string>[] = [
   info(
     'd2_sidecar_build_info',
-    'Version and commit of the sidecar, and its Node.js.',
+    'Version and commit of the sidecar, and version of Node.js.',
     (version) => ({ [version]: { [BUILD]: { [process.version]: 1 } } }),
     'version',
     'build',

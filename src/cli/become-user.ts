@@ -8,8 +8,8 @@ interface PosixProcess {
 }
 
 /**
- * Irreversibly runs this process as the user `name` (a name or a number), with all groups of that user. `group`: the
- * main group; default: the user's own. Throws if there is no such user or group, or without the rights.
+ * Irreversibly switches this process to the user `name` (a name or a number) and all groups of that user. `group`: the
+ * main group; default: the user's own. Throws if user or group do not exist, or if this process may not switch.
  */
 export function becomeUser(name: string, group?: string): void {
   const { initgroups, setgid, setuid } = process as unknown as PosixProcess;
@@ -19,12 +19,12 @@ export function becomeUser(name: string, group?: string): void {
   setuid(toId(name));
 }
 
-/** `id` finds users wherever the machine keeps them. */
+/** Asks `id`, which also knows users who are not in /etc/passwd, e.g. those of LDAP. */
 function groupOf(name: string): number {
   return Number(execFileSync('id', ['-g', '--', name], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
 }
 
-/** Node takes a number for an id, and a text for a name. */
+/** Node reads a number as an id, and a string as a name. */
 function toId(text: string): string | number {
   return /^\d+$/.test(text) ? Number(text) : text;
 }

@@ -1,4 +1,4 @@
-/** Checks every file and folder that a configuration names, as the sidecar would at the start and later. */
+/** Checks every file and folder that a configuration names, as the sidecar would at startup and at run time. */
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { isErrno, SidecarError, StartError } from '../base/errors.ts';
@@ -12,9 +12,9 @@ import { ListenerTls } from '../tls/listener-tls.ts';
 import { checkPrivateFolder } from './control/socket-folder.ts';
 
 interface Findings {
-  /** Errors that prevent the start, or that keep the monitoring port from letting anybody in. */
+  /** Errors that prevent a start, or that make the monitoring port refuse everybody. */
   readonly errors: readonly SidecarError[];
-  /** Problems that the sidecar survives; each text begins with the key. */
+  /** Problems that do not prevent a start; each begins with its key. */
   readonly warnings: readonly string[];
   readonly readers: readonly ListedReader[];
 }
@@ -24,9 +24,9 @@ const MAX_BYTES = 1024 * 1024;
 export async function checkFiles(config: Config): Promise<Findings> {
   const errors: SidecarError[] = [];
   const warnings: string[] = [];
-  const collect = async (look: () => Promise<unknown>) => {
+  const collect = async (check: () => Promise<unknown>) => {
     try {
-      await look();
+      await check();
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
       errors.push(error);
@@ -34,7 +34,7 @@ export async function checkFiles(config: Config): Promise<Findings> {
   };
   let readers: readonly ListedReader[] = [];
   const { auth } = config.monitor;
-  for (const look of tlsLooks(config, (warning) => warnings.push(String(warning)))) await collect(look);
+  for (const check of tlsChecks(config, (warning) => warnings.push(String(warning)))) await collect(check);
   await collect(async () => {
     if (typeof auth === 'object') readers = (await AccessList.open(auth)).readers;
   });
@@ -43,7 +43,7 @@ export async function checkFiles(config: Config): Promise<Findings> {
   return { errors, warnings, readers };
 }
 
-function tlsLooks({ listen, monitor, upstream }: Config, warn: (warning: unknown) => void) {
+function tlsChecks({ listen, monitor, upstream }: Config, warn: (warning: unknown) => void) {
   const silent = () => undefined;
   const parts = { clock: systemClock, logger: { debug: silent, info: silent, warn, error: warn } };
   return [
@@ -53,7 +53,7 @@ function tlsLooks({ listen, monitor, upstream }: Config, warn: (warning: unknown
   ];
 }
 
-/** Skipped for root, which may be checking the folder of another user's socket. A start makes an absent folder. */
+/** Skipped for root, whose folder may belong to another user's sidecar. Startup creates a missing folder. */
 function checkControlFolder({ control: { socket } }: Config): void {
   if (socket === undefined || process.getuid?.() === 0) return;
   try {
@@ -64,17 +64,17 @@ function checkControlFolder({ control: { socket } }: Config): void {
   }
 }
 
-/** A start continues without these files, so that a missing volume does not stop traffic. */
+/** Startup continues without these files, so that a missing volume does not stop traffic. */
 async function findUnwritable({ state, accessLog }: Config): Promise<readonly string[]> {
   const ofState = state.file === undefined ? undefined : await findObstacle(state.file);
   const ofLog = accessLog.file === undefined ? undefined : await findLogObstacle(accessLog.file);
   return [
-    ...(ofState === undefined ? [] : [`state.file: cannot be kept: ${ofState}`]),
+    ...(ofState === undefined ? [] : [`state.file: cannot be saved: ${ofState}`]),
     ...(ofLog === undefined ? [] : [`accessLog.file: cannot be written: ${ofLog}`]),
   ];
 }
 
-/** The sidecar reads these files repeatedly while it runs, and logs what is wrong with their contents. */
+/** The sidecar reads these files again and again while it runs, and logs errors in their contents. */
 async function findUnreadable({ jvm, otlp }: Config): Promise<readonly string[]> {
   const files = {
     'jvm.http.passwordFile': jvm.http?.passwordFile,

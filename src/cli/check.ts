@@ -14,21 +14,21 @@ interface CheckUser {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
   readonly isRoot: boolean;
-  /** `become` is irreversible: everything that needs root has to be read before. */
+  /** `become` is irreversible: everything that needs root must be read before it. */
   readonly find?: typeof findServiceUser;
   readonly become?: typeof becomeUser;
 }
 
 /**
- * Throws the errors of a start, and those that keep the monitoring port from letting anybody in; an AggregateError for
- * more than one. Warnings go to standard error, so that the output stays a configuration.
+ * Throws the errors that prevent a start or make the monitoring port refuse everybody; an AggregateError for more than
+ * one. Warnings go to standard error, so that the output stays a configuration.
  */
 export async function check(sources: ConfigSources, output: Output, user: CheckUser): Promise<number> {
   const { config, warnings } = await loadConfig(sources);
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
   const yaml = await toYaml(config);
-  const who = await takeUser(user, warn);
+  const who = await switchUser(user, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
   const found = await checkFiles(config);
   found.warnings.forEach(warn);
@@ -41,24 +41,24 @@ export async function check(sources: ConfigSources, output: Output, user: CheckU
   return 0;
 }
 
-/** Switches to the user of the service. Returns words for that user; undefined if the process keeps its user. */
-async function takeUser(
+/** Switches to the user of the service. Returns a description of that user; undefined if the process keeps its user. */
+async function switchUser(
   { as, isRoot, find = findServiceUser, become = becomeUser }: CheckUser,
   warn: (warning: string) => void,
 ): Promise<string | undefined> {
-  if (as === undefined) return isRoot ? await takeServiceUser(find, become, warn) : undefined;
+  if (as === undefined) return isRoot ? await switchToServiceUser(find, become, warn) : undefined;
   const got = `--as: got ${JSON.stringify(as)}, expected`;
-  if (!isRoot) throw new ConfigError(`${got} root to run it: only root can check as another user`);
+  if (!isRoot) throw new ConfigError(`--as: got ${JSON.stringify(as)}: only root can check as another user`);
   if (as === 'root') return undefined;
   try {
     become(as);
   } catch (cause) {
-    throw new ConfigError(`${got} a user of this machine${toWhy(cause)}`, { cause });
+    throw new ConfigError(`${got} a user of this machine${toReason(cause)}`, { cause });
   }
   return `the user ${as}`;
 }
 
-async function takeServiceUser(
+async function switchToServiceUser(
   find: typeof findServiceUser,
   become: typeof becomeUser,
   warn: (warning: string) => void,
@@ -69,19 +69,19 @@ async function takeServiceUser(
   try {
     become(name, group);
   } catch (cause) {
-    warn(`${unit}: cannot check as its user ${name}${toWhy(cause)}: checked as root, which can read everything`);
+    warn(`${unit}: cannot check as its user ${name}${toReason(cause)}: checked as root, which can read everything`);
     return undefined;
   }
   return `the user ${name} of ${unit}; --as root checks as root`;
 }
 
 /** ` (EPERM)`, or an empty text without an error code. */
-function toWhy(cause: unknown): string {
+function toReason(cause: unknown): string {
   const reason = toFileReason(cause);
   return /^E[A-Z_]+$/.test(reason) ? ` (${reason})` : '';
 }
 
-/** The configuration file, which root has read already, read again as the user of the service. */
+/** Root has read the configuration file; this checks that the user of the service can read it, too. */
 async function findUnreadable({ flags, env }: ConfigSources): Promise<readonly StartError[]> {
   const file = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
   if (file === undefined) return [];

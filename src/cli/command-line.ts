@@ -1,6 +1,7 @@
 /**
- * Parses the command line into a command. Scripts rely on these words, so they are a contract. The folder cli/ holds
- * the commands and what they share; only main.ts imports it. It must not know how traffic is relayed or measured.
+ * Parses the command line into a command. Scripts rely on these commands and flags, so they are a contract. The folder
+ * cli/ has the commands and their shared parts; only main.ts imports it. It must not know how traffic is relayed or
+ * measured.
  */
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
@@ -11,8 +12,8 @@ import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
 import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/reader.ts';
 
-/** The running sidecar that a command is for; see cli/control/find-sidecar.ts. */
-export interface TargetFlags extends ConfigFlags {
+/** Selects the running sidecar that a command is for; see cli/control/find-sidecar.ts. */
+export interface SidecarSelection extends ConfigFlags {
   readonly control?: string;
   readonly pid?: number;
 }
@@ -22,24 +23,24 @@ export type Command =
   | { readonly kind: 'serve'; readonly flags: ConfigFlags }
   | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined }
   | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
-  | { readonly kind: 'drain'; readonly flags: TargetFlags; readonly waitMs: number }
-  | { readonly kind: 'reload'; readonly flags: TargetFlags }
-  | { readonly kind: 'shutdown'; readonly flags: TargetFlags }
-  | { readonly kind: 'threads'; readonly flags: TargetFlags }
-  | { readonly kind: 'top'; readonly flags: TargetFlags; readonly isOnce: boolean }
+  | { readonly kind: 'drain'; readonly flags: SidecarSelection; readonly waitMs: number }
+  | { readonly kind: 'reload'; readonly flags: SidecarSelection }
+  | { readonly kind: 'shutdown'; readonly flags: SidecarSelection }
+  | { readonly kind: 'threads'; readonly flags: SidecarSelection }
+  | { readonly kind: 'top'; readonly flags: SidecarSelection; readonly isOnce: boolean }
   | {
       readonly kind: 'health';
-      readonly target: TargetFlags;
-      readonly isReadyAsked: boolean;
+      readonly selection: SidecarSelection;
+      readonly checksReadiness: boolean;
       /** The monitoring port to ask, instead of the control socket. */
       readonly monitor: HostPort | undefined;
     }
   | {
       readonly kind: 'report';
-      readonly flags: TargetFlags;
+      readonly flags: SidecarSelection;
       /** Path of a new file; undefined: the report is printed. */
       readonly file: string | undefined;
-      readonly hasUsers: boolean;
+      readonly includesUsers: boolean;
     }
   | {
       readonly kind: 'passwd';
@@ -50,7 +51,7 @@ export type Command =
       readonly file: string | undefined;
     };
 
-/** What a command is called with, e.g. `FlagsOf<'report'>`. */
+/** The arguments of a command, e.g. `FlagsOf<'report'>`. */
 export type FlagsOf<Kind extends Command['kind']> = Omit<Extract<Command, { readonly kind: Kind }>, 'kind'>;
 
 type CommandName = Exclude<Command['kind'], 'help' | 'version'>;
@@ -80,7 +81,7 @@ type OptionName = keyof typeof OPTIONS;
 
 const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
 
-const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
+const OPTIONS_OF: Readonly<Record<CommandName, readonly OptionName[]>> = {
   serve: SERVE_OPTIONS,
   check: [...SERVE_OPTIONS, 'as'],
   learn: [...SERVE_OPTIONS, 'minutes'],
@@ -99,7 +100,7 @@ const TAKES: Readonly<Record<CommandName, readonly OptionName[]>> = {
 const DEFAULT_MINUTES = 5;
 const MAX_MINUTES = 10_080;
 
-/** The role with the fewest rights, so that more has to be asked for. */
+/** The role with the fewest rights: more must be requested explicitly. */
 const DEFAULT_ROLE: Role = 'metrics';
 
 /** `argv` without node and script. Throws ConfigError for anything that the help does not list. */
@@ -111,15 +112,15 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (word === 'help' && rest.length === 0) return { kind: 'help' };
   const name = word === undefined ? 'serve' : toCommandName(word);
   if (rest.length > 0 && name !== 'passwd')
-    throw new ConfigError(`${name}: got another word, ${quote(rest[0] ?? '')}, expected flags only`);
-  const taken = TAKES[name];
-  const odd = [...values.keys()].find((option) => !taken.includes(option));
-  if (odd !== undefined) {
-    const where = Object.entries(TAKES).filter(([, options]) => options.includes(odd));
+    throw new ConfigError(`${name}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
+  const allowed = OPTIONS_OF[name];
+  const stray = [...values.keys()].find((option) => !allowed.includes(option));
+  if (stray !== undefined) {
+    const owners = Object.entries(OPTIONS_OF).filter(([, options]) => options.includes(stray));
     throw new ConfigError(
-      `--${odd}: not a flag of ${name === 'serve' ? 'd2-sidecar without a command' : name}, expected it with ${where
-        .map(([other]) => (other === 'serve' ? 'no command' : other))
-        .join(' or ')}`,
+      `--${stray}: not a flag of ${name === 'serve' ? 'd2-sidecar without a command' : name}; it belongs to ${owners
+        .map(([owner]) => (owner === 'serve' ? 'd2-sidecar without a command' : owner))
+        .join(', ')}`,
     );
   }
   return name === 'passwd' ? toPasswd(rest, values) : toCommand(name, values);
@@ -145,15 +146,15 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   if (name === 'check') return { kind: name, flags, as: values.get('as') };
   if (name === 'health') return toHealth(values);
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
-  const target = toTargetFlags(values);
-  if (name === 'reload' || name === 'shutdown' || name === 'threads') return { kind: name, flags: target };
-  if (name === 'top') return { kind: name, flags: target, isOnce: values.has('once') };
+  const selection = toSidecarSelection(values);
+  if (name === 'reload' || name === 'shutdown' || name === 'threads') return { kind: name, flags: selection };
+  if (name === 'top') return { kind: name, flags: selection, isOnce: values.has('once') };
   if (name === 'report')
-    return { kind: name, flags: target, file: values.get('out'), hasUsers: values.has('with-users') };
-  return { kind: 'drain', flags: target, waitMs: toWaitMs(values.get('wait') ?? '0') };
+    return { kind: name, flags: selection, file: values.get('out'), includesUsers: values.has('with-users') };
+  return { kind: 'drain', flags: selection, waitMs: toWaitMs(values.get('wait') ?? '0') };
 }
 
-function toTargetFlags(values: ReadonlyMap<OptionName, string>): TargetFlags {
+function toSidecarSelection(values: ReadonlyMap<OptionName, string>): SidecarSelection {
   const [control, pid, config] = [values.get('control'), values.get('pid'), values.get('config')];
   if (control !== undefined && pid !== undefined)
     throw new ConfigError('--control and --pid: got both, expected one of them');
@@ -165,12 +166,12 @@ function toTargetFlags(values: ReadonlyMap<OptionName, string>): TargetFlags {
 }
 
 function toHealth(values: ReadonlyMap<OptionName, string>): Command {
-  const target = toTargetFlags(values);
+  const selection = toSidecarSelection(values);
   const text = values.get('monitor');
-  const health = { kind: 'health', target, isReadyAsked: values.has('ready') } as const;
+  const health = { kind: 'health', selection, checksReadiness: values.has('ready') } as const;
   if (text === undefined) return { ...health, monitor: undefined };
-  if (Object.keys(target).length > 0)
-    throw new ConfigError('--monitor: asks over HTTP, expected it without --control, --pid and --config');
+  if (Object.keys(selection).length > 0)
+    throw new ConfigError('--monitor: cannot be combined with --control, --pid or --config');
   const address = parseHostPort(text);
   if (address === undefined) throw new ConfigError(`--monitor: got ${quote(text)}, expected ${HOST_PORT_FORMS}`);
   const { host = '127.0.0.1', port } = address;
@@ -221,8 +222,8 @@ function isOptionName(name: string): name is OptionName {
 }
 
 function toCommandName(word: string): CommandName {
-  if (word !== 'serve' && Object.hasOwn(TAKES, word)) return word as CommandName;
-  const known = Object.keys(TAKES).filter((name) => name !== 'serve');
+  if (word !== 'serve' && Object.hasOwn(OPTIONS_OF, word)) return word as CommandName;
+  const known = Object.keys(OPTIONS_OF).filter((name) => name !== 'serve');
   const near = nearest(word, known);
   const hint = near === undefined ? `expected one of ${known.join(', ')}, or flags only` : `did you mean ${near}?`;
   throw new ConfigError(`${quote(word)}: unknown command, ${hint}`);

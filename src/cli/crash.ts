@@ -1,6 +1,6 @@
 /**
  * Describes bugs in this program. The message and the other members of an unexpected error are never shown: parsers put
- * their input into them, and that may be a client's password. The kind of error and its place are enough to help.
+ * their input into them, and that may be a client's password. The kind of error, and where it was thrown, are enough.
  */
 import { LogOutput } from '../base/log-output.ts';
 import { EXIT_FAILED } from './output.ts';
@@ -22,7 +22,7 @@ export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
   return [describeKinds(thrown), ...toFrames(thrown).slice(0, maxFrames)].join('\n');
 }
 
-/** Prints unhandled errors and warnings without their messages from now on. An error ends the process with code 1. */
+/** From now on, prints unhandled errors and warnings without their messages. An error ends the process with code 1. */
 export function reportCrashes(): void {
   // A pipe that is full or closed must not keep the process from ending, and a warning must not end it.
   const output = new LogOutput(STANDARD_ERROR, () => process.stderr);

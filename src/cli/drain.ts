@@ -1,10 +1,10 @@
-/** `d2-sidecar drain` and `d2-sidecar shutdown`, for a preStop hook or a person. */
+/** `d2-sidecar drain` and `d2-sidecar shutdown`, for preStop hooks and people. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, NS_PER_MS, NS_PER_S, systemClock } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
 import { loadControlSocket } from '../config/load-config.ts';
-import type { FlagsOf, TargetFlags } from './command-line.ts';
+import type { FlagsOf, SidecarSelection } from './command-line.ts';
 import { requestShutdown, sendCommand } from './control/control-client.ts';
 import { findSidecar } from './control/find-sidecar.ts';
 import type { ControlStatus } from './control/protocol.ts';
@@ -12,7 +12,7 @@ import { EXIT_FAILED, type Output } from './output.ts';
 
 const POLL_MS = 200;
 const PROGRESS_MS = 2_000;
-/** After stop.deadline the sidecar destroys everything that is left. That takes no time, but this much is allowed. */
+/** After stop.deadline the sidecar destroys everything that is left. That should be instant; this allows some slack. */
 const SHUTDOWN_GRACE_MS = 10_000;
 
 /**
@@ -26,7 +26,7 @@ export async function drain(
 ): Promise<number> {
   const socket = await findSocket(flags, env);
   let status = await sendCommand(socket, 'drain');
-  output.out(`d2-sidecar ${status.pid} drains: no longer ready, ${toOpen(status)} open\n`);
+  output.out(`d2-sidecar ${status.pid} is draining: no longer ready, ${toOpen(status)} open\n`);
   const startedNs = clock.nowNs();
   let reportedMs = 0;
   for (;;) {
@@ -45,24 +45,24 @@ export async function drain(
     }
     status = next;
   }
-  if (waitMs > 0) output.out(isEmpty(status) ? 'drained\n' : `time is over, ${toOpen(status)} still open\n`);
+  if (waitMs > 0) output.out(isEmpty(status) ? 'drained\n' : `timed out, ${toOpen(status)} still open\n`);
   return 0;
 }
 
 /** Exit code 1 if the sidecar did not end in time. Throws like `drain`. */
 export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment, output: Output): Promise<number> {
   const { status, gone } = await requestShutdown(await findSocket(flags, env), SHUTDOWN_GRACE_MS);
-  output.out(`d2-sidecar ${status.pid} stops, ${toOpen(status)} open\n`);
+  output.out(`d2-sidecar ${status.pid} is stopping, ${toOpen(status)} open\n`);
   if (await gone) {
     output.out('stopped\n');
     return 0;
   }
-  output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} has not ended in time\n`);
+  output.err(`d2-sidecar: D2S_ERR_CONTROL: process ${status.pid} did not exit in time\n`);
   return EXIT_FAILED;
 }
 
 /** The control socket that the flags select. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none. */
-export async function findSocket(flags: TargetFlags, env: Environment): Promise<string> {
+export async function findSocket(flags: SidecarSelection, env: Environment): Promise<string> {
   const { control, pid } = flags;
   if (control !== undefined) return control;
   // A process id on the command line is more specific than a socket path that is set for everybody.
@@ -73,7 +73,7 @@ async function statusOrGone(socket: string): Promise<ControlStatus | undefined> 
   try {
     return await sendCommand(socket, 'status');
   } catch (error) {
-    // The sidecar answered a moment ago, so it has ended: nothing is left to wait for.
+    // The sidecar answered a moment ago, so it has exited since.
     if (error instanceof SidecarError) return undefined;
     throw error;
   }

@@ -16,18 +16,18 @@ import { EXIT_FAILED, type Output } from './output.ts';
 const ANSWER_TIMEOUT_MS = 5_000;
 
 /**
- * Exit code 0 if the sidecar lives, or with `isReadyAsked` if it is ready, as `/livez` and `/readyz` say; otherwise 1.
- * Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A starting sidecar
- * is not found.
+ * Exit code 0 if the sidecar is alive, or with `checksReadiness` if it is ready, as `/livez` and `/readyz` do;
+ * otherwise 1. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A
+ * starting sidecar is not found.
  */
 export async function health(flags: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
-  const { monitor, isReadyAsked } = flags;
-  const answer = monitor === undefined ? await askSocket(flags, env) : await askMonitor(monitor, isReadyAsked);
-  if (isReadyAsked && !answer.isReady) {
+  const { monitor, checksReadiness } = flags;
+  const answer = monitor === undefined ? await askSocket(flags, env) : await askMonitor(monitor, checksReadiness);
+  if (checksReadiness && !answer.isReady) {
     output.err(`d2-sidecar: ${answer.who} is not ready: ${answer.state}\n`);
     return EXIT_FAILED;
   }
-  output.out(`${answer.who} ${isReadyAsked ? 'is ready' : 'lives'}: ${answer.state}\n`);
+  output.out(`${answer.who} ${checksReadiness ? 'is ready' : 'is alive'}: ${answer.state}\n`);
   return 0;
 }
 
@@ -37,17 +37,17 @@ interface Answer {
   readonly isReady: boolean;
 }
 
-async function askSocket({ target }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
-  const { status, isReady } = await requestHealth(await findSocket(target, env));
+async function askSocket({ selection }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
+  const { status, isReady } = await requestHealth(await findSocket(selection, env));
   const { pid, state } = status;
   // Serving but not ready: monitor.readyWithUpstream is on.
   const isWaiting = state === 'serving' && !isReady;
   return { who: `d2-sidecar ${pid}`, state: isWaiting ? 'its upstream cannot be reached' : state, isReady };
 }
 
-function askMonitor(address: HostPort, isReadyAsked: boolean): Promise<Answer> {
+function askMonitor(address: HostPort, checksReadiness: boolean): Promise<Answer> {
   const who = toHostPortText(address);
-  const path = isReadyAsked ? '/readyz' : '/livez';
+  const path = checksReadiness ? '/readyz' : '/livez';
   return new Promise((resolve, reject) => {
     const fail = (reason: string, cause?: unknown) => reject(new ControlError(`${who}${path}: ${reason}`, cause));
     const request = http.get({ ...address, path, agent: false, timeout: ANSWER_TIMEOUT_MS }, (response) => {
@@ -55,7 +55,7 @@ function askMonitor(address: HostPort, isReadyAsked: boolean): Promise<Answer> {
       const { statusCode = 0 } = response;
       if (statusCode === 200 || statusCode === 503)
         resolve({ who, state: String(statusCode), isReady: statusCode === 200 });
-      else fail(`answered ${statusCode}, which is not the answer of a sidecar`);
+      else fail(`answered ${statusCode}, expected 200 or 503`);
     });
     request.on('timeout', () => request.destroy(new Error('no answer')));
     request.on('error', (error) => fail(`cannot be reached: ${'code' in error ? error.code : error.message}`, error));

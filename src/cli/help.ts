@@ -6,38 +6,38 @@ Usage
   d2-sidecar check [--config FILE]   validates, prints the effective configuration without secrets, starts nothing
   d2-sidecar learn [--minutes 5]     serves with the same flags, listens to Comet messages, and prints the channels
                                      that it heard as YAML, with rules to fill in
-  d2-sidecar demo                    a sample control system, users on it, and the sidecar in front
-  d2-sidecar health [--ready]        whether a running sidecar lives, or is ready: exit code 0 or 1, for probes
-  d2-sidecar drain [--wait 20s]      a running sidecar turns unready and lets its clients go, but keeps serving
-  d2-sidecar passwd NAME             makes the line of a user or token that may read on the monitoring port
+  d2-sidecar demo                    runs a sample control system with users, and the sidecar in front of it
+  d2-sidecar health [--ready]        reports whether a running sidecar is alive, or ready: exit code 0 or 1, for probes
+  d2-sidecar drain [--wait 20s]      makes a running sidecar unready and lets clients disconnect; it keeps serving
+  d2-sidecar passwd NAME             creates the entry of a user or token with access to the monitoring port
   d2-sidecar report [--out FILE]     prints the state of a running sidecar as one JSON document without secrets
-  d2-sidecar reload                  a running sidecar reads its configuration again, as on SIGHUP
-  d2-sidecar shutdown                stops a running sidecar and waits until it has ended
-  d2-sidecar top [--once]            shows the calls that run, the slowest, and the verdict, in a terminal
+  d2-sidecar reload                  makes a running sidecar reload its configuration, as SIGHUP does
+  d2-sidecar shutdown                stops a running sidecar and waits until it has exited
+  d2-sidecar top [--once]            shows running calls, the slowest calls and the verdict, in a terminal
   d2-sidecar threads                 prints a thread dump of the server's JVM: deadlocks and a summary first
 
 Flags
   --upstream URL     the application server, http://host[:port][/application]; required, here or in the configuration
-  --listen ADDRESS   where clients connect: host:port, :port, [v6]:port or a port; 0 takes a free one  (0.0.0.0:8081)
-  --monitor ADDRESS  where statistics are read, in the same forms  (127.0.0.1:9280)
-                     not on loopback: monitor.auth has to be set, to files that passwd writes or to none
+  --listen ADDRESS   where clients connect: host:port, :port, [v6]:port or a port; 0 picks a free one  (0.0.0.0:8081)
+  --monitor ADDRESS  where statistics are served, in the same forms  (127.0.0.1:9280)
+                     off loopback, monitor.auth is required: files written by passwd, or none
   --config FILE      configuration file, YAML or JSON
   -h, --help; -v, --version
 
 Flag of check
-  --as USER          checks files as that user, which only root can; root's default is the user of the installed
+  --as USER          checks files as that user; for root only, whose default is the user of the installed
                      systemd unit
 
 Flag of learn
-  --minutes N        how long to listen, e.g. 5 or 0.5; Ctrl-C ends it earlier and prints the result as well  (5)
+  --minutes N        how long to listen, e.g. 5 or 0.5; Ctrl-C ends it early and still prints the result  (5)
 
 Flag of health
-  --ready            asks for readiness, as /readyz does; otherwise for liveness, as /livez does
-  --monitor ADDRESS  asks this address over HTTP, instead of the control socket
+  --ready            checks readiness, as /readyz does; without it, liveness, as /livez does
+  --monitor ADDRESS  asks this address over HTTP instead of using the control socket
 
 Flags of report
   --out FILE         writes the report into this new file instead of printing it
-  --with-users       includes names of users and addresses
+  --with-users       includes user names and addresses
 
 Flags of health, report, drain, reload, shutdown, threads and top
   --control PATH     control socket of the sidecar
@@ -46,16 +46,16 @@ Flags of health, report, drain, reload, shutdown, threads and top
   --wait TIME        drain only: wait until nothing is open, at most this long (500ms, 20s, 1m)
 
 Flags of passwd
-  --role ROLE        metrics (the default: no names of users, no addresses, no sessions) or sessions
-  --token            makes a random token, shown once; otherwise a password is read from standard input
-  --file F           puts the line into that file and replaces the one of the same name
+  --role ROLE        metrics (default: no user names, no addresses, no sessions) or sessions
+  --token            creates a random token, shown once; without it, a password is read from standard input
+  --file F           writes the entry to that file, replacing one of the same name
 
-Every key of the configuration can be set in the environment as well: upstream.url is D2_SIDECAR_UPSTREAM_URL,
-monitor.port is D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A flag wins over the environment,
-the environment over the file.
+Every key of the configuration can also be set in the environment: upstream.url is D2_SIDECAR_UPSTREAM_URL,
+monitor.port is D2_SIDECAR_MONITOR_PORT, and D2_SIDECAR_CONFIG names the file. A flag overrides the
+environment, the environment overrides the file.
 
 Exit codes
-  0 stopped as asked   64 bad configuration or usage   1 failed to start, no sidecar found, or not healthy
+  0 stopped on request   64 bad configuration or usage   1 failed to start, no sidecar found, or not healthy
 
 Examples
   d2-sidecar --upstream http://127.0.0.1:8080/smartWeb

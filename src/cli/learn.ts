@@ -4,11 +4,11 @@ import { type Clock, NS_PER_S } from '../base/clock.ts';
 import { ConfigError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
-import { toReport } from './learn/report.ts';
+import { toLearnReport } from './learn/learn-report.ts';
 import { Survey } from './learn/survey.ts';
 import type { Output } from './output.ts';
 import { type Servable, serve } from './serve.ts';
-import type { SignalSource } from './signals.ts';
+import type { SignalSource } from './signal-queue.ts';
 
 const PROGRESS_MS = 5_000;
 const MS_PER_MINUTE = 60_000;
@@ -26,24 +26,24 @@ export interface LearnParts {
 }
 
 /**
- * Resolves to the exit code when the sidecar has stopped: after the time, at a signal, or by `shutdown`. It prints the
- * report in any case, before it waits for open exchanges. Throws ConfigError without Comet, and what `serve` throws.
+ * Resolves to the exit code when the sidecar has stopped: after `minutes`, at a signal, or by `shutdown`. It always
+ * prints the report, before it waits for open exchanges. Throws ConfigError without Comet, and what `serve` throws.
  */
 export async function learn({ config, logger, signals, createSidecar, ...parts }: LearnParts): Promise<number> {
   if (!config.comet.enabled) throw new ConfigError('comet.enabled: got false, expected true: learn listens to Comet');
   const survey = new Survey(config.comet);
-  const lesson = new Lesson(survey, parts);
+  const period = new LearningPeriod(survey, parts);
   const learning = async (): Promise<Servable> => {
     const sidecar = await createSidecar(survey);
     const life = sidecar.lifecycle;
     const stop = (reason: string): void => {
-      lesson.end();
+      period.end();
       life.stop(reason, true);
     };
     return {
       start: async () => {
         const bound = await sidecar.start();
-        lesson.begin(bound.listen, () => stop('the time to learn is over'));
+        period.begin(bound.listen, () => stop('the learning time has ended'));
         return bound;
       },
       stop: () => sidecar.stop(),
@@ -56,8 +56,8 @@ export async function learn({ config, logger, signals, createSidecar, ...parts }
         get leftMs() {
           return life.leftMs;
         },
-        get underway() {
-          return life.underway;
+        get inProgress() {
+          return life.inProgress;
         },
         drain: () => life.drain(),
         stop,
@@ -67,12 +67,12 @@ export async function learn({ config, logger, signals, createSidecar, ...parts }
   try {
     return await serve({ config, logger, signals, createSidecar: learning });
   } finally {
-    lesson.cancel();
+    period.cancel();
   }
 }
 
-/** The time in which the survey listens. `end` prints the report, once. */
-class Lesson {
+/** The time during which the survey listens. `end` prints the report, once. */
+class LearningPeriod {
   readonly #survey: Survey;
   readonly #parts: Pick<LearnParts, 'minutes' | 'clock' | 'output'>;
   #beganNs = 0;
@@ -90,7 +90,7 @@ class Lesson {
     this.#isOn = true;
     this.#beganNs = clock.nowNs();
     output.err(
-      `d2-sidecar: learning for ${minutes} min from clients that connect to ${listen}; Ctrl-C ends it earlier\n`,
+      `d2-sidecar: learning for ${minutes} min from clients that connect to ${listen}; Ctrl-C ends it early\n`,
     );
     this.#ending = setTimeout(onTimeOver, minutes * MS_PER_MINUTE);
     this.#progress = setInterval(() => this.#tellProgress(), PROGRESS_MS);
@@ -99,7 +99,7 @@ class Lesson {
   end(): void {
     if (!this.#isOn) return;
     this.cancel();
-    this.#parts.output.out(toReport(this.#survey.finish(), this.#elapsedS()));
+    this.#parts.output.out(toLearnReport(this.#survey.finish(), this.#elapsedS()));
   }
 
   cancel(): void {

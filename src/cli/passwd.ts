@@ -1,4 +1,4 @@
-/** `d2-sidecar passwd`: creates a line for the users file or the tokens file (monitor/access/access-lines.ts). */
+/** `d2-sidecar passwd`: creates an entry of the users file or the tokens file (monitor/access/access-lines.ts). */
 import { checkMistakes, putAccessLine } from '../monitor/access/access-file.ts';
 import { parseTokens, parseUsers } from '../monitor/access/access-lines.ts';
 import { createPasswordHash, toPasswordHashText } from '../monitor/access/password-hash.ts';
@@ -9,15 +9,15 @@ import { type PasswordInput, readPassword } from './password-input.ts';
 
 /**
  * Throws ConfigError for an unusable password and for a file with unusable lines; StartError (D2S_ERR_ACCESS_FILE) for
- * a file that cannot be read or written, or is open to everybody.
+ * a file that cannot be read or written, or that everybody can read.
  */
 export async function passwd(flags: FlagsOf<'passwd'>, input: PasswordInput, output: Output): Promise<number> {
   const { name, role, isToken, file } = flags;
   if (isToken) {
     const token = createToken();
     await put(`${name}:${role}:${toTokenHashText(toTokenHash(token))}`, flags, output);
-    // The printed line may be redirected into the tokens file, so the token goes to standard error.
-    if (file === undefined) output.err(`d2-sidecar: the token of ${name}, shown this once: ${token}\n`);
+    // The printed entry may be redirected into the tokens file, so the token goes to standard error.
+    if (file === undefined) output.err(`d2-sidecar: the token of ${name}, shown only once: ${token}\n`);
     else output.out(`${token}\n`);
     return 0;
   }

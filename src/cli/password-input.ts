@@ -1,4 +1,4 @@
-/** Reads a password from standard input: the first line, or twice from a terminal without echo. */
+/** Reads a password from standard input: the first line; on a terminal, prompts twice with echo off. */
 
 import { ConfigError } from '../base/errors.ts';
 import { toPasswordText } from '../monitor/access/presented.ts';
@@ -9,7 +9,7 @@ export interface PasswordInput extends AsyncIterable<unknown> {
   setRawMode?(isRaw: boolean): unknown;
 }
 
-/** Shorter ones can be guessed; NIST SP 800-63B asks for length only. */
+/** Shorter passwords can be guessed; NIST SP 800-63B requires a length only. */
 const MIN_CHARACTERS = 8;
 const MAX_BYTES = 1024;
 
@@ -27,8 +27,8 @@ export async function readPassword(name: string, input: PasswordInput, output: O
   input.setRawMode(true);
   try {
     const first = toPassword(await prompt(`Password for ${name}: `, bytes, output));
-    const again = toPassword(await prompt('The same again: ', bytes, output));
-    if (first !== again) throw new ConfigError('the two passwords differ, expected the same one twice');
+    const again = toPassword(await prompt('Repeat password: ', bytes, output));
+    if (first !== again) throw new ConfigError('the passwords do not match');
     return first;
   } finally {
     input.setRawMode(false);
@@ -39,7 +39,7 @@ function toPassword(bytes: readonly number[]): string {
   const password = toPasswordText(Uint8Array.from(bytes));
   if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {
     throw new ConfigError(
-      `the password: expected at least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, none of them a control character, on one line of standard input`,
+      `the password must have at least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, without control characters, on one line of standard input`,
     );
   }
   return password;
@@ -56,14 +56,14 @@ async function readLine(bytes: ByteReader): Promise<readonly number[]> {
   return line;
 }
 
-/** Handles the keys that a terminal in raw mode does not. */
+/** Handles the keys that a terminal in raw mode leaves to the program. */
 async function prompt(text: string, bytes: ByteReader, output: Output): Promise<readonly number[]> {
   output.err(text);
   const line: number[] = [];
   try {
     for (let byte = await bytes.next(); byte !== undefined; byte = await bytes.next()) {
       if (byte === NEWLINE || byte === RETURN) return line;
-      if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('cancelled, nothing is changed');
+      if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('cancelled; nothing was changed');
       if (byte === CTRL_U) line.length = 0;
       else if (BACKSPACES.has(byte)) removeCharacter(line);
       else if (line.length <= MAX_BYTES) line.push(byte);

@@ -1,4 +1,4 @@
-/** `d2-sidecar reload`: makes a running sidecar read its configuration again, as SIGHUP does. */
+/** `d2-sidecar reload`: makes a running sidecar reload its configuration, as SIGHUP does. */
 import type { Environment } from '../config/environment.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestReload } from './control/control-client.ts';
@@ -6,13 +6,13 @@ import { findSocket } from './drain.ts';
 import { EXIT_FAILED, EXIT_USAGE, type Output } from './output.ts';
 
 /**
- * Exit code 64 for an unusable configuration, 1 for an unreadable file: nothing has changed then. Throws as `drain`.
+ * Exit code 64 for an unusable configuration, 1 for an unreadable file; both change nothing. Throws like `drain`.
  */
 export async function reload({ flags }: FlagsOf<'reload'>, env: Environment, output: Output): Promise<number> {
   const { status, reload: answer } = await requestReload(await findSocket(flags, env));
   if (answer.kind === 'applied') {
-    const changed = answer.changed.length === 0 ? 'nothing has changed' : `changed: ${answer.changed.join(', ')}`;
-    output.out(`d2-sidecar ${status.pid} has read its configuration again, ${changed}\n`);
+    const changed = answer.changed.length === 0 ? 'nothing changed' : `changed: ${answer.changed.join(', ')}`;
+    output.out(`d2-sidecar ${status.pid} reloaded its configuration, ${changed}\n`);
     if (answer.waiting.length > 0) output.out(`needs a restart: ${answer.waiting.join(', ')}\n`);
     return 0;
   }

@@ -15,12 +15,12 @@ const FILE_MODE = 0o600;
  * not answer, D2S_ERR_REPORT if the file cannot be written.
  */
 export async function report(
-  { flags, file, hasUsers }: FlagsOf<'report'>,
+  { flags, file, includesUsers }: FlagsOf<'report'>,
   env: Environment,
   output: Output,
 ): Promise<number> {
-  const socket = await findSocket(flags, env).catch(explainNobody);
-  const { status, text } = await requestReport(socket, hasUsers);
+  const socket = await findSocket(flags, env).catch(explainNoSidecar);
+  const { status, text } = await requestReport(socket, includesUsers);
   // Indented for people. Doing this in the sidecar would make its traffic wait.
   const document = `${JSON.stringify(JSON.parse(text), undefined, 2)}\n`;
   if (file === undefined) {
@@ -28,12 +28,12 @@ export async function report(
     return 0;
   }
   await writeNew(file, document);
-  const whom = hasUsers ? 'names of users and addresses are in it' : 'no names of users and no addresses are in it';
-  output.out(`d2-sidecar ${status.pid} is reported in ${file}, ${Buffer.byteLength(document)} bytes; ${whom}\n`);
+  const whom = includesUsers ? 'with user names and addresses' : 'without user names and addresses';
+  output.out(`d2-sidecar ${status.pid}: report written to ${file}, ${Buffer.byteLength(document)} bytes, ${whom}\n`);
   return 0;
 }
 
-function explainNobody(error: unknown): never {
+function explainNoSidecar(error: unknown): never {
   if (!(error instanceof SidecarError) || error instanceof ConfigError) throw error;
   const advice = 'a report needs a running sidecar: run this as its user, in its container';
   throw new SidecarError(error.code, `${error.message}; ${advice}`, { cause: error });
@@ -53,7 +53,7 @@ async function writeNew(file: string, text: string): Promise<void> {
     }
   } catch (cause) {
     const code = toFileReason(cause);
-    if (code === 'EEXIST') throw new ConfigError(`--out: ${file} is there already, expected the path of a new file`);
+    if (code === 'EEXIST') throw new ConfigError(`--out: ${file} already exists, expected the path of a new file`);
     throw new SidecarError('D2S_ERR_REPORT', `${file} cannot be written: ${code}`, { cause });
   }
 }

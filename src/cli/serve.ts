@@ -1,4 +1,4 @@
-/** `d2-sidecar` without a command: starts, logs where it listens, and stops when asked. */
+/** `d2-sidecar` without a command: starts, logs where it listens, and stops on request. */
 import type { Readable } from 'node:stream';
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
@@ -6,11 +6,11 @@ import type { Config } from '../config/config.ts';
 import { findLoopbackTrust } from '../config/config.ts';
 import type { Life } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
-import { ControlServer, type ControlTarget } from './control/control-server.ts';
+import { type Controllable, ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { EarlySignals, type SignalSource } from './signals.ts';
+import { SignalQueue, type SignalSource } from './signal-queue.ts';
 
 export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
@@ -20,7 +20,7 @@ export interface Servable {
   readonly lifecycle: Life;
   /** Reopens log files, which may have been moved away. */
   reopenLogs?(): void;
-  report?(hasUsers: boolean): Promise<Readable>;
+  report?(includesUsers: boolean): Promise<Readable>;
   dumpThreads?(): Promise<string>;
   top?(): string;
 }
@@ -33,7 +33,7 @@ interface ServeParts<Made extends Servable> {
   /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
   readonly manager?: ServiceManager | undefined;
-  /** Creates the reloader; `onApplied` has to be called with the configuration then in force. Absent: no reloads. */
+  /** Creates the reloader; it must call `onApplied` with each new configuration. Absent: no reloads. */
   readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
 }
 
@@ -43,11 +43,7 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
   const { logger, createSidecar, createReloader, announce, manager } = parts;
   let { config } = parts;
-  const signals = new EarlySignals(parts.signals, [
-    'SIGTERM',
-    'SIGINT',
-    ...(createReloader ? ['SIGHUP' as const] : []),
-  ]);
+  const signals = new SignalQueue(parts.signals, ['SIGTERM', 'SIGINT', ...(createReloader ? ['SIGHUP' as const] : [])]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
@@ -61,12 +57,12 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       manager?.stopping(config.stop.deadlineMs);
       lifecycle.stop(reason, isHurried);
     };
-    const readAgain = (reason: 'reload' | 'SIGHUP') => {
-      // Even if the configuration is unusable: a program that has moved a log away waits for the new one.
+    const reopenAndReload = (reason: 'reload' | 'SIGHUP') => {
+      // Even if the configuration is unusable: logrotate, which has moved the log away, expects a new one.
       sidecar.reopenLogs?.();
       return reloader?.reload(reason);
     };
-    const target = {
+    const controllable = {
       status,
       isReady: () => sidecar.isReady(),
       report: sidecar.report?.bind(sidecar),
@@ -76,24 +72,24 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
         manager?.draining();
         lifecycle.drain();
       },
-      reload: async () => (await readAgain('reload')) ?? NOT_RELOADED,
+      reload: async () => (await reopenAndReload('reload')) ?? NOT_RELOADED,
       shutdown: () => stop('shutdown'),
     };
-    const control = await openControl(config, target, logger).catch(async (cause) => {
+    const control = await openControl(config, controllable, logger).catch(async (cause) => {
       await sidecar.stop();
       throw cause;
     });
-    const { origin } = config.upstream;
+    const { baseUrl } = config.upstream;
     logger.info(
-      { listen, monitor, upstream: origin, applications: config.applications, control: control?.path },
+      { listen, monitor, upstream: baseUrl, applications: config.applications, control: control?.path },
       'listening',
     );
     const loopbackTrust = findLoopbackTrust(config);
-    if (loopbackTrust !== undefined) logger.warn({ upstream: origin, listen }, loopbackTrust);
+    if (loopbackTrust !== undefined) logger.warn({ upstream: baseUrl, listen }, loopbackTrust);
     manager?.ready({ listen, monitor });
     signals.handle((signal) => {
-      if (signal === 'SIGHUP') void readAgain(signal);
-      // Ctrl-C needs no delay and no window: a person waits, and no load balancer has to learn that it is not ready.
+      if (signal === 'SIGHUP') void reopenAndReload(signal);
+      // Ctrl-C needs no delay and no window: someone is waiting, and no load balancer needs to notice.
       else stop(signal, signal === 'SIGINT');
     });
     await lifecycle.ended;
@@ -107,7 +103,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
 
 function toStatus(
   bound: { readonly listen: string; readonly monitor: string },
-  { state, underway, leftMs }: Life,
+  { state, inProgress, leftMs }: Life,
   { stop }: Config,
 ): ControlStatus {
   return {
@@ -115,18 +111,18 @@ function toStatus(
     ...bound,
     state,
     isDraining: state !== 'serving',
-    openExchanges: underway.exchanges,
-    openWebSockets: underway.webSockets,
+    openExchanges: inProgress.exchanges,
+    openWebSockets: inProgress.webSockets,
     stopDeadlineMs: stop.deadlineMs,
     ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }),
   };
 }
 
 /** Without a configured path the socket is a convenience: a read-only file system must not prevent a start. */
-async function openControl(config: Config, target: ControlTarget, logger: Logger): Promise<ControlServer | undefined> {
+async function openControl(config: Config, sidecar: Controllable, logger: Logger): Promise<ControlServer | undefined> {
   const { socket } = config.control;
   try {
-    return await ControlServer.open(socket ?? defaultSocketPath(process.pid), target, logger);
+    return await ControlServer.open(socket ?? defaultSocketPath(process.pid), sidecar, logger);
   } catch (error) {
     const reason = error instanceof SidecarError ? error.message : 'unknown reason';
     if (socket !== undefined) throw new StartError('D2S_ERR_CONTROL', `control.socket: ${reason}`, { cause: error });

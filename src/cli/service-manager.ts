@@ -1,7 +1,7 @@
 /**
  * Tells a service manager of `Type=notify` that the process is ready, stopping, or alive (sd_notify(3)). Node.js has no
  * Unix datagram sockets, so `systemd-notify`, which comes with every systemd, sends the messages and waits until they
- * are taken (`NotifyAccess=all` in the unit). Without NOTIFY_SOCKET none of this is created.
+ * are received (`NotifyAccess=all` in the unit). Without NOTIFY_SOCKET none of this is created.
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -9,11 +9,11 @@ import type { Logger } from '../base/logger.ts';
 import { toFileReason } from '../base/trusted-file.ts';
 import type { Environment } from '../config/environment.ts';
 
-/** Sends one message, lines such as `READY=1`; rejects if it was not taken. */
+/** Sends one message, lines such as `READY=1`; rejects if it was not received. */
 export type Notify = (lines: readonly string[]) => Promise<unknown>;
 
 const SENDER = 'systemd-notify';
-/** `systemd-notify` waits at most five seconds for the message to be taken. */
+/** `systemd-notify` waits at most five seconds until the message is received. */
 const SENDER_TIMEOUT_MS = 10_000;
 /** Time to end beyond `stop.deadline`, for the state file and the last lines of the log. */
 const STOP_GRACE_MS = 10_000;
@@ -54,7 +54,7 @@ export class ServiceManager {
     this.#tell('STATUS=draining: no longer ready, still serving');
   }
 
-  /** `deadlineMs`: how long the stop may take. The manager is asked for that much time, whatever its own limit is. */
+  /** `deadlineMs`: how long the stop may take. Asks the manager for that much time, overriding its own limit. */
   stopping(deadlineMs: number): void {
     if (this.#isStopping) return;
     this.#isStopping = true;
@@ -66,7 +66,7 @@ export class ServiceManager {
     clearInterval(this.#watchdog);
   }
 
-  /** A blocked event loop sends no ping, which is the purpose. */
+  /** A blocked event loop sends no ping; that is what the watchdog detects. */
   #ping(): void {
     // The previous ping is still on its way: a slow manager must not get a queue of them.
     if (this.#isPinging) return;
@@ -86,7 +86,7 @@ export class ServiceManager {
       await this.#notify(lines);
       this.#isFailing = false;
     } catch (error) {
-      // Once: the watchdog would repeat it. The sidecar serves on, with or without a working manager.
+      // Logged once: each ping would repeat it. The sidecar keeps serving without it.
       if (!this.#isFailing)
         this.#logger.warn({ reason: toFileReason(error) }, `${SENDER} cannot notify the service manager`);
       this.#isFailing = true;
@@ -94,7 +94,7 @@ export class ServiceManager {
   }
 }
 
-/** Passes nothing else of the environment, which may hold keys. */
+/** Passes only these variables: others may contain secrets. */
 function toNotify({ NOTIFY_SOCKET, PATH }: Environment): Notify {
   const env = { ...(NOTIFY_SOCKET === undefined ? {} : { NOTIFY_SOCKET }), ...(PATH === undefined ? {} : { PATH }) };
   const run = promisify(execFile);

@@ -1,6 +1,6 @@
 /**
  * The user of the installed service: `User=` and `Group=` of d2-sidecar.service with its drop-ins, read from the
- * folders of systemd (systemd.unit(5)). So it is known even where systemd does not run.
+ * folders of systemd (systemd.unit(5)), so that it is known even if systemd is not running.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -23,7 +23,7 @@ const FOLDERS = [
   'lib/systemd/system',
 ];
 
-/** Undefined without a unit, and for a unit that runs as root. `root` is the folder that stands for `/`. */
+/** Undefined without a unit, and for a unit that runs as root. `root`: the folder to use as `/`. */
 export async function findServiceUser(root = '/'): Promise<ServiceUser | undefined> {
   const folders = FOLDERS.map((folder) => path.join(root, folder));
   const units = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
@@ -45,7 +45,7 @@ interface UnitFile {
   readonly text: string;
 }
 
-/** Sorted by name, whatever their folder is. The first folder that has a name wins. */
+/** Sorted by name across folders. For the same name, the first folder wins. */
 async function readDropIns(folders: readonly string[]): Promise<readonly UnitFile[]> {
   const byName = new Map<string, string>();
   for (const folder of folders) {

@@ -8,7 +8,7 @@ import { requestThreads } from './control/control-client.ts';
 import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
-/** Throws D2S_ERR_CONTROL if no sidecar runs, or it cannot reach the JVM's attach socket; the message says why. */
+/** Throws D2S_ERR_CONTROL, with the reason, if no sidecar runs or it cannot reach the JVM's attach socket. */
 export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, output: Output): Promise<number> {
   const dump = await requestThreads(await findSocket(flags, env));
   output.out(`${summariseThreads(dump)}\n${dump}`);

@@ -2,7 +2,7 @@
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import { toBytes, toCount, toDuration } from '../page/format.ts';
-import { toMinute } from '../page/history.ts';
+import { toMinute } from '../page/history-points.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
 import { toVerdict, toWorstText } from '../page/verdict.ts';
 
@@ -13,7 +13,7 @@ export interface TopDocument {
 
 interface CallsOfApplication {
   readonly name: string;
-  /** All running calls; `running` has the oldest. */
+  /** Number of running calls; `running` has only the oldest. */
   readonly total: number;
   readonly running: readonly CallEntry[];
   readonly slowest: readonly SlowEntry[];
@@ -22,7 +22,7 @@ interface CallsOfApplication {
 const SHOWN_SLOWEST = 10;
 /** Leaves room for the slowest calls in a terminal of 24 lines. */
 const SHOWN_RUNNING = 12;
-const OVER = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
+const TRANSPORT_NAMES = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
 
 /** No line is longer than `columns` characters. */
 export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
@@ -44,7 +44,7 @@ function toApplication(live: Live, application: LiveApplication): readonly strin
   const all = REST + COMET_WEBSOCKET + COMET_LONG_POLLING;
   return [
     `${application.name === '' ? '/' : application.name}: ${text}`,
-    `Last minute  ${toCount(minute.calls)} ${minute.calls === 1 ? 'call' : 'calls'}, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} left by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
+    `Last minute  ${toCount(minute.calls)} ${minute.calls === 1 ? 'call' : 'calls'}, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} aborted by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
     `Sessions     ${toCount(all)}: REST ${toCount(REST)}, WebSocket ${toCount(COMET_WEBSOCKET)}, long polling ${toCount(COMET_LONG_POLLING)}; held polls ${toCount(holds.now)}`,
     `Server       ${toServer(live.server)}`,
     `JVM          ${toJvm(live, points.at(-1)?.heapUsed ?? null)}`,
@@ -53,16 +53,16 @@ function toApplication(live: Live, application: LiveApplication): readonly strin
 
 function toServer(server: Live['server']): string {
   const { 'threads.busy': busy, 'threads.max': max, 'process.cpu': cores, processors } = server;
-  const { 'process.descriptors.open': open, 'process.descriptors.max': most, 'process.memory': memory } = server;
+  const { 'process.descriptors.open': open, 'process.descriptors.max': maxOpen, 'process.memory': memory } = server;
   const threads = server['jvm.threads.live'];
   const parts = [
     busy === undefined ? '' : `request threads ${toCount(busy)}${max === undefined ? '' : ` of ${toCount(max)}`} busy`,
     cores === undefined ? '' : `${cores.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`,
     memory === undefined ? '' : toBytes(memory),
-    open === undefined ? '' : `descriptors ${toCount(open)}${most === undefined ? '' : ` of ${toCount(most)}`}`,
+    open === undefined ? '' : `descriptors ${toCount(open)}${maxOpen === undefined ? '' : ` of ${toCount(maxOpen)}`}`,
     threads === undefined ? '' : `${toCount(threads)} threads`,
   ].filter((part) => part !== '');
-  return parts.length === 0 ? 'its capacity is unknown' : parts.join(', ');
+  return parts.length === 0 ? 'capacity unknown' : parts.join(', ');
 }
 
 function toJvm({ jvm }: Live, heapUsed: number | null): string {
@@ -75,8 +75,8 @@ function toCalls({ total, running, slowest }: CallsOfApplication): readonly stri
   const more = total - shown.length;
   return [
     total === 0
-      ? 'No call runs now.'
-      : `Running now: ${toCount(total)}${more > 0 ? `, the oldest ${shown.length}` : ''}`,
+      ? 'No calls are running.'
+      : `Running now: ${toCount(total)}${more > 0 ? ` (oldest ${shown.length} shown)` : ''}`,
     ...shown.map((call) => toRow(call)),
     '',
     slowest.length === 0 ? 'No call has ended in the last hour.' : 'Slowest of the last hour:',
@@ -89,6 +89,6 @@ function toCalls({ total, running, slowest }: CallsOfApplication): readonly stri
 }
 
 function toRow({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
-  const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${OVER[connectionType]}`;
+  const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${TRANSPORT_NAMES[connectionType]}`;
   return `  ${toDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
 }

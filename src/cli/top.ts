@@ -21,7 +21,7 @@ export interface Terminal {
   watchSize(onResize: () => void): () => void;
 }
 
-const EVERY_MS = 2_000;
+const REFRESH_MS = 2_000;
 /** Lines of `--once` may have any length: they are for files and other programs. */
 const ANY_WIDTH = 10_000;
 const ENTER = '\x1b[?1049h\x1b[?25l';
@@ -69,7 +69,7 @@ async function show(ask: () => Promise<TopDocument>, output: Output, terminal: T
     while (!isOver) {
       draw();
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, EVERY_MS);
+        const timer = setTimeout(resolve, REFRESH_MS);
         wake = () => {
           clearTimeout(timer);
           resolve();

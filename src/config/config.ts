@@ -1,6 +1,6 @@
 /**
- * The configuration as the program sees it: parsed once, frozen, all defaults filled in. schema.ts defines its keys; a key
- * with a time, such as `timeouts.idle`, is `timeouts.idleMs` here.
+ * The configuration as the program sees it: parsed once, frozen, all defaults filled in. schema.ts defines its keys; a
+ * key with a time, such as `timeouts.idle`, is `timeouts.idleMs` here.
  */
 import { type HostPort, isLoopback } from './host-port.ts';
 import { toJvmHttp } from './jvm-schema.ts';
@@ -11,8 +11,8 @@ import { toListenerTls } from './tls-schema.ts';
 export type Config = ReturnType<typeof buildConfig>;
 
 export type { HostPort };
-export type ListenerTls = NonNullable<Config['listen']['tls']>;
-export type UpstreamTls = NonNullable<Config['upstream']['tls']>;
+export type ListenerTlsConfig = NonNullable<Config['listen']['tls']>;
+export type UpstreamTlsConfig = NonNullable<Config['upstream']['tls']>;
 export type AccessFiles = Exclude<Config['monitor']['auth'], 'none' | undefined>;
 export type MaxNames = Config['metrics']['maxNames'];
 export type ApiKeyUser = Config['sessions']['apiKeys'][number];
@@ -23,14 +23,14 @@ export type JvmHttpKind = JvmHttpSource['kind'];
 export function buildConfig(parsed: ParsedConfig) {
   const { listen, monitor, jvm, applications, forwarded } = parsed;
   const { url, tls, ...upstreamTimes } = parsed.upstream;
-  if (url === undefined) throw new TypeError('upstream.url is checked before');
-  const { host, port, origin, isSecure, application } = url;
+  if (url === undefined) throw new TypeError('upstream.url must be checked first');
+  const { host, port, baseUrl, isSecure, application } = url;
   const listed = application === undefined ? applications : [application, ...applications];
   return freezeDeep({
     ...parsed,
     listen: { ...listen, tls: toListenerTls(listen.tls) },
-    // `origin` is for people, e.g. `http://127.0.0.1:8080`. Without `tls`, it is plain HTTP.
-    upstream: { host, port, origin, ...upstreamTimes, tls: isSecure ? tls : undefined },
+    // `baseUrl` is for people, e.g. `http://127.0.0.1:8080`. Without `tls`, it is plain HTTP.
+    upstream: { host, port, baseUrl, ...upstreamTimes, tls: isSecure ? tls : undefined },
     // Without a path and without a list there is one application, at the root.
     applications: listed.length === 0 ? [''] : [...new Set(listed)],
     forwarded: forwarded.addresses,
@@ -62,7 +62,7 @@ function freezeDeep<T>(value: T): Frozen<T> {
 export function findLoopbackTrust({ upstream, listen, rest }: Config): string | undefined {
   if (!isLoopback(upstream.host) || isLoopback(listen.host) || rest.deny.length > 0) return undefined;
   return (
-    'the application server sees all clients come from loopback now: where it trusts loopback, as the manager of Tomcat does, it trusts ' +
-    'everybody. List such paths in rest.deny, e.g. [/manager, /host-manager] (docs/tomcat.md)'
+    'the application server now sees every client as loopback, so whatever trusts loopback, e.g. the manager of Tomcat, is open to ' +
+    'everyone. List such paths in rest.deny, e.g. [/manager, /host-manager] (docs/tomcat.md)'
   );
 }

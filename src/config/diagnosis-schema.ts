@@ -9,7 +9,11 @@ export const diagnosis = section('restart', 'What to do when a call hangs.', {
     {
       whenCallRuns: duration(0, 'A dump is taken when a call has run this long. 0: never.', { zero: 'never' }),
       folder: optionalText('the path of a folder', NOT_EMPTY, '/var/lib/d2-sidecar/threads', 'Folder for the dumps.'),
-      keep: wholeNumber({ min: 1, max: 1_000 }, 20, 'Most dumps kept, of at most 4 MiB each; the oldest goes first.'),
+      keep: wholeNumber(
+        { min: 1, max: 1_000 },
+        20,
+        'Number of dumps to keep, of at most 4 MiB each; the oldest is deleted first.',
+      ),
       atMostEvery: duration('10m', 'Shortest time between two dumps.', { minMs: 1_000 }),
     },
   ),
@@ -18,5 +22,5 @@ export const diagnosis = section('restart', 'What to do when a call hangs.', {
 export function findDiagnosisConflicts({ threads }: z.output<typeof diagnosis>): readonly Conflict[] {
   const keys = ['diagnosis.threads.whenCallRuns', 'diagnosis.threads.folder'];
   if (threads.whenCallRunsMs === 0 || threads.folder !== undefined) return [];
-  return [{ keys, line: 'diagnosis.threads.folder: missing, expected it beside diagnosis.threads.whenCallRuns' }];
+  return [{ keys, line: 'diagnosis.threads.folder: missing, required with diagnosis.threads.whenCallRuns' }];
 }

@@ -14,13 +14,13 @@ export async function toYaml(config: Config): Promise<string> {
 }
 
 export function toEffective(config: Config): object {
-  const upstream = { ...config.upstream, url: config.upstream.origin };
+  const upstream = { ...config.upstream, url: config.upstream.baseUrl };
   const applications = config.applications.map((path) => (path === '' ? '/' : path));
   const forwarded = { addresses: config.forwarded, clientCertificate: config.clientCertificate };
   return toWritten(configSchema, { ...config, upstream, applications, forwarded }) as object;
 }
 
-/** `value` as it would be written for a part of the schema; undefined if it would not be. */
+/** `value` in the form that a file has for this part of the schema; undefined if a file omits it. */
 function toWritten(schema: z.core.$ZodType | undefined, value: unknown): unknown {
   if (schema === undefined || value === undefined) return value;
   if (metaOf(schema).hide === 'always') return '[hidden]';

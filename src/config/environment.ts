@@ -22,7 +22,7 @@ const SERVICE_LINK_VALUE = /^(?:tcp|udp|sctp):\/\//i;
 export interface EnvironmentResult {
   /** One for each variable; later layers overwrite earlier ones. */
   readonly layers: readonly Layer[];
-  /** They name variables, never values. */
+  /** With names of variables, never with values. */
   readonly warnings: readonly string[];
   readonly mistakes: readonly Mistake[];
 }
@@ -33,10 +33,10 @@ export async function readEnvironment(env: Environment): Promise<EnvironmentResu
   const warnings: string[] = [];
   const mistakes: Mistake[] = [];
   const names = Object.keys(env).filter((name) => name.startsWith(VARIABLE_PREFIX) && name !== CONFIG_VARIABLE);
-  // In sorted order a whole (METRICS_MAX_NAMES) comes before its parts (METRICS_MAX_NAMES_RPC), so that the parts win.
+  // Sorted, so that a group (METRICS_MAX_NAMES) comes before its parts (METRICS_MAX_NAMES_RPC), which override it.
   for (const name of names.sort()) {
     const text = env[name];
-    // Templates without a value leave an empty variable, which counts as absent.
+    // Templates may leave a variable empty; it then counts as absent.
     if (text === undefined || text.trim() === '') continue;
     const key = keys.get(name);
     if (key === undefined) {

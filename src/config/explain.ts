@@ -27,7 +27,7 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
   const value = valueAt(written.group, path);
   if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => explainUnknown([...path, name], written));
   if (issue.code === 'invalid_union' && isGroup(value)) {
-    // The key takes a single value or a group. A group was written, so only the mistakes in the group matter.
+    // The key accepts a single value or a group. A group was written, so only the mistakes in the group matter.
     const inner = issue.errors.find((errors) =>
       errors.every(({ path: at, code }) => at.length > 0 || (code !== 'invalid_type' && code !== 'invalid_value')),
     );
@@ -48,12 +48,12 @@ function explainUnknown(path: readonly PropertyKey[], written: Written): Mistake
   const origin = toOriginText(path, written);
   const known = knownNamesAt(outer as readonly (string | number)[]);
   if (hidesAll(outer) || hideAt(outer) === 'names') {
-    // A secret written as a key, such as - abc123: alice, would be shown as the name of the key.
+    // The name of the key may be a secret, as in - abc123: alice.
     return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
   }
   const replacement = REPLACED.get(toKeyText(path));
   if (replacement !== undefined) {
-    return { path, line: `${toKeyText(path)}: no longer a key, expected ${replacement} in its place${origin}` };
+    return { path, line: `${toKeyText(path)}: no longer a key, replaced by ${replacement}${origin}` };
   }
   const near = nearest(name, known);
   const elsewhere = listKeys().filter((key) => key.path.length > 1 && key.path.at(-1) === name);
@@ -80,7 +80,7 @@ function toShownText(path: readonly PropertyKey[], value: unknown): string {
   return typeof value === 'string' ? JSON.stringify(shown) : shown;
 }
 
-/** Secrets, and what may be one: see `hide` of the schema. */
+/** Whether the value is or may be a secret; see `hide` of the schema. */
 function isHidden(path: readonly PropertyKey[]): boolean {
   return hidesAll(path) || hideAt(path) !== undefined;
 }

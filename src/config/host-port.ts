@@ -1,4 +1,4 @@
-/** Addresses: how they are written on the command line, and which of them only this machine can reach. */
+/** Addresses: their form on the command line, and which of them only this machine can reach. */
 import net from 'node:net';
 
 export interface HostPort {
@@ -40,7 +40,7 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** Whether a listener on `listener` would accept a connection to `address`, as far as can be told without DNS. */
+/** Whether a listener on `listener` would accept a connection to `address`, as far as that is known without DNS. */
 export function isServedBy(address: HostPort, listener: HostPort): boolean {
   if (listener.port === 0 || listener.port !== address.port) return false;
   const host = toAddress(address.host);

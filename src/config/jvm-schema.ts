@@ -20,13 +20,13 @@ const http = section('restart', 'A source over HTTP, instead of the counters fil
     .enum(KINDS, { error: toChoice(KINDS) })
     .optional()
     .meta({
-      description: `What answers there: ${KINDS.map((kind) => `\`${kind}\``).join(', ')}.`,
+      description: `Kind of endpoint: ${KINDS.map((kind) => `\`${kind}\``).join(', ')}.`,
       examples: ['tomcat-jmxproxy'],
     }),
   url: httpUrl()
     .optional()
-    .meta({ description: 'The only address that is asked.', examples: ['http://127.0.0.1:8080/manager'] }),
-  username: optionalText('a user name', NOT_EMPTY, 'monitor', 'User to ask as.'),
+    .meta({ description: 'URL to query; no other is contacted.', examples: ['http://127.0.0.1:8080/manager'] }),
+  username: optionalText('a user name', NOT_EMPTY, 'monitor', 'User name for the request.'),
   passwordFile: optionalText(
     'a path',
     NOT_EMPTY,
@@ -43,7 +43,7 @@ const http = section('restart', 'A source over HTTP, instead of the counters fil
     'a host name',
     NOT_EMPTY,
     'plant.example',
-    'Name in its certificate, if not that of the address.',
+    'Name expected in its certificate, if not the host of the URL.',
   ),
   caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
 }).meta({ hide: 'value' });
@@ -56,8 +56,8 @@ export const jvm = section('restart', 'Where the condition of the JVM is read: s
   ),
   interval: duration('5s', 'Time between two readings.', { minMs: 1_000 }),
   timeout: duration('2s', 'Longest time that one reading may take.'),
-  staleAfter: duration('15s', 'Age from which the last reading is no longer shown.'),
-  // Off: no process gets a signal unasked.
+  staleAfter: duration('15s', 'Age at which the last reading is no longer shown.'),
+  // Off by default: never signal a process unasked.
   attach: yesOrNo(false, 'Whether a signal may make the JVM open its attach socket.'),
   pid: z
     .int({ error: 'a process id' })
@@ -82,16 +82,16 @@ export function findJvmConflicts({ source, http }: Parsed): readonly Conflict[] 
     conflicts.push({ keys: names.map((name) => `jvm.${name}`), line: `jvm.http.${line}` });
   if ((kind === undefined) !== (url === undefined)) {
     const [missing, other] = kind === undefined ? ['kind', 'url'] : ['url', 'kind'];
-    add(`${missing}: missing, expected it beside jvm.http.${other}`, 'http.kind', 'http.url');
+    add(`${missing}: missing, required with jvm.http.${other}`, 'http.kind', 'http.url');
   } else if (source === 'http' && url === undefined) {
-    add('url: missing, expected it and jvm.http.kind for jvm.source: http', 'source', 'http');
+    add('url: missing, required with jvm.http.kind for jvm.source: http', 'source', 'http');
   }
   if (passwordFile !== undefined && passwordEnv !== undefined) {
-    const line = 'passwordEnv: set beside jvm.http.passwordFile, expected one of them';
+    const line = 'passwordEnv: cannot be combined with jvm.http.passwordFile';
     add(line, 'http.passwordFile', 'http.passwordEnv');
   }
   if (username === undefined && (passwordFile ?? passwordEnv) !== undefined) {
-    add('username: missing, expected it beside the password', 'http.username');
+    add('username: missing, required with the password', 'http.username');
   }
   return conflicts;
 }

@@ -1,6 +1,6 @@
 /**
  * Loads the configuration: flags override the environment, the environment the file, the file the defaults. The folder
- * config/ knows keys and values, and nothing of what they control; the rest of the program sees `config.ts` only.
+ * config/ knows keys and values, but nothing of what they control; the rest of the program sees only `config.ts`.
  */
 import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
@@ -34,7 +34,7 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The same configuration by its keys; see reload-config.ts. */
   readonly parsed: ParsedConfig;
-  /** For the log: environment variables that look like ours and are not. They name no values. */
+  /** For the log: unknown environment variables with our prefix, without their values. */
   readonly warnings: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const parsed = first.success ? first : configSchema.safeParse(without(written.group, paths));
   const problems = [...mistakes, ...found];
   const wrong = problems.map(({ path }) => toKeyText(path));
-  // Skip conflicts of invalid keys, which would be blamed here for their defaults.
+  // Skip conflicts of invalid keys: they have defaults here that nobody wrote.
   const broken = parsed.success
     ? [...findConflicts(parsed.data), ...findStopConflicts(parsed.data, written.group)]
     : [];
@@ -61,7 +61,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   return { config: buildConfig(parsed.data), parsed: parsed.data, warnings };
 }
 
-/** Reads `control.socket` alone, for commands to a running sidecar; other mistakes do not concern them. */
+/** Reads only `control.socket`, for commands to a running sidecar, and ignores mistakes in other keys. */
 export async function loadControlSocket(sources: ConfigSources): Promise<string | undefined> {
   const { written } = await gather(sources);
   const parsed = configSchema.shape.control.safeParse(written.group.control);
@@ -128,7 +128,7 @@ async function readGroup(path: string, readFile: NonNullable<ConfigSources['read
 function without(value: unknown, paths: readonly (readonly PropertyKey[])[]): unknown {
   if (paths.some((path) => path.length === 0)) return undefined;
   const below = (step: PropertyKey) => paths.filter((path) => path[0] === step).map((path) => path.slice(1));
-  // Drop the wrong items of a list as a whole: without a part, an item would be wrong in another way.
+  // Drop invalid items of a list completely: without its invalid part, an item could break another rule.
   if (Array.isArray(value)) return value.filter((_, index) => below(index).length === 0);
   if (!isGroup(value)) return value;
   const entries = Object.entries(value).map(([name, inner]) => [name, without(inner, below(name))] as const);

@@ -20,9 +20,9 @@ const MAX_NAMES_FORM = `a whole number from ${NAMES.min} to ${NAMES.max}, or a g
 const maxNamesByKind = z
   .strictObject(
     {
-      rpc: wholeNumber(NAMES, 2_000, 'Most names of RPCs.'),
-      sba: wholeNumber(NAMES, 2_000, 'Most names of SBA RPCs.'),
-      object: wholeNumber(NAMES, 10_000, 'Most names of objects.'),
+      rpc: wholeNumber(NAMES, 2_000, 'Maximum number of RPC names.'),
+      sba: wholeNumber(NAMES, 2_000, 'Maximum number of SBA RPC names.'),
+      object: wholeNumber(NAMES, 10_000, 'Maximum number of object names.'),
     },
     { error: 'a group of keys' },
   )
@@ -41,22 +41,20 @@ export const metrics = section('live', 'What is counted, and for how long.', {
     .union([intWithin(NAMES, MAX_NAMES_FORM), maxNamesByKind], { error: MAX_NAMES_FORM })
     .transform((written) => (typeof written === 'number' ? { rpc: written, sba: written, object: written } : written))
     .prefault({})
-    .describe('Most names of each kind, or one number for all. Further names count as `(other)`.'),
-  maxNamesPerSession: wholeNumber(NAMES, 200, 'Most names in the statistics of one session.'),
+    .describe('Maximum number of names of each kind, or one number for all. Further names count as `(other)`.'),
+  maxNamesPerSession: wholeNumber(NAMES, 200, 'Maximum number of names in the statistics of one session.'),
 });
 
 export const calls = section('live', 'Lists of single calls: running and slowest.', {
   slowest: wholeNumber(
     { min: 0, max: 1_000 },
     100,
-    'Most calls of the last hour that `d2/calls/slowest` lists for each application. 0: none.',
+    'How many calls of the last hour `d2/calls/slowest` lists for each application. 0: none.',
   ),
   // The default of the server's own clients.
-  clientTimeout: duration(
-    '10s',
-    'How long clients wait. Later answers count in `d2_calls_late_total`. 0: they wait for ever.',
-    { zero: 'for ever' },
-  ),
+  clientTimeout: duration('10s', 'How long clients wait. Later answers count in `d2_calls_late_total`. 0: forever.', {
+    zero: 'forever',
+  }),
 });
 
 const SECRET_TEXT = 'a text in quotes that is not empty';
@@ -65,7 +63,7 @@ const apiKey = z.strictObject(
   {
     user: text(SECRET_TEXT, NOT_EMPTY).describe('The name to show.'),
     key: text(SECRET_TEXT, NOT_EMPTY).meta({
-      description: 'The key as their programs send it. Never shown.',
+      description: 'The key, as programs of that user send it. Never shown.',
       hide: 'always',
     }),
   },
@@ -74,7 +72,7 @@ const apiKey = z.strictObject(
 
 export const sessions = section('live', 'Who is connected.', {
   idle: duration('30m', 'A session without a request for this long has ended.'),
-  max: wholeNumber({ min: 1, max: 1_000_000 }, 10_000, 'Most sessions kept at a time.'),
+  max: wholeNumber({ min: 1, max: 1_000_000 }, 10_000, 'Maximum number of sessions.'),
   apiKeys: z
     .array(apiKey, { error: 'a list of pairs of user and key' })
     .prefault([])
@@ -118,13 +116,13 @@ export const rest = section('live', 'How requests of the REST interface are clas
       description: 'Your rules for requests, tried before the built-in ones: see [Rules](configuration.md#rules).',
       examples: [[{ methods: ['POST'], path: 'd2/batch/{event}/{method}', kind: 'rpc', name: '{event}.{method}' }]],
     }),
-  defaultRules: yesOrNo(true, 'Whether the built-in rules follow yours.'),
+  defaultRules: yesOrNo(true, 'Whether the built-in rules apply after yours.'),
   deny: z
     .array(parsedText(parseDeniedPath, DENIED_PATH_FORM), { error: 'a list of paths such as /manager' })
     .prefault([])
     .meta({
       description:
-        'Paths, and all below them, for clients on loopback only; others get 403: see [tomcat.md](tomcat.md#what-trusts-loopback).',
+        'Paths that only clients on loopback may request, with everything below them; others get 403: see [tomcat.md](tomcat.md#what-trusts-loopback).',
       examples: [['/manager', '/host-manager']],
     }),
 });

@@ -9,7 +9,7 @@ const CERTIFICATES_FORM = 'a list of pairs of name and role';
 const CONNECTIONS = 1_000_000;
 
 function accessFile(example: string, description: string) {
-  // Refuses a line of such a file in the place of its path, because messages would show it.
+  // Refuses a line of such a file given instead of its path: messages would show it.
   return text('the path of a file', /^(?!.*(?:scrypt|sha256)\$)[\s\S]+$/)
     .optional()
     .meta({ description, examples: [example] });
@@ -17,7 +17,7 @@ function accessFile(example: string, description: string) {
 
 const certificate = z.strictObject(
   {
-    // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that reverse the direction of text.
+    // RFC 5280 appendix A.1: ub-common-name. No invisible characters, and none that change the direction of text.
     name: text('the common name of a certificate, 1 to 64 characters', /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u).describe(
       'Common name of the subject of the certificate.',
     ),
@@ -56,7 +56,7 @@ export const monitor = section('live', 'The read-only monitoring server.', {
   ).meta({
     reload: 'restart',
   }),
-  port: port(9280, 'The monitoring port; 0 takes a free one.').meta({ reload: 'restart' }),
+  port: port(9280, 'The monitoring port; 0 picks a free one.').meta({ reload: 'restart' }),
   tls: listenerTls('monitor'),
   auth: z
     .union([z.enum(['none'], { error: AUTH_FORM }), accessFiles], { error: AUTH_FORM })
@@ -72,18 +72,18 @@ export const monitor = section('live', 'The read-only monitoring server.', {
     })
     .prefault([])
     .meta({
-      description: 'Host names that requests may ask for, besides addresses, `localhost` and `monitor.host`.',
+      description: 'Host names allowed in requests, besides addresses, `localhost` and `monitor.host`.',
       examples: [['d2-sidecar.plant.example']],
     }),
   readyWithUpstream: yesOrNo(false, 'Whether `/readyz` is 503 while the application server is unreachable.'),
-  maxConnections: wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Most connections at a time.'),
-  // A browser opens six connections, Prometheus one or two; the rest is for a proxy, which has one address.
+  maxConnections: wholeNumber({ min: 1, max: CONNECTIONS }, 1_000, 'Maximum number of open connections.'),
+  // A browser opens six connections, Prometheus one or two. The default leaves room for a proxy with one address.
   maxConnectionsPerAddress: wholeNumber(
     { min: 0, max: CONNECTIONS },
     100,
-    'The same of one address (IPv6: /64). 0: no limit. Behind a proxy: [limits.md](limits.md#behind-a-proxy).',
+    'The same for one address (IPv6: /64). 0: no limit. Behind a proxy: [limits.md](limits.md#behind-a-proxy).',
   ),
-  // A request there is one small head; a client that needs longer occupies a connection for nothing.
+  // A request is one small head; a slower client only occupies a connection.
   headTimeout: duration('10s', 'Longest time for a request to arrive; then 408.'),
   // Longer than the time between two scrapes, which is rarely more than a minute.
   idleTimeout: duration('75s', 'How long a connection may be silent.'),
@@ -99,7 +99,7 @@ export function findMonitorConflicts({ host, auth, tls }: z.output<typeof monito
   if (!isLoopback(host) && auth === undefined) {
     const line =
       `monitor.host: ${host} can be reached from other machines, and monitor.auth does not say who may read: ` +
-      'expected monitor.auth.usersFile or monitor.auth.tokensFile, monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to let ' +
+      'expected monitor.auth.usersFile or monitor.auth.tokensFile, monitor.auth: none (or D2_SIDECAR_MONITOR_AUTH=none) to allow ' +
       'everybody, or monitor.host: 127.0.0.1';
     conflicts.push({ keys: ['monitor.host', 'monitor.auth'], line });
   }
@@ -120,12 +120,12 @@ export function findMonitorConflicts({ host, auth, tls }: z.output<typeof monito
   return [...conflicts, ...findRepeated('monitor.auth.certificates', 'name', names)];
 }
 
-/** An item of a list has a value that an earlier one has. */
+/** Conflicts of items that repeat the value of an earlier item. */
 export function findRepeated(list: string, part: string, values: readonly string[]): readonly Conflict[] {
   return values.flatMap((value, index) => {
     const first = values.indexOf(value);
     const key = `${list}[${index}].${part}`;
-    const line = `${key}: the same ${part} as ${list}[${first}], expected another`;
+    const line = `${key}: the same ${part} as ${list}[${first}], expected a different one`;
     return first === index ? [] : [{ keys: [list], line }];
   });
 }

@@ -20,12 +20,12 @@ export const otlp = section(
       .transform((url) => url.replace(/\/+$/, ''))
       .optional()
       .meta({
-        description: 'The receiver, without `/v1/metrics` and `/v1/traces`. Absent: nothing is sent.',
+        description: 'URL of the receiver, without `/v1/metrics` and `/v1/traces`. Absent: nothing is sent.',
         examples: ['http://127.0.0.1:4318'],
       }),
     headersFile: optionalText(
       'the path of a file',
-      // Refuses a header line in the place of the file's path, because messages would show it.
+      // Refuses a header line given instead of the file's path: messages would show it.
       /^(?!.*(?:: |=|bearer ))[^\n]+$/i,
       '/etc/d2-sidecar/otlp-headers',
       'File of fields to send, such as `Authorization`: a line `Name: value` for each.',
@@ -71,21 +71,21 @@ export function findOtlpConflicts({ endpoint, timeoutMs, metrics, traces, ...acc
   if (endpoint === undefined) {
     const written = Object.entries({ headersFile, headersEnv, caFile }).find(([, value]) => value !== undefined);
     const other = traces.enabled ? 'traces.enabled' : written?.[0];
-    if (other !== undefined) add(`endpoint: missing, expected it beside otlp.${other}`, 'endpoint', other);
+    if (other !== undefined) add(`endpoint: missing, required with otlp.${other}`, 'endpoint', other);
     return conflicts;
   }
   if (!metrics.enabled && !traces.enabled) {
-    const line = 'endpoint: nothing is to be sent there, expected otlp.metrics.enabled or otlp.traces.enabled: true';
+    const line = 'endpoint: set, but nothing is sent, expected otlp.metrics.enabled or otlp.traces.enabled: true';
     add(line, 'endpoint', 'metrics.enabled', 'traces.enabled');
   }
   if (headersFile !== undefined && headersEnv !== undefined) {
-    add('headersEnv: set beside otlp.headersFile, expected one of them', 'headersFile', 'headersEnv');
+    add('headersEnv: cannot be combined with otlp.headersFile', 'headersFile', 'headersEnv');
   }
   if (caFile !== undefined && endpoint.startsWith('http:')) {
-    add('caFile: set beside an otlp.endpoint without TLS, expected https:// in otlp.endpoint', 'endpoint', 'caFile');
+    add('caFile: has no effect without TLS, expected https:// in otlp.endpoint', 'endpoint', 'caFile');
   }
   if (metrics.enabled && timeoutMs > metrics.intervalMs) {
-    const line = 'timeout: longer than otlp.metrics.interval, expected that one push ends before the next begins';
+    const line = 'timeout: longer than otlp.metrics.interval, expected at most that';
     add(line, 'timeout', 'metrics.interval');
   }
   return conflicts;

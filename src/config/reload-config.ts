@@ -1,4 +1,4 @@
-/** Compares a configuration that was read again with the one in force: which keys can change now, and which wait. */
+/** Compares a newly read configuration with the one in force: which keys can change now, and which wait. */
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import { buildConfig, type Config } from './config.ts';
@@ -10,15 +10,15 @@ import { isGroup, setAt, toKeyText, valueAt } from './written.ts';
 export interface ReloadedConfig {
   /** The configuration to put in force: as read, except for `waiting`. */
   readonly config: Config;
-  /** The same by its keys, to compare with the next reading. */
+  /** The same by its keys, to compare with the next reload. */
   readonly parsed: ParsedConfig;
   /** Keys that change now, e.g. `['rest.rules']`. Names only: values may be secret. */
   readonly changed: readonly string[];
-  /** Keys that differ, too, but wait for the next start, e.g. `['listen.port']`. */
+  /** Keys that differ but wait for a restart, e.g. `['listen.port']`. */
   readonly waiting: readonly string[];
 }
 
-/** Throws ConfigError if the keys that wait for a restart contradict those that do not. */
+/** Throws ConfigError if the old values of waiting keys contradict the new values of the others. */
 export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): ReloadedConfig {
   const differing = findDiffering(listKeys(), running, read);
   const waiting = differing.filter((key) => mustWait(key, running, read));
@@ -27,14 +27,14 @@ export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): Rel
   const names = waiting.map(({ path }) => toKeyText(path));
   const conflicts = findConflicts(parsed);
   if (conflicts.length > 0) {
-    const why = ` (as long as ${names.join(', ')} cannot change, which takes a restart)`;
+    const why = ` (${names.join(', ')} cannot change without a restart)`;
     throw new ConfigError(conflicts.map(({ line }) => line + why).join('\n'));
   }
   const changed = differing.filter((key) => !waiting.includes(key)).map(({ path }) => toKeyText(path));
   return { config: buildConfig(parsed), parsed, changed, waiting: names };
 }
 
-/** The keys that differ, as exactly as possible: a key inside a group, or a group that appears or disappears. */
+/** The innermost keys that differ; a whole group if it appears or disappears. */
 function findDiffering(keys: readonly Key[], before: ParsedConfig, after: ParsedConfig): readonly Key[] {
   const differing: Key[] = [];
   for (const key of keys) {
@@ -51,7 +51,7 @@ function isBelow({ path }: Key, outer: Key): boolean {
 }
 
 /**
- * As the schema says of the key (`reload`). TLS files can change at any time; whether a port speaks TLS, and from whom
+ * Follows `reload` of the key's schema. TLS files can change at any time; whether a port speaks TLS, and from whom
  * it requests a certificate, cannot.
  */
 function mustWait({ path, reload }: Key, running: ParsedConfig, read: ParsedConfig): boolean {

@@ -1,6 +1,7 @@
 /**
- * Building blocks of the schema: each builds one kind of key. The message of every check is the phrase after "expected",
- * so that explain.ts can report key, value and expectation in one form for all keys. Descriptions are Markdown.
+ * Building blocks of the schema: each builds one kind of key. The message of every check is the phrase after
+ * "expected", so that explain.ts can report key, value and expectation in one form for all keys. Descriptions are
+ * Markdown.
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, MAX_DURATION_MS, toDurationMs, toDurationText } from './duration.ts';
@@ -13,24 +14,24 @@ z.config({ jitless: true });
 
 declare module 'zod' {
   interface GlobalMeta {
-    /** Whether a reload takes the key over. Absent: as the section around it; at the top `live`. */
+    /** Whether a reload applies the key. Absent: as for the section around it; at the top level, `live`. */
     reload?: 'live' | 'restart' | undefined;
     /**
-     * What messages hide, since it may be a secret. `value`: the value of the key. `names`: also unknown keys in it.
+     * What messages hide because it may be a secret. `value`: the value of the key. `names`: also unknown keys in it.
      * `all`: also everything below it. `always`: the effective configuration hides it, too.
      */
     hide?: 'value' | 'names' | 'all' | 'always' | undefined;
   }
 }
 
-/** A rule that several keys break together. */
+/** A contradiction between several keys. */
 export interface Conflict {
-  /** Not reported when one of them is wrong already. A section stands for all of its keys. */
+  /** Not reported if one of these is invalid itself. A section stands for all its keys. */
   readonly keys: readonly string[];
   readonly line: string;
 }
 
-/** What a key with a time is parsed to. Its name gets the unit as well: `idle` is `idleMs` in the program. */
+/** The parsed value of a key with a time. The key's name gets the unit: `idle` is `idleMs` in the program. */
 const milliseconds = z.number().brand<'ms'>();
 type Milliseconds = z.output<typeof milliseconds>;
 
@@ -38,7 +39,7 @@ type WithUnits<T> = {
   [K in keyof T as T[K] extends Milliseconds ? `${K & string}Ms` : K]: T[K] extends Milliseconds ? number : T[K];
 };
 
-/** What a schema gives, once it is frozen throughout. */
+/** The output of a schema, deeply frozen. */
 export type Frozen<T> = T extends readonly (infer I)[]
   ? readonly Frozen<I>[]
   : T extends object
@@ -113,7 +114,7 @@ export function intWithin({ min, max }: Range, error: string) {
   return z.int({ error }).min(min, { error }).max(max, { error });
 }
 
-/** A part of something: a number from 0 to 1. */
+/** A ratio: a number from 0 to 1. */
 export function share(byDefault: number, description: string) {
   const error = 'a number from 0 to 1';
   return z.number({ error }).min(0, { error }).max(1, { error }).prefault(byDefault).describe(description);
@@ -141,24 +142,24 @@ export function yesOrNo(byDefault: boolean, description: string) {
 /** Every text but the empty one. */
 export const NOT_EMPTY = /[\s\S]/;
 
-/** `form` says what is expected. */
+/** `form`: the phrase after "expected" in messages. */
 export function text(form: string, pattern: RegExp) {
   return z.string({ error: form }).regex(pattern, { error: form });
 }
 
-/** A text that may be absent. `example` is what `config/sidecar.yaml` shows. */
+/** A text that may be absent. `config/sidecar.yaml` shows the `example`. */
 export function optionalText(form: string, pattern: RegExp, example: string, description: string) {
   return text(form, pattern)
     .optional()
     .meta({ description, examples: [example] });
 }
 
-/** A file with a certificate or key. Its content in the place of its path is refused, and not shown. */
+/** The path of a file with a certificate or key. Refuses the content of such a file, and never shows it. */
 export function pemFile(example: string, description: string) {
   return optionalText('the path of a file', /^(?!.*-----BEGIN)[^\n]+$/, example, description).meta({ hide: 'value' });
 }
 
-/** The authorities that another server's certificate is verified with. */
+/** The authorities that verify another server's certificate. */
 export function authoritiesFile(example: string) {
   return pemFile(example, 'PEM file of its authorities. Absent: those of Node.js.');
 }
@@ -172,7 +173,9 @@ export function parsedText<T>(parse: (text: string) => Parsed<T>, expected: stri
   });
 }
 
-/** The address of another server, such as `http://127.0.0.1:4318`. Messages never repeat it: it may hold a password. */
+/**
+ * The address of another server, such as `http://127.0.0.1:4318`. Messages never repeat it: it may contain a password.
+ */
 export function httpUrl() {
   return parsedText(parseHttpUrl, HTTP_URL_FORM);
 }

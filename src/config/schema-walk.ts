@@ -1,4 +1,4 @@
-/** Reads the schema as data: its keys, and what is said of each. */
+/** Reads the schema as data: its keys and their metadata. */
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
 import { toProgramName } from './schema-keys.ts';
@@ -9,9 +9,9 @@ export type KeyPath = readonly (string | number)[];
 export type KeyForm = 'text' | 'number' | 'boolean' | 'texts' | 'yaml';
 
 export interface Key {
-  /** As it is written: `['stop', 'delay']` */
+  /** In the file: `['stop', 'delay']` */
   readonly path: readonly string[];
-  /** Where the program finds it: `['stop', 'delayMs']` */
+  /** In `Config`: `['stop', 'delayMs']` */
   readonly place: readonly string[];
   /** `D2_SIDECAR_STOP_DELAY` */
   readonly variable: string;
@@ -79,14 +79,14 @@ export function knownNamesAt(path: KeyPath): readonly string[] {
   return schema === undefined ? [] : Object.keys(toShape(schema) ?? {});
 }
 
-/** The keys of a group, also of one that a single value may replace. */
+/** The keys of a group, also if a single value may replace the group. */
 export function toShape(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> | undefined {
   const inner = unwrap(schema);
   if (inner instanceof z.ZodUnion) return inner.options.map(toShape).find((shape) => shape !== undefined);
   return inner instanceof z.ZodObject ? inner.shape : undefined;
 }
 
-/** What is said of a schema, also below its default. */
+/** The metadata of a schema, including that of the schema inside its default. */
 export function metaOf(schema: z.core.$ZodType): z.core.GlobalMeta {
   const own = z.globalRegistry.get(schema) ?? {};
   const inner = unwrapOnce(schema);

@@ -1,8 +1,8 @@
 /**
- * Defines how the configuration is written. A key is defined once, here or in the file of its section: what is accepted,
- * its default, its description, and whether a reload takes it over. The program's `Config`, the environment variables,
+ * Defines the keys of the configuration. A key is defined once, here or in the file of its section: what is accepted,
+ * its default, its description, and whether a reload applies it. The program's `Config`, the environment variables,
  * the messages and, by `npm run generate`, config/schema.json, config/sidecar.yaml and the table of
- * docs/configuration.md come from it. docs/limits.md is written by hand; a test holds its defaults.
+ * docs/configuration.md come from it. docs/limits.md is written by hand; a test checks its defaults.
  */
 import { z } from 'zod';
 import { AddressRanges } from '../base/address.ts';
@@ -64,7 +64,7 @@ const forwarded = z
   )
   .prefault({})
   .meta({
-    description: 'What the application server learns of clients. A single value is `addresses`.',
+    description: 'What the application server is told about clients. A single value sets `addresses`.',
     reload: 'live',
   });
 
@@ -72,20 +72,21 @@ export const configSchema = z
   .strictObject(
     {
       listen: section('restart', 'Where clients connect.', {
-        host: host('0.0.0.0', 'Address to take clients on.'),
-        port: port(8081, 'Port to take clients on; 0 takes a free one.'),
+        host: host('0.0.0.0', 'Address to listen on for clients.'),
+        port: port(8081, 'Port to listen on for clients; 0 picks a free one.'),
         trustedProxies: z
           .array(parsedText(parseRange, RANGE_FORM), { error: `a list, each ${RANGE_FORM}` })
           .prefault([])
           .meta({
-            description: 'Addresses and CIDRs of proxies before the sidecar: see [front-proxies.md](front-proxies.md).',
+            description:
+              'Addresses and CIDRs of proxies in front of the sidecar: see [front-proxies.md](front-proxies.md).',
             examples: [['127.0.0.1', '10.0.0.0/8', 'fd00::/8']],
             reload: 'live',
           }),
         clientAddress: oneOf(
           ['x-forwarded-for', 'forwarded', 'proxy-protocol'],
           'x-forwarded-for',
-          'How they name their client: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol`.',
+          'How they pass on the client address: `x-forwarded-for`, `forwarded` (RFC 7239) or `proxy-protocol`.',
         ).meta({ reload: 'live' }),
         tls: listenerTls('listen'),
       }),
@@ -98,7 +99,7 @@ export const configSchema = z
             examples: ['http://127.0.0.1:8080/smartWeb'],
             reload: 'restart',
           }),
-        connectTimeout: duration('5s', 'Longest wait for a connection to the application server; then 504.'),
+        connectTimeout: duration('5s', 'Longest time to wait for a connection to the application server; then 504.'),
         // No limit: a long poll is silent for as long as the server holds it.
         responseTimeout: duration(
           0,
@@ -140,24 +141,24 @@ export const configSchema = z
           'Largest head or trailer section of a request or response, in bytes.',
         ),
         // The limit of newer nginx; application servers allow far fewer (Tomcat 100).
-        fields: wholeNumber(COUNTS, 1_000, 'Most fields in the head of a request.'),
-        connections: wholeNumber(COUNTS, 10_000, 'Most connections of clients at a time.'),
+        fields: wholeNumber(COUNTS, 1_000, 'Maximum number of fields in the head of a request.'),
+        connections: wholeNumber(COUNTS, 10_000, 'Maximum number of open client connections.'),
         connectionsPerAddress: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most connections of one address (IPv6: /64) at a time. 0: no limit.',
+          'Maximum number of open connections of one address (IPv6: /64). 0: no limit.',
         ),
         // Off: a held long poll is a request in flight, and only the operator knows how many there are.
         inFlight: wholeNumber(
           COUNTS_OR_NONE,
           0,
-          'Most requests with the application server at a time, held long polls included. 0: no limit.',
+          'Maximum number of requests in flight to the application server, held long polls included. 0: no limit.',
         ),
         // Within the 512 MiB of our manifests this leaves room for 10,000 connections.
         memoryBytes: wholeNumber(
           { min: 1_048_576, max: 4 * 1_024 * 1_024 * 1_024 },
           67_108_864,
-          'Bytes of data that clients make the sidecar keep: see [limits.md](limits.md#memory).',
+          'Maximum bytes of data that the sidecar keeps for clients: see [limits.md](limits.md#memory).',
         ),
       }),
       timeouts: section('live', 'How long clients may take.', {
@@ -165,9 +166,11 @@ export const configSchema = z
         idle: duration('5m', 'How long a client may neither send nor read while the sidecar waits for it.'),
         halfClosed: duration('5m', 'How long a half-closed client may wait for its answer.'),
       }),
-      stop: section('live', 'How it stops: see [reliability.md](reliability.md#draining-and-stopping).', {
-        // The time that others usually need to notice that a Pod is not ready. For slower ones, a preStop drains longer.
-        delay: duration('2s', 'Time between readiness off and the first closed connection. 0: none.', { zero: 'none' }),
+      stop: section('live', 'How the sidecar stops: see [reliability.md](reliability.md#draining-and-stopping).', {
+        // Load balancers usually notice an unready Pod within this time. For slower ones, a preStop hook drains longer.
+        delay: duration('2s', 'Time between turning unready and closing the first connection. 0: none.', {
+          zero: 'none',
+        }),
         // Together with the delay, less than the 10 s that `docker stop` waits.
         window: duration('5s', 'After the delay, WebSockets are closed one by one over this time. 0: all at once.', {
           zero: 'all at once',
@@ -175,7 +178,7 @@ export const configSchema = z
         // Less than the 30 s that Kubernetes grants after SIGTERM.
         deadline: duration(
           '25s',
-          'From SIGTERM to the end; running calls are cut then. 0: cut them at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
+          'Time from SIGTERM to the end, when running calls are cut. 0: cut them at once. At least `stop.delay` plus `stop.window`, and below `terminationGracePeriodSeconds`.',
           { zero: 'cut them at once' },
         ),
       }),
@@ -186,21 +189,21 @@ export const configSchema = z
           '/var/lib/d2-sidecar/state',
           'File that keeps counters and sessions, one for each sidecar.',
         ),
-        interval: duration('10s', 'How much a crash may lose.', { minMs: 100 }),
+        interval: duration('10s', 'Time between two saves; a crash loses at most this much.', { minMs: 100 }),
       }),
       control: section('restart', 'The local socket for `d2-sidecar drain`, `reload` and `shutdown`.', {
         socket: optionalText(
           'a path',
           NOT_EMPTY,
           '/run/d2-sidecar/control.sock',
-          'Its path: see [Control socket](configuration.md#control-socket). Absent: in a private folder of the temporary directory.',
+          'Path of the socket: see [Control socket](configuration.md#control-socket). Absent: in a private folder of the temporary directory.',
         ),
       }),
       log: section('live', 'Logs are JSON lines on standard output.', {
         level: oneOf(
           ['debug', 'info', 'warn', 'error', 'silent'],
           'info',
-          'Least level: `debug`, `info`, `warn`, `error` or `silent`.',
+          'Minimum level: `debug`, `info`, `warn`, `error` or `silent`.',
         ),
       }),
       accessLog: section(
@@ -217,14 +220,14 @@ export const configSchema = z
           slowerThan: duration(0, 'Only calls that took longer get a line. 0: all of them.', { zero: 'all of them' }),
           errorsAlways: yesOrNo(true, 'Whether failed calls always get a line.'),
           others: yesOrNo(false, 'Whether other requests get a line, without their path.'),
-          users: yesOrNo(true, 'Whether lines hold users and addresses.'),
+          users: yesOrNo(true, 'Whether lines contain users and addresses.'),
           // Half a gigabyte, the kept files included: an unattended log must not fill a disk.
           maxBytes: wholeNumber(
             { min: 0, max: 1_099_511_627_776 },
             104_857_600,
             'Size in bytes at which the file is renamed to `file.1`. 0: never (logrotate).',
           ),
-          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Renamed files that are kept.'),
+          keep: wholeNumber({ min: 0, max: 1_000 }, 4, 'Number of renamed files to keep.'),
         },
       ),
     },
@@ -241,7 +244,7 @@ export type ParsedConfig = z.output<typeof configSchema>;
 
 function findCertificateConflicts({ forwarded, listen }: ParsedConfig): readonly Conflict[] {
   if (forwarded.clientCertificate === 'off' || listen.tls.clientAuth !== 'none') return [];
-  const expected = 'expected listen.tls.clientAuth: request or require, since no client shows a certificate without it';
+  const expected = 'expected listen.tls.clientAuth: request or require, since clients send no certificate without it';
   const line = `forwarded.clientCertificate: got ${JSON.stringify(forwarded.clientCertificate)}, ${expected}`;
   return [{ keys: ['forwarded.clientCertificate', 'listen.tls'], line }];
 }
@@ -257,7 +260,7 @@ export function findConflicts(parsed: ParsedConfig): readonly Conflict[] {
     ...findJvmConflicts(parsed.jvm),
     ...findDiagnosisConflicts(parsed.diagnosis),
     ...findOtlpConflicts(parsed.otlp),
-    // One key of two users would not show which of them sent it.
+    // A key that two users share would not show which of them sent it.
     ...findRepeated(
       'sessions.apiKeys',
       'key',
@@ -279,13 +282,13 @@ function findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): readon
     conflicts.push({ keys: ['upstream.url', ...keys], line });
   }
   if (isSamePlace(listen, monitor)) {
-    const line = `monitor.port: got ${monitor.port}, expected another port than listen.port (${toHostPortText(listen)})`;
+    const line = `monitor.port: got ${monitor.port}, expected a port different from listen.port (${toHostPortText(listen)})`;
     conflicts.push({ keys, line });
   }
   return conflicts;
 }
 
-/** Checks only what was `written`: a short deadline alone does not contradict the defaults of the others. */
+/** Checks only the `written` keys: a short deadline does not contradict the defaults of the others. */
 export function findStopConflicts({ stop }: ParsedConfig, written: Group): readonly Conflict[] {
   const parts = (['delay', 'window'] as const).filter((name) => valueAt(written, ['stop', name]) !== undefined);
   const togetherMs = parts.reduce((sum, name) => sum + stop[`${name}Ms`], 0);

@@ -4,7 +4,7 @@ import { authoritiesFile, type Conflict, oneOf, optionalText, pemFile, section, 
 
 function keyStore(folder: string) {
   return {
-    pfxFile: pemFile(`${folder}/tls.pfx`, 'PKCS #12 file in place of `certFile` and `keyFile`.'),
+    pfxFile: pemFile(`${folder}/tls.pfx`, 'PKCS #12 file instead of `certFile` and `keyFile`.'),
     passphraseFile: pemFile(`${folder}/passphrase`, 'File with the passphrase, in its first line.'),
   };
 }
@@ -33,11 +33,11 @@ export const upstreamTls = section(
       'a host name',
       /^[A-Za-z0-9._-]+$/,
       'smartweb.plant.example',
-      'Name in its certificate, if not that of `upstream.url`.',
+      'Name expected in its certificate, if not the host of `upstream.url`.',
     ),
     verify: yesOrNo(
       true,
-      'Whether its certificate is verified. If not, anybody on the way can read and change everything.',
+      'Whether its certificate is verified. If not, anyone on the network path can read and change everything.',
     ),
     certFile: pemFile(
       '/etc/d2-sidecar/upstream/tls.crt',
@@ -79,11 +79,11 @@ export function findListenerTlsConflicts(section: string, tls: ParsedListener): 
   const add = (line: string) => conflicts.push({ keys: [section], line: `${section}.${line}` });
   if (!hasOwnCertificate(tls) && (clientCaFile !== undefined || clientAuth !== 'none')) {
     const other = clientCaFile === undefined ? 'clientAuth' : 'clientCaFile';
-    if (conflicts.length === 0) add(`certFile: missing, expected it beside ${section}.${other}`);
+    if (conflicts.length === 0) add(`certFile: missing, required with ${section}.${other}`);
   } else if (clientAuth !== 'none' && clientCaFile === undefined) {
-    add(`clientCaFile: missing, expected it for ${section}.clientAuth: ${clientAuth}`);
+    add(`clientCaFile: missing, required with ${section}.clientAuth: ${clientAuth}`);
   } else if (clientAuth === 'none' && clientCaFile !== undefined) {
-    add(`clientAuth: got "none", expected request or require beside ${section}.clientCaFile`);
+    add(`clientAuth: got "none", expected request or require with ${section}.clientCaFile`);
   }
   return conflicts;
 }
@@ -94,7 +94,7 @@ export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSe
   const conflicts = findOwnConflicts('upstream.tls', tls);
   const isWritten = (caFile ?? serverName ?? certFile ?? keyFile ?? pfxFile) !== undefined || !verify;
   if (isWritten && isSecure === false) {
-    const line = 'upstream.tls: set beside an upstream.url without TLS, expected https:// in upstream.url';
+    const line = 'upstream.tls: has no effect without TLS, expected https:// in upstream.url';
     conflicts.push({ keys: ['upstream.url', 'upstream.tls'], line });
   }
   return conflicts;
@@ -105,12 +105,12 @@ function findOwnConflicts(section: string, { certFile, keyFile, pfxFile, passphr
   const pem = certFile ?? keyFile;
   if (pfxFile !== undefined && pem !== undefined) {
     const other = certFile === undefined ? 'keyFile' : 'certFile';
-    return toConflict(`pfxFile: set beside ${section}.${other}, expected one or the other`);
+    return toConflict(`pfxFile: cannot be combined with ${section}.${other}`);
   }
   if (passphraseFile !== undefined && pfxFile === undefined && keyFile === undefined) {
-    return toConflict(`passphraseFile: set without a file that it opens, expected pfxFile or keyFile beside it`);
+    return toConflict('passphraseFile: has no effect alone, expected it with pfxFile or keyFile');
   }
   if ((certFile === undefined) === (keyFile === undefined)) return [];
   const [missing, other] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
-  return toConflict(`${missing}: missing, expected it beside ${section}.${other}`);
+  return toConflict(`${missing}: missing, required with ${section}.${other}`);
 }

@@ -8,13 +8,13 @@ export interface UpstreamAddress {
   readonly host: string;
   readonly port: number;
   /** `http://127.0.0.1:8080` */
-  readonly origin: string;
+  readonly baseUrl: string;
   readonly isSecure: boolean;
   /** Context path of the URL without outer slashes, `smartWeb`; undefined if the URL has no path. */
   readonly application: string | undefined;
 }
 
-/** `expected` says what was expected and never repeats the input, which may hold a password. */
+/** `expected` never repeats the input, which may contain a password. */
 export type Parsed<T> =
   | { readonly kind: 'ok'; readonly value: T }
   | { readonly kind: 'bad'; readonly expected: string };
@@ -27,7 +27,7 @@ export const UPSTREAM_URL_FORM = `${FORM} or https://...`;
 export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   // new URL() would silently repair all of these: it accepts http:host and backslashes, and strips tabs and line ends.
   if (!/^https?:\/\/[^/\\]/i.test(text) || /[\s\\]/.test(text)) return bad(UPSTREAM_URL_FORM);
-  if (text.includes('@')) return bad(`${FORM}, without user name and password: every client brings its own`);
+  if (text.includes('@')) return bad(`${FORM}, without user name and password: every client sends its own`);
   if (/[?#]/.test(text)) return bad(`${FORM}, without query and fragment`);
   if (!URL.canParse(text)) return bad(`${FORM} with a valid host and a port from 1 to 65535`);
   const url = new URL(text);
@@ -38,7 +38,7 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   const path = parseContextPath(text.replace(/^https?:\/\/[^/]*/i, ''));
   if (path.kind === 'bad') return path;
   const application = path.value === '' ? undefined : path.value;
-  return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, origin: url.origin, isSecure, application });
+  return ok({ host: url.hostname.replace(/^\[|\]$/g, ''), port, baseUrl: url.origin, isSecure, application });
 }
 
 /** A context path as clients send it, without outer slashes: `smartWeb`; `''` is the root context. */

@@ -12,9 +12,9 @@ export class Written {
   readonly group: Group = createGroup();
   readonly #origins = new Map<string, string>();
 
-  /** Merges `layer` over what is there: groups are united, everything else (lists too) is replaced. */
+  /** Merges `layer` over the earlier ones: groups are merged, everything else (lists too) is replaced. */
   add(layer: Layer): void {
-    this.#lay(this.group, layer.group, [], layer.origin);
+    this.#merge(this.group, layer.group, [], layer.origin);
   }
 
   /** Where the value at `path`, or the group or list around it, was written; undefined for a default. */
@@ -26,7 +26,7 @@ export class Written {
     return undefined;
   }
 
-  #lay(under: Group, over: Group, path: readonly string[], origin: Layer['origin']): void {
+  #merge(under: Group, over: Group, path: readonly string[], origin: Layer['origin']): void {
     for (const [name, value] of Object.entries(over)) {
       const at = [...path, name];
       // A key without a value, such as a group whose lines are all commented out, counts as absent.
@@ -35,7 +35,7 @@ export class Written {
         const inner = under[name];
         const group = isGroup(inner) ? inner : toParts(at, inner);
         under[name] = group;
-        this.#lay(group, value, at, origin);
+        this.#merge(group, value, at, origin);
       } else {
         under[name] = value;
       }
@@ -44,7 +44,9 @@ export class Written {
   }
 }
 
-/** `metrics.maxNames: 500` below `metrics.maxNames.rpc: 9` is 9, 500 and 500. `forwarded: replace` is its `addresses`. */
+/**
+ * `metrics.maxNames: 500` below `metrics.maxNames.rpc: 9` is 9, 500 and 500. `forwarded: replace` is its `addresses`.
+ */
 function toParts(path: readonly string[], value: unknown): Group {
   const group = createGroup();
   if (toKeyText(path) === 'forwarded' && typeof value === 'string') group.addresses = value;

@@ -1,4 +1,4 @@
-/** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may hold secrets. */
+/** Reads YAML 1.2, which includes JSON. Reports mistakes without quoting the text, which may contain secrets. */
 import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
@@ -7,23 +7,23 @@ import { toKeyText } from './written.ts';
 /** Aliases that a document may resolve; more is an attempt to exhaust memory ("billion laughs"). */
 const MAX_ALIASES = 100;
 
-/** One slip makes the parser stumble several times; the first places are enough. */
+/** One mistake can cause several errors; the first ones are enough. */
 const MAX_PLACES_SHOWN = 3;
 
-/** Words for common slips; others are named by the parser's code. */
+/** Descriptions of common mistakes; others get the parser's code. */
 const SLIPS: Readonly<Record<string, string>> = {
   TAB_AS_INDENT: 'a tab as indentation, expected spaces',
   BAD_INDENT: 'wrong indentation, or a bracket that is not closed',
-  DUPLICATE_KEY: 'a key that is already there',
+  DUPLICATE_KEY: 'a duplicate key',
   MISSING_CHAR: 'a missing character, such as a colon, a comma, a quote or a closing bracket',
   MULTIPLE_DOCS: 'a second document, expected one',
   UNEXPECTED_TOKEN: 'something unexpected',
   BAD_ALIAS: 'an alias without its anchor',
-  MULTILINE_IMPLICIT_KEY: 'a key that does not end on its line, perhaps for want of a colon',
+  MULTILINE_IMPLICIT_KEY: 'a key that does not end on its line, perhaps because of a missing colon',
   BLOCK_AS_IMPLICIT_KEY: 'a second colon on one line, or wrong indentation',
 };
 
-const ADVICE = 'Correct it at that line and column; d2-sidecar check --config FILE tries a file and starts nothing.';
+const ADVICE = 'Correct it at that line and column; d2-sidecar check --config FILE checks a file and starts nothing.';
 
 /**
  * Returns the value of one document. `source` names it in messages; `base` is the key that has this value. Throws
@@ -52,7 +52,7 @@ export async function parseYaml(text: string, source: string, base: KeyPath = []
     return document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch {
     // The parser's message is about its own limits; ours is enough.
-    throw new ConfigError(`${source}: not YAML that can be used: aliases that refer to aliases, or to nothing`, {
+    throw new ConfigError(`${source}: unusable YAML: aliases that refer to aliases, or to nothing`, {
       advice: 'Write out what the aliases stand for.',
     });
   }
@@ -86,7 +86,7 @@ function findTwice(
     const name = String(key.value);
     if (key.range?.[0] === pos) {
       const first = (items as readonly Pair[]).find((pair) => pair.key.value === key.value);
-      // An unknown key may be a secret in the place of a key, so it is not shown.
+      // An unknown key may be a secret written as a key, so it is not shown.
       const isKnown = knownNamesAt(path).includes(name);
       return { name: isKnown ? toKeyText([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
     }

@@ -14,7 +14,9 @@ import { SampleWebSocket } from './web-socket.ts';
 interface SampleCometOptions {
   readonly logins: SampleLogins;
   readonly random: Random;
-  /** Takes the time of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`. */
+  /**
+   * Waits for the duration of a call, and returns its HTTP status. `path` as in plant.ts, e.g. `java/E.Reports/Daily`.
+   */
   readonly call: (kind: 'rpc' | 'sba', path: string) => Promise<number>;
 }
 

@@ -52,7 +52,7 @@ export class CometUsers {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    // For each browser one held poll and one call beside it.
+    // Each browser has one held poll and one call in flight.
     const pool = new Pool(new URL(this.#options.baseUrl).origin, { connections: 2 * SAMPLE_BROWSERS.length });
     try {
       await Promise.all(SAMPLE_BROWSERS.map((browser, index) => this.#comeAndGo(browser, index, { pool, signal })));

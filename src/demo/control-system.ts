@@ -65,7 +65,7 @@ export class SampleControlSystem {
     this.#random = options.random ?? createRandom(2000);
     this.#slowness = options.slowness ?? 1;
     this.#server = createServer((request, response) => {
-      // A client that leaves in the middle of an answer is normal for a server.
+      // Clients may always leave in the middle of an answer.
       this.#serve(request, response).catch(() => response.destroy());
     });
     this.#comet = new SampleComet({
@@ -80,7 +80,7 @@ export class SampleControlSystem {
     });
   }
 
-  /** Listens on 127.0.0.1 and resolves to the port; 0 takes a free one. Rejects if the port is in use. */
+  /** Listens on 127.0.0.1 and resolves to the port; 0 picks a free one. Rejects if the port is in use. */
   async start(port: number): Promise<number> {
     this.#server.listen(port, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -133,7 +133,7 @@ export class SampleControlSystem {
     }
   }
 
-  /** Takes the time of the call and returns its status; 404 for an unknown call. */
+  /** Waits for the duration of the call and returns its status; 404 for an unknown call. */
   async #work(call: SampleRpc | undefined): Promise<number> {
     if (call === undefined) return 404;
     const fails = this.#random() < call.failureShare;

@@ -1,6 +1,6 @@
 /**
- * `d2-sidecar demo`: a sample control system, its users, and the sidecar in front, all in this process, with a JVM
- * beside it. The folder demo/ builds on a complete sidecar; the sidecar knows nothing of it.
+ * `d2-sidecar demo`: a sample control system, its users, and the sidecar in front, all in this process, plus a
+ * JVM. The folder demo/ builds on a complete sidecar; the sidecar knows nothing of it.
  */
 import { once, setMaxListeners } from 'node:events';
 import { createServer } from 'node:net';
@@ -25,13 +25,13 @@ const LOG_PROGRESS_MS = 10_000;
 /** The sidecar finds the JVM in milliseconds, on a busy machine in seconds. */
 const JVM_TIMEOUT_S = 10;
 const JVM_TRY_EVERY_MS = 100;
-/** The time that clients other than the sample users get to end. Ctrl-C should end the demo at once. */
+/** How long clients other than the sample users may take to finish. Ctrl-C should end the demo at once. */
 const STOP_DEADLINE = '300ms';
 
 /** Runs until SIGINT or SIGTERM; resolves to exit code 0. Rejects with `D2S_ERR_LISTEN` if not even free ports work. */
 export async function runDemo(): Promise<number> {
   const stopping = new AbortController();
-  // Each user and each request under way adds a listener.
+  // Each user and each request in progress adds a listener.
   setMaxListeners(0, stopping.signal);
   const stop = () => stopping.abort();
   process.once('SIGINT', stop).once('SIGTERM', stop);
@@ -136,7 +136,7 @@ async function createConfig(upstreamPort: number, jvm: SampleJvm): Promise<Confi
   return config;
 }
 
-/** The port itself if it is free, else 0, with a message. */
+/** The port itself if it is free; otherwise 0, with a message. */
 async function toFreePort(port: number, purpose: string): Promise<number> {
   const server = createServer();
   try {
@@ -146,7 +146,7 @@ async function toFreePort(port: number, purpose: string): Promise<number> {
     await once(server, 'close');
     return port;
   } catch {
-    // The port is in use, or not allowed: another one serves the demo as well.
+    // The port is in use or not allowed; the demo works with any other.
     print(`Port ${port} (${purpose}) is taken: using a free one.\n`);
     return 0;
   }

@@ -12,7 +12,7 @@ interface GuideAddresses {
 }
 
 /** Paths below `.../api/rest/v0/admin/`. */
-const SIGHTS = [
+const LINKS = [
   { title: 'Who is connected', path: 'd2/sessions' },
   { title: 'All statistics', path: 'metrics/d2' },
   { title: 'Sessions created and active', path: 'metrics/d2/sessions' },
@@ -24,7 +24,7 @@ const SIGHTS = [
   { title: 'One object', path: 'metrics/d2/object/H.Boiler.Temperature' },
 ];
 
-const JVM_SIGHT = { title: 'The Java virtual machine', path: 'metrics/jvm' };
+const JVM_LINK = { title: 'The Java virtual machine', path: 'metrics/jvm' };
 
 export function toGuide(addresses: GuideAddresses): string {
   const { clientUrl, monitorUrl, application, sessionId, noJvm } = addresses;
@@ -39,7 +39,7 @@ export function toGuide(addresses: GuideAddresses): string {
     '',
   ];
   if (noJvm !== undefined) lines.push(...toMissingJvm(noJvm, admin));
-  const sights = noJvm === undefined ? [...SIGHTS, JVM_SIGHT] : SIGHTS;
+  const sights = noJvm === undefined ? [...LINKS, JVM_LINK] : LINKS;
   for (const sight of sights) lines.push(...toLines(sight.title, admin + sight.path, '?'));
   if (sessionId !== undefined) {
     lines.push(...toLines('The same statistics for one session', `${admin}metrics/d2?session=${sessionId}`, '&'));

@@ -24,7 +24,7 @@ const FOREIGN_OPTIONS = ['JAVA_TOOL_OPTIONS', '_JAVA_OPTIONS', 'JDK_JAVA_OPTIONS
 const START_TIMEOUT_MS = 10_000;
 const STOP_TIMEOUT_MS = 300;
 
-/** Resolves when the JVM runs, or when it is known that there is none. The demo works without it, too. */
+/** Resolves when the JVM runs or has failed to start. The demo works without it, too. */
 export async function startSampleJvm(env: NodeJS.ProcessEnv = process.env): Promise<SampleJvm> {
   let folder: string | undefined;
   try {

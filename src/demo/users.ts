@@ -37,7 +37,7 @@ export class SampleUsers {
   readonly counts = { answered: 0, byStatus: {} as Record<number, number>, unanswered: 0 };
   #atWork = 0;
   #haveOpened: () => void = () => {};
-  /** Resolves when every user has sent `SAMPLE_OPENING`, so that there is data of each kind to look at. */
+  /** Resolves when every user has sent `SAMPLE_OPENING`, so that there is data of each kind. */
   readonly opened: Promise<void>;
 
   constructor(options: SampleUsersOptions) {

@@ -10,7 +10,7 @@ import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
 const USAGES = [
   ['used', 'Bytes in use'],
   ['committed', 'Bytes reserved'],
-  ['max', 'Most bytes (-1: no limit)'],
+  ['max', 'Maximum bytes (-1: no limit)'],
   ['init', 'Bytes at the start'],
 ] as const satisfies readonly (readonly [keyof MemoryUsage, string])[];
 

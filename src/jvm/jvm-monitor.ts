@@ -101,11 +101,11 @@ export class JvmMonitor {
   async dumpThreads(): Promise<string> {
     const { source } = this.#options;
     if (source.dumpThreads === undefined) {
-      const why = `Threads come from the JVM’s attach socket, and jvm.source is ${source.name}: run d2-sidecar beside the JVM with jvm.source auto or hsperfdata.`;
+      const why = `Threads come from the JVM’s attach socket, and jvm.source is ${source.name}: run d2-sidecar on the JVM’s machine with jvm.source auto or hsperfdata.`;
       throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', why);
     }
     if (this.#isDumping)
-      throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', 'Another thread dump is being made: ask again.');
+      throw new JvmSourceError('D2S_ERR_JVM_UNREACHABLE', 'Another thread dump is in progress: try again.');
     this.#isDumping = true;
     try {
       return await source.dumpThreads(AbortSignal.timeout(DUMP_TIMEOUT_MS));

@@ -41,7 +41,7 @@ export class LocalSource implements JvmSource {
     return await this.#attach.threads(jvm, signal);
   }
 
-  /** Logs each change once: readings come every few seconds. Reasons hold paths and ids, and no text from a JVM. */
+  /** Logs each change once: readings come every few seconds. Reasons contain paths and ids, but no text from a JVM. */
   #tell(reason: string | undefined): void {
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;

@@ -9,7 +9,7 @@ const TICKS_PER_S = 100;
 const BYTES_PER_KB = 1_024;
 
 /**
- * The process of the server, as /proc shows it; undefined if it has ended, or if its pid was reused. Only its own user
+ * The process of the server according to /proc; undefined if it has ended, or if its pid was reused. Only its own user
  * and root can see its descriptors.
  */
 export async function readServerProcess(

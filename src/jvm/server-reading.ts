@@ -92,11 +92,15 @@ export function toServerGauges({ connector, threads, process, cores }: ServerSta
 
 export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [
   metric('d2_server_threads_busy', 'Busy request threads of the connector.', ({ connector }) => connector?.busyThreads),
-  metric('d2_server_threads_max', 'Most request threads of the connector.', ({ connector }) => connector?.maxThreads),
+  metric(
+    'd2_server_threads_max',
+    'Maximum number of request threads of the connector.',
+    ({ connector }) => connector?.maxThreads,
+  ),
   metric('d2_server_connections', 'Open connections of the connector.', ({ connector }) => connector?.connections),
   metric(
     'd2_server_jvm_threads',
-    'Threads of the JVM: live now, daemons among them, most ever.',
+    'Threads of the JVM: live now, daemons among them, peak.',
     ({ threads }) => ({ ...threads }),
     'state',
   ),

@@ -41,7 +41,7 @@ export interface Diagnosed {
   readonly deadlockedThreads: number;
 }
 
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 const MAX_FILE_BYTES = 4 * 1_024 * 1_024;
 const DUMP_FILE = /^threads-\d{8}T\d{6}Z\.txt$/;
 
@@ -67,15 +67,15 @@ export class ThreadDiagnosis {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.look(), LOOK_MS).unref();
+    this.#timer = setInterval(() => void this.check(), CHECK_MS).unref();
   }
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  /** Takes a dump if a call has run for long enough. Never rejects. */
-  async look(): Promise<void> {
+  /** Takes a dump if a call has been running for a long time enough. Never rejects. */
+  async check(): Promise<void> {
     const { config, clock, oldestCall } = this.#parts;
     const nowNs = clock.nowNs();
     if (this.#isBusy || nowNs < this.#nextNs) return;
@@ -117,7 +117,7 @@ export class ThreadDiagnosis {
         seconds: Math.round(call.seconds),
         deadlocked,
       },
-      'a call has run for long: wrote a thread dump of the JVM',
+      'a call has been running for a long time: wrote a thread dump of the JVM',
     );
     await this.#removeOldest();
   }
@@ -136,7 +136,10 @@ export class ThreadDiagnosis {
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;
     const { folder } = this.#parts.config;
-    this.#parts.logger.warn({ reason, folder }, 'a call has run for long, but no thread dump could be written');
+    this.#parts.logger.warn(
+      { reason, folder },
+      'a call has been running for a long time, but no thread dump could be written',
+    );
   }
 }
 

@@ -18,7 +18,7 @@ const OF_SERVER =
 /** Frames of a request thread that waits for work. */
 const IDLE =
   /\.(?:TaskQueue|EnhancedQueueExecutor|LinkedBlockingQueue|ThreadPoolExecutor)(?:\$\w+)?\.\w*(?:take|poll|park|getTask)/;
-const MOST_FRAMES = 10;
+const MAX_FRAMES_SHOWN = 10;
 
 /** The deadlocks and a summary of the dump, as lines of text. */
 export function summariseThreads(dump: string): string {
@@ -39,7 +39,7 @@ export function summariseThreads(dump: string): string {
     '',
     'Most common top frames:',
     ...counted(java.flatMap(({ frames: [top] }) => (top === undefined ? [] : [top])))
-      .slice(0, MOST_FRAMES)
+      .slice(0, MAX_FRAMES_SHOWN)
       .map(([frame, count]) => toRow(count, frame)),
     '',
   ].join('\n');

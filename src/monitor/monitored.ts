@@ -85,7 +85,7 @@ export interface MonitoredLive {
   readonly outside: Pick<OutsidePaths, 'read'>;
   /** Requests since the start that are not calls. */
   readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
-  /** 0: clients wait for ever. */
+  /** 0: clients wait forever. */
   clientTimeoutMs(): number;
   /** The deadlock in the last thread dump. */
   diagnosed(): Diagnosed | undefined;

@@ -1,7 +1,7 @@
 /** The charts on the shared time axis, and their lines. */
 import type { DefinitionKey } from './definitions.ts';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
-import { errorShareOf, type Minute } from './history.ts';
+import { errorShareOf, type Minute } from './history-points.ts';
 import type { HistoryPoint, StepCalls } from './live-data.ts';
 
 export interface Line {
@@ -23,14 +23,14 @@ export interface ChartSpec {
   readonly isBars: boolean;
   readonly lines: readonly Line[];
   /** An extra entry of the legend, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
-  readonly besides?: { readonly label: string; text(minute: Minute): string };
+  readonly extra?: { readonly label: string; text(minute: Minute): string };
   /** The numbers of `minute` are current: the legend says `now` instead of `last minute`. */
   readonly isNow?: boolean;
   format(value: number): string;
   /** Steps of the axis, if the default ones (1, 2, 2.5, 5) give no round numbers. */
   readonly axisSteps?: readonly number[];
   /** Minimum of the axis' upper end, so that noise does not fill a calm chart. */
-  readonly leastTop: number;
+  readonly minTop: number;
 }
 
 export type CallKind = 'rpc' | 'sba';
@@ -65,7 +65,7 @@ export function toChartSpecs(kind: CallKind, charted: Charted): readonly ChartSp
 }
 
 function withMaximum(spec: ChartSpec, maximum: number | null): ChartSpec {
-  return maximum === null ? spec : { ...spec, besides: { label: 'maximum', text: () => spec.format(maximum) } };
+  return maximum === null ? spec : { ...spec, extra: { label: 'maximum', text: () => spec.format(maximum) } };
 }
 
 const RATE: ChartSpec = {
@@ -73,7 +73,7 @@ const RATE: ChartSpec = {
   title: 'Calls a second',
   def: 'chart.rate',
   isBars: false,
-  leastTop: 1,
+  minTop: 1,
   format: toRate,
   lines: [
     {
@@ -87,7 +87,7 @@ const RATE: ChartSpec = {
       minute: ({ sba }) => sba.rate,
     },
   ],
-  besides: { label: 'all', text: ({ rate }) => toRate(rate) },
+  extra: { label: 'all', text: ({ rate }) => toRate(rate) },
 };
 
 function toDurationChart(kind: CallKind): ChartSpec {
@@ -97,7 +97,7 @@ function toDurationChart(kind: CallKind): ChartSpec {
     title: `Duration of ${KIND_NAMES[kind]} calls`,
     def: 'chart.duration',
     isBars: false,
-    leastTop: 0.001,
+    minTop: 0.001,
     format: toDuration,
     lines: [
       { label: 'p50', colour: 'a', value: of(2), minute: (minute) => minute[kind].p50 },
@@ -112,7 +112,7 @@ const ERRORS: ChartSpec = {
   title: 'Errors',
   def: 'chart.errors',
   isBars: false,
-  leastTop: 4,
+  minTop: 4,
   axisSteps: WHOLE_STEPS,
   format: toCount,
   lines: [
@@ -124,7 +124,7 @@ const ERRORS: ChartSpec = {
       minute: ({ aborted }) => aborted,
     },
   ],
-  besides: {
+  extra: {
     label: 'all',
     text: (minute) => `${toCount(minute.errors)}${minute.errors === 0 ? '' : ` (${toPercent(errorShareOf(minute))})`}`,
   },
@@ -135,7 +135,7 @@ const HEAP: ChartSpec = {
   title: 'Java heap',
   def: 'chart.heap',
   isBars: false,
-  leastTop: 16 * MIB,
+  minTop: 16 * MIB,
   axisSteps: Array.from({ length: 24 }, (_, power) => MIB * 2 ** power),
   format: toBytes,
   lines: [
@@ -158,7 +158,7 @@ const THREADS: ChartSpec = {
   title: 'Request threads',
   def: 'chart.threads',
   isBars: false,
-  leastTop: 4,
+  minTop: 4,
   axisSteps: WHOLE_STEPS,
   format: toCount,
   lines: [
@@ -176,7 +176,7 @@ const PROCESSORS: ChartSpec = {
   title: 'Processors of the server',
   def: 'chart.processors',
   isBars: false,
-  leastTop: 1,
+  minTop: 1,
   format: toRate,
   lines: [
     { ...{ label: 'in use', colour: 'b', isFilled: true }, value: ({ cores }) => cores, minute: ({ cores }) => cores },
@@ -189,7 +189,7 @@ const PAUSES: ChartSpec = {
   title: 'Collector pauses',
   def: 'chart.pauses',
   isBars: true,
-  leastTop: 10,
+  minTop: 10,
   format: (value) => `${toRate(value)} ms/s`,
   lines: [
     {

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 import { type ChartSpec, toSummary } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
-import type { Minute } from './history.ts';
+import type { Minute } from './history-points.ts';
 import type { HistoryPoint } from './live-data.ts';
 import { Plot, type PlotData } from './plot.ts';
 
@@ -72,13 +72,13 @@ interface LegendProps {
 
 /** Values of the point under the cursor; without one those of the last minute, as in the figures. */
 function Legend({ spec, point, minute }: LegendProps) {
-  const { besides } = spec;
+  const { extra } = spec;
   return (
     <ul class="legend">
       {point === undefined && <li class="window">{spec.isNow === true ? 'now' : 'last minute'}</li>}
-      {point === undefined && besides !== undefined && (
+      {point === undefined && extra !== undefined && (
         <li data-def={spec.def}>
-          {besides.label} <b>{besides.text(minute)}</b>
+          {extra.label} <b>{extra.text(minute)}</b>
         </li>
       )}
       {spec.lines.map((line) => {

@@ -78,15 +78,15 @@ export function DataTable<Row>(props: TableProps<Row>) {
 
 /**
  * Freezes the row order while the pointer is over the table, so that a row stays where it is about to be clicked;
- * numbers still change. `asked` names sorting and filter: a change reorders at once.
+ * numbers still change. `criteria` names sorting and filter: a change reorders at once.
  */
-function useHold<Row>(keyOf: (row: Row) => string, asked: string) {
+function useHold<Row>(keyOf: (row: Row) => string, criteria: string) {
   const [isHeld, set] = useState(false);
-  const held = useRef<{ readonly asked: string; readonly order: ReadonlyMap<string, number> }>(undefined);
+  const held = useRef<{ readonly criteria: string; readonly order: ReadonlyMap<string, number> }>(undefined);
   const toShown = (sorted: readonly Row[]): readonly Row[] => {
-    const known = isHeld && held.current?.asked === asked ? held.current.order : undefined;
+    const known = isHeld && held.current?.criteria === criteria ? held.current.order : undefined;
     const shown = known === undefined ? sorted : holdOrder(sorted, known, keyOf);
-    held.current = isHeld ? { asked, order: new Map(shown.map((row, at) => [keyOf(row), at])) } : undefined;
+    held.current = isHeld ? { criteria, order: new Map(shown.map((row, at) => [keyOf(row), at])) } : undefined;
     return shown;
   };
   return { set, toShown };
@@ -106,18 +106,18 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const look = () =>
+    const measure = () =>
       setPlace((known) =>
         known.top === element.scrollTop && known.height === element.clientHeight
           ? known
           : { top: element.scrollTop, height: element.clientHeight },
       );
-    const observer = new ResizeObserver(look);
+    const observer = new ResizeObserver(measure);
     observer.observe(element);
-    element.addEventListener('scroll', look, { passive: true });
+    element.addEventListener('scroll', measure, { passive: true });
     return () => {
       observer.disconnect();
-      element.removeEventListener('scroll', look);
+      element.removeEventListener('scroll', measure);
     };
   }, []);
   const slice = toSlice(shown.length, ROW_PX, place.top, place.height);

@@ -1,6 +1,6 @@
 /**
- * The meaning of each number: what starts and stops its clock, and its window. The only such table. It is shown beside
- * a number on hover or focus (explanations.tsx), and as a list at the end of the page.
+ * The meaning of each number: what starts and stops its clock, and its window. The only such table. It is shown next
+ * to a number on hover or focus (explanations.tsx), and as a list at the end of the page.
  */
 export interface Definition {
   readonly term: string;
@@ -11,12 +11,12 @@ const CLOCK =
   'The clock of a call starts when the head of its request has been read, and stops with the last byte of the answer from the upstream.';
 const WINDOW = 'Over the last 5 minutes (metrics.window); a dash without calls in that time. At most 1 % off.';
 const STEP =
-  'Each point is one step of 5 seconds. The numbers beside the title cover the last minute, as in the figures above; under the cursor, they cover that step.';
+  'Each point is one step of 5 seconds. The numbers next to the title cover the last minute, as in the figures above; under the cursor, they cover that step.';
 
 export const DEFINITIONS = {
   verdict: {
     term: 'Verdict',
-    text: 'The first rule that holds for the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
+    text: 'The first rule that applies to the numbers of the last minute. It says where to look first, and proves nothing; the rules and their figures are listed under it.',
   },
   'minute.rate': {
     term: 'Calls a second',
@@ -24,7 +24,7 @@ export const DEFINITIONS = {
   },
   'minute.p50': {
     term: 'p50, last minute',
-    text: `Half of the RPC calls of the last minute were quicker. Taken from its 5-second steps, each weighing as much as it has calls. ${CLOCK}`,
+    text: `Half of the RPC calls of the last minute were quicker. It is the median of the p50 of its 5-second steps, weighted by their calls. ${CLOCK}`,
   },
   'minute.p95': {
     term: 'p95, last minute',
@@ -60,7 +60,7 @@ export const DEFINITIONS = {
   },
   'chart.errors': {
     term: 'Errors',
-    text: `Calls with status 500 and above or without an answer, for RPC and SBA. Also, for all applications, calls that the client left before the answer had ended; these are not errors of the server. ${STEP}`,
+    text: `Calls with status 500 and above or without an answer, for RPC and SBA. Also, for all applications, calls that the client aborted before the answer had ended; these are not errors of the server. ${STEP}`,
   },
   'chart.heap': {
     term: 'Heap',
@@ -105,7 +105,7 @@ export const DEFINITIONS = {
     term: 'Moving rates',
     text: 'Calls a second as moving averages of 1, 5 and 15 minutes; the mean rate is over all the time since counting began.',
   },
-  'object.name': { term: 'Object', text: 'Name of an object that somebody monitors or has read.' },
+  'object.name': { term: 'Object', text: 'Name of an object that a client monitors or has read.' },
   'object.subscriptions': {
     term: 'Subscriptions',
     text: 'Monitorings of the object now. Subscribing adds one; unsubscribing, or the end of the session, subtracts it.',

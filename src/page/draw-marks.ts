@@ -2,7 +2,7 @@
 import type uPlot from 'uplot';
 import type { Mark } from './live-data.ts';
 
-export interface MarkLook {
+export interface MarkStyle {
   readonly colour: string;
   readonly text: string;
   readonly font: string;
@@ -28,16 +28,16 @@ export function toMarkName(kind: string): string {
   return NAMES[kind] ?? kind;
 }
 
-export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): void {
+export function drawMarks(plot: uPlot, marks: readonly Mark[], style: MarkStyle): void {
   const { ctx, bbox } = plot;
   const { min, max } = plot.scales.x ?? {};
   if (min === null || min === undefined || max === null || max === undefined) return;
   const ratio = devicePixelRatio;
   ctx.save();
-  ctx.strokeStyle = look.colour;
-  ctx.fillStyle = look.text;
+  ctx.strokeStyle = style.colour;
+  ctx.fillStyle = style.text;
   ctx.lineWidth = ratio;
-  ctx.font = look.font.replace(/^\d+/, (size) => String(Number(size) * ratio));
+  ctx.font = style.font.replace(/^\d+/, (size) => String(Number(size) * ratio));
   ctx.textBaseline = 'alphabetic';
   // Drawing the axes changes textAlign.
   ctx.textAlign = 'left';
@@ -48,10 +48,10 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], look: MarkLook): 
     const x = Math.round(plot.valToPos(t, 'x', true)) + 0.5;
     ctx.setLineDash(kind.endsWith('Lost') || kind === 'drain' ? [] : [4 * ratio, 3 * ratio]);
     ctx.beginPath();
-    ctx.moveTo(x, bbox.top - (look.hasNames ? 3 * ratio : 0));
+    ctx.moveTo(x, bbox.top - (style.hasNames ? 3 * ratio : 0));
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    if (look.hasNames) freeTo = drawName(plot, toMarkName(kind), x, freeTo);
+    if (style.hasNames) freeTo = drawName(plot, toMarkName(kind), x, freeTo);
   }
   ctx.restore();
 }

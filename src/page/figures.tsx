@@ -2,10 +2,10 @@
 import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
-import { errorShareOf, type Minute } from './history.ts';
-import { goToTables } from './lead.ts';
+import { errorShareOf, type Minute } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';
 import { toHash } from './route.ts';
+import { goToTables } from './scroll-to-tables.ts';
 import { TABLE_NAMES } from './tables.tsx';
 
 interface Figure {

@@ -1,7 +1,6 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { measuredStepsOf, toConnection, toUser } from './columns.ts';
 import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
@@ -10,6 +9,7 @@ import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow }
 import type { PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { Spark } from './spark.tsx';
+import { measuredStepsOf, toConnection, toUser } from './table-columns.ts';
 import { TABLE_NAMES } from './tables.tsx';
 
 export interface ItemProps {

@@ -6,12 +6,12 @@ export interface Rule {
   readonly name: string;
   /** The condition, and the current figure. */
   readonly text: string;
-  readonly holds: boolean;
+  readonly applies: boolean;
 }
 
 export interface Judged extends Rule {
   readonly subject: Subject;
   readonly verdict: string;
-  /** The rule is about failed calls, so the worst call is shown with it. */
-  readonly isOfCalls?: boolean;
+  /** Shows the worst call with the rule, which is about failed calls. */
+  readonly showsWorstCall?: boolean;
 }

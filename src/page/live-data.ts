@@ -55,7 +55,7 @@ export interface Outside extends RecentCount {
   readonly other: number | null;
 }
 
-/** A name of which every running call hangs. Ages are in seconds. */
+/** A name whose running calls all hang. Ages are in seconds. */
 export interface HungCalls {
   readonly kind: string;
   readonly name: string;
@@ -128,7 +128,7 @@ export interface Live {
   readonly upstream: Upstream;
   readonly jvm: Jvm;
   readonly server: ServerCapacity;
-  /** 0: clients wait for ever. */
+  /** 0: clients wait forever. */
   readonly clientTimeoutSeconds: number;
   readonly limits: readonly ({ readonly key: string } & RecentCount)[];
   readonly failures: readonly ({ readonly code: string } & RecentCount)[];

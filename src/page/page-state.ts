@@ -1,6 +1,6 @@
 /** The state of the page, and how an answer of the port changes it. Pure: no requests, no document, no clock. */
 import type { Answer, Credential } from './api.ts';
-import { append } from './history.ts';
+import { append } from './history-points.ts';
 import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind } from './live-data.ts';
 import type { Route } from './route.ts';
 
@@ -75,12 +75,12 @@ export function lastSeq({ histories }: PageState): number | undefined {
 }
 
 /** Whether `live` comes from another process, so that its whole history must be requested. */
-export function isAnother(state: PageState, live: Live): boolean {
+export function isOtherProcess(state: PageState, live: Live): boolean {
   return state.live !== undefined && state.live.startTime !== live.startTime;
 }
 
 export function withLive(state: PageState, live: Live, pageMs: number): PageState {
-  const restarted = isAnother(state, live);
+  const restarted = isOtherProcess(state, live);
   const histories = new Map<string, readonly HistoryPoint[]>();
   for (const { name, history } of live.applications) {
     histories.set(name, append(restarted ? [] : (state.histories.get(name) ?? []), history.points));
@@ -97,7 +97,7 @@ export function withLive(state: PageState, live: Live, pageMs: number): PageStat
 }
 
 /** Whether the reader must sign in. */
-export function isUnknown(status: number): boolean {
+export function requiresSignIn(status: number): boolean {
   return status === 401 || status === 403;
 }
 
@@ -121,7 +121,7 @@ export function withoutLive(
   }
   // If only certificates are configured, there is no challenge for a 401, and the port answers 403. Every reader may
   // see `live`, so a 403 means the same.
-  if (isUnknown(answer.status)) {
+  if (requiresSignIn(answer.status)) {
     const wasTried = state.connection.kind === 'signIn';
     // Discards the old numbers: the next reader may be someone else.
     const { route, credential } = state;

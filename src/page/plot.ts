@@ -147,7 +147,7 @@ function withoutZeros(text: string): string {
 }
 
 function toTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
-  let most = spec.leastTop;
+  let most = spec.minTop;
   for (const line of spec.lines) {
     for (const point of points) most = Math.max(most, line.value(point) ?? 0);
   }

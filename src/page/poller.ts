@@ -4,7 +4,7 @@
  */
 import type { Api } from './api.ts';
 import type { Live, MetricsDocument, TableKind } from './live-data.ts';
-import { isAnother, isUnknown, lastSeq, type PageState, withLive, withoutLive } from './page-state.ts';
+import { isOtherProcess, lastSeq, type PageState, requiresSignIn, withLive, withoutLive } from './page-state.ts';
 import { PERSONAL_TABLES, toSegment } from './route.ts';
 import type { Store } from './store.ts';
 
@@ -57,14 +57,14 @@ export class Poller {
     const since = lastSeq(this.#store.state);
     const asked = since === undefined ? 'live' : `live?since=${since}`;
     let answer = await this.#api.get<Live>(asked);
-    if (answer.kind === 'ok' && since !== undefined && isAnother(this.#store.state, answer.value)) {
+    if (answer.kind === 'ok' && since !== undefined && isOtherProcess(this.#store.state, answer.value)) {
       answer = await this.#api.get<Live>('live');
     }
     if (answer.kind !== 'ok') {
       const refusal = answer;
       this.#store.update((state) => withoutLive(state, refusal, performance.now()));
       // Repeating a wrong password only gets the address refused.
-      if (answer.kind === 'refused' && isUnknown(answer.status)) return undefined;
+      if (answer.kind === 'refused' && requiresSignIn(answer.status)) return undefined;
       const retryAfterMs = answer.kind === 'refused' ? answer.retryAfterS * 1_000 : 0;
       return Math.max(PERIOD_MS, retryAfterMs);
     }

@@ -49,7 +49,7 @@ function toLifecycle(live: Live): Sentence[] {
 
 export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
-  if (state === 'reachable') return { tone: 'good', text: `The upstream has taken connections${time}.` };
+  if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
   }

@@ -12,8 +12,8 @@ export function judgeDeadlock({ deadlock }: ServerCapacity, nowMs: number): Judg
       : `${toCount(deadlock.threads)} threads, in ${deadlock.file} of ${toTime(Date.parse(deadlock.at), nowMs)}`;
   return {
     name: 'Threads of the server block each other',
-    text: `Holds when the last thread dump (diagnosis.threads) has a deadlock. Now: ${found}.`,
-    holds: deadlock !== undefined,
+    text: `Applies when the last thread dump (diagnosis.threads) has a deadlock. Now: ${found}.`,
+    applies: deadlock !== undefined,
     subject: 'server',
     verdict: `The server: a deadlock, which only a restart ends (${found}).`,
   };
@@ -23,8 +23,8 @@ export function judgeThreads({ 'threads.busy': busy, 'threads.max': max }: Serve
   const isKnown = busy !== undefined && max !== undefined && max > 0;
   return {
     name: 'No request thread is left',
-    text: `Holds while all request threads of the connector are busy. Now: ${isKnown ? `${toCount(busy)} of ${toCount(max)}` : 'not known'}.`,
-    holds: isKnown && busy >= max,
+    text: `Applies while all request threads of the connector are busy. Now: ${isKnown ? `${toCount(busy)} of ${toCount(max)}` : 'not known'}.`,
+    applies: isKnown && busy >= max,
     subject: 'server',
     verdict: `The server: all its ${toCount(max ?? 0)} request threads are busy, so that further calls wait.`,
   };
@@ -36,8 +36,8 @@ export function judgeDescriptors(server: ServerCapacity): Judged {
   const figures = isKnown ? `${toCount(open)} of ${toCount(max)}` : 'not known';
   return {
     name: 'The server runs out of descriptors',
-    text: `Holds from ${toPercent(NEARLY_ALL)} of the files and connections that it may have open. Now: ${figures}.`,
-    holds: isKnown && open >= NEARLY_ALL * max,
+    text: `Applies from ${toPercent(NEARLY_ALL)} of the files and connections that it may have open. Now: ${figures}.`,
+    applies: isKnown && open >= NEARLY_ALL * max,
     subject: 'server',
     verdict: `The server: it has ${figures} descriptors open, and fails when none are left.`,
   };
@@ -46,8 +46,8 @@ export function judgeDescriptors(server: ServerCapacity): Judged {
 export function judgeHung({ running: { hung } }: LiveApplication): Judged {
   return {
     name: 'Calls hang',
-    text: `Holds when all running calls of one name have run for ten times its p99 and at least 5 s (a single one without a p99: 30 s). Now: ${hung === null ? 'none' : toHungText(hung)}.`,
-    holds: hung !== null,
+    text: `Applies when all running calls of one name have run for ten times its p99 and at least 5 s (a single one without a p99: 30 s). Now: ${hung === null ? 'none' : toHungText(hung)}.`,
+    applies: hung !== null,
     subject: 'server',
     verdict: hung === null ? '' : `The server: ${toHungText(hung)}.`,
   };
@@ -68,8 +68,8 @@ export function judgeProcessors({ 'process.cpu': cores, processors }: ServerCapa
   const figures = isKnown ? `${cores.toFixed(2)} of ${processors}` : 'not known';
   return {
     name: 'The server is out of processor time',
-    text: `Holds from ${toPercent(NEARLY_ALL)} of the processors that it may use. Now: ${figures}.`,
-    holds: isKnown && cores >= NEARLY_ALL * processors,
+    text: `Applies from ${toPercent(NEARLY_ALL)} of the processors that it may use. Now: ${figures}.`,
+    applies: isKnown && cores >= NEARLY_ALL * processors,
     subject: 'server',
     verdict: `The server: its JVM uses ${figures} processors, so that calls wait for one.`,
   };

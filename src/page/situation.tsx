@@ -2,10 +2,10 @@
 import { explained } from './explanations.tsx';
 import { toTime } from './format.ts';
 import type { Subject } from './judged.ts';
-import { showTables } from './lead.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
+import { showTables } from './scroll-to-tables.ts';
 import { type Sentence, toSentences } from './sentences.ts';
 import { toVerdict, toWorstText, type Verdict } from './verdict.ts';
 
@@ -88,11 +88,11 @@ function Rules({ verdict }: { verdict: Verdict }) {
   return (
     <details class="rules">
       <summary>How this is judged</summary>
-      <p>From the top, the first rule that holds:</p>
+      <p>From the top, the first rule that applies:</p>
       <ol>
-        {verdict.rules.map(({ name, text, holds }) => (
-          <li key={name} class={holds ? 'holds' : ''}>
-            <b>{name}</b> {holds ? '(holds)' : ''} – {text}
+        {verdict.rules.map(({ name, text, applies }) => (
+          <li key={name} class={applies ? 'applies' : ''}>
+            <b>{name}</b> {applies ? '(applies)' : ''} – {text}
           </li>
         ))}
       </ol>

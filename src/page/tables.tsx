@@ -1,15 +1,5 @@
 /** The tables and their tabs. */
 import { useMemo } from 'preact/hooks';
-import {
-  CALL_COLUMNS,
-  measuredStepsOf,
-  OBJECT_COLUMNS,
-  PATH_COLUMNS,
-  toConnection,
-  toSessionColumns,
-  toSingleCallColumns,
-  toUser,
-} from './columns.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
 import { toCount, toDuration } from './format.ts';
@@ -26,6 +16,16 @@ import type {
 import type { PageState } from './page-state.ts';
 import { PERSONAL_TABLES, toHash } from './route.ts';
 import { Spark } from './spark.tsx';
+import {
+  CALL_COLUMNS,
+  measuredStepsOf,
+  OBJECT_COLUMNS,
+  PATH_COLUMNS,
+  toConnection,
+  toSessionColumns,
+  toSingleCallColumns,
+  toUser,
+} from './table-columns.ts';
 
 export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
   rpc: 'RPCs',
@@ -197,7 +197,7 @@ function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleC
         duration: (row) => <Age seconds={row[7]} longestS={longestS} />,
         user: (row) => <UserOf row={row} application={application} />,
       }}
-      emptyText={kind === 'running' ? 'No call runs now.' : 'No call has ended in the last hour.'}
+      emptyText={kind === 'running' ? 'No calls are running.' : 'No call has ended in the last hour.'}
     />
   );
 }

@@ -4,7 +4,7 @@ import { Chart } from './chart.tsx';
 import { type CallKind, type Charted, toChartSpecs } from './chart-specs.ts';
 import { toMarkName } from './draw-marks.ts';
 import { toTime } from './format.ts';
-import { type Minute, within } from './history.ts';
+import { type Minute, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
 import type { Plot } from './plot.ts';
 
@@ -27,7 +27,7 @@ const RANGES: readonly { readonly seconds: number; readonly name: string }[] = [
 
 const DARK = '(prefers-color-scheme: dark)';
 /** Limit of the list of events; the charts show all of them. */
-const MOST_EVENTS = 20;
+const MAX_EVENTS = 20;
 
 export function TimeCharts(props: TimeChartsProps) {
   const { application, points, minute, marks, nowMs, rangeS, charted, onRange } = props;
@@ -158,7 +158,7 @@ function Choice<Value extends string | number>({ name, value, choices, onChoose 
 
 function Events({ marks, nowMs }: { marks: readonly Mark[]; nowMs: number }) {
   if (marks.length === 0) return null;
-  const latest = marks.slice(-MOST_EVENTS).reverse();
+  const latest = marks.slice(-MAX_EVENTS).reverse();
   return (
     <details class="events">
       <summary>What happened ({marks.length})</summary>

@@ -1,9 +1,9 @@
 /**
  * Is it the server, the network, or a client? Rules in a fixed order, on what the sidecar sees between clients and
- * server. The first that holds is the verdict. The page lists each with its figures, so that readers can check it.
+ * server. The first that applies is the verdict. The page lists each with its figures, so that readers can check it.
  */
 import { toCount, toDuration, toPercent, toTime } from './format.ts';
-import { errorShareOf, type Minute, toMinute, usualP95 } from './history.ts';
+import { errorShareOf, type Minute, toMinute, usualP95 } from './history-points.ts';
 import type { Judged, Rule, Subject } from './judged.ts';
 import type { HistoryPoint, Live, LiveApplication, Upstream, WorstCall } from './live-data.ts';
 import { judgeDeadlock, judgeDescriptors, judgeHung, judgeProcessors, judgeThreads } from './server-rules.ts';
@@ -28,12 +28,12 @@ const ERROR_SHARE = 0.05;
 const ABORTED_SHARE = 0.1;
 const PAUSED_SHARE = 0.1;
 /** A share of fewer faults than this means nothing. */
-const LEAST_FAULTS = 3;
+const MIN_FAULTS = 3;
 const SLOWER_BY = 2;
 /** In seconds. Below this nobody notices twice the duration. */
-const LEAST_P95_S = 0.05;
+const MIN_P95_S = 0.05;
 /** Five minutes of steps: the minimum for a usual p95. */
-const LEAST_STEPS = 60;
+const MIN_STEPS = 60;
 
 /** Reasons that point to the network. With all others, except `OWN_REASONS`, the server's host has answered. */
 const NETWORK_REASONS: ReadonlySet<string> = new Set([
@@ -75,11 +75,16 @@ export function toVerdict(evidence: Evidence): Verdict {
     judgeSlowness(evidence, minute),
     judgeLeaving(minute),
   ];
-  const rules = judged.map(({ name, text, holds }) => ({ name, text, holds }));
-  const first = judged.find(({ holds }) => holds);
+  const rules = judged.map(({ name, text, applies }) => ({ name, text, applies }));
+  const first = judged.find(({ applies }) => applies);
   const worst = application.worstCall ?? undefined;
   if (first !== undefined) {
-    return { subject: first.subject, text: first.verdict, worst: first.isOfCalls === true ? worst : undefined, rules };
+    return {
+      subject: first.subject,
+      text: first.verdict,
+      worst: first.showsWorstCall === true ? worst : undefined,
+      rules,
+    };
   }
   if (minute.calls === 0) {
     const text = 'Nothing to judge by: no call was answered in the last minute.';
@@ -90,13 +95,13 @@ export function toVerdict(evidence: Evidence): Verdict {
 }
 
 function judgeDraining({ live }: Evidence): Judged {
-  const holds = isLeaving(live);
+  const applies = isLeaving(live);
   return {
-    name: 'The sidecar is leaving',
-    text: `Holds while the sidecar drains or stops. Now: ${live.state}.`,
-    holds,
+    name: 'The sidecar is draining or stopping',
+    text: `Applies while the sidecar drains or stops. Now: ${live.state}.`,
+    applies,
     subject: 'sidecar',
-    verdict: 'The sidecar is draining, which somebody asked for: clients are being asked to leave.',
+    verdict: 'The sidecar is draining on request: clients are asked to leave.',
   };
 }
 
@@ -105,22 +110,22 @@ export function isLeaving(live: Live): boolean {
 }
 
 function judgeUpstream({ live: { upstream }, nowMs }: Evidence): Judged {
-  const holds = upstream.state === 'unreachable';
+  const applies = upstream.state === 'unreachable';
   const subject = toBlocking(upstream);
   const since = upstream.since === null ? '' : ` since ${toTime(Date.parse(upstream.since), nowMs)}`;
   return {
     name: 'The upstream cannot be reached',
-    text: `Holds while no connection to the upstream comes about. With a time-out, no route or no address for the name it is the network; with an answer of its host (refused, reset) the server; where this machine has no more files or ports, the sidecar. Now: ${upstream.state}.`,
-    holds,
+    text: `Applies while no connection to the upstream can be opened. A timeout, no route, or no address for the name points to the network; an answer of its host (refused, reset) to the server; a lack of files or ports on this machine to the sidecar. Now: ${upstream.state}.`,
+    applies,
     subject,
     verdict: `${BLOCKED[subject]}${since}${toReason(upstream)}.`,
   };
 }
 
 const BLOCKED = {
-  network: 'The network: there is no way to the server',
-  server: 'The server: it has taken no connections',
-  sidecar: 'The sidecar: its machine has had nothing left to open a connection with',
+  network: 'The network: there is no route to the server',
+  server: 'The server: it has not accepted connections',
+  sidecar: 'The sidecar: its machine has no resources left to open a connection',
 } as const;
 
 function toBlocking({ reason }: Upstream): keyof typeof BLOCKED {
@@ -137,11 +142,11 @@ function judgeErrors(minute: Minute): Judged {
   const figures = `${toCount(minute.errors)} of ${toCount(minute.calls + minute.unanswered)}`;
   return {
     name: 'Calls fail',
-    text: `Holds from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${figures}).`,
-    holds: minute.errors >= LEAST_FAULTS && share >= ERROR_SHARE,
+    text: `Applies from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${MIN_FAULTS}. Now: ${toPercent(share)} (${figures}).`,
+    applies: minute.errors >= MIN_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
     verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${figures}).`,
-    isOfCalls: true,
+    showsWorstCall: true,
   };
 }
 
@@ -149,8 +154,8 @@ function judgePauses({ pausedShare }: Minute): Judged {
   const now = pausedShare === null ? 'not known, no JVM is read' : toPercent(pausedShare);
   return {
     name: 'The JVM collects garbage',
-    text: `Holds when collectors worked for ${toPercent(PAUSED_SHARE)} of the last minute or more. Now: ${now}.`,
-    holds: (pausedShare ?? 0) >= PAUSED_SHARE,
+    text: `Applies when collectors worked for ${toPercent(PAUSED_SHARE)} of the last minute or more. Now: ${now}.`,
+    applies: (pausedShare ?? 0) >= PAUSED_SHARE,
     subject: 'server',
     verdict: `The server: its JVM spent ${now} of the last minute on collecting garbage.`,
   };
@@ -158,18 +163,18 @@ function judgePauses({ pausedShare }: Minute): Judged {
 
 function judgeSlowness({ application, points }: Evidence, minute: Minute): Judged {
   const stepsOfMinute = Math.round(60 / application.history.stepSeconds);
-  const usual = usualP95(points.slice(0, -stepsOfMinute), LEAST_STEPS);
+  const usual = usualP95(points.slice(0, -stepsOfMinute), MIN_STEPS);
   const now = usualP95(points.slice(-stepsOfMinute), 1);
   const isKnown = usual !== null && now !== null;
   const figures = isKnown
     ? `${toDuration(now)}, usually ${toDuration(usual)}`
-    : 'too little to compare with (it takes 5 minutes with calls)';
+    : 'not enough to compare with (needs 5 minutes with calls)';
   return {
     name: 'Calls are slow',
-    text: `Holds when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(LEAST_P95_S)}. Clients are not in it, since the clock stops with the last byte from the server. Now: ${figures}.`,
-    holds: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= LEAST_P95_S,
+    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(MIN_P95_S)}. The time of clients is not included: the clock stops with the last byte from the server. Now: ${figures}.`,
+    applies: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
     subject: 'server',
-    verdict: `The server, or the way from here to it: calls take longer than usual (p95 ${figures}).`,
+    verdict: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
   };
 }
 
@@ -177,10 +182,10 @@ function judgeLeaving(minute: Minute): Judged {
   const share = minute.aborted / Math.max(minute.calls + minute.aborted, 1);
   return {
     name: 'Clients leave early',
-    text: `Holds from ${toPercent(ABORTED_SHARE)} of calls that the client left before the answer had ended, and at least ${LEAST_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
-    holds: minute.aborted >= LEAST_FAULTS && share >= ABORTED_SHARE,
+    text: `Applies from ${toPercent(ABORTED_SHARE)} of calls that the client aborted before the answer had ended, and at least ${MIN_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
+    applies: minute.aborted >= MIN_FAULTS && share >= ABORTED_SHARE,
     subject: 'client',
-    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} left by the client before the answer had ended, while the server answers as usual.`,
+    verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} aborted by the client before the answer had ended, while the server answers as usual.`,
   };
 }
 

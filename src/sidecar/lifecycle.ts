@@ -7,7 +7,7 @@
  * | `draining` | `drain`, or the first `stop`       | 503       | served          | `Connection: close` | see `#run`                |
  * | `stopping` | `stop`, with delay and window over | 503       | refused         | `Connection: close` | nothing left, or deadline |
  *
- * This file knows times and counts of what is under way, not connections. Liveness stays on until the end.
+ * This file knows times and counts, not connections. Liveness stays on until the end.
  */
 
 import { setTimeout as delay, setImmediate as turnOfLoop } from 'node:timers/promises';
@@ -18,17 +18,17 @@ import { gauge, type MetricDescription } from '../base/metric-description.ts';
 type LifecycleState = 'starting' | 'serving' | 'draining' | 'stopping' | 'stopped';
 
 export interface StopTimes {
-  /** From readiness off to the first connection that is closed: the time that others need to notice. */
+  /** From turning unready to closing the first connection, so that load balancers can notice. */
   readonly delayMs: number;
-  /** From then on: WebSockets are closed spread over this time, and held long polls may end by themselves. */
+  /** After the delay: WebSockets are closed one by one over this time, and held long polls may end on their own. */
   readonly windowMs: number;
-  /** From the first request to stop until the end, whatever is still open. */
+  /** From the first stop request to the end, whatever is still open. */
   readonly deadlineMs: number;
 }
 
-export interface Underway {
+export interface InProgress {
   readonly exchanges: number;
-  /** The held long polls among these; they have no end to wait for. */
+  /** The held long polls among these; nobody knows when they end. */
   readonly heldPolls: number;
   readonly webSockets: number;
   /** Client connections, without the WebSockets. */
@@ -36,14 +36,14 @@ export interface Underway {
 }
 
 export interface Stoppable {
-  underway(): Underway;
-  /** From now on, every answer announces that it is the last one on its connection. */
+  inProgress(): InProgress;
+  /** From now on, every answer has `Connection: close`. */
   announceEnd(): void;
-  /** Closes the WebSockets, spread over `overMs`. A second call replaces the first. */
-  letWebSocketsGo(overMs: number): void;
-  /** Accepts no new connection. Resolves when the backlog that the kernel has already accepted is taken. */
+  /** Closes the WebSockets one by one over `overMs`. A second call replaces the first. */
+  closeWebSockets(overMs: number): void;
+  /** Refuses new connections. Resolves when those in the kernel's backlog have been accepted. */
   stopListening(): Promise<void>;
-  /** Closes connections that have been silent for `quietMs` and have nothing under way. */
+  /** Closes connections without an exchange that have been silent for `quietMs`. */
   closeIdle(quietMs: number): void;
   /** Cuts everything that is left. */
   end(): Promise<void>;
@@ -53,8 +53,8 @@ type Outcome = 'stopped' | 'stopped at once';
 
 const POLL_MS = 25;
 /**
- * Answers tell an active client to leave. Closing an idle connection can cross with its next request, so only
- * connections that have been silent for longer than programs pause are closed.
+ * `Connection: close` makes active clients leave. Closing an idle connection may cross with its next request, so only
+ * connections that are silent for longer than programs usually pause are closed.
  */
 const QUIET_MS = 1_000;
 /** Time before the deadline that is reserved for late calls and for closing handshakes. */
@@ -65,20 +65,20 @@ export interface Life {
   readonly state: LifecycleState;
   /** Time until the deadline; undefined until a stop is requested. */
   readonly leftMs: number | undefined;
-  readonly underway: Underway;
+  readonly inProgress: InProgress;
   /** Settles when the sidecar has ended; rejects with the error of ending it. */
   readonly ended: Promise<Outcome>;
-  /** Lets clients go, and keeps serving until a stop is requested. A second call changes nothing. */
+  /** Makes clients leave, and keeps serving until a stop is requested. A second call changes nothing. */
   drain(): void;
   /**
-   * Stops. `isHurried`: without delay and window, for a person who waits; exchanges may still end. A second call ends
-   * at once.
+   * Stops. `isHurried`: without delay and window, because someone is waiting; exchanges may still end. A second call
+   * ends at once.
    */
   stop(reason: string, isHurried?: boolean): void;
 }
 
 interface LifecycleParts {
-  /** Called each time that a phase begins, since a reload may have changed the times. */
+  /** Called at the beginning of each phase, since a reload may have changed the times. */
   readonly times: () => StopTimes;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -87,29 +87,29 @@ interface LifecycleParts {
 
 export class Lifecycle implements Life {
   readonly ended: Promise<Outcome>;
-  readonly #target: Stoppable;
+  readonly #stoppable: Stoppable;
   readonly #times: () => StopTimes;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #pause: (ms: number) => Promise<void>;
-  readonly #hasStarted = new Moment();
-  readonly #isDrainAsked = new Moment();
-  readonly #isStopAsked = new Moment();
-  readonly #isEndAsked = new Moment();
+  readonly #hasStarted = new Latch();
+  readonly #drainRequested = new Latch();
+  readonly #stopRequested = new Latch();
+  readonly #endRequested = new Latch();
   #state: LifecycleState = 'starting';
   #isHurried = false;
   #delayEndNs = 0;
   #deadlineNs = Number.POSITIVE_INFINITY;
   #latestWindowEndNs = Number.POSITIVE_INFINITY;
 
-  constructor(target: Stoppable, { times, clock, logger, pause = pauseAndRead }: LifecycleParts) {
-    this.#target = target;
+  constructor(stoppable: Stoppable, { times, clock, logger, pause = pauseAndRead }: LifecycleParts) {
+    this.#stoppable = stoppable;
     this.#times = times;
     this.#clock = clock;
     this.#logger = logger;
     this.#pause = pause;
     this.ended = Promise.race([this.#run(), this.#endAtOnce()]);
-    // Callers that await it get the rejection; without callers it must not be unhandled.
+    // Callers that await it get the rejection; without any, it must not be unhandled.
     this.ended.catch(() => undefined);
   }
 
@@ -117,93 +117,93 @@ export class Lifecycle implements Life {
     return this.#state;
   }
 
-  get underway(): Underway {
-    return this.#target.underway();
+  get inProgress(): InProgress {
+    return this.#stoppable.inProgress();
   }
 
   get leftMs(): number | undefined {
-    if (!this.#isStopAsked.isReached) return undefined;
+    if (!this.#stopRequested.isSet) return undefined;
     return Math.max(0, (this.#deadlineNs - this.#clock.nowNs()) / NS_PER_MS);
   }
 
   started(): void {
     this.#state = 'serving';
-    this.#hasStarted.reach();
+    this.#hasStarted.set();
   }
 
   drain(): void {
-    this.#isDrainAsked.reach();
+    this.#drainRequested.set();
     // The caller may read the state right after this call.
-    if (this.#state === 'serving') this.#letClientsGo();
+    if (this.#state === 'serving') this.#beginDraining();
   }
 
   stop(reason: string, isHurried = false): void {
-    if (this.#isStopAsked.isReached) {
-      this.#isEndAsked.reach();
+    if (this.#stopRequested.isSet) {
+      this.#endRequested.set();
       return;
     }
     const { deadlineMs } = this.#times();
     this.#isHurried = isHurried;
     this.#deadlineNs = this.#nsFromNow(deadlineMs);
     this.#latestWindowEndNs = this.#nsFromNow(deadlineMs - Math.min(RESERVED_MS, deadlineMs * RESERVED_SHARE));
-    this.#logger.info({ reason, deadlineMs }, 'asked to stop');
-    this.#isStopAsked.reach();
+    this.#logger.info({ reason, deadlineMs }, 'stop requested');
+    this.#stopRequested.set();
     this.drain();
   }
 
   async #run(): Promise<Outcome> {
-    await this.#hasStarted.reached;
-    await this.#isDrainAsked.reached;
-    if (this.#state === 'serving') this.#letClientsGo();
-    // New clients still arrive here, because others do not know yet.
+    await this.#hasStarted.whenSet;
+    await this.#drainRequested.whenSet;
+    if (this.#state === 'serving') this.#beginDraining();
+    // New clients still arrive until load balancers have noticed.
     await this.#until(this.#delayEndNs, () => this.#isHurried);
 
     const { windowMs } = this.#times();
     const windowEndNs = this.#nsFromNow(windowMs);
-    this.#target.letWebSocketsGo(windowMs);
-    await this.#isStopAsked.reached;
-    await this.#until(Math.min(windowEndNs, this.#latestWindowEndNs), () => this.#isHurried || this.#isNobodyHeld());
+    this.#stoppable.closeWebSockets(windowMs);
+    await this.#stopRequested.whenSet;
+    await this.#until(Math.min(windowEndNs, this.#latestWindowEndNs), () => this.#isHurried || this.#hasNothingHeld());
 
     this.#enter('stopping');
-    await this.#target.stopListening();
+    await this.#stoppable.stopListening();
     await this.#until(this.#deadlineNs, () => this.#isNothingLeft());
 
-    await this.#target.end();
+    await this.#stoppable.end();
     this.#enter('stopped');
     return 'stopped';
   }
 
-  /** A second request to stop means: do not wait. The process then ends with whatever is still open. */
+  /** A second stop request ends the process at once, whatever is still open. */
   async #endAtOnce(): Promise<Outcome> {
-    await this.#isEndAsked.reached;
-    this.#logger.info(this.underway, 'stopped at once');
+    await this.#endRequested.whenSet;
+    this.#logger.info(this.inProgress, 'stopped at once');
     return 'stopped at once';
   }
 
-  #letClientsGo(): void {
+  #beginDraining(): void {
     this.#enter('draining');
     this.#delayEndNs = this.#nsFromNow(this.#times().delayMs);
-    this.#target.announceEnd();
+    this.#stoppable.announceEnd();
   }
 
   #enter(state: LifecycleState): void {
     this.#state = state;
-    // The process is about to exit, and has logged that.
-    if (this.#isEndAsked.isReached) return;
+    // `#endAtOnce` has logged the end.
+    if (this.#endRequested.isSet) return;
     const { leftMs } = this;
-    this.#logger.info({ ...this.underway, ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }) }, state);
+    this.#logger.info({ ...this.inProgress, ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }) }, state);
   }
 
-  #isNobodyHeld(): boolean {
-    const { heldPolls, webSockets } = this.underway;
+  #hasNothingHeld(): boolean {
+    const { heldPolls, webSockets } = this.inProgress;
     return heldPolls === 0 && webSockets === 0;
   }
 
   #isNothingLeft(): boolean {
-    // Each time: some connections may have been about to become WebSockets.
-    this.#target.letWebSocketsGo(0);
-    this.#target.closeIdle(this.#isHurried ? 0 : QUIET_MS);
-    const { connections, heldPolls, webSockets } = this.underway;
+    // Repeated, because exchanges may have become WebSockets since.
+    this.#stoppable.closeWebSockets(0);
+    this.#stoppable.closeIdle(this.#isHurried ? 0 : QUIET_MS);
+    const { connections, heldPolls, webSockets } = this.inProgress;
     // `heldPolls` includes polls over WebSockets. Only without WebSockets is each held poll one of the connections.
     return webSockets === 0 && connections <= heldPolls;
   }
@@ -226,29 +226,32 @@ async function pauseAndRead(ms: number): Promise<void> {
   await turnOfLoop();
 }
 
-class Moment {
-  readonly reached: Promise<void>;
+/** An event that happens once. */
+class Latch {
+  readonly whenSet: Promise<void>;
   #resolve: () => void = () => undefined;
-  #isReached = false;
+  #isSet = false;
 
   constructor() {
-    this.reached = new Promise((resolve) => {
+    this.whenSet = new Promise((resolve) => {
       this.#resolve = resolve;
     });
   }
 
-  get isReached(): boolean {
-    return this.#isReached;
+  get isSet(): boolean {
+    return this.#isSet;
   }
 
-  reach(): void {
-    this.#isReached = true;
+  set(): void {
+    this.#isSet = true;
     this.#resolve();
   }
 }
 
 export const LIFECYCLE_METRICS: readonly MetricDescription<Pick<Lifecycle, 'state' | 'leftMs'>>[] = [
-  gauge('d2_sidecar_draining', 'Whether it drains, and is not ready.', ({ state }) => Number(state !== 'serving')),
+  gauge('d2_sidecar_draining', 'Whether the sidecar is draining, and so not ready.', ({ state }) =>
+    Number(state !== 'serving'),
+  ),
   gauge(
     'd2_sidecar_stop_left_seconds',
     'Time to the deadline of a stop; absent otherwise.',

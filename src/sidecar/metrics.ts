@@ -1,4 +1,4 @@
-/** All metrics, in the order of `/metrics`: the descriptions of the rooms, and what each list is read from. */
+/** All metrics, in the order of `/metrics`: the descriptions of the rooms, and the source of each list. */
 
 import { FILE_METRICS } from '../base/file-watch.ts';
 import { LOG_METRICS } from '../base/logger.ts';
@@ -67,7 +67,7 @@ export const METRICS = {
 
 type SourceOf<List> = List extends readonly MetricDescription<infer Source>[] ? Source : never;
 
-/** What each list is read from; undefined where it is not configured or not known, and its metrics are not shown. */
+/** The source of each list. Undefined if it is not configured or not known: its metrics are then omitted. */
 export type MetricSources = {
   readonly [Name in keyof typeof METRICS]: SourceOf<(typeof METRICS)[Name]> | undefined;
 };

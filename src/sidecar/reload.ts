@@ -1,6 +1,7 @@
 /**
- * Reads the configuration again while the sidecar runs. It first reads and checks everything, including the files that
- * the configuration names; then it takes over all of it at once, or nothing. It knows keys, not what they control.
+ * Reloads the configuration. `prepareReload` first reads and checks everything, including the files that the
+ * configuration names, and may fail; the function that it returns then applies everything at once. This file knows
+ * keys, not what they control.
  */
 
 import { type Clock, MS_PER_S } from '../base/clock.ts';
@@ -14,7 +15,7 @@ import type { ParsedConfig } from '../config/schema.ts';
 
 export interface Reloadable {
   /**
-   * Prepares everything that `config` needs and changes nothing. The returned function takes it over and cannot fail.
+   * Prepares everything that `config` needs and changes nothing. The returned function applies it and cannot fail.
    * Throws the SidecarError that a start would throw.
    */
   prepareReload(config: Config): Promise<() => void>;
@@ -35,7 +36,7 @@ export class Reloads {
   #isLastApplied = true;
   #waiting = 0;
 
-  /** Create this when the first configuration has been read; that one counts as the last applied. */
+  /** Create this after the first configuration was read, which counts as the last applied one. */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#lastAppliedEpochMs = clock.epochMs();
@@ -60,7 +61,7 @@ export class Reloads {
     return this.#waiting;
   }
 
-  note(outcome: ReloadOutcome): void {
+  record(outcome: ReloadOutcome): void {
     this.#results[outcome.kind] += 1;
     this.#isLastApplied = outcome.kind === 'applied';
     if (outcome.kind !== 'applied') return;
@@ -72,7 +73,7 @@ export class Reloads {
 interface ReloaderParts {
   readonly running: ParsedConfig;
   readonly load: () => Promise<LoadedConfig>;
-  readonly target: Reloadable;
+  readonly reloadable: Reloadable;
   readonly logger: Logger;
   readonly onApplied: (config: Config) => void;
 }
@@ -111,7 +112,7 @@ export class Reloader {
 
   async #run(reason: string): Promise<ReloadOutcome> {
     const outcome = await this.#attempt().catch(toRefusal);
-    this.#parts.target.reloads.note(outcome);
+    this.#parts.reloadable.reloads.record(outcome);
     const { logger } = this.#parts;
     if (outcome.kind === 'refused') {
       const { code, problems } = outcome;
@@ -126,11 +127,11 @@ export class Reloader {
   }
 
   async #attempt(): Promise<ReloadOutcome> {
-    const { load, target, onApplied } = this.#parts;
+    const { load, reloadable, onApplied } = this.#parts;
     const { parsed: read } = await load();
     const { config, parsed, changed, waiting } = toReloadedConfig(this.#running, read);
-    const takeOver = await target.prepareReload(config);
-    takeOver();
+    const apply = await reloadable.prepareReload(config);
+    apply();
     onApplied(config);
     this.#running = parsed;
     return { kind: 'applied', changed, waiting };
@@ -139,7 +140,7 @@ export class Reloader {
 
 function toRefusal(error: unknown): ReloadOutcome {
   if (error instanceof SidecarError) return { kind: 'refused', code: error.code, problems: error.message.split('\n') };
-  // Its message could quote its input, so only its name is shown. An unexpected error is no reason to stop serving.
+  // The message could quote secret input, so only the name is shown. An unexpected error is no reason to stop serving.
   const name = error instanceof Error ? error.name : typeof error;
   return { kind: 'refused', code: undefined, problems: [`an unexpected error: ${name}`] };
 }

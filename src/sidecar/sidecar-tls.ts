@@ -5,14 +5,14 @@ import { ListenerTls } from '../tls/listener-tls.ts';
 import type { WatchedTlsParts } from '../tls/watched-tls.ts';
 
 export class SidecarTls {
-  /** Each is undefined where the connection is plain. */
+  /** Each is undefined if its connections are not encrypted. */
   readonly listen: ListenerTls | undefined;
   readonly monitor: ListenerTls | undefined;
   readonly upstream: UpstreamTls | undefined;
 
   /**
    * Throws StartError (D2S_ERR_TLS_FILE) or ConfigError for unusable files that the traffic needs. Unusable files of
-   * the monitoring port become its `trouble` and are logged. Doubtful files are logged.
+   * the monitoring port become its `trouble` and are logged. Files that look wrong are logged.
    */
   static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
     return new SidecarTls(
@@ -33,17 +33,17 @@ export class SidecarTls {
   }
 
   /**
-   * Reads the files of another configuration, which has TLS in the same places. The returned function uses them for new
-   * connections. Throws like `open`, with everything as it was.
+   * Reads the files of a new configuration with the same TLS sections. The returned function applies them to new
+   * connections. Throws like `open`, and then changes nothing.
    */
-  async prepare({ listen, monitor, upstream }: Config): Promise<() => void> {
+  async prepareReload({ listen, monitor, upstream }: Config): Promise<() => void> {
     const prepared = [
-      listen.tls && (await this.listen?.prepare(listen.tls)),
-      monitor.tls && (await this.monitor?.prepare(monitor.tls)),
-      upstream.tls && (await this.upstream?.prepare(upstream.tls)),
+      listen.tls && (await this.listen?.prepareReload(listen.tls)),
+      monitor.tls && (await this.monitor?.prepareReload(monitor.tls)),
+      upstream.tls && (await this.upstream?.prepareReload(upstream.tls)),
     ];
     return () => {
-      for (const takeOver of prepared) takeOver?.();
+      for (const apply of prepared) apply?.();
     };
   }
 

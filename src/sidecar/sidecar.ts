@@ -1,7 +1,7 @@
 /**
  * The composition root: creates every part, connects the parts, and starts and stops them in order. It decides nothing
- * itself, and is the only file that knows every part. The folder also has its lifecycle, reload and TLS; it must not
- * know what the bytes of the traffic mean.
+ * itself. The folder also has the lifecycle, reloads and TLS of the sidecar; it must not know what the bytes of the
+ * traffic mean.
  */
 
 import type { Readable } from 'node:stream';
@@ -10,22 +10,19 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config, HostPort } from '../config/config.ts';
-import { AccessLogging, type AccessLoggingParts } from '../export/access-log/access-logging.ts';
-import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
-import { createJvmSource } from '../jvm/create-source.ts';
-import { JvmMonitor } from '../jvm/jvm-monitor.ts';
+import type { AccessLogging } from '../export/access-log/access-logging.ts';
+import type { Otlp } from '../export/otlp/otlp.ts';
+import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
-import { MemoryBudget } from '../limits/memory-budget.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
 import { StalledWrites } from '../limits/stalled-writes.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
-import { createRecorder } from '../measure/record/create-recorder.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
-import { MonitorAccess } from '../monitor/access/monitor-access.ts';
+import type { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
 import { HostCheck } from '../monitor/host-check.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
@@ -41,14 +38,14 @@ import type { Gateway } from '../proxy/gateway/gateway.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
-import { takeUp } from '../state/take-up.ts';
 import { createDispatcher, createGateway } from './data-paths.ts';
 import { createDiagnosis } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
 import { toAdmission, toDataPathOptions, toDispatcherOptions, toGatewayOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
+import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
-import { SidecarTls } from './sidecar-tls.ts';
+import type { SidecarTls } from './sidecar-tls.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
@@ -56,22 +53,7 @@ interface BoundAddresses {
   readonly monitor: string;
 }
 
-interface SidecarParts {
-  readonly access: MonitorAccess;
-  readonly tls: SidecarTls;
-  readonly jvm: JvmMonitor | undefined;
-  readonly logger: Logger;
-  readonly clock: Clock;
-  readonly recorder: Recorder;
-  readonly accessLog: AccessLogging;
-  readonly createOtlp: CreateOtlp | undefined;
-  /** Keeps counters across restarts; undefined without a state file. */
-  readonly state: StateKeeper | undefined;
-}
-
-type CreateOtlp = (parts: OtlpParts) => Otlp;
-
-/** How often the sweeper looks for ended sessions and for calls without an answer. */
+/** How often the sweeper ends idle sessions and calls without an answer. */
 const SWEEP_MS = 1_000;
 
 const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
@@ -88,7 +70,7 @@ export class Sidecar {
   readonly reloads: Reloads;
   readonly lifecycle: Lifecycle;
   readonly history: History;
-  /** What the monitoring server sees. */
+  /** The data of the monitoring server. */
   readonly monitored: Monitored;
   readonly #logger: Logger;
   readonly #clock: Clock;
@@ -98,7 +80,7 @@ export class Sidecar {
   readonly #jvm: JvmMonitor | undefined;
   readonly #startedEpochMs: number;
   readonly #state: StateKeeper | undefined;
-  /** Undefined: nothing is pushed, and its packages are not loaded. */
+  /** Undefined without `otlp.endpoint`; its packages are then not loaded. */
   readonly #otlp: Otlp | undefined;
   readonly #diagnosis: ThreadDiagnosis | undefined;
   #config: Config;
@@ -106,8 +88,9 @@ export class Sidecar {
   #sweeper: NodeJS.Timeout | undefined;
 
   /**
-   * Creates all parts and opens nothing. Throws for what the traffic needs: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG for
-   * unusable rules or certificates. An error of the monitoring port alone is logged, and that port refuses everybody.
+   * Creates all parts and opens no port. Throws if the traffic cannot be served: D2S_ERR_TLS_FILE, or D2S_ERR_CONFIG
+   * for unusable rules or certificates. An error of the monitoring port alone is logged, and that port refuses
+   * everybody.
    */
   static async create(
     config: Config,
@@ -115,14 +98,7 @@ export class Sidecar {
     clock: Clock = systemClock,
     listener?: CometListener,
   ): Promise<Sidecar> {
-    const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
-    const tls = await SidecarTls.open(config, { logger, clock });
-    const jvm = await createJvmMonitor(config, clock, logger);
-    const { recorder, state } = await openRecorder(config, { logger, clock, listener });
-    const { observers } = recorder;
-    const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
-    const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
-    return new Sidecar(config, { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp });
+    return new Sidecar(config, await openParts(config, { logger, clock, listener }));
   }
 
   private constructor(config: Config, parts: SidecarParts) {
@@ -209,7 +185,7 @@ export class Sidecar {
     this.accessLog.reopen();
   }
 
-  /** What `d2-sidecar top` shows: one line of JSON. */
+  /** The data of `d2-sidecar top`: one line of JSON. */
   top(): string {
     this.monitored.catchUp?.();
     return renderTop(this.monitored, this.#live(), this.#config.metrics.windowMs);
@@ -222,12 +198,12 @@ export class Sidecar {
   }
 
   /** The report for a support ticket: one line of JSON, in slices; see monitor/report/. */
-  async report(hasUsers: boolean): Promise<Readable> {
+  async report(includesUsers: boolean): Promise<Readable> {
     const { createReport } = await import('../monitor/report/report.ts');
     const { recent } = this.#logger as Partial<LeveledLogger>;
     const { monitored } = this;
     const sources = { config: this.#config, monitored, log: recent, clock: this.#clock, nextTurn: this.#nextTurn };
-    return await createReport(sources, hasUsers);
+    return await createReport(sources, includesUsers);
   }
 
   /** Stops without delay and window. Running exchanges may end until `stop.deadlineMs`; the rest is then cut. */
@@ -243,21 +219,21 @@ export class Sidecar {
   #stoppable(): Stoppable {
     const { dispatcher, gateway, reporter, recorder } = this;
     return {
-      underway: () => ({
+      inProgress: () => ({
         exchanges: reporter.open,
         heldPolls: recorder.own.read().comet.holds.now,
         webSockets: gateway.upgradedConnections,
         connections: dispatcher.openConnections - gateway.upgradedConnections,
       }),
       announceEnd: () => dispatcher.drain(),
-      letWebSocketsGo: (overMs) => gateway.letTunnelsGo(overMs),
+      closeWebSockets: (overMs) => gateway.letTunnelsGo(overMs),
       stopListening: () => dispatcher.stopListening(),
       closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
       end: () => this.#end(),
     };
   }
 
-  /** Flushes the calls of this turn before long work: both run as immediates, and the long work would come first. */
+  /** Flushes this turn's writes before long work, which would otherwise run before them. */
   readonly #nextTurn: NextTurn = (run) => {
     setImmediate(() => {
       this.dispatcher.services.writes.flush();
@@ -283,18 +259,18 @@ export class Sidecar {
   }
 
   /**
-   * Prepares everything that another configuration needs, its files included, and changes nothing. The returned
-   * function takes it over at one moment, touches no connection and no counter, and cannot fail. Throws like `create`.
+   * Prepares everything that a new configuration needs, its files included, and changes nothing. The returned function
+   * applies it all at once, touches no connection and no counter, and cannot fail. Throws like `create`.
    */
   async prepareReload(config: Config): Promise<() => void> {
-    const takeOvers = [
+    const applies = [
       this.recorder.prepareReload(config),
-      await this.access.prepare(config.monitor.auth),
-      await this.tls.prepare(config),
-      await this.accessLog.prepare(config.accessLog),
+      await this.access.prepareReload(config.monitor.auth),
+      await this.tls.prepareReload(config),
+      await this.accessLog.prepareReload(config.accessLog),
     ];
     return () => {
-      for (const takeOver of takeOvers) takeOver();
+      for (const apply of applies) apply();
       this.#config = config;
       this.#hosts = createHostCheck(config);
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
@@ -362,7 +338,6 @@ export class Sidecar {
     };
   }
 
-  /** Of this moment. */
   metricSources(process: ProcessReading): MetricSources {
     const { recorder, access, tls, accessLog } = this;
     const own = recorder.own.read();
@@ -431,56 +406,8 @@ export class Sidecar {
   }
 }
 
-/** Creates the recorder, with the counters of the state file. `learn` leaves that file to the sidecar that serves. */
-async function openRecorder(
-  config: Config,
-  { logger, clock, listener }: Pick<SidecarParts, 'logger' | 'clock'> & { listener: CometListener | undefined },
-): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
-  const create = () => createRecorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
-  const { file, intervalMs } = config.state;
-  if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
-  const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await takeUp(create, (recorder) => recorder.destroy(), options);
-  return { recorder: made, state: keeper };
-}
-
-/** As with the state file, `learn` leaves the access log to the sidecar that serves. */
-async function openAccessLog(
-  { accessLog }: Config,
-  parts: AccessLoggingParts,
-  listener: CometListener | undefined,
-): Promise<AccessLogging> {
-  return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
-}
-
-/** Loads some megabytes of packages, only if they are configured. */
-async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
-  if (otlp.endpoint === undefined) return undefined;
-  const { Otlp } = await import('../export/otlp/otlp.ts');
-  return (parts) => new Otlp(parts);
-}
-
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
-}
-
-async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {
-  const source = await createJvmSource({ config, clock, logger, env: process.env });
-  const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
-  const isOptional = config.jvm.source === 'auto' && http === undefined;
-  return (
-    source &&
-    new JvmMonitor({
-      source,
-      intervalMs,
-      timeoutMs,
-      staleAfterMs,
-      isOptional,
-      upstreamPort: config.upstream.port,
-      clock,
-      logger,
-    })
-  );
 }
 
 function toText({ host, port }: HostPort): string {

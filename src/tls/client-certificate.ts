@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls';
 
 /** The identity in a verified client certificate. */
 export interface ClientCertificate {
-  /** Common name of the subject, exactly as the authority wrote it, e.g. `historian`. */
+  /** Common name of the subject, exactly as the CA wrote it, e.g. `historian`. */
   readonly user: string;
   /** Issuer and subject; a renewed certificate keeps both. */
   readonly subject: string;
@@ -13,8 +13,8 @@ export interface ClientCertificate {
 const MAX_CHAIN = 10;
 
 /**
- * The client's verified certificate in DER, then those of its authorities without the root; empty without one. A session
- * resumed by a ticket has the certificate alone.
+ * The client's verified certificate in DER, then those of its CAs without the root; empty without one. A session
+ * resumed from a ticket has only the client's certificate.
  */
 export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
   const chain: Buffer[] = [];
@@ -29,8 +29,8 @@ export function certificateChainOf(socket: TLSSocket): readonly Buffer[] {
 }
 
 /**
- * The client's certificate, if it leads to an authority in `clientCaFile`. Undefined without one, and for a subject
- * with no common name or with several: we do not guess which one is meant.
+ * The client's certificate, if it chains to a CA in `clientCaFile`. Undefined without one, and for a subject
+ * without exactly one common name.
  */
 export function clientCertificateOf(socket: TLSSocket): ClientCertificate | undefined {
   // A session resumed without a certificate is also authorized, so the certificate itself is checked below.

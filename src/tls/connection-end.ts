@@ -1,4 +1,4 @@
-/** How connections end, with TLS or without: to reset one with TLS, the TCP connection below it must be known. */
+/** Ways to end a connection, with or without TLS. Resetting one with TLS requires the TCP socket below it. */
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
@@ -6,8 +6,8 @@ import { TLSSocket } from 'node:tls';
 export const LINGER_MS = 2_000;
 
 /**
- * Ends our side after what is written. The client may still be sending, and must not lose the answer to a reset.
- * `onWritten` is called when all is written: Node emits no 'drain' after `end`.
+ * Ends our side after pending writes. The client may still be sending, and must not lose the answer to a reset.
+ * `onWritten` is called when everything is written: Node emits no 'drain' after `end`.
  */
 export function closeAfterWrites(socket: Socket, onWritten: () => void): void {
   // Stop reading until then: otherwise a client that keeps sending and never reads would never be idle.
@@ -22,8 +22,9 @@ export function closeAfterWrites(socket: Socket, onWritten: () => void): void {
 }
 
 /**
- * Ends a connection with a reset, so that the peer cannot mistake partial data for all. With TLS, the TCP connection
- * below is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1) or without.
+ * Ends a connection with a reset, so that the peer cannot mistake partial data for complete data. With TLS, the TCP
+ * connection below is reset: many clients accept any end as an orderly one, with close_notify (RFC 8446 §6.1) or
+ * without.
  */
 export function resetConnection(socket: Socket): void {
   const below = tcpOf(socket);
@@ -34,8 +35,8 @@ export function resetConnection(socket: Socket): void {
 }
 
 /**
- * Our side has just been ended: everything is written, but the system does not know it yet. At this moment Node refuses
- * to reset (`reset EINVAL`), and drops the descriptor without closing it and without a 'close' event.
+ * Our side has ended and everything is written, but the kernel has not been told yet. At this moment Node refuses to
+ * reset (`reset EINVAL`), and drops the descriptor without closing it and without a 'close' event.
  */
 function isEnding({ writableEnded, writableFinished, writableLength }: Socket): boolean {
   return writableEnded && !writableFinished && writableLength === 0;

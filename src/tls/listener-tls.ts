@@ -1,7 +1,7 @@
 /** TLS of one listener: the options of its server, its failed handshakes, and certificate changes at run time. */
 import type { Server, TLSSocket, TlsOptions } from 'node:tls';
 import { counter, type MetricDescription, type MetricValues } from '../base/metric-description.ts';
-import type { ListenerTls as ListenerTlsConfig } from '../config/config.ts';
+import type { ListenerTlsConfig } from '../config/config.ts';
 import { type ClientCertificate, clientCertificateOf } from './client-certificate.ts';
 import { ALPN_PROTOCOLS } from './policy.ts';
 import type { TlsFiles } from './tls-files.ts';
@@ -13,7 +13,7 @@ interface HandshakeNumbers {
   readonly timedOut: number;
   /** Other failed handshakes of clients that had to present a certificate: it was missing or not verified. */
   readonly refused: number;
-  /** Clients that were accepted as if they had no certificate, because theirs could not be verified. */
+  /** Clients that were treated as having no certificate, because theirs could not be verified. */
   readonly unverified: number;
 }
 
@@ -25,10 +25,10 @@ const UNVERIFIED: ReadonlyMap<string, string> = new Map([
   ['CERT_SIGNATURE_FAILURE', 'its signature is wrong'],
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'it is self-signed'],
   ['INVALID_PURPOSE', 'it is not for clients'],
-  ['SELF_SIGNED_CERT_IN_CHAIN', 'its authority is unknown'],
-  ['UNABLE_TO_GET_ISSUER_CERT', 'its authority is unknown'],
-  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'its authority is unknown'],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its authority is unknown'],
+  ['SELF_SIGNED_CERT_IN_CHAIN', 'its issuer is unknown'],
+  ['UNABLE_TO_GET_ISSUER_CERT', 'its issuer is unknown'],
+  ['UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'its issuer is unknown'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'its issuer is unknown'],
 ]);
 
 const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
@@ -36,7 +36,7 @@ const NO_CERTIFICATE = 'ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE';
 export class ListenerTls {
   readonly #section: string;
   readonly #clientAuth: ListenerTlsConfig['clientAuth'];
-  /** Its `trouble`: why the stand-in certificate is used. */
+  /** `files.trouble` says why the stand-in certificate is used. */
   readonly files: WatchedTls;
   readonly #logger: WatchedTlsParts['logger'];
   #failed = 0;
@@ -88,12 +88,12 @@ export class ListenerTls {
     server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => this.#onFailed(error, socket));
   }
 
-  /** Reads other files for the same kind of clients; the result applies them to new connections. Throws like `open`. */
-  async prepare(config: ListenerTlsConfig): Promise<() => void> {
-    return await this.files.prepare(filesOf(this.#section, config));
+  /** Reads new files; `clientAuth` stays. The returned function applies them to new connections. Throws like `open`. */
+  async prepareReload(config: ListenerTlsConfig): Promise<() => void> {
+    return await this.files.prepareReload(filesOf(this.#section, config));
   }
 
-  /** The client's identity by its certificate. Call it once for each connection: it counts unverified clients. */
+  /** The client's identity from its certificate. Call once per connection: it counts unverified clients. */
   clientOf(socket: TLSSocket): ClientCertificate | undefined {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
@@ -143,7 +143,7 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
   ),
   counter(
     'd2_sidecar_tls_unverified_clients_total',
-    'Clients let in whose certificate was not verified.',
+    'Clients whose certificate was not verified: treated as having none.',
     (listeners) => Object.entries(listeners).map(([name, listener]) => [name, listener?.numbers.unverified] as const),
     'listener',
   ),

@@ -6,11 +6,11 @@ const { oids } = forge.pki;
 const KEYS = ['pkcs8ShroudedKeyBag', 'keyBag'] as const;
 
 /**
- * Reads certificate and key out of PKCS #12 (RFC 7292), also with the old ciphers that Windows writes and OpenSSL 3
+ * Reads certificate and key from PKCS #12 (RFC 7292), also with the old ciphers that Windows uses and OpenSSL 3
  * refuses. The key's own certificate comes first. Node's option `pfx` cannot be used: it trusts the authorities in the
  * file, so any certificate of theirs would let a client in.
  *
- * Throws ConfigError, which begins with `where`.
+ * Throws ConfigError; its message begins with `where`.
  */
 export function readPkcs12(
   where: string,

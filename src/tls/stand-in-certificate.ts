@@ -1,6 +1,6 @@
 /**
  * Makes a self-signed certificate, kept in memory only, for a listener whose files cannot be used. Probes that verify
- * nothing keep working; all other clients are refused or get the reason. Node cannot create certificates, so this file
+ * nothing keep working; other clients refuse it, or are told the reason. Node cannot create certificates, so this file
  * writes the few fields as DER (RFC 5280 §4.1).
  */
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';

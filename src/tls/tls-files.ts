@@ -1,4 +1,4 @@
-/** Reads files with certificates and keys, and reports which is wrong and why. Never quotes their content. */
+/** Reads files with certificates and keys, and reports which one is unusable and why. Never quotes their content. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
@@ -11,9 +11,9 @@ export interface TlsFiles {
   /** `certFile` and `keyFile` are both set or both undefined. */
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
-  /** Has both, instead of the two files above. */
+  /** Certificate and key in one file, instead of the two above. */
   readonly pfxFile?: string | undefined;
-  /** Opens `keyFile` or `pfxFile`. */
+  /** The passphrase of `keyFile` or `pfxFile`. */
   readonly passphraseFile?: string | undefined;
   /** Authorities that verify the peer's certificate. */
   readonly caFile?: string | undefined;
@@ -47,8 +47,8 @@ const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRY
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
- * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its passphrase
- * is wrong.
+ * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its
+ * passphrase is wrong.
  */
 export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   const warnings: string[] = [];

@@ -1,5 +1,6 @@
 /**
- * Keeps certificates and keys up to date. Watches their files; a reload may name others. Affects new connections only.
+ * Keeps certificates and keys up to date. Watches their files; a reload may name other files. Only new connections are
+ * affected.
  */
 
 import { createSecureContext, type SecureContext } from 'node:tls';
@@ -22,11 +23,11 @@ export interface WatchedTlsNumbers extends FileWatchNumbers {
 }
 
 const CHANGED = {
-  taken: 'certificate files have changed: new connections use them',
+  applied: 'certificate files have changed: new connections use them',
   unusable: 'changed certificate files cannot be used: the old ones stay',
 };
 const STANDING_IN = {
-  taken: 'certificate files can be used now: new connections use them',
+  applied: 'certificate files can be used now: new connections use them',
   unusable:
     'certificate files cannot be used: the port has a self-signed certificate and refuses all requests until they can be used; ' +
     'clients are still served',
@@ -93,12 +94,12 @@ export class WatchedTls extends FileWatch {
   }
 
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
-  async prepare(files: TlsFiles): Promise<() => void> {
+  async prepareReload(files: TlsFiles): Promise<() => void> {
     const texts = await readTlsFiles(files);
     const material = toTlsMaterial(files, texts, this.#clock);
     return () => {
       this.#files = files;
-      this.#take(texts, material);
+      this.#apply(texts, material);
     };
   }
 
@@ -106,14 +107,14 @@ export class WatchedTls extends FileWatch {
     this.#trouble = error;
     const { section } = this.#files;
     this.#logger.error({ section, code: error.code, reason: error.message }, STANDING_IN.unusable);
-    this.loggedBefore(error.message);
+    this.startWithError(error.message);
   }
 
   protected override get messages() {
     return this.#trouble === undefined ? CHANGED : STANDING_IN;
   }
 
-  protected override async look(): Promise<(() => void) | undefined> {
+  protected override async readChange(): Promise<(() => void) | undefined> {
     const files = this.#files;
     try {
       const texts = await readTlsFiles(files);
@@ -121,7 +122,7 @@ export class WatchedTls extends FileWatch {
       const material = toTlsMaterial(files, texts, this.#clock);
       return () => {
         // A reload may have named other files meanwhile.
-        if (files === this.#files) this.#take(texts, material);
+        if (files === this.#files) this.#apply(texts, material);
       };
     } catch (error) {
       // `trouble` reports the newest reason.
@@ -130,14 +131,14 @@ export class WatchedTls extends FileWatch {
     }
   }
 
-  #take(texts: TlsTexts, material: TlsMaterial): void {
+  #apply(texts: TlsTexts, material: TlsMaterial): void {
     const comparable = toComparable(texts);
     if (comparable === this.#texts) return;
     for (const listener of this.#listeners) listener(material.options);
     this.#material = material;
     this.#texts = comparable;
     this.#trouble = undefined;
-    this.taken();
+    this.countReplaced();
     this.#warn();
   }
 

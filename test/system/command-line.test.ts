@@ -75,7 +75,7 @@ describe('the command line', () => {
     const [told, ...advice] = stderr.split('\n');
     expect(told).toContain(`d2-sidecar: ${file}:${problem}`);
     expect(advice).toEqual([
-      ...['Correct it at that line and column; d2-sidecar check --config FILE tries a file and starts nothing.', ''],
+      ...['Correct it at that line and column; d2-sidecar check --config FILE checks a file and starts nothing.', ''],
     ]);
   });
 

@@ -162,7 +162,7 @@ it('learn ends when its time is over, with a document even without any traffic',
   expect(await exited).toBe(0);
   expect(parse(stdout())).toEqual({ comet: { rules: [] } });
   expect(stdout()).toContain('# No channel was used.');
-  expect(stderr()).toContain('"reason":"the time to learn is over"');
+  expect(stderr()).toContain('"reason":"the learning time has ended"');
   expect(stderr()).not.toContain('SIGTERM');
 });
 

@@ -187,7 +187,7 @@ describe('SIGHUP', () => {
     expect(await hangUp(running)).toMatchObject(unreadable);
     expect(JSON.stringify(running.logs) + stderr).not.toContain(SECRET);
     write({});
-    const stdout = `d2-sidecar ${running.pid} has read its configuration again, nothing has changed\n`;
+    const stdout = `d2-sidecar ${running.pid} reloaded its configuration, nothing changed\n`;
     expect(await runSidecar(['reload', '--control', socketPath()])).toEqual({ code: 0, stdout, stderr: '' });
     expect(await metric(running, 'd2_sidecar_config_last_reload_successful')).toBe(1);
   });

@@ -62,14 +62,14 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
   it('names users on request, in a new file that is closed to others', async () => {
     const file = at('report.json');
     const { code, stdout } = await run(['--with-users', '--out', file]);
-    expect([code, stdout]).toEqual([0, expect.stringContaining(`is reported in ${file}`)]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`report written to ${file}`)]);
     const { sessions, unclassified } = JSON.parse(readFileSync(file, 'utf8')) as Report;
     expect(unclassified).toMatchObject([{ path: '/smartWeb/odata', count: 1 }]);
     const users = sessions.smartWeb?.list.map(({ userName, remoteAddress }) => [userName, remoteAddress]);
     expect(users).toEqual(['anna', 'key-user'].map((user) => [user, '127.0.0.1']));
     expect(readFileSync(file, 'utf8')).not.toContain('s3cr3t');
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(await run(['--out', file])).toMatchObject({ code: 64, stderr: expect.stringContaining('there already') });
+    expect(await run(['--out', file])).toMatchObject({ code: 64, stderr: expect.stringContaining('already exists') });
     const failed = { code: 1, stderr: expect.stringContaining('D2S_ERR_REPORT') };
     expect(await run(['--out', at('nowhere/report.json')])).toMatchObject(failed);
   });

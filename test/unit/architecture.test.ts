@@ -12,7 +12,7 @@ const NAMES = [...TABLE.matchAll(/^\| `([\w/.-]+?)\/?` \|/gm)].map(([, name = ''
 const ROOMS = [...new Set(NAMES.map(roomOf))];
 /** Runs in a browser: imports no room, and no room imports it, except for `d2-sidecar top`, which judges as the page does. */
 const PAGE = 'page';
-const OF_PAGE_IN_CLI = ['format', 'history', 'live-data', 'verdict'].map((name) => [
+const OF_PAGE_IN_CLI = ['format', 'history-points', 'live-data', 'verdict'].map((name) => [
   'cli/top-lines.ts',
   `page/${name}.ts`,
 ]);

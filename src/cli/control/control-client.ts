@@ -16,19 +16,22 @@ const ANSWER_TIMEOUT_MS = 5_000;
 const RELOAD_TIMEOUT_MS = 60_000;
 /** Long, since the JVM first stops all its threads. */
 const THREADS_TIMEOUT_MS = 20_000;
+/** A document follows the answer to these. */
+const WITH_DOCUMENT: ReadonlySet<ControlCommand> = new Set(['report', 'report-with-users', 'threads', 'top']);
 
-interface Conversation {
+/** The answer to a command, on a connection that is still open. */
+interface Reply {
   readonly socket: net.Socket;
   readonly status: ControlStatus;
   readonly reload?: ReloadAnswer | undefined;
   readonly isReady?: boolean | undefined;
-  /** What has already arrived after the answer. */
+  /** Bytes that arrived with the answer and belong to the document after it. */
   readonly rest: Buffer;
 }
 
-/** Sends one command. Throws D2S_ERR_CONTROL if nothing listens there, it is not a sidecar, or it refuses. */
+/** Sends one command. Throws D2S_ERR_CONTROL if nothing listens there, or if the listener refuses or is no sidecar. */
 export async function sendCommand(socketPath: string, command: ControlCommand): Promise<ControlStatus> {
-  const { socket, status } = await converse(socketPath, command);
+  const { socket, status } = await ask(socketPath, command);
   socket.destroy();
   return status;
 }
@@ -36,7 +39,7 @@ export async function sendCommand(socketPath: string, command: ControlCommand): 
 export async function requestReload(
   socketPath: string,
 ): Promise<{ readonly status: ControlStatus; readonly reload: ReloadAnswer }> {
-  const { socket, status, reload } = await converse(socketPath, 'reload', RELOAD_TIMEOUT_MS);
+  const { socket, status, reload } = await ask(socketPath, 'reload', RELOAD_TIMEOUT_MS);
   socket.destroy();
   if (reload === undefined) throw notASidecar(socketPath);
   return { status, reload };
@@ -46,7 +49,7 @@ export async function requestReload(
 export async function requestHealth(
   socketPath: string,
 ): Promise<{ readonly status: ControlStatus; readonly isReady: boolean }> {
-  const { socket, status, isReady } = await converse(socketPath, 'health');
+  const { socket, status, isReady } = await ask(socketPath, 'health');
   socket.destroy();
   if (isReady === undefined) throw notASidecar(socketPath);
   return { status, isReady };
@@ -55,28 +58,28 @@ export async function requestHealth(
 /** Asks for a report; `text` is one JSON document. Throws like `sendCommand`. */
 export async function requestReport(
   socketPath: string,
-  hasUsers: boolean,
+  includesUsers: boolean,
   maxBytes = MAX_REPORT_BYTES,
 ): Promise<{ readonly status: ControlStatus; readonly text: string }> {
-  const conversation = await converse(socketPath, hasUsers ? 'report-with-users' : 'report');
-  return { status: conversation.status, text: await readDocument(socketPath, conversation, 'the report', maxBytes) };
+  const reply = await ask(socketPath, includesUsers ? 'report-with-users' : 'report');
+  return { status: reply.status, text: await readDocument(socketPath, reply, 'the report', maxBytes) };
 }
 
 /** Asks for a thread dump of the server's JVM. Throws like `sendCommand`. */
 export async function requestThreads(socketPath: string): Promise<string> {
-  const conversation = await converse(socketPath, 'threads', THREADS_TIMEOUT_MS);
-  return await readDocument(socketPath, conversation, 'the thread dump', MAX_REPORT_BYTES);
+  const reply = await ask(socketPath, 'threads', THREADS_TIMEOUT_MS);
+  return await readDocument(socketPath, reply, 'the thread dump', MAX_REPORT_BYTES);
 }
 
-/** Asks for what `top` shows: one JSON document. Throws like `sendCommand`. */
+/** Asks for the data of `top`: one JSON document. Throws like `sendCommand`. */
 export async function requestTop(socketPath: string): Promise<string> {
-  return await readDocument(socketPath, await converse(socketPath, 'top'), 'the list of calls', MAX_REPORT_BYTES);
+  return await readDocument(socketPath, await ask(socketPath, 'top'), 'the list of calls', MAX_REPORT_BYTES);
 }
 
 /** Reads the document that follows the answer. `what` names it in errors. */
 async function readDocument(
   socketPath: string,
-  { socket, rest }: Conversation,
+  { socket, rest }: Reply,
   what: string,
   maxBytes: number,
 ): Promise<string> {
@@ -99,12 +102,12 @@ async function readDocument(
   return text;
 }
 
-/** Asks the sidecar to stop. `gone` settles when its process has ended (true) or the time is over (false). */
+/** Asks the sidecar to stop. `gone` settles when its process has ended (true) or the deadline passes (false). */
 export async function requestShutdown(
   socketPath: string,
   graceMs: number,
 ): Promise<{ readonly status: ControlStatus; readonly gone: Promise<boolean> }> {
-  const { socket, status } = await converse(socketPath, 'shutdown');
+  const { socket, status } = await ask(socketPath, 'shutdown');
   const gone = new Promise<boolean>((resolve) => {
     socket.setTimeout(0);
     const timer = setTimeout(() => resolve(false), status.stopDeadlineMs + graceMs);
@@ -132,11 +135,7 @@ export async function isListening(socketPath: string): Promise<boolean> {
   });
 }
 
-function converse(
-  socketPath: string,
-  command: ControlCommand,
-  timeoutMs: number = ANSWER_TIMEOUT_MS,
-): Promise<Conversation> {
+function ask(socketPath: string, command: ControlCommand, timeoutMs: number = ANSWER_TIMEOUT_MS): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const socket = net.connect(socketPath);
     const fail = (error: ControlError) => {
@@ -158,8 +157,8 @@ function converse(
       if (answer === undefined) return fail(notASidecar(socketPath));
       if (answer.kind === 'refused') return fail(new ControlError(`${socketPath}: ${answer.reason}`));
       socket.off('data', onData);
-      // The rest waits in the socket until the caller reads it; after other commands only the end follows.
-      if (command.startsWith('report')) socket.pause();
+      // The document waits in the socket until the caller reads it. After other commands the socket only closes.
+      if (WITH_DOCUMENT.has(command)) socket.pause();
       const { status, reload, isReady } = answer;
       resolve({ socket, status, reload, isReady, rest: received.subarray(end + 1) });
     };
@@ -169,5 +168,5 @@ function converse(
 }
 
 function notASidecar(socketPath: string): ControlError {
-  return new ControlError(`${socketPath}: not the answer of a sidecar`);
+  return new ControlError(`${socketPath}: did not answer like a d2-sidecar`);
 }

@@ -1,7 +1,7 @@
 /**
  * The control socket of a running sidecar. Besides signals it is the only way to change anything in it, so only its own
- * user can connect (mode 0600 in a folder of mode 0700). This folder knows nothing of traffic: the target acts on
- * commands.
+ * user can connect (mode 0600, in a folder where nobody else can write). This folder knows nothing of traffic; a
+ * `Controllable` carries out the commands.
  */
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import net from 'node:net';
@@ -20,12 +20,12 @@ import {
 } from './protocol.ts';
 import { makePrivateFolder } from './socket-folder.ts';
 
-export interface ControlTarget {
+export interface Controllable {
   status(): ControlStatus;
   /** The answer of `/readyz`. Never rejects. */
   isReady(): Promise<boolean>;
   /** One line with its line feed. Absent: this sidecar gives no reports. */
-  readonly report?: ((hasUsers: boolean) => Promise<Readable>) | undefined;
+  readonly report?: ((includesUsers: boolean) => Promise<Readable>) | undefined;
   /**
    * A thread dump of the JVM, ending in a line feed. Rejects with a SidecarError. Absent: this sidecar reads no JVM.
    */
@@ -38,34 +38,34 @@ export interface ControlTarget {
   shutdown(): void;
 }
 
-/** Our clients send their command at once; a silent one is not ours. */
+/** Our own clients send their command at once; a silent client is not one of them. */
 const IDLE_TIMEOUT_MS = 5_000;
-/** Files of the configuration may be on a slow file system. */
+/** The configuration's files may be on a slow file system. */
 const RELOAD_TIMEOUT_MS = 60_000;
-/** Longer than the JVM may take. */
+/** Longer than the sidecar waits for the JVM. */
 const THREADS_TIMEOUT_MS = 15_000;
-/** Bound on the problems of a refused reload in an answer; the log has all of them. */
+/** Bound on the problems that the answer to a refused reload lists; the log has all of them. */
 const MAX_PROBLEM_CHARS = 8_192;
-/** Enough for somebody who drains, somebody who shuts down, and a few watchers. Others are refused and counted. */
+/** Enough for a drain, a shutdown and a few watchers. Others are refused and counted. */
 const MAX_CLIENTS = 16;
-/** sockaddr_un holds 104 bytes on some systems, 108 on others; Node would bind a longer path cut short. */
+/** sockaddr_un holds 104 bytes on some systems, 108 on others; Node would truncate a longer path. */
 const MAX_PATH_BYTES = 103;
 const SOCKET_UMASK = 0o177;
 const SOCKET_MODE = 0o600;
 
 export class ControlServer {
   readonly path: string;
-  readonly #target: ControlTarget;
+  readonly #sidecar: Controllable;
   readonly #logger: Logger;
   readonly #idleTimeoutMs: number;
   readonly #server: net.Server;
   readonly #clients = new Set<net.Socket>();
-  #turnedAway = 0;
+  #refusedClients = 0;
 
   /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
   static async open(
     socketPath: string,
-    target: ControlTarget,
+    sidecar: Controllable,
     logger: Logger,
     idleTimeoutMs: number = IDLE_TIMEOUT_MS,
   ): Promise<ControlServer> {
@@ -74,30 +74,30 @@ export class ControlServer {
     }
     makePrivateFolder(path.dirname(path.resolve(socketPath)));
     await removeStale(socketPath);
-    const control = new ControlServer(socketPath, target, logger, idleTimeoutMs);
+    const control = new ControlServer(socketPath, sidecar, logger, idleTimeoutMs);
     await control.#listen();
     return control;
   }
 
-  private constructor(socketPath: string, target: ControlTarget, logger: Logger, idleTimeoutMs: number) {
+  private constructor(socketPath: string, sidecar: Controllable, logger: Logger, idleTimeoutMs: number) {
     this.path = socketPath;
-    this.#target = target;
+    this.#sidecar = sidecar;
     this.#logger = logger;
     this.#idleTimeoutMs = idleTimeoutMs;
     this.#server = net.createServer((socket) => this.#accept(socket));
     this.#server.maxConnections = MAX_CLIENTS;
     this.#server.on('drop', () => {
-      this.#turnedAway += 1;
+      this.#refusedClients += 1;
       // Log this once: a client that keeps connecting must not fill the log.
-      if (this.#turnedAway === 1) this.#logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients');
+      if (this.#refusedClients === 1) this.#logger.warn({ clients: MAX_CLIENTS }, 'the control socket refuses clients');
     });
   }
 
-  get turnedAway(): number {
-    return this.#turnedAway;
+  get refusedClients(): number {
+    return this.#refusedClients;
   }
 
-  /** Takes no more commands and removes the socket. Clients of `shutdown` stay connected until the process ends. */
+  /** Stops accepting commands and removes the socket. Clients of `shutdown` stay connected until the process ends. */
   close(): void {
     this.#server.close();
   }
@@ -137,7 +137,7 @@ export class ControlServer {
     socket.unref();
     socket.setEncoding('latin1');
     socket.setTimeout(this.#idleTimeoutMs, () => socket.destroy());
-    // The client has left: it has its answer already, or does not want it.
+    // A client that has left does not need its answer.
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#clients.delete(socket));
     socket.on('data', (chunk: string) => {
@@ -145,7 +145,7 @@ export class ControlServer {
       const end = text.indexOf('\n');
       if (end >= 0 && end < MAX_COMMAND_BYTES) {
         socket.removeAllListeners('data').resume();
-        this.#obey(text.slice(0, end).trim(), socket);
+        this.#execute(text.slice(0, end).trim(), socket);
       } else if (text.length >= MAX_COMMAND_BYTES) {
         socket.destroy();
       }
@@ -154,19 +154,19 @@ export class ControlServer {
 
   async #reload(socket: net.Socket): Promise<void> {
     socket.setTimeout(RELOAD_TIMEOUT_MS);
-    const reload = shortened(await this.#target.reload());
-    socket.end(toLine({ kind: 'ok', status: this.#target.status(), reload }));
+    const reload = shortened(await this.#sidecar.reload());
+    socket.end(toLine({ kind: 'ok', status: this.#sidecar.status(), reload }));
   }
 
-  async #report(socket: net.Socket, hasUsers: boolean): Promise<void> {
-    const target = this.#target;
-    if (target.report === undefined) {
+  async #report(socket: net.Socket, includesUsers: boolean): Promise<void> {
+    const sidecar = this.#sidecar;
+    if (sidecar.report === undefined) {
       socket.end(toLine({ kind: 'refused', reason: 'this sidecar gives no reports' }));
       return;
     }
     try {
-      const report = await target.report(hasUsers);
-      socket.write(toLine({ kind: 'ok', status: target.status() }));
+      const report = await sidecar.report(includesUsers);
+      socket.write(toLine({ kind: 'ok', status: sidecar.status() }));
       // Without the line feed at its end, a report is incomplete. A client that does not read runs into the timeout.
       pipeline(report, socket, (cause) => {
         if (cause != null && !isErrno(cause, 'ERR_STREAM_PREMATURE_CLOSE')) this.#reportFailed(cause);
@@ -178,12 +178,12 @@ export class ControlServer {
   }
 
   async #threads(socket: net.Socket): Promise<void> {
-    const target = this.#target;
+    const sidecar = this.#sidecar;
     socket.setTimeout(THREADS_TIMEOUT_MS);
     try {
-      const dump = await target.dumpThreads?.();
+      const dump = await sidecar.dumpThreads?.();
       if (dump === undefined) socket.end(toLine({ kind: 'refused', reason: 'this sidecar reads no JVM' }));
-      else socket.end(toLine({ kind: 'ok', status: target.status() }) + dump);
+      else socket.end(toLine({ kind: 'ok', status: sidecar.status() }) + dump);
     } catch (cause) {
       const reason = cause instanceof SidecarError ? cause.message : 'an unexpected error';
       socket.end(toLine({ kind: 'refused', reason }));
@@ -194,13 +194,13 @@ export class ControlServer {
     this.#logger.warn({ error: cause instanceof Error ? cause.name : typeof cause }, 'a report was cut off');
   }
 
-  async #tellHealth(socket: net.Socket): Promise<void> {
-    const isReady = await this.#target.isReady();
-    socket.end(toLine({ kind: 'ok', status: this.#target.status(), isReady }));
+  async #sendHealth(socket: net.Socket): Promise<void> {
+    const isReady = await this.#sidecar.isReady();
+    socket.end(toLine({ kind: 'ok', status: this.#sidecar.status(), isReady }));
   }
 
-  #obey(command: string, socket: net.Socket): void {
-    const target = this.#target;
+  #execute(command: string, socket: net.Socket): void {
+    const sidecar = this.#sidecar;
     if (!isControlCommand(command)) {
       socket.end(toLine({ kind: 'refused', reason: 'unknown command' }));
       return;
@@ -210,7 +210,7 @@ export class ControlServer {
         void this.#reload(socket);
         return;
       case 'health':
-        void this.#tellHealth(socket);
+        void this.#sendHealth(socket);
         return;
       case 'report':
       case 'report-with-users':
@@ -220,28 +220,28 @@ export class ControlServer {
         void this.#threads(socket);
         return;
       case 'top': {
-        const text = target.top?.();
+        const text = sidecar.top?.();
         if (text === undefined) socket.end(toLine({ kind: 'refused', reason: 'this sidecar shows no calls' }));
-        else socket.end(toLine({ kind: 'ok', status: target.status() }) + text);
+        else socket.end(toLine({ kind: 'ok', status: sidecar.status() }) + text);
         return;
       }
       case 'status':
-        socket.end(toLine({ kind: 'ok', status: target.status() }));
+        socket.end(toLine({ kind: 'ok', status: sidecar.status() }));
         return;
       case 'drain':
-        target.drain();
-        socket.end(toLine({ kind: 'ok', status: target.status() }));
+        sidecar.drain();
+        socket.end(toLine({ kind: 'ok', status: sidecar.status() }));
         return;
       case 'shutdown':
         // The connection stays open until the process ends: its closing tells the client that the sidecar has gone.
         socket.setTimeout(0);
-        socket.write(toLine({ kind: 'ok', status: target.status() }));
-        target.shutdown();
+        socket.write(toLine({ kind: 'ok', status: sidecar.status() }));
+        sidecar.shutdown();
     }
   }
 }
 
-/** Keeps only the first problems, so that the answer stays within its bound. */
+/** Keeps only the first problems, to bound the answer. */
 function shortened(answer: ReloadAnswer): ReloadAnswer {
   if (answer.kind === 'applied') return answer;
   const problems: string[] = [];
@@ -251,11 +251,11 @@ function shortened(answer: ReloadAnswer): ReloadAnswer {
     if (left >= 0) problems.push(problem);
   }
   const more = answer.problems.length - problems.length;
-  if (more > 0) problems.push(`${more} more, which the log of the sidecar lists`);
+  if (more > 0) problems.push(`${more} more: see the sidecar's log`);
   return { ...answer, problems };
 }
 
-/** Removes a socket that a dead process has left behind, which would block the next one. */
+/** Removes the socket of a dead process, which would block a new one. */
 async function removeStale(socketPath: string): Promise<void> {
   let isSocket: boolean;
   try {

@@ -1,4 +1,4 @@
-/** Finds the one among this user's sidecars that a command is for. */
+/** Finds the sidecar that a command is for, among those of this user. */
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
@@ -6,21 +6,21 @@ import { isListening, sendCommand } from './control-client.ts';
 import { ControlError, type ControlStatus } from './protocol.ts';
 import { checkPrivateFolder, defaultFolder, defaultSocketPath } from './socket-folder.ts';
 
-interface Wanted {
+interface Selection {
   readonly socket?: string | undefined;
   readonly pid?: number | undefined;
   /** The folder of sockets without a configured path. */
   readonly folder?: string;
 }
 
-/** Sockets asked at a time: killed processes may have left any number of them, and file descriptors are few. */
-const ASKED_AT_A_TIME = 50;
+/** Sockets queried at a time: killed processes may have left any number of them, and file descriptors are few. */
+const BATCH_SIZE = 50;
 
 /**
  * The path of the control socket. Without `socket` and `pid`, that of this user's only sidecar. Throws D2S_ERR_CONTROL
  * if there is none, and ConfigError with a list if there are several.
  */
-export async function findSidecar({ socket, pid, folder = defaultFolder() }: Wanted): Promise<string> {
+export async function findSidecar({ socket, pid, folder = defaultFolder() }: Selection): Promise<string> {
   if (socket !== undefined) return socket;
   const live = await listLive(folder);
   if (pid !== undefined) {
@@ -62,8 +62,8 @@ async function listLive(folder: string): Promise<readonly Live[]> {
     .filter((name) => /^\d+\.sock$/.test(name))
     .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10));
   const live: Live[] = [];
-  for (let first = 0; first < sockets.length; first += ASKED_AT_A_TIME) {
-    const batch = sockets.slice(first, first + ASKED_AT_A_TIME);
+  for (let first = 0; first < sockets.length; first += BATCH_SIZE) {
+    const batch = sockets.slice(first, first + BATCH_SIZE);
     const asked = await Promise.all(batch.map((name) => ask(path.join(folder, name))));
     live.push(...asked.filter((one) => one !== undefined));
   }
@@ -74,7 +74,7 @@ async function ask(socketPath: string): Promise<Live | undefined> {
   try {
     return { path: socketPath, status: await sendCommand(socketPath, 'status') };
   } catch (error) {
-    // A killed process has left it behind, and nothing else would ever remove it.
+    // The socket of a killed process, which nothing else would ever remove.
     if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED') && !(await isListening(socketPath))) {
       rmSync(socketPath, { force: true });
     }

@@ -25,7 +25,7 @@ export const MAX_COMMAND_BYTES = 256;
 
 export const MAX_ANSWER_BYTES = 65_536;
 
-/** Largest report after its answer, in bytes: four for each character that the sidecar writes at most. */
+/** Largest report after its answer, in bytes: at most four per character written. */
 export const MAX_REPORT_BYTES = 268_435_456;
 
 export class ControlError extends SidecarError {

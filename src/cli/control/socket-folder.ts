@@ -1,6 +1,6 @@
 /**
- * The folder of control sockets. A user who can write into it can replace a socket, so the folder has to be ours alone.
- * The socket's own mode then keeps other users from connecting.
+ * The folder of control sockets. A user who can write into it can replace a socket, so only its owner
+ * may write there. The socket's own mode then keeps other users from connecting.
  */
 import { lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ export function defaultSocketPath(pid: number, folder: string = defaultFolder())
   return path.join(folder, `${pid}.sock`);
 }
 
-/** Creates the folder if absent, but not its parent. Throws D2S_ERR_CONTROL unless the folder is then ours alone. */
+/** Creates a missing folder, but not its parent. Throws D2S_ERR_CONTROL unless only this user can write to it. */
 export function makePrivateFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: PRIVATE_FOLDER_MODE });
@@ -32,11 +32,11 @@ export function makePrivateFolder(folder: string): void {
   checkPrivateFolder(folder);
 }
 
-/** Throws D2S_ERR_CONTROL; without such a folder, the code of its cause is ENOENT. */
+/** Throws D2S_ERR_CONTROL; if the folder is missing, the code of the error's cause is ENOENT. */
 export function checkPrivateFolder(folder: string): void {
   let found: ReturnType<typeof lstatSync>;
   try {
-    // lstat: the owner of a link, even of one to a folder of ours, could point it elsewhere later.
+    // lstat: the owner of a link, even of one to our folder, could point it elsewhere later.
     found = lstatSync(folder);
   } catch (cause) {
     throw new ControlError(`${folder} cannot be inspected: ${toErrno(cause)}`, cause);
@@ -46,7 +46,7 @@ export function checkPrivateFolder(folder: string): void {
   const isOurs = owner === undefined || found.uid === owner;
   if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
   throw new ControlError(
-    `${folder} must belong to user ${owner} and be closed to others (mode 0700); a missing folder is created so`,
+    `${folder} must belong to user ${owner} and not be writable by others; a missing folder is created with mode 0700`,
   );
 }
 

@@ -3,12 +3,12 @@ export class Bounds {
   readonly skipped = new Map<Bound, number>();
   readonly #taken = new Map<Bound, number>();
 
-  /** Takes room for one more; without room, counts it and returns false. */
-  take(bound: Bound, most: number): boolean {
+  /** Reserves room for one more. At the bound, counts it as skipped and returns false. */
+  take(bound: Bound, max: number): boolean {
     const taken = this.#taken.get(bound) ?? 0;
-    if (taken < most) this.#taken.set(bound, taken + 1);
+    if (taken < max) this.#taken.set(bound, taken + 1);
     else this.skip(bound);
-    return taken < most;
+    return taken < max;
   }
 
   skip(bound: Bound): void {
@@ -21,7 +21,7 @@ export const SKIPPED_WORDS = {
   channels: 'messages on channels for which there was no room',
   fields: 'fields for which there was no room',
   parts: 'messages with parts that were nested too deep or came too late',
-  questions: 'messages of clients that were forgotten before an answer came',
+  pending: 'messages of clients that were dropped before an answer came',
 } as const;
 
 /** Channels, and the segments that lead to them. */
@@ -38,7 +38,7 @@ export const MAX_DEPTH = 8;
 export const MAX_ITEMS = 20;
 /** Fields and entries of one message. */
 export const MAX_PARTS = 500;
-/** Published messages whose answers may still come. */
-export const MAX_QUESTIONS = 20_000;
+/** Published messages that may still be answered. */
+export const MAX_PENDING = 20_000;
 /** Texts of handshakes and ids of clients, which are never shown. */
 export const MAX_KNOWN_DATA = 100_000;

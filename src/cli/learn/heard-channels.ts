@@ -1,7 +1,7 @@
 /** The channels of a survey. Channels that differ only in segments that look like data become one template. */
 import type { CometWhen } from '../../config/rules/comet-rules.ts';
 import { type Bounds, MAX_CHANNELS, MAX_SEGMENTS } from './bounds.ts';
-import { looksLikeWord } from './looks.ts';
+import { looksLikeWord } from './likely-names.ts';
 import { NameNode, VARIABLE } from './name-node.ts';
 import { Tally } from './tally.ts';
 
@@ -118,7 +118,7 @@ function collect(node: ChannelNode, segments: readonly string[]): HeardChannel[]
   return [{ pattern: `/${texts.join('/')}`, captures, record: node.value }, ...below];
 }
 
-/** Most words at one place: there are many services, but few kinds of anything else. */
+/** Maximum number of words at one place: there are many services, but few kinds of anything else. */
 const MAX_WORDS = { root: 30, service: 100, other: 10 } as const;
-/** From this many sibling objects on, their names count as data. */
+/** With this many sibling objects, their names count as data. */
 const MIN_OBJECTS: Readonly<Record<Place, number>> = { root: 3, service: 20, other: 3 };

@@ -2,7 +2,7 @@
  * A tree of names: keys of objects, or segments of channels. Names that look like data are folded into one branch,
  * `VARIABLE`, so that no report can show them. In doubt, a name is data.
  */
-import { withoutNumbers } from './looks.ts';
+import { withoutNumbers } from './likely-names.ts';
 
 /** The branch of all names that are data. No name that may be shown has braces or asterisks. */
 export const VARIABLE = '{}';
@@ -14,7 +14,7 @@ export class NameNode<Value extends { add(other: Value): void }> {
   readonly key: string;
   /** `Tank1`; undefined if there is also a `Tank2`: both are then data. */
   name: string | undefined;
-  /** There were too many names, so all of them are data. */
+  /** There are too many names, so all of them are data. */
   #isVaried = false;
 
   constructor(key = '', name = key) {

@@ -9,13 +9,13 @@ import type { CometWhen } from '../../config/rules/comet-rules.ts';
 import { CometClassifier, type CometClassifierConfig } from '../../measure/classify/comet-classifier.ts';
 import { isMeta, META_HANDSHAKE, META_SUBSCRIBE, META_UNSUBSCRIBE } from '../../protocol/bayeux/channel.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
-import { Bounds, MAX_KNOWN_DATA, MAX_QUESTIONS } from './bounds.ts';
+import { Bounds, MAX_KNOWN_DATA, MAX_PENDING } from './bounds.ts';
 import { type ChannelEvent, type HeardChannel, HeardChannels } from './heard-channels.ts';
 
 export interface Findings {
   readonly clientMessages: number;
   readonly upstreamMessages: number;
-  /** Messages that could not be read because of a bug in here. */
+  /** Messages that could not be read because of a bug in this code. */
   readonly failures: number;
   readonly channels: readonly HeardChannel[];
   readonly skipped: Bounds['skipped'];
@@ -30,8 +30,8 @@ export class Survey {
   /** Channels on which a rule finds the answers to its calls. */
   readonly #replyChannels: ReadonlySet<string | undefined>;
   readonly #clientNumbers = new WeakMap<object, number>();
-  /** Hashes of client, channel and id of published messages that may still be answered; oldest first. */
-  readonly #questions = new Set<string>();
+  /** Published messages that may still be answered, as hashes of client, channel and id; oldest first. */
+  readonly #pendingRequests = new Set<string>();
   /** Hashes of texts in handshakes and of ids of clients: a name that equals one of these is data. */
   readonly #knownData = new Set<string>();
   #clients = 0;
@@ -54,16 +54,17 @@ export class Survey {
     this.clientMessages += 1;
     this.#remember(clientId, 0);
     if (channel === META_HANDSHAKE) this.#remember(ext, 0);
-    else if (channel === META_SUBSCRIBE) for (const each of subscription) this.#see('subscribe', each, undefined);
-    else if (channel === META_UNSUBSCRIBE) for (const each of subscription) this.#see('unsubscribe', each, undefined);
+    else if (channel === META_SUBSCRIBE) for (const each of subscription) this.#record('subscribe', each, undefined);
+    else if (channel === META_UNSUBSCRIBE)
+      for (const each of subscription) this.#record('unsubscribe', each, undefined);
     if (isMeta(channel)) return;
-    this.#see('publish', channel, data);
-    const question = this.#toQuestion(client, channel, id);
-    if (question !== undefined) this.#questions.add(question);
-    if (this.#questions.size <= MAX_QUESTIONS) return;
-    const [oldest = ''] = this.#questions;
-    this.#questions.delete(oldest);
-    this.#bounds.skip('questions');
+    this.#record('publish', channel, data);
+    const key = this.#toRequestKey(client, channel, id);
+    if (key !== undefined) this.#pendingRequests.add(key);
+    if (this.#pendingRequests.size <= MAX_PENDING) return;
+    const [oldest = ''] = this.#pendingRequests;
+    this.#pendingRequests.delete(oldest);
+    this.#bounds.skip('pending');
   }
 
   onUpstreamMessage(message: BayeuxMessage, client: object | undefined): void {
@@ -71,13 +72,14 @@ export class Survey {
     this.upstreamMessages += 1;
     this.#remember(clientId, 0);
     if (channel === META_SUBSCRIBE && successful === false) {
-      for (const each of subscription) this.#see('forbidden', each, undefined);
+      for (const each of subscription) this.#record('forbidden', each, undefined);
     }
     if (isMeta(channel)) return;
-    if (successful === false) this.#see('refused', channel, undefined);
-    else if (data === undefined) this.#see('acknowledged', channel, undefined);
-    else if (this.#questions.delete(this.#toQuestion(client, channel, id) ?? '')) this.#see('answer', channel, data);
-    else this.#see('delivery', channel, data);
+    if (successful === false) this.#record('refused', channel, undefined);
+    else if (data === undefined) this.#record('acknowledged', channel, undefined);
+    else if (this.#pendingRequests.delete(this.#toRequestKey(client, channel, id) ?? ''))
+      this.#record('answer', channel, data);
+    else this.#record('delivery', channel, data);
   }
 
   onFailure(): void {
@@ -95,20 +97,20 @@ export class Survey {
     };
   }
 
-  #see(event: ChannelEvent, channel: string, data: unknown): void {
+  #record(event: ChannelEvent, channel: string, data: unknown): void {
     const tally = isMeta(channel) ? undefined : this.#channels.recordOf(channel)?.tallyOf(event);
     if (tally === undefined) return;
-    tally.see(data, this.#bounds);
-    if (this.#isRead(event, channel, data)) tally.read += 1;
+    tally.record(data, this.#bounds);
+    if (this.#matchesRule(event, channel, data)) tally.read += 1;
   }
 
-  #isRead(event: ChannelEvent, channel: string, data: unknown): boolean {
+  #matchesRule(event: ChannelEvent, channel: string, data: unknown): boolean {
     if (event === 'delivery' && this.#replyChannels.has(channel)) return true;
     return RULE_EVENTS.has(event) && this.#rules.classify(event as CometWhen, channel, data) !== undefined;
   }
 
   /** A hash, because ids are unique within a client only. Undefined without an id, or for an unknown client. */
-  #toQuestion(client: object | undefined, channel: string, id: string | undefined): string | undefined {
+  #toRequestKey(client: object | undefined, channel: string, id: string | undefined): string | undefined {
     if (client === undefined || id === undefined) return undefined;
     const known = this.#clientNumbers.get(client);
     if (known === undefined) this.#clientNumbers.set(client, ++this.#clients);
@@ -126,7 +128,7 @@ function hashOf(text: string): string {
   return createHash('sha256').update(text).digest('base64');
 }
 
-/** The events that rules can be for. */
+/** Events that a rule can match. */
 const RULE_EVENTS: ReadonlySet<ChannelEvent> = new Set<CometWhen>(['subscribe', 'unsubscribe', 'publish', 'delivery']);
 const MAX_EXT_DEPTH = 4;
 const MAX_EXT_FIELDS = 20;

@@ -1,6 +1,6 @@
 /** Counts how often something happened on a channel, and keeps the shape of its data: keys and types, never values. */
 import { type Bounds, MAX_DEPTH, MAX_FIELDS, MAX_ITEMS, MAX_KEYS, MAX_PARTS } from './bounds.ts';
-import { looksLikeField } from './looks.ts';
+import { looksLikeField } from './likely-names.ts';
 import { NameNode, VARIABLE } from './name-node.ts';
 
 export type DataType = 'text' | 'number' | 'boolean' | 'null' | 'object' | 'list';
@@ -20,7 +20,7 @@ export interface ShownField {
   /** JSON Pointer into data; `{}` is any key, `{n}` any entry of a list. */
   readonly pointer: string;
   readonly types: readonly DataType[];
-  /** The field is there whenever its object is. */
+  /** Every object at that place has the field. */
   readonly isAlways: boolean;
   /** Its key suggests the name of a call or of an object. */
   readonly isName: boolean;
@@ -28,12 +28,12 @@ export interface ShownField {
 
 export class Tally {
   count = 0;
-  /** How many of these a rule reads, built-in or configured. */
+  /** How many of these match a rule, built-in or configured. */
   read = 0;
   readonly root = new NameNode<Field>();
 
   /** `data` of one message; undefined if the message has none. */
-  see(data: unknown, bounds: Bounds): void {
+  record(data: unknown, bounds: Bounds): void {
     this.count += 1;
     if (data === undefined) return;
     let parts = 0;

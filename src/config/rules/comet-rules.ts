@@ -1,10 +1,12 @@
-/** Rules of `comet.rules`: what a message on a channel means, how it is named, and how the answer to a call is found. */
+/**
+ * Rules of `comet.rules`: what a message on a channel means, how it is named, and how the answer to a call is found.
+ */
 import { z } from 'zod';
 import { toChoice } from '../schema-keys.ts';
 import { type JsonPointer, parsePointer } from './json-pointer.ts';
 import { compilesBy, orMistake, type Pattern, parseName, parsePattern, RuleMistake } from './pattern.ts';
 
-/** Every message that no earlier rule takes is compared with all of them. */
+/** A message that matches no rule is compared with all of them. */
 export const MAX_COMET_RULES = 200;
 
 const KINDS = ['rpc', 'sba', 'object', 'none'] as const;
@@ -26,10 +28,10 @@ const replySchema = z
     {
       channel: text(REPLY_CHANNEL_FORM, isReplyChannel)
         .optional()
-        .describe('Channel that the answer comes on. Absent: that of the call.'),
+        .describe('Channel of the answer. Absent: that of the call.'),
       id: text(ID_FORM, (id) => parsePointerTo(ID_PLACE, id) !== undefined)
         .optional()
-        .describe('JSON Pointer to what ties call and answer together, in both messages. Absent: /id.'),
+        .describe('JSON Pointer to the correlation id, in both messages. Absent: /id.'),
       error: text(ERROR_FORM, (error) => parsePointerTo(ERROR_PLACE, error) !== undefined)
         .optional()
         .describe('JSON Pointer into the answer; anything there but null, false and an empty text means failure.'),
@@ -41,25 +43,25 @@ const replySchema = z
 const writtenRule = z.strictObject(
   {
     channel: text(CHANNEL_FORM, (channel) => parseChannel(channel) !== undefined).describe(
-      'Channel with captures: /d2/object/{name}. A capture takes exactly one segment.',
+      'Channel with captures: /d2/object/{name}. A capture matches exactly one segment.',
     ),
     when: z
       .enum(WHENS, { error: toChoice(WHENS) })
       .optional()
       .describe(
-        'What happens on the channel: a client subscribes or unsubscribes it or sends a message to it, or the server delivers one. Absent: what the action needs; anything for kind none.',
+        'Event on the channel: a client subscribes, unsubscribes or sends a message, or the server delivers one. Absent: the default of the action; all events for kind none.',
       ),
     kind: z
       .enum(KINDS, { error: toChoice(KINDS) })
-      .describe('What a match is; none passes it uncounted, to take something out of a later rule.'),
+      .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
     action: z
       .enum(ACTIONS, { error: toChoice(ACTIONS) })
       .optional()
-      .describe('call for kinds rpc and sba, also if absent; subscribe, unsubscribe or value for object.'),
+      .describe('call for kinds rpc and sba (the default); subscribe, unsubscribe or value for object.'),
     name: text(NAME_FORM)
       .prefault('')
       .describe(
-        'Name with captures and with JSON Pointers into data: {/eventName}[.{/interfaceName}].{/rpcName}, where a part in brackets vanishes if there is nothing. Absent for none.',
+        'Name with captures and with JSON Pointers into data: {/eventName}[.{/interfaceName}].{/rpcName}, where a part in brackets is omitted if its pointer finds nothing. Absent for none.',
       ),
     reply: replySchema.optional(),
   },
@@ -78,7 +80,7 @@ export type CometTarget =
 /** A text, the index of a capture, or a JSON Pointer into `data`. */
 type PlainPart = string | number | { readonly pointer: JsonPointer };
 
-/** `optional`: parts that vanish together if a pointer among them finds nothing. */
+/** `optional`: parts that are omitted together if a pointer among them finds nothing. */
 export type NamePart = PlainPart | { readonly optional: readonly PlainPart[] };
 
 /** How to find the answer to a call, and whether it failed. One object for each rule. */
@@ -87,7 +89,7 @@ export interface ReplyRule {
   readonly channel: string | undefined;
   /** Points to the correlation id, in the call and in the answer. */
   readonly id: JsonPointer;
-  /** Points to the error in the answer; undefined when the rule gives none. */
+  /** Points to the error in the answer; undefined if the rule has none. */
   readonly error: JsonPointer | undefined;
 }
 
@@ -154,7 +156,7 @@ function compileName(
     throw new RuleMistake(['name'], expected);
   };
   const parts: NamePart[] = [];
-  // Splitting at a group gives what is outside and inside of brackets in turn.
+  // Splitting at a capturing group yields, in turn, the text outside and inside of brackets.
   for (const [at, piece] of name.split(/\[([^[\]]*)\]/).entries()) {
     const isOptional = at % 2 === 1;
     if (piece === '' && !isOptional) continue;
@@ -193,8 +195,8 @@ function compileReply({ reply }: CometRule, target: CometTarget | undefined): Re
 const DEFAULT_REPLY: ReplyRule = { channel: undefined, id: ['id'], error: undefined };
 
 /**
- * Texts are compared literally, including escapes and asterisks: in the protocol, `/a` and `/%61` are two channels. The
- * protocol's own channels carry no calls.
+ * Texts are compared literally, including escapes and asterisks: in the protocol, `/a` and `/%61` are two channels.
+ * Meta channels carry no calls.
  */
 function parseChannel(channel: string): Pattern | undefined {
   if (!channel.startsWith('/') || channel.startsWith('/meta/')) return undefined;

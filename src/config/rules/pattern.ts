@@ -5,7 +5,7 @@
  */
 import { ConfigError } from '../../base/errors.ts';
 
-/** A rule that cannot be used: the path of the wrong key in the rule, and what the key should have been. */
+/** An unusable rule: the path of its wrong key, and what was expected there. */
 export class RuleMistake extends ConfigError {
   readonly path: readonly string[];
   readonly expected: string;
@@ -17,7 +17,7 @@ export class RuleMistake extends ConfigError {
   }
 }
 
-/** The value, unless parsing has found none. */
+/** Returns the value; throws a `RuleMistake` if parsing found none. */
 export function orMistake<T>(value: T | undefined, path: readonly string[], expected: string): T {
   if (value === undefined) throw new RuleMistake(path, expected);
   return value;
@@ -36,7 +36,7 @@ export function compilesBy<Rule>(compile: (rule: Rule) => unknown) {
 }
 
 export interface Pattern {
-  /** A text to compare with, or null for a capture, which takes exactly one segment. */
+  /** A text to compare with, or null for a capture, which matches exactly one segment. */
   readonly segments: readonly (string | null)[];
   /** Names of the captures, in order: `['event', 'method']`. */
   readonly captures: readonly string[];
@@ -44,7 +44,7 @@ export interface Pattern {
 
 /**
  * Reads segments between slashes, each a capture or a text that `toText` accepts. Undefined if one is neither, or if a
- * capture comes twice.
+ * capture occurs twice.
  */
 export function parsePattern(path: string, toText: (segment: string) => string | undefined): Pattern | undefined {
   const segments: (string | null)[] = [];
@@ -76,17 +76,17 @@ export function matchPattern(
 }
 
 /**
- * Reads a name: texts, and what `toPart` makes of each reference in braces. Undefined if a text has a character that
- * `odd` finds.
+ * Parses a name into texts and parts; `toPart` creates the part of each reference in braces. Undefined if a text
+ * matches `forbidden`.
  */
 export function parseName<Part>(
   name: string,
-  odd: RegExp,
+  forbidden: RegExp,
   toPart: (reference: string) => Part,
 ): (string | Part)[] | undefined {
-  // Splitting at a group gives texts and references in turn.
+  // Splitting at a capturing group yields texts and references in turn.
   const pieces = name.split(REFERENCE);
-  if (pieces.some((piece, at) => at % 2 === 0 && odd.test(piece))) return undefined;
+  if (pieces.some((piece, at) => at % 2 === 0 && forbidden.test(piece))) return undefined;
   return pieces.map((piece, at) => (at % 2 === 0 ? piece : toPart(piece))).filter((part) => part !== '');
 }
 

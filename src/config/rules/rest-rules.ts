@@ -17,17 +17,17 @@ const writtenRule = z.strictObject(
         error: 'a list of methods',
       })
       .min(1, { error: 'at least one method' })
-      .describe('Upper-case methods that the rule takes; GET takes HEAD as well.'),
+      .describe('Upper-case methods that the rule matches; GET also matches HEAD.'),
     path: z
       .string({ error: PATH_FORM })
       .refine((path) => parsePath(path) !== undefined, { error: PATH_FORM })
       .overwrite((path) => (path.startsWith('/') ? `/${trimSlashes(path)}` : trimSlashes(path)))
       .describe(
-        'Path below rest.prefix, with captures: d2/rpc/{event}/{method}. With a slash in front, also below the application: /odata/{set}. A capture takes exactly one segment.',
+        'Path below rest.prefix, with captures: d2/rpc/{event}/{method}. With a slash in front, also below the application: /odata/{set}. A capture matches exactly one segment.',
       ),
     kind: z
       .enum(KINDS, { error: toChoice(KINDS) })
-      .describe('What a match is; none passes it uncounted, to take something out of a later rule.'),
+      .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
     name: z
       .string({ error: NAME_FORM })
       .prefault('')

@@ -3,14 +3,14 @@ import type { CallSession, EndedCall } from '../../measure/record/call-observer.
 
 /** Longer names are cut. */
 const MAX_NAME_CHARS = 512;
-/** Any other method is logged as `(other)`: the client chooses that text, and it may hold a secret. */
+/** Any other method is logged as `(other)`: the client chooses that text, and it may contain a secret. */
 const METHODS: ReadonlySet<string> = new Set('GET HEAD POST PUT DELETE PATCH OPTIONS CONNECT TRACE'.split(' '));
 const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
 
 /**
  * One line of JSON with its line feed, e.g.
  * `{"time":"2026-03-01T08:00:00.123Z","kind":"rpc","name":"E.Demo.TestInOut",...}`; docs/access-log.md has all
- * fields. Unknown values are null. The line holds only what the classifier returned, values of closed sets, and
+ * fields. Unknown values are null. The line has only names from the classifier, values of closed sets, and
  * hexadecimal digits.
  */
 export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): string {

@@ -14,9 +14,9 @@ export interface AccessLoggingParts {
   readonly observers: CallObservers;
 }
 
-/** Turns the access log on, off or over to other options, by configuration. Loads its code only when it is on. */
+/** Turns the access log on or off, or changes its options. Loads its code only when it is on. */
 export class AccessLogging {
-  /** Counters for /metrics. They stay when the access log is turned off and on; all zero if it was never on. */
+  /** Counters for /metrics. They survive turning the access log off and on; all are zero if it was never on. */
   readonly counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
   readonly #parts: AccessLoggingParts;
   #log: AccessLog | undefined;
@@ -25,7 +25,7 @@ export class AccessLogging {
   /** Never rejects: problems with the file are logged. */
   static async open(config: Config['accessLog'], parts: AccessLoggingParts): Promise<AccessLogging> {
     const logging = new AccessLogging(parts);
-    (await logging.prepare(config))();
+    (await logging.prepareReload(config))();
     return logging;
   }
 
@@ -47,7 +47,7 @@ export class AccessLogging {
   }
 
   /** Returns a function that applies the new configuration. */
-  async prepare(config: Config['accessLog']): Promise<() => void> {
+  async prepareReload(config: Config['accessLog']): Promise<() => void> {
     const { file } = config;
     if (file === undefined) return () => void this.close();
     const options = { ...config, file };

@@ -8,7 +8,7 @@
  * | untrusted: another user's file, reached by another user's link, or writable by all | the same; nothing is written |
  * | the reader of a FIFO is slow or missing | retried too, but logged only when a line is lost |
  * | the queue is full | further lines are lost, and counted |
- * | a line was written in part | its rest goes first, or is dropped with that file: two lines never become one |
+ * | a line was written in part | its rest is written first, or dropped with that file: two lines never become one |
  * | the last line was cut short by a crash or a shutdown | a line feed ends it before the first line is added |
  */
 import { constants, type Stats } from 'node:fs';
@@ -38,7 +38,7 @@ const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 const OTHERS_WRITE = 0o002;
 const LINE_FEED = 0x0a;
 /** Transient errors, after which the same file can be written again. */
-const PASSING = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
+const TRANSIENT = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
 export interface LineFileOptions {
   readonly file: string;
@@ -136,7 +136,7 @@ export class LineFile {
     if (isElsewhere) this.reopen();
   }
 
-  /** Takes no more lines and writes the pending ones for up to `limitMs`; the rest is lost. */
+  /** Accepts no more lines, and writes the pending ones for up to `limitMs`; the rest is lost. */
   async close(limitMs: number): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -163,7 +163,7 @@ export class LineFile {
     }
   }
 
-  /** Starts to write the queue, unless that is under way. */
+  /** Starts writing the queue, unless that is in progress. */
   #begin(): void {
     if (this.#work !== undefined || this.#isOver) return;
     clearTimeout(this.#timer);
@@ -211,7 +211,7 @@ export class LineFile {
         await handle.close();
         return !this.#isOver;
       }
-      if (old !== undefined) this.#leaveTornLine();
+      if (old !== undefined) this.#dropTornLine();
       this.#handle = handle;
       this.#isRegular = stats.isFile();
       this.#bytes = stats.size + Number(isCutShort);
@@ -277,8 +277,8 @@ export class LineFile {
       const code = toFileReason(cause);
       // A slow reader is not a failure as long as the queue has room.
       if (code !== 'EAGAIN') this.#failed(code);
-      if (!PASSING.has(code)) {
-        this.#leaveTornLine();
+      if (!TRANSIENT.has(code)) {
+        this.#dropTornLine();
         await this.#letGo();
       }
       return code;
@@ -295,7 +295,7 @@ export class LineFile {
   }
 
   /** Drops the rest of a partly written line, since its beginning is in the file that is being left. */
-  #leaveTornLine(): void {
+  #dropTornLine(): void {
     if (!this.#isTorn || this.#rest === undefined) return;
     this.#isTorn = false;
     const end = this.#rest.indexOf(LINE_FEED) + 1;
@@ -323,7 +323,7 @@ export class LineFile {
   #tell(reason: string): void {
     this.#isTroubled = true;
     const fields = { code: 'D2S_ERR_ACCESS_LOG', file: this.#options.file, reason };
-    this.#logger.warn(fields, 'the access log cannot be written: what does not fit into memory is lost');
+    this.#logger.warn(fields, 'the access log cannot be written: lines that do not fit into memory are lost');
   }
 
   #recovered(): void {
@@ -342,7 +342,7 @@ export class LineFile {
 export async function checkOwner(realPath: string, stats: Stats): Promise<void> {
   if (stats.isFile() && (stats.mode & OTHERS_WRITE) !== 0 && process.platform !== 'win32') {
     const mode = (stats.mode & 0o777).toString(8).padStart(4, '0');
-    throw new UntrustedFileError(`every user of this machine may write it (mode ${mode}), expected 0600 or 0640`);
+    throw new UntrustedFileError(`every user of this machine may write to it (mode ${mode}), expected 0600 or 0640`);
   }
   if (isTrustedOwner(stats.uid)) return;
   const isOpenFolder = ((await stat(path.dirname(realPath))).mode & OTHERS_WRITE) !== 0;

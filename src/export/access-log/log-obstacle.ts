@@ -5,8 +5,8 @@ import { findFolderObstacle, openTrusted, toFileReason } from '../../base/truste
 import { checkOwner } from './line-file.ts';
 
 /**
- * Why the access log cannot be written, as far as that shows without writing; undefined if nothing prevents it. A FIFO
- * or a device is not opened, since its reader would see an end of file.
+ * Why the access log cannot be written, as far as that is known without writing; undefined if nothing prevents it. A
+ * FIFO or a device is not opened, since its reader would see an end of file.
  */
 export async function findLogObstacle(file: string): Promise<string | undefined> {
   try {

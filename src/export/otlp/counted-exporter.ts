@@ -31,7 +31,7 @@ export interface CountedExporterParts<Items, Response> {
 export class CountedExporter<Items, Response> {
   readonly #parts: CountedExporterParts<Items, Response>;
   readonly #delegate: ReturnType<typeof createOtlpHttpExportDelegate<Items, Response>>;
-  /** Rejected items in the answer that is being read; the delegate only reports that an answer came. */
+  /** Rejected items in the answer that is being read; the delegate only reports that there was an answer. */
   #rejected = 0;
   #isClosed = false;
 

@@ -42,7 +42,10 @@ export function createFieldsReader({ headersFile, headersEnv, env, logger }: Fie
     const warn = (): void => {
       if (isWarned) return;
       isWarned = true;
-      logger.warn({ file: headersFile }, 'everybody on this machine may read the file of otlp.headersFile: chmod 0400');
+      logger.warn(
+        { file: headersFile },
+        'every user of this machine can read the file of otlp.headersFile: chmod 0400',
+      );
     };
     return async () => {
       const where = `${headersFile} (otlp.headersFile)`;
@@ -62,9 +65,7 @@ export function parseFields(text: string, where: string): HeaderFields {
     if (name === '')
       throw new OtlpFileError(`Line ${index + 1} of ${where} is not a header field; expected Name: value.`);
     if (RESERVED.has(name.toLowerCase())) {
-      throw new OtlpFileError(
-        `Line ${index + 1} of ${where} sets ${name}, which the sidecar sets itself; take it out.`,
-      );
+      throw new OtlpFileError(`Line ${index + 1} of ${where} sets ${name}, which the sidecar sets itself; remove it.`);
     }
     fields[name.toLowerCase()] = value;
   }

@@ -156,8 +156,8 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
 }
 
 /**
- * The JVM's counters are as old as the JVM, and counters from the state file are older than this process. With the
- * start of the process the receiver would date all of their values after it.
+ * The JVM's counters are as old as the JVM, and counters from the state file are older than this process. If they
+ * had the start of the process, the receiver would date all of their values after it.
  */
 function hasUnknownStart({ name }: Family, { sidecar }: MetricPushParts['monitored']): boolean {
   return name.startsWith('jvm_') || (name.startsWith('d2_') && sidecar.isRestored);

@@ -4,7 +4,7 @@
  * clients or of the upstream. It is loaded only if `otlp.endpoint` is set.
  *
  * It never harms traffic: what cannot be sent is counted and dropped. docs/opentelemetry.md says what is sent, and what
- * happens when the receiver is away, slow or refuses.
+ * happens if the receiver is down, slow or refuses.
  */
 import { hostname } from 'node:os';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -105,7 +105,7 @@ export class Otlp implements OtlpNumbers {
   #signal(signal: Signal): { readonly receiver: Receiver; readonly numbers: SignalNumbers } {
     const { config, env, logger } = this.#parts;
     const { endpoint } = config.otlp;
-    if (endpoint === undefined) throw new TypeError('otlp.endpoint is checked before');
+    if (endpoint === undefined) throw new TypeError('otlp.endpoint must be checked first');
     const numbers = new SignalNumbers(signal, logger);
     this.signals.set(signal, numbers);
     return { numbers, receiver: new Receiver(signal, { config: { ...config.otlp, endpoint }, env, logger }) };

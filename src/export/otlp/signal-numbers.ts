@@ -34,7 +34,7 @@ export interface Failure {
   readonly detail?: string | undefined;
 }
 
-const HOW_TO_SAY: Readonly<Record<Signal, string>> = { metrics: 'metrics', traces: 'spans' };
+const SIGNAL_NOUNS: Readonly<Record<Signal, string>> = { metrics: 'metrics', traces: 'spans' };
 
 export class SignalNumbers {
   readonly #signal: Signal;
@@ -61,7 +61,7 @@ export class SignalNumbers {
     this.exports.ok += 1;
     this.items.accepted += count - rejected;
     this.items.rejected += rejected;
-    const what = HOW_TO_SAY[this.#signal];
+    const what = SIGNAL_NOUNS[this.#signal];
     const details = { signal: this.#signal };
     if (rejected > 0) {
       if (this.#enter('rejecting')) this.#logger.warn({ ...details, rejected }, `the OTLP receiver rejects ${what}`);
@@ -69,7 +69,7 @@ export class SignalNumbers {
     }
     const isFirst = this.#state === undefined;
     if (this.#enter('fine')) {
-      this.#logger.info(details, `the OTLP receiver takes ${what}${isFirst ? '' : ' again'}`);
+      this.#logger.info(details, `the OTLP receiver accepts ${what}${isFirst ? '' : ' again'}`);
     }
   }
 
@@ -106,7 +106,7 @@ export interface OtlpNumbers {
   readonly waitingSpans: number | undefined;
 }
 
-/** Beside the counts, since the rest of this folder is loaded only if `otlp.endpoint` is set. */
+/** In this file, because the rest of the folder is loaded only if `otlp.endpoint` is set. */
 export const OTLP_METRICS: readonly MetricDescription<OtlpNumbers>[] = [
   gauge(
     'd2_sidecar_otlp_up',

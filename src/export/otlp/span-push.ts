@@ -74,7 +74,7 @@ export class SpanPush implements SpanExporter {
     await this.#processor.forceFlush();
   }
 
-  /** Sends the queue, and takes no more spans. */
+  /** Sends the queue, and accepts no more spans. */
   async stop(): Promise<void> {
     await this.#processor.shutdown();
   }

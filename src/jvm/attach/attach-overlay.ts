@@ -32,7 +32,7 @@ const CLOCK_TOLERANCE_MS = 10_000;
 
 const NOT_OPENED =
   'the JVM has no attach socket: set jvm.attach to true, or start the JVM with -XX:+StartAttachListener';
-const REMOVED_AGAIN = 'the attach socket was removed as soon as it was there';
+const REMOVED_AGAIN = 'the attach socket was removed right after it was created';
 const STILL_OPENING = 'the JVM has been asked to open its attach socket, and has not done so yet';
 
 export class AttachOverlay {
@@ -68,9 +68,9 @@ export class AttachOverlay {
       socket = await this.#socketOf(jvm, deadline.signal);
       if (socket === undefined) return reading;
       const live = await this.#ask(socket, reading, jvm, deadline.signal);
-      const laid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
+      const overlaid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
       this.isApplied = Object.values(live).some((value) => value !== undefined);
-      return laid;
+      return overlaid;
     } catch (cause) {
       this.reason = toReason(cause);
       return reading;

@@ -25,10 +25,10 @@ export interface AttachSocket {
 }
 
 /** Opens e.g. `/proc/812/root/tmp`. Rejects with the system's error, e.g. EACCES. */
-export async function openTmp(target: VisibleJvm, system: AttachSystem): Promise<FileHandle> {
+export async function openTmp(jvm: VisibleJvm, system: AttachSystem): Promise<FileHandle> {
   // A link in another root would be resolved in our root, where the JVM's socket is not.
-  const noFollow = hasOurRoot(target) ? 0 : constants.O_NOFOLLOW;
-  return await open(tmpPathOf(target, system), O_PATH | constants.O_DIRECTORY | noFollow);
+  const noFollow = hasOurRoot(jvm) ? 0 : constants.O_NOFOLLOW;
+  return await open(tmpPathOf(jvm, system), O_PATH | constants.O_DIRECTORY | noFollow);
 }
 
 export function below(folder: FileHandle, name: string): string {
@@ -43,18 +43,18 @@ export function socketNameOf({ nspid }: VisibleJvm): string {
  * Undefined if there is no socket (yet). Rejects with D2S_ERR_JVM_ACCESS if it cannot be inspected or is not the JVM's,
  * with D2S_ERR_JVM_GONE if the process used to reach it is no longer the JVM.
  */
-export async function openAttachSocket(target: VisibleJvm, system: AttachSystem): Promise<AttachSocket | undefined> {
-  const name = socketNameOf(target);
-  const shownPath = path.join(tmpPathOf(target, system), name);
-  const handle = await openSocketFile(target, system, shownPath);
+export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem): Promise<AttachSocket | undefined> {
+  const name = socketNameOf(jvm);
+  const shownPath = path.join(tmpPathOf(jvm, system), name);
+  const handle = await openSocketFile(jvm, system, shownPath);
   if (handle === undefined) return undefined;
   let found: Stats;
   try {
     found = await handle.stat();
-    const why = whyNotOf(found, target);
+    const why = whyNotOf(found, jvm);
     if (why !== undefined)
       throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The attach socket ${shownPath} ${why}; not used.`);
-    checkProcess(target, system);
+    checkProcess(jvm, system);
   } catch (error) {
     await handle.close();
     throw error;
@@ -68,15 +68,15 @@ export async function openAttachSocket(target: VisibleJvm, system: AttachSystem)
 }
 
 async function openSocketFile(
-  target: VisibleJvm,
+  jvm: VisibleJvm,
   system: AttachSystem,
   shownPath: string,
 ): Promise<FileHandle | undefined> {
   let folder: FileHandle | undefined;
   try {
-    folder = await openTmp(target, system);
+    folder = await openTmp(jvm, system);
     // With O_PATH, O_NOFOLLOW opens a link itself, which then fails the check for a socket.
-    return await open(below(folder, socketNameOf(target)), O_PATH | constants.O_NOFOLLOW);
+    return await open(below(folder, socketNameOf(jvm)), O_PATH | constants.O_NOFOLLOW);
   } catch (cause) {
     const errno = toErrno(cause);
     if (errno === 'ENOENT' || errno === 'ESRCH') return undefined;

@@ -4,7 +4,7 @@ import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 /** The system that the JVM runs on; replaced in tests. */
 export interface AttachSystem {
   readonly procPath: string;
-  /** `/tmp`: HotSpot's folder for its sockets, whatever java.io.tmpdir says. */
+  /** `/tmp`: HotSpot's folder for its sockets, regardless of java.io.tmpdir. */
   readonly tmpPath: string;
   readonly uid: number;
   readonly gid: number;

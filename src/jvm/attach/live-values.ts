@@ -37,7 +37,7 @@ const KINDS: Readonly<Record<NonNullable<VisibleJvm['collector']>, HeapInfo['kin
   unknown: undefined,
 };
 
-/** The reading, with each value replaced for which `live` has a better one. */
+/** Returns the reading with the better values of `live`. */
 export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): JvmReading {
   const info = isHeapOf(jvm, live.heap) ? live.heap : undefined;
   const heap = toHeap(reading.heap, info, live.flags);

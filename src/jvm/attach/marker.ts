@@ -23,11 +23,11 @@ const OWNER_ONLY_MODE = 0o600;
  * Creates `.attach_pid<nspid>` in the JVM's working directory, or else in its /tmp; HotSpot looks in this order.
  * Returns the reason, for messages, if neither works.
  */
-export async function placeMarker(pid: number, target: VisibleJvm, system: AttachSystem): Promise<Marker | string> {
-  const name = `.attach_pid${target.nspid}`;
+export async function placeMarker(pid: number, jvm: VisibleJvm, system: AttachSystem): Promise<Marker | string> {
+  const name = `.attach_pid${jvm.nspid}`;
   const folders = [
     ['the JVM’s working directory', () => open(`${system.procPath}/${pid}/cwd`, O_PATH | constants.O_DIRECTORY)],
-    ['the JVM’s /tmp', () => openTmp(target, system)],
+    ['the JVM’s /tmp', () => openTmp(jvm, system)],
   ] as const;
   const reasons: string[] = [];
   for (const [where, openFolder] of folders) {
@@ -39,11 +39,11 @@ export async function placeMarker(pid: number, target: VisibleJvm, system: Attac
       await folder?.close();
       const errno = toErrno(cause);
       // Another program is attaching now, or left its file behind. The JVM would check that file and look no further.
-      if (errno === 'EEXIST') return `${name} is in ${where} already: if no other program attaches now, remove it`;
+      if (errno === 'EEXIST') return `${name} already exists in ${where}: if no other program is attaching, remove it`;
       reasons.push(`${where} (${errno})`);
     }
   }
-  return `the file ${name} can be made neither in ${reasons.join(' nor in ')}`;
+  return `the file ${name} can be created neither in ${reasons.join(' nor in ')}`;
 }
 
 /** Keeps the folder open: its path below /proc disappears with the process, but the file must still be removed. */

@@ -1,6 +1,6 @@
 /**
  * Makes a JVM open its attach socket, with a marker file and SIGQUIT. The signal is dangerous: it ends a process that
- * does not handle it, and makes a JVM that does not expect it print all its threads. So everything is checked
+ * does not handle it, and makes an unprepared JVM print all its threads. So everything is checked
  * beforehand, most of it again right before the signal. A JVM that does not open its socket is never asked again.
  */
 import { lstatSync, type Stats } from 'node:fs';
@@ -51,7 +51,7 @@ export class AttachOpener {
   readonly #openTimeoutMs: number;
   readonly #histories = new Map<string, History>();
   readonly #closing = new AbortController();
-  #underWay: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
+  #inProgress: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
   #marker: Marker | undefined;
   /** How often a JVM was sent SIGQUIT. */
   signals = 0;
@@ -61,9 +61,9 @@ export class AttachOpener {
     this.#openTimeoutMs = openTimeoutMs;
   }
 
-  /** Whether this JVM was asked, has not opened its socket, and still has time to. */
-  isOpening(target: VisibleJvm): boolean {
-    return this.#underWay?.key === keyOf(target);
+  /** Whether this JVM was asked to open its socket, and may still do so. */
+  isOpening(jvm: VisibleJvm): boolean {
+    return this.#inProgress?.key === keyOf(jvm);
   }
 
   /**
@@ -71,32 +71,32 @@ export class AttachOpener {
    * marker must stay until the JVM has seen it, even if no reading waits any more. A second call for the same JVM joins
    * the first; a call for another JVM is refused meanwhile.
    */
-  open(target: VisibleJvm): Promise<OpenResult> {
-    const key = keyOf(target);
-    if (this.#underWay !== undefined && this.#underWay.key !== key)
+  open(jvm: VisibleJvm): Promise<OpenResult> {
+    const key = keyOf(jvm);
+    if (this.#inProgress !== undefined && this.#inProgress.key !== key)
       return Promise.resolve(
-        closed(`process ${this.#underWay.key.split(':')[0]} is still being asked for its attach socket`),
+        closed(`process ${this.#inProgress.key.split(':')[0]} is still being asked for its attach socket`),
       );
-    this.#underWay ??= {
+    this.#inProgress ??= {
       key,
-      result: this.#open(target)
+      result: this.#open(jvm)
         .catch((cause: unknown) => closed(`the attach socket cannot be opened (${toErrno(cause)})`))
         .finally(() => {
-          this.#underWay = undefined;
+          this.#inProgress = undefined;
         }),
     };
-    return this.#underWay.result;
+    return this.#inProgress.result;
   }
 
   /** Ends a wait in progress. Removes the marker before it returns: the process may exit at once. */
   close(): Promise<void> {
     this.#closing.abort();
     this.#marker?.remove();
-    return this.#underWay?.result.then(() => undefined) ?? Promise.resolve();
+    return this.#inProgress?.result.then(() => undefined) ?? Promise.resolve();
   }
 
-  async #open(target: VisibleJvm): Promise<OpenResult> {
-    const { pid } = target;
+  async #open(jvm: VisibleJvm): Promise<OpenResult> {
+    const { pid } = jvm;
     if (pid === undefined) {
       return closed(
         'there is no attach socket, and the JVM’s process is not visible from here: share its process namespace, or start the ' +
@@ -107,22 +107,22 @@ export class AttachOpener {
     const history = this.#historyOf(pid, state);
     const reason =
       history.refusal ??
-      this.#whyNotNow(target, state) ??
+      this.#whyNotNow(jvm, state) ??
       this.#whyNoMore(history) ??
       (await this.#whyNever(pid, history)) ??
       (await this.#whyNotReady(pid, state, history));
     if (reason !== undefined || state === undefined) return closed(reason ?? GONE);
 
     if (this.#closing.signal.aborted) return closed(STOPPING);
-    const marker = await placeMarker(pid, target, this.#system);
+    const marker = await placeMarker(pid, jvm, this.#system);
     if (typeof marker === 'string') return closed(marker);
     this.#marker = marker;
     let folder: FileHandle | undefined;
     try {
-      folder = await openTmp(target, this.#system);
-      const socketPath = below(folder, socketNameOf(target));
-      const refused = this.#signal(target, state, history, socketPath);
-      return refused ?? (await this.#awaitSocket(target, state, socketPath, history));
+      folder = await openTmp(jvm, this.#system);
+      const socketPath = below(folder, socketNameOf(jvm));
+      const refused = this.#signal(jvm, state, history, socketPath);
+      return refused ?? (await this.#awaitSocket(jvm, state, socketPath, history));
     } finally {
       this.#marker = undefined;
       marker.remove();
@@ -143,14 +143,14 @@ export class AttachOpener {
     return history;
   }
 
-  #whyNotNow(target: VisibleJvm, state: ProcessInfo | undefined): string | undefined {
+  #whyNotNow(jvm: VisibleJvm, state: ProcessInfo | undefined): string | undefined {
     const { uid, gid } = this.#system;
     if (state === undefined || isZombie(state)) return GONE;
-    const isFound = target.startTicks === undefined || target.startTicks === state.startTicks;
-    if (state.nspid !== target.nspid || state.uid !== target.uid || !isFound)
-      return `process ${target.pid} is not the JVM that was found`;
+    const isFound = jvm.startTicks === undefined || jvm.startTicks === state.startTicks;
+    if (state.nspid !== jvm.nspid || state.uid !== jvm.uid || !isFound)
+      return `process ${jvm.pid} is not the JVM that was found`;
     if (!isOwnProc(this.#system.procPath, this.#system.pid))
-      return 'the processes of /proc have other numbers than ours, so that a signal would reach another process: mount its own /proc';
+      return '/proc belongs to another pid namespace, so that a signal would reach the wrong process: mount the sidecar’s own /proc';
     // The JVM itself checks both ids.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
       return `the JVM lets only its own user and group attach (${state.uid}:${state.gid}), or root; the sidecar runs as ${uid}:${gid}`;
@@ -190,17 +190,17 @@ export class AttachOpener {
   }
 
   /** Synchronous: nothing else runs between the last check of the process and the signal. */
-  #signal(target: VisibleJvm, checked: ProcessInfo, history: History, socketPath: string): OpenResult | undefined {
-    const pid = target.pid as number;
+  #signal(jvm: VisibleJvm, checked: ProcessInfo, history: History, socketPath: string): OpenResult | undefined {
+    const pid = jvm.pid as number;
     if (this.#closing.signal.aborted) return closed(STOPPING);
     const now = readProcess(this.#system.procPath, pid);
     if (now?.startTicks !== checked.startTicks) return closed(GONE);
-    const reason = this.#whyNotNow(target, now);
+    const reason = this.#whyNotNow(jvm, now);
     if (reason !== undefined) return closed(reason);
     // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
     const found = lstatSync(socketPath, { throwIfNoEntry: false });
-    if (found !== undefined) return isSocketOf(found, target) ? { kind: 'open' } : closed(OCCUPIED);
-    if (this.#marker?.isInPlace() !== true) return closed('something has removed the marker file at once');
+    if (found !== undefined) return isSocketOf(found, jvm) ? { kind: 'open' } : closed(OCCUPIED);
+    if (this.#marker?.isInPlace() !== true) return closed('something removed the marker file at once');
     // Set before the signal: there is no second try, whatever happens.
     history.refusal =
       `no attach socket ${this.#openTimeoutMs} ms after SIGQUIT, which is not tried again until the JVM is restarted. Does it run ` +
@@ -215,24 +215,19 @@ export class AttachOpener {
     return undefined;
   }
 
-  async #awaitSocket(
-    target: VisibleJvm,
-    checked: ProcessInfo,
-    socketPath: string,
-    history: History,
-  ): Promise<OpenResult> {
+  async #awaitSocket(jvm: VisibleJvm, checked: ProcessInfo, socketPath: string, history: History): Promise<OpenResult> {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;
     while (waitedMs < this.#openTimeoutMs && !signal.aborted) {
       await delay(pauseMs, undefined, { signal }).catch(() => undefined);
       // Any other file of that name may be an attempt to have the marker removed before the JVM has seen it.
-      if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), target)) {
+      if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), jvm)) {
         history.openings += 1;
         history.refusal = undefined;
         return { kind: 'open' };
       }
-      const now = readProcess(this.#system.procPath, target.pid as number);
+      const now = readProcess(this.#system.procPath, jvm.pid as number);
       if (now?.startTicks !== checked.startTicks || isZombie(now)) return closed(GONE);
       // A stopped JVM sees the signal when it continues, and must find the marker then: meanwhile no time counts.
       waitedMs = isStopped(now) || now.isQuitPending ? 0 : waitedMs + pauseMs;
@@ -243,8 +238,8 @@ export class AttachOpener {
 }
 
 const GONE = 'the JVM’s process has ended';
-const STOPPING = 'the sidecar stops';
-const OCCUPIED = 'something else has the name of the attach socket: see who made it, and remove it';
+const STOPPING = 'the sidecar is stopping';
+const OCCUPIED = 'something else occupies the path of the attach socket: find out who created it, and remove it';
 
 function keyOf({ pid, startTicks }: VisibleJvm): string {
   return `${pid}:${startTicks}`;
@@ -254,6 +249,6 @@ function closed(reason: string): OpenResult {
   return { kind: 'closed', reason };
 }
 
-function isSocketOf(found: Stats | undefined, target: VisibleJvm): boolean {
-  return found !== undefined && whyNotOf(found, target) === undefined;
+function isSocketOf(found: Stats | undefined, jvm: VisibleJvm): boolean {
+  return found !== undefined && whyNotOf(found, jvm) === undefined;
 }

@@ -1,4 +1,4 @@
-/** What must be known of a process before it gets a signal that ends most programs. */
+/** Checks of a process before it gets a signal that ends most programs. */
 import { readdir, readlink } from 'node:fs/promises';
 import { type ProcessInfo, readAside, readSmall, toWords } from '../hsperfdata/processes.ts';
 
@@ -36,7 +36,8 @@ export async function hasOwnUserNamespace(procPath: string, pid: number): Promis
 
 /**
  * Whether the process runs HotSpot. A server that uses SIGQUIT otherwise, such as nginx, may have the pid by now.
- * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If the mappings are closed, the name counts.
+ * OpenJ9's library has the same name, but it dumps into a file on SIGQUIT. If the mappings cannot be read, the name
+ * decides.
  */
 export async function isHotSpot(procPath: string, pid: number): Promise<boolean> {
   const maps = await readAside(`${procPath}/${pid}/maps`, MAX_MAPS_BYTES);
@@ -54,7 +55,7 @@ export async function hasSignalDispatcher(procPath: string, pid: number): Promis
 }
 
 /**
- * Whether a JVM that has just started is about to open its socket by itself; a SIGQUIT would make it open the socket
+ * Whether a JVM that has just started is about to open its socket on its own; a SIGQUIT would make it open the socket
  * twice, or print its threads. Later, the same thread without a socket means that the socket was removed.
  */
 export async function isAboutToListen(procPath: string, pid: number, { startTicks }: ProcessInfo): Promise<boolean> {
@@ -69,7 +70,7 @@ export async function isAttachDisabled(procPath: string, pid: number): Promise<b
   return words.findLast((word) => /^-XX:[+-]DisableAttachMechanism$/.test(word)) === '-XX:+DisableAttachMechanism';
 }
 
-/** The result may hold passwords: search it, and do not keep it. */
+/** The result may contain passwords: search it, and do not keep it. */
 async function readCommandLine(procPath: string, pid: number): Promise<readonly string[]> {
   return ((await readAside(`${procPath}/${pid}/cmdline`)) ?? '').split('\0');
 }

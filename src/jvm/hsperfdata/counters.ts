@@ -1,6 +1,6 @@
 /**
  * Decodes the counters that this program needs from the bytes of HotSpot's counters file. The list is closed:
- * `java.rt.vmArgs` and other texts that may hold passwords are never decoded.
+ * `java.rt.vmArgs` and other texts that may contain passwords are never decoded.
  */
 import { type Entry, toLayout, type Unusable } from './entries.ts';
 import { type JavaCommand, toJavaCommand } from './java-command.ts';

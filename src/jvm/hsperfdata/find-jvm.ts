@@ -45,7 +45,7 @@ interface Search {
   readonly options: FindJvmOptions;
   readonly around: Surroundings;
   readonly own: OwnRights;
-  /** Undefined: the port says nothing about the processes here. */
+  /** Undefined if the port is unknown or belongs to another machine. */
   readonly listeners: readonly Listener[] | undefined;
 }
 
@@ -113,7 +113,7 @@ function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSour
 
 async function findUnnamed(search: Search): Promise<Candidate> {
   const { around, listeners, options, own } = search;
-  // Another server's JVM would be a wrong answer. With `jvm.user` set, the search goes on.
+  // Another server's JVM would be a wrong answer. With `jvm.user` set, the search continues.
   if (listeners?.length === 0 && options.user === undefined) throw nobodyListens(options.upstreamPort);
   const sockets = inodesOf(listeners);
   const holders =
@@ -138,7 +138,7 @@ function nobodyListens(port: number | undefined): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
     `There is no JVM to read: nothing listens on the upstream’s port ${port} of this machine. Is the application server running? ` +
-      'If its JVM is another process than the one that listens, set jvm.pid or jvm.user.',
+      'If the JVM is not the process that listens, set jvm.pid or jvm.user.',
   );
 }
 

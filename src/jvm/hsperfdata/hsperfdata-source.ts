@@ -35,7 +35,7 @@ const BEYOND_BOUNDS: ReadonlySet<JvmErrorCode> = new Set<JvmErrorCode>([
   'D2S_ERR_JVM_FORMAT',
 ]);
 
-/** The JVM that is read, and what its last reading has shown of its life. */
+/** The JVM that is read, and the evidence in its last reading that it is alive. */
 interface Current extends FoundJvm {
   evidence: LivenessEvidence;
 }
@@ -131,13 +131,14 @@ export class HsperfdataSource implements JvmSource {
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current.candidate;
     const result = await readCounters(path, this.#bounds, signal);
-    if (result.kind === 'absent') return toGone(current.candidate, 'its counters file has been removed, as at its end');
+    if (result.kind === 'absent')
+      return toGone(current.candidate, 'its counters file has been removed, as at a normal exit');
     // /proc/<pid>/root closes when the JVM ends, and another user may now own the name.
     if (result.kind === 'denied') return toGone(current.candidate, 'its counters file may no longer be read');
     if (result.kind === 'refused') return refused(pathOf(path), result.reason);
     if (result.kind !== 'counters') return unreadable(pathOf(path), result);
     const { file, counters } = result;
-    if (!isSameJvm(current.candidate, result)) return toGone(current.candidate, 'another one has taken its place');
+    if (!isSameJvm(current.candidate, result)) return toGone(current.candidate, 'another JVM has replaced it');
     const { procPath = '/proc' } = this.#options;
     const previous = current.evidence;
     const nowNs = this.#clock.nowNs();

@@ -1,5 +1,5 @@
 /**
- * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may hold passwords:
+ * Parses `sun.rt.javaCommand`, e.g. `org.apache.catalina.startup.Bootstrap start`. The arguments may contain passwords:
  * only the kind and the short name of the class or archive leave this file.
  */
 export interface JavaCommand {

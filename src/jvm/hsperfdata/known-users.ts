@@ -40,6 +40,6 @@ function ownUser(): { readonly uid: number; readonly username: string } | undefi
   }
 }
 
-/** Several names for one user id are rare, but a container's passwd file may hold anything. */
+/** Several names for one user id are rare, but a container's passwd file may contain anything. */
 const MAX_USERS = 16;
 const FOLDER_PART = /^[^/\0]{1,255}$/;

@@ -1,6 +1,6 @@
 /**
- * Decides whether the JVM of a counters file still runs: SIGKILL leaves the file unchanged, and nothing in it shows the
- * end. Best evidence first: the process, the lock that HotSpot holds on the file, a counter that moves.
+ * Decides whether the JVM of a counters file still runs: SIGKILL leaves the file unchanged, and nothing in it shows
+ * that the JVM ended. Best evidence first: the process, the lock that HotSpot holds on the file, a counter that moves.
  */
 import type { Counters } from './counters.ts';
 import type { PerfFile } from './perf-file.ts';

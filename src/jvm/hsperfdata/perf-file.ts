@@ -37,7 +37,7 @@ export type ReadCountersResult =
 const PREFIX = 'hsperfdata_';
 /** A JVM has written its counters 50 to 70 ms after its start. */
 const STARTING_RETRIES = 10;
-/** A counter that was just being added is complete at once. */
+/** A counter that is just being added is complete a moment later. */
 const INVALID_RETRIES = 2;
 const RETRY_AFTER_MS = 20;
 /** Names to read between two turns of the event loop. */
@@ -136,7 +136,7 @@ function whyRefused(directory: BigIntStats, file: BigIntStats): string | undefin
   if (!directory.isDirectory()) return 'its directory is a link or no directory';
   if (!file.isFile()) return 'it is not a regular file';
   if (directory.uid !== file.uid) return `it belongs to uid ${file.uid}, its directory to uid ${directory.uid}`;
-  if ((directory.mode & 0o022n) !== 0n) return 'others than its owner may write to its directory';
+  if ((directory.mode & 0o022n) !== 0n) return 'users other than its owner may write to its directory';
   return undefined;
 }
 

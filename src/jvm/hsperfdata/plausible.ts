@@ -1,5 +1,5 @@
 /**
- * Decides which numbers of the counters file are believed. An impossible number is left out, never corrected.
+ * Drops impossible numbers of the counters file, and never corrects any.
  * - Bytes are between 0 and 128 TiB, a process's address space; counts and milliseconds between 0 and 2^53.
  * - In one space: used <= committed <= max. 45,000 readings during collections never violated this.
  *   A violation means that one of the two is damaged, but not which, so both are left out.

@@ -51,7 +51,7 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
   const [, uid] = words('Uid').map(Number);
   const [, gid] = words('Gid').map(Number);
   const nspid = Number(words('NSpid').at(-1) || ownPid);
-  // The name, in parentheses, may hold spaces and parentheses. After it come the fields from the third on.
+  // The name, in parentheses, may contain spaces and parentheses. The third and later fields follow it.
   const startTicks = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]);
   if (![ownPid, nspid, startTicks].every(Number.isSafeInteger) || uid === undefined || gid === undefined)
     return undefined;

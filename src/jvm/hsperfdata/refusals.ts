@@ -39,7 +39,7 @@ export function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
       `-XX:+PerfDisableSharedMem (remove that option); if its user id ${uid} has no entry in its passwd file (run it as a user ` +
       'that has one, in Kubernetes by runAsUser or the image’s passwd); if its /tmp is read-only (mount an emptyDir on /tmp); ' +
       'or if another container’s JVM with the same pid and user holds that file in a shared /tmp (give each its own). ' +
-      'Else set jvm.source to another source.',
+      'Otherwise set jvm.source to another source.',
   );
 }
 
@@ -95,7 +95,7 @@ export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourc
 export function refused(path: string, reason: string): JvmSourceError {
   return access(
     `The counters file ${path} is not trusted: ${reason}. A JVM leaves a regular file in a directory of the same owner with mode 0755. ` +
-      'Find out who made it, remove the directory and restart the JVM.',
+      'Find out who created it, remove the directory and restart the JVM.',
   );
 }
 
@@ -117,7 +117,7 @@ export function beyondBounds(why: JvmSourceError, hits: string): JvmSourceError 
   return new JvmSourceError(
     why.code,
     `The search for the JVM ended at ${hits}, and a JVM beyond that is not found. Remove what does not belong there (another user of ` +
-      'this machine may have left it), or set jvm.user to the JVM’s user, whose folder is looked into before all others. ' +
+      'this machine may have left it), or set jvm.user to the JVM’s user, whose folder is searched first. ' +
       `If the JVM does not lie beyond it: ${why.message}`,
     why.cause,
   );

@@ -21,12 +21,12 @@ export const SEARCH_LIMITS = {
 export type SearchBound = keyof typeof SEARCH_LIMITS;
 
 /** Bounds that may hide an existing JVM, and what each counts, for messages. */
-const HIDING: Readonly<Partial<Record<SearchBound, string>>> = {
+const BOUNDS_THAT_HIDE_JVMS: Readonly<Partial<Record<SearchBound, string>>> = {
   processes: 'processes',
   entries: 'names in one /tmp',
   directories: 'directories hsperfdata_* in one /tmp',
   files: 'counters files in one /tmp',
-  filesInAll: 'counters files in all /tmp',
+  filesInAll: 'counters files across all /tmp',
   fileBytes: 'bytes of a counters file',
   socketTableBytes: 'bytes of the kernel’s table of sockets',
 };
@@ -42,16 +42,20 @@ export class SearchBounds {
 
   /** For a search that began at `before`, e.g. `256 directories hsperfdata_* in one /tmp (bound "directories")`. */
   describeHitsSince(before: ReadonlyMap<SearchBound, number>): string | undefined {
-    const hit = [...this.#hits].filter(([bound, times]) => times > (before.get(bound) ?? 0) && bound in HIDING);
+    const hit = [...this.#hits].filter(
+      ([bound, times]) => times > (before.get(bound) ?? 0) && bound in BOUNDS_THAT_HIDE_JVMS,
+    );
     if (hit.length === 0) return undefined;
-    return hit.map(([bound]) => `${SEARCH_LIMITS[bound]} ${HIDING[bound]} (bound "${bound}")`).join(', ');
+    return hit
+      .map(([bound]) => `${SEARCH_LIMITS[bound]} ${BOUNDS_THAT_HIDE_JVMS[bound]} (bound "${bound}")`)
+      .join(', ');
   }
 
   hit(bound: SearchBound): void {
     this.#hits.set(bound, (this.#hits.get(bound) ?? 0) + 1);
   }
 
-  /** The part of `all` that fits the bound, of which `taken` is used already. Counts a hit if something is cut. */
+  /** The part of `all` that fits into the bound after `taken` others. Counts a hit if something is cut. */
   cut<T>(all: readonly T[], bound: SearchBound, taken = 0): readonly T[] {
     const room = Math.max(0, SEARCH_LIMITS[bound] - taken);
     if (all.length <= room) return all;

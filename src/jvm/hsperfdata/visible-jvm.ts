@@ -2,7 +2,9 @@ import type { Collector } from './collectors.ts';
 
 /** A JVM as its counters file and /proc show it. */
 export interface VisibleJvm {
-  /** In our own pid namespace. Undefined if not visible, e.g. in another container; then the JVM never gets a signal. */
+  /**
+   * In our own pid namespace. Undefined if not visible, e.g. in another container; then the JVM never gets a signal.
+   */
   readonly pid?: number | undefined;
   /** In the JVM's own, innermost pid namespace: the number in the names of its files. */
   readonly nspid: number;

@@ -6,7 +6,7 @@ export interface Address {
   readonly origin: string;
   /** E.g. `/manager`, without a trailing slash; empty for the root. */
   readonly basePath: string;
-  /** E.g. `?includedNames=jvm_memory_used_bytes`, or empty. Never shown: it may hold a secret. */
+  /** E.g. `?includedNames=jvm_memory_used_bytes`, or empty. Never shown: it may contain a secret. */
   readonly query: string;
 }
 
@@ -21,7 +21,7 @@ export function parseAddress(url: string, defaultPath: string, mayHaveQuery = fa
     throw new ConfigError(`jvm.http.url: an address such as http://127.0.0.1:8080${defaultPath} is expected.`);
   if (parsed.username !== '' || parsed.password !== '')
     throw new ConfigError(
-      `jvm.http.url: a user or password is not taken from the address; set jvm.http.username, and jvm.http.passwordFile or jvm.http.passwordEnv.`,
+      `jvm.http.url: must not contain a user or password; set jvm.http.username, and jvm.http.passwordFile or jvm.http.passwordEnv.`,
     );
   if (parsed.hash !== '') throw new ConfigError(`jvm.http.url: the part after # has no meaning here; leave it out.`);
   if (parsed.search !== '' && !mayHaveQuery)

@@ -5,10 +5,10 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
-import { createCredentialsReader } from './credentials.ts';
 import { type HttpKind, HttpSource } from './http-source.ts';
 import { JOLOKIA } from './jolokia.ts';
 import { PROMETHEUS } from './prometheus.ts';
+import { createCredentialsReader } from './server-credentials.ts';
 import { TOMCAT_JMXPROXY } from './tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from './tomcat-status.ts';
 import { WILDFLY } from './wildfly.ts';

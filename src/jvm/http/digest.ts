@@ -1,6 +1,6 @@
 /** HTTP Digest (RFC 7616): parses a challenge and answers it, with MD5 or SHA-256 and `qop=auth`. */
 import { createHash } from 'node:crypto';
-import type { Credentials } from './credentials.ts';
+import type { Credentials } from './server-credentials.ts';
 
 export interface DigestChallenge {
   readonly algorithm: 'MD5' | 'SHA-256';
@@ -25,8 +25,8 @@ const MAX_FIELD_CHARS = 8192;
 const MAX_CHALLENGES = 16;
 
 /**
- * The strongest usable challenge in the `WWW-Authenticate` fields, each of which may hold several (RFC 9110 §11.6.1).
- * Undefined if none has a nonce, `qop=auth` and one of the two algorithms.
+ * The strongest usable challenge in the `WWW-Authenticate` fields, each of which may contain several (RFC 9110
+ * §11.6.1). Undefined if none has a nonce, `qop=auth` and one of the two algorithms.
  */
 export function selectChallenge(fields: readonly string[]): DigestChallenge | undefined {
   const usable = fields

@@ -1,4 +1,4 @@
-/** Converts failures on the wire to errors for operators. Drops causes: undici's and JSON's hold parts of bodies. */
+/** Converts failures on the wire to errors for operators. Drops causes: those of undici and JSON quote bodies. */
 import { errors } from 'undici';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 
@@ -77,7 +77,7 @@ export function toWireError(cause: unknown, where: string, signal: AbortSignal):
   return new JvmSourceError(code, `${where} ${what} (${reason}).${advice === undefined ? '' : ` ${advice}`}`);
 }
 
-/** Keeps codes, which are names. Messages are dropped, since they may hold text from the peer. */
+/** Keeps codes, which are names. Messages are dropped, since they may contain text from the peer. */
 function reasonOf(cause: unknown): string {
   // undici's parser error does not always have a code.
   if (cause instanceof errors.HTTPParserError) return NOT_HTTP;

@@ -1,6 +1,6 @@
 /**
- * Reads the JVM's condition over HTTP, with read-only requests at one address of the configuration. It takes no input from
- * a caller, follows no redirect, and gives up on late or oversized answers.
+ * Reads the JVM's condition over HTTP, with read-only requests at one address of the configuration. It takes no input
+ * from a caller, follows no redirect, and gives up on late or oversized answers.
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
@@ -9,10 +9,10 @@ import type { JvmHttpKind } from '../../config/config.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
-import type { Credentials, CredentialsReader } from './credentials.ts';
 import { type Advice, toStatusError, toWireError } from './http-errors.ts';
 import { BasicLogin, DigestLogin, type Login } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
+import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
 /** A request for values. */
 interface ServerRequest {
@@ -66,7 +66,7 @@ export class HttpSource implements JvmSource {
   readonly #kind: HttpKind;
   readonly #options: HttpSourceOptions;
   readonly #address: Address;
-  /** Address and path for messages, without the query, which may hold a secret. */
+  /** Address and path for messages, without the query, which may contain a secret. */
   readonly #where: string;
   readonly #login: Login;
   readonly #backOff: LoginBackOff;

@@ -1,6 +1,6 @@
 /**
- * Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request, and threads, processor
- * time, descriptors and Tomcat's connectors in another.
+ * Jolokia 1 and 2, agent or web application: reads the four kinds of MXBeans in one bulk request, and threads,
+ * processor time, descriptors and Tomcat's connectors in another.
  */
 import { NS_PER_S } from '../../base/clock.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -16,7 +16,7 @@ const REQUESTS = [
   { mbean: 'java.lang:type=GarbageCollector,name=*', attribute: ['Name', 'CollectionCount', 'CollectionTime'] },
 ] as const;
 
-/** Only the start time of the runtime: its system properties may hold passwords. */
+/** Only the start time of the runtime: its system properties may contain passwords. */
 const FURTHER = [
   { mbean: 'java.lang:type=Threading', attribute: ['ThreadCount', 'DaemonThreadCount', 'PeakThreadCount'] },
   { mbean: 'java.lang:type=OperatingSystem', attribute: ['ProcessCpuTime', 'AvailableProcessors'] },
@@ -80,7 +80,7 @@ export function parseJolokia(text: string, [further]: readonly (string | undefin
   return builder.build(
     isForbidden ? 'D2S_ERR_JVM_ACCESS' : 'D2S_ERR_JVM_FORMAT',
     isForbidden
-      ? 'Jolokia’s policy (jolokia-access.xml) forbids to read java.lang:*; allow the command read for it.'
+      ? 'Jolokia’s policy (jolokia-access.xml) forbids reading java.lang:*; allow the command read for it.'
       : `Jolokia read none of the platform's beans (${statuses.map(describeStatus).join(', ')}).`,
   );
 }

@@ -1,6 +1,6 @@
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import { type Credentials, isSame } from './credentials.ts';
+import { type Credentials, isSame } from './server-credentials.ts';
 
 /** 60 s, 120, 240, ...: three tries in the five minutes in which Tomcat's LockOutRealm allows five. */
 const FIRST_WAIT_S = 60;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type Credentials, isSame } from './credentials.ts';
 import { answerChallenge, type DigestChallenge, type DigestRequest, selectChallenge } from './digest.ts';
+import { type Credentials, isSame } from './server-credentials.ts';
 
 type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
 

@@ -13,13 +13,13 @@ export const TOMCAT_JMXPROXY: HttpKind = {
   name: 'tomcat-jmxproxy',
   defaultPath: '/manager',
   // Matches ClassLoading, Memory, MemoryPool and GarbageCollector (also Compilation and MemoryManager), but not Runtime,
-  // whose system properties may hold passwords.
+  // whose system properties may contain passwords.
   path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=*o*,*')}`,
   further: [
     { path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=Threading')}` },
     { path: `/jmxproxy/?qry=${encodeURIComponent('java.lang:type=OperatingSystem')}` },
     { path: `/jmxproxy/?qry=${encodeURIComponent('*:type=ThreadPool,name=*')}` },
-    // One attribute only: the system properties may hold passwords.
+    // One attribute only: the system properties may contain passwords.
     { path: `/jmxproxy/?get=${encodeURIComponent('java.lang:type=Runtime')}&att=StartTime` },
   ],
   accept: 'text/plain',
@@ -115,7 +115,7 @@ function toFurtherBeans(text: string | undefined): readonly Bean[] {
 
 function refuseFailure(text: string): void {
   // Failures have status 200: `Error - javax.management.InstanceNotFoundException: ...`, then a stack trace. Only the
-  // class of the exception is reported: its message may hold details of the server.
+  // class of the exception is reported: its message may contain details of the server.
   const failure = /^Error - (?:([\w.$]{1,200}(?:Exception|Error))(?![\w.$]))?/.exec(text);
   if (failure !== null) {
     const what = failure[1] ?? 'an error';

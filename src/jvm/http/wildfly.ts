@@ -5,7 +5,7 @@ import type { HttpKind } from './http-source.ts';
 import { entriesOf, fieldOf, parseJson } from './json.ts';
 import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
 
-/** Without `runtime`: its system properties may hold passwords, and it needs more rights. */
+/** Without `runtime`: its system properties may contain passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
 
 const ofBean = (type: string) => ({
@@ -38,7 +38,8 @@ export const WILDFLY: HttpKind = {
   }),
   further: FURTHER.map((operation) => ({ path: '', body: JSON.stringify(operation) })),
   advice: {
-    forbidden: 'The user (jvm.http.username), made by add-user in the realm ManagementRealm, needs the role Monitor.',
+    forbidden:
+      'The user (jvm.http.username), created by add-user in the realm ManagementRealm, needs the role Monitor.',
     notFound: 'jvm.http.url should be the management interface of a standalone server, e.g. http://127.0.0.1:9990.',
   },
   hasDigest: true,

@@ -43,7 +43,7 @@ export class AccessList {
   }
 
   /** Reads `files` without any change; the returned function applies them. Throws as `open`. */
-  async prepare(files: AccessFiles): Promise<() => void> {
+  async prepareReload(files: AccessFiles): Promise<() => void> {
     const contents = toContents(files, await readTexts(files), this.#contents.users);
     return () => {
       this.#files = files;

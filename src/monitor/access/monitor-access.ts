@@ -20,11 +20,11 @@ export interface MonitorAccessParts extends FileWatchParts {
 const SECTION = 'monitor.auth';
 
 const CHANGED = {
-  taken: 'files of users or tokens have changed: who may read is who is in them now',
+  applied: 'files of users or tokens have changed: who may read is who is in them now',
   unusable: 'changed files of users or tokens cannot be used: the old ones hold',
 };
 const CLOSED = {
-  taken: 'files of users and tokens can be used now: the monitoring port lets in who is in them',
+  applied: 'files of users and tokens can be used now: the monitoring port lets in who is in them',
   unusable:
     'files of users or tokens cannot be used: the monitoring port refuses everybody until they can be; traffic is not affected',
 };
@@ -42,7 +42,7 @@ export class MonitorAccess extends FileWatch {
   static async open(auth: Auth, parts: MonitorAccessParts): Promise<MonitorAccess> {
     const access = new MonitorAccess(parts);
     try {
-      (await access.prepare(auth))();
+      (await access.prepareReload(auth))();
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
       access.#close(auth, error);
@@ -67,7 +67,7 @@ export class MonitorAccess extends FileWatch {
   }
 
   /** Reads the files of `auth` without any change; the returned function applies them. Throws as `AccessList.open`. */
-  async prepare(auth: Auth): Promise<() => void> {
+  async prepareReload(auth: Auth): Promise<() => void> {
     if (typeof auth !== 'object') {
       return () => {
         this.#closed = undefined;
@@ -75,7 +75,7 @@ export class MonitorAccess extends FileWatch {
       };
     }
     const list = this.#list;
-    if (list !== undefined) return await list.prepare(auth);
+    if (list !== undefined) return await list.prepareReload(auth);
     const opened = await AccessList.open(auth);
     return () => {
       this.#closed = undefined;
@@ -88,31 +88,31 @@ export class MonitorAccess extends FileWatch {
   #close(auth: Auth, error: SidecarError): void {
     this.#closed = { auth, access: new AccessClosed(error) };
     this.#logger.error({ section: SECTION, code: error.code, reason: error.message }, CLOSED.unusable);
-    this.loggedBefore(error.message);
+    this.startWithError(error.message);
   }
 
   protected override get messages() {
     return this.#closed === undefined ? CHANGED : CLOSED;
   }
 
-  protected override async look(): Promise<(() => void) | undefined> {
+  protected override async readChange(): Promise<(() => void) | undefined> {
     if (this.#closed !== undefined) return await this.#lookClosed(this.#closed.auth);
-    const takeOver = await this.#list?.prepareChanged();
-    if (takeOver === undefined) return undefined;
+    const apply = await this.#list?.prepareChanged();
+    if (apply === undefined) return undefined;
     return () => {
-      takeOver();
-      this.taken();
+      apply();
+      this.countReplaced();
     };
   }
 
   async #lookClosed(auth: Auth): Promise<() => void> {
     try {
-      const takeOver = await this.prepare(auth);
+      const apply = await this.prepareReload(auth);
       return () => {
         // A reload may have named other files since.
         if (this.#closed?.auth !== auth) return;
-        takeOver();
-        this.taken();
+        apply();
+        this.countReplaced();
       };
     } catch (error) {
       if (error instanceof SidecarError && this.#closed?.auth === auth) {

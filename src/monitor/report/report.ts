@@ -96,7 +96,7 @@ function toState({ lifecycle, upstream, limits, reporter, gateway, dispatcher }:
 
 /** The last warnings and errors, as logged. */
 function* logPieces(log: LogRing | undefined): Pieces {
-  yield `,"log":{"forgotten":${log?.forgotten ?? 0},"lines":[`;
+  yield `,"log":{"forgotten":${log?.dropped ?? 0},"lines":[`;
   let before = '';
   for (const line of log?.lines ?? []) {
     yield before + line;

@@ -5,7 +5,7 @@ import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
-import type { HostPort, UpstreamTls as UpstreamTlsConfig } from '../../config/config.ts';
+import type { HostPort, UpstreamTlsConfig } from '../../config/config.ts';
 import { ALPN_PROTOCOLS } from '../../tls/policy.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
@@ -50,13 +50,13 @@ export class UpstreamTls {
   /**
    * Reads the files of another configuration; the returned function applies it to new connections. Throws as `open`.
    */
-  async prepare(config: UpstreamTlsConfig): Promise<() => void> {
-    const takeOver = await this.files.prepare(filesOf(config));
+  async prepareReload(config: UpstreamTlsConfig): Promise<() => void> {
+    const apply = await this.files.prepareReload(filesOf(config));
     return () => {
       if (this.#config.verify && !config.verify) this.#logger.warn(UNVERIFIED);
       this.#config = config;
       this.#name = config.serverName ?? this.#address.host;
-      takeOver();
+      apply();
     };
   }
 

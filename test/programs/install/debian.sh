@@ -77,7 +77,7 @@ stop() {
 
 start
 is 'health' "$(as_user d2-sidecar health --ready --control /run/d2-sidecar/control.sock | cut -d' ' -f3-)" 'is ready: serving'
-as_user "${reload[@]}" | grep -q 'nothing has changed'
+as_user "${reload[@]}" | grep -q 'nothing changed'
 stop
 say 'the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0'
 

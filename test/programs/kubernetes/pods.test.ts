@@ -32,7 +32,7 @@ const settings: readonly Setting[] = [
     ...{ name: 'gateway', user: 65532, isMonitoringOpen: false },
     // Its application server is on another machine.
     env: { D2_SIDECAR_UPSTREAM_URL: 'http://127.0.0.1:8080/smartWeb' },
-    warnings: [expect.stringMatching(/^the application server sees all clients come from loopback now/)],
+    warnings: [expect.stringMatching(/^the application server now sees every client as loopback/)],
   },
 ];
 

@@ -63,7 +63,7 @@ describeInChromium('the live page', (chromium) => {
 
   it('shows recent calls, and the state of everything as sentences', async () => {
     await table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
-    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
+    await see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
     await see(/^The JVM has been read from /);
     await see(/^Measuring began \d+ s ago/);
     const cells = await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').allInnerTexts();
@@ -152,8 +152,8 @@ describeInChromium('the live page', (chromium) => {
   it('shows the rules of its verdict', async () => {
     await see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
-    await see(/Holds from 5\.0 % of the calls of the last minute/);
-    expect(await page.locator('.rules .holds b').allInnerTexts()).toEqual(['Calls fail']);
+    await see(/Applies from 5\.0 % of the calls of the last minute/);
+    expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['Calls fail']);
     await page.getByText('How this is judged').click();
   });
 
@@ -193,7 +193,7 @@ describeInChromium('the live page', (chromium) => {
   it('shows the slowest calls, which lead to their name and to their session, and requests that are not calls', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     await tab('Running now');
-    await see('No call runs now.');
+    await see('No calls are running.');
     expect(await violationsOf(page)).toEqual([]);
     await tab('Slowest of the hour');
     const row = table('Slowest of the hour').getByRole('row', { name: 'P.Balance.Sum' }).first();
@@ -240,11 +240,11 @@ describeInChromium('the live page', (chromium) => {
     harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
     await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
-    await see(/^The server: it has taken no connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await see(/^The server: it has not accepted connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
     restart(harness.upstream);
-    await see(/^The upstream has taken connections since \d\d:\d\d:\d\d\.$/);
-    await announced('The upstream has taken connections');
+    await see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
+    await announced('The upstream has accepted connections');
     await page.getByText(/^What happened/).click();
     expect(await live.events()).toEqual(
       expect.arrayContaining(['upstream lost', 'upstream back', 'JVM lost', 'JVM back', 'start']),
@@ -304,7 +304,7 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     await live.see(
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
     );
-    await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
+    await live.see('The sidecar is draining on request: clients are asked to leave.');
     await live.page.getByText(/^What happened/).click();
     await live.see('The sidecar has begun to let its clients go.');
     expect(await live.events()).toEqual(['drain', 'start']);

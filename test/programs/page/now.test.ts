@@ -172,7 +172,7 @@ describeInChromium('the start page', (chromium) => {
     const classes = await tones.evaluateAll((all) => all.map((one) => one.className));
     const texts = await tones.allInnerTexts();
     expect(texts.map((text, at) => `${classes[at]}: ${text.trim()}`)).toEqual([
-      'good: The upstream has taken connections since 11:00:00.',
+      'good: The upstream has accepted connections since 11:00:00.',
       'bad: The JVM has not been readable: Is it up?',
       'warn: Limit sessions.max was reached once in the last minute.',
       expect.stringMatching(/^info: 30 % of the exchanges of the last minute took the gateway/),

@@ -8,7 +8,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Config, ListenerTls } from '../../../src/config/config.ts';
+import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
@@ -127,10 +127,10 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
   const startWithKey = (
     keys: object,
     clientCaFile = authority.certFile,
-    clientAuth: ListenerTls['clientAuth'] = 'request',
+    clientAuth: ListenerTlsConfig['clientAuth'] = 'request',
   ) =>
     start((base) => ({
-      listen: { ...base.listen, tls: { passphraseFile, clientCaFile, clientAuth, ...keys } as ListenerTls },
+      listen: { ...base.listen, tls: { passphraseFile, clientCaFile, clientAuth, ...keys } as ListenerTlsConfig },
     }));
 
   it.each([

@@ -1,6 +1,6 @@
 /** A sidecar in this process, with TLS as the test configures it, in front of an upstream that answers every request. */
 import tls from 'node:tls';
-import type { Config, ListenerTls } from '../../../src/config/config.ts';
+import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { type Answer, portOf, send } from '../net.ts';
 import { type LoggedLine, recordingLogger } from '../wire/recording-logger.ts';
@@ -15,7 +15,7 @@ export interface SecureStand {
   close(): Promise<void>;
 }
 
-export function listenerTls(own: Pair, clients: Partial<ListenerTls> = {}): ListenerTls {
+export function listenerTls(own: Pair, clients: Partial<ListenerTlsConfig> = {}): ListenerTlsConfig {
   return { ...own, clientCaFile: undefined, clientAuth: 'none', ...clients };
 }
 

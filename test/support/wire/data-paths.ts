@@ -1,5 +1,5 @@
 import { createLogger } from '../../../src/base/logger.ts';
-import type { Config, ListenerTls, UpstreamTls } from '../../../src/config/config.ts';
+import type { Config, ListenerTlsConfig, UpstreamTlsConfig } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { testConfig } from './test-config.ts';
 
@@ -8,8 +8,8 @@ export interface SidecarOptions {
   readonly upstreamPort: number;
   /** Default `append`. */
   readonly forwarded?: Config['forwarded'];
-  readonly listenTls?: ListenerTls | undefined;
-  readonly upstreamTls?: UpstreamTls | undefined;
+  readonly listenTls?: ListenerTlsConfig | undefined;
+  readonly upstreamTls?: UpstreamTlsConfig | undefined;
 }
 
 /** A sidecar in this process, before an upstream on the loopback; `close` waits for the end of it. */
@@ -27,7 +27,7 @@ export async function startSidecar(options: SidecarOptions): Promise<RunningSide
     upstream: {
       ...base.upstream,
       port: options.upstreamPort,
-      origin: `http://127.0.0.1:${options.upstreamPort}`,
+      baseUrl: `http://127.0.0.1:${options.upstreamPort}`,
       tls: options.upstreamTls,
     },
   });

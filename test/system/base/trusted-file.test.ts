@@ -78,10 +78,12 @@ describe('a symbolic link', () => {
       [at('link'), 'link'],
       [at('way/file'), 'way'],
     ] as const) {
-      const expected = new RegExp(`^refused: ${at(link)} is a symbolic link of uid \\d+, expected one of root`);
+      const expected = new RegExp(
+        `^refused: ${at(link)} is a symbolic link owned by uid \\d+, expected the owner to be root`,
+      );
       expect(await read(file)).toMatch(expected);
     }
-    expect(await read(at('second'))).toContain('is a symbolic link of uid');
+    expect(await read(at('second'))).toContain('is a symbolic link owned by uid');
     expect(await read(at('real/file'))).toBe('text');
   });
 

@@ -9,14 +9,14 @@ beforeEach(() => {
   printed = new Printed();
 });
 
-const ask = (control: string, isReadyAsked: boolean) =>
-  health({ target: { control }, isReadyAsked, monitor: undefined }, {}, printed);
+const ask = (control: string, checksReadiness: boolean) =>
+  health({ selection: { control }, checksReadiness, monitor: undefined }, {}, printed);
 
 describe('health, over the control socket', () => {
   it('exits with 0 for a serving sidecar', async () => {
     const { path } = await stand.open('a.sock', new NotingTarget(7));
     expect([await ask(path, false), await ask(path, true)]).toEqual([0, 0]);
-    expect(printed.stdout).toBe('d2-sidecar 7 lives: serving\nd2-sidecar 7 is ready: serving\n');
+    expect(printed.stdout).toBe('d2-sidecar 7 is alive: serving\nd2-sidecar 7 is ready: serving\n');
     expect(printed.stderr).toBe('');
   });
 
@@ -44,32 +44,36 @@ describe('health, over the control socket', () => {
 describe('health, over HTTP', () => {
   const asked: string[] = [];
 
-  async function askMonitor(isReadyAsked: boolean, status: number): Promise<number> {
+  async function askMonitor(checksReadiness: boolean, status: number): Promise<number> {
     asked.length = 0;
     const { port, close } = await startApplication(({ url = '' }, response) => {
       asked.push(url);
       response.writeHead(status).end();
     });
     onTestFinished(close);
-    return await health({ target: {}, isReadyAsked, monitor: { host: '127.0.0.1', port } }, {}, printed);
+    return await health({ selection: {}, checksReadiness, monitor: { host: '127.0.0.1', port } }, {}, printed);
   }
 
   it.each([
     [200, false, 0, '/livez'],
     [200, true, 0, '/readyz'],
     [503, true, 1, '/readyz'],
-  ])('accepts %i as an answer (ready asked: %s), and exits with %i', async (status, isReadyAsked, code, path) => {
-    expect(await askMonitor(isReadyAsked, status)).toBe(code);
+  ])('accepts %i as an answer (ready asked: %s), and exits with %i', async (status, checksReadiness, code, path) => {
+    expect(await askMonitor(checksReadiness, status)).toBe(code);
     expect(asked).toEqual([path]);
   });
 
   it.each([404, 302])('refuses %i as another server’s answer', async (status) => {
-    const message = expect.stringContaining(`/livez: answered ${status}, which is not the answer of a sidecar`);
+    const message = expect.stringContaining(`/livez: answered ${status}, expected 200 or 503`);
     await expect(askMonitor(false, status)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
   });
 
   it('fails if nothing listens', async () => {
-    const failed = health({ target: {}, isReadyAsked: true, monitor: { host: '127.0.0.1', port: 1 } }, {}, printed);
+    const failed = health(
+      { selection: {}, checksReadiness: true, monitor: { host: '127.0.0.1', port: 1 } },
+      {},
+      printed,
+    );
     await expect(failed).rejects.toMatchObject({ message: '127.0.0.1:1/readyz: cannot be reached: ECONNREFUSED' });
   });
 });

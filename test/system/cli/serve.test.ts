@@ -33,9 +33,9 @@ class HeldSidecar implements Servable, Stoppable {
   }
 
   isReady = async () => this.lifecycle.state === 'serving';
-  underway = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
+  inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
   announceEnd = () => void this.told.push('drain');
-  letWebSocketsGo = () => {};
+  closeWebSockets = () => {};
   stopListening = async () => {};
   closeIdle = () => {};
 
@@ -83,8 +83,8 @@ describe('serve', () => {
     signals.emit('SIGTERM');
     await release(sidecar);
     expect(await ended).toBe(0);
-    const warning = expect.stringMatching(/^warn .*sees all clients come from loopback.*rest\.deny/);
-    const lines = ['listening', 'asked to stop', 'draining', 'stopping', 'stopped'].map((line) => `info ${line}`);
+    const warning = expect.stringMatching(/^warn .*now sees every client as loopback.*rest\.deny/);
+    const lines = ['listening', 'stop requested', 'draining', 'stopping', 'stopped'].map((line) => `info ${line}`);
     expect(stand.log.lines.filter((line) => line.startsWith('info'))).toEqual(lines);
     expect(stand.log.lines.filter((line) => !line.startsWith('info'))).toEqual([warning]);
     expect(signals.listenerCount('SIGTERM') + signals.listenerCount('SIGINT')).toBe(0);
@@ -153,7 +153,7 @@ describe('drain --wait', () => {
     const lines = await drained(open, 60_000, (look, target) => {
       if (look === 3) target.openExchanges = target.openWebSockets = 0;
     });
-    expect(lines).toEqual([`d2-sidecar 4711 drains: no longer ready, ${told}`, 'drained']);
+    expect(lines).toEqual([`d2-sidecar 4711 is draining: no longer ready, ${told}`, 'drained']);
   });
 
   it('prints every 2 s how many are open, and times out without failing', async () => {
@@ -162,9 +162,9 @@ describe('drain --wait', () => {
       nowNs += 1.5e9;
     };
     expect(await drained({ exchanges: 1 }, 5_000, leap, { nowNs: () => nowNs, epochMs: () => 0 })).toEqual([
-      'd2-sidecar 4711 drains: no longer ready, 1 exchange open',
+      'd2-sidecar 4711 is draining: no longer ready, 1 exchange open',
       '1 exchange open, waiting 2 s more',
-      'time is over, 1 exchange still open',
+      'timed out, 1 exchange still open',
     ]);
   });
 

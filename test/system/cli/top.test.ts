@@ -72,7 +72,7 @@ describe('d2-sidecar top', () => {
     const text = await printed();
     expect(text).toMatch(/^d2-sidecar \S+, serving, upstream \w+, \d{4}-/);
     expect(text).toContain('smartWeb: Nothing to judge by');
-    expect(text).toContain('No call runs now.');
+    expect(text).toContain('No calls are running.');
     expect(text).toContain('No call has ended in the last hour.');
     expect(text).toContain('JVM          The condition of the JVM is not read');
   });
@@ -107,7 +107,7 @@ describe('d2-sidecar top', () => {
     hand.press?.('x');
     for (const response of held.splice(0)) response.end('ok');
     // The next update comes after two seconds.
-    await expect.poll(() => hand.lines.includes('No call runs now.'), WAIT).toBe(true);
+    await expect.poll(() => hand.lines.includes('No calls are running.'), WAIT).toBe(true);
     hand.press?.('q');
     expect(await ended).toBe(0);
     expect(hand.shown.startsWith('\x1b[?1049h\x1b[?25l')).toBe(true);

@@ -26,7 +26,7 @@ describe('loadConfig', () => {
     expect(config).toEqual(await load(''));
     expect(config).toMatchObject({
       listen: { host: '0.0.0.0', port: 8081 },
-      upstream: { host: '127.0.0.1', port: 8080, origin: 'http://127.0.0.1:8080', connectTimeoutMs: 5_000 },
+      upstream: { host: '127.0.0.1', port: 8080, baseUrl: 'http://127.0.0.1:8080', connectTimeoutMs: 5_000 },
       ...{ applications: ['smartWeb'], sessions: { idleMs: 1_800_000 }, log: { level: 'info' } },
     });
   });
@@ -46,7 +46,7 @@ describe('loadConfig', () => {
       D2_SIDECAR_MONITOR_PORT: '2002',
     };
     const config = await load(file, env, { upstream: 'http://flag:3', monitor: ':3002' });
-    expect(config.upstream.origin).toBe('http://flag:3');
+    expect(config.upstream.baseUrl).toBe('http://flag:3');
     expect(config.monitor).toMatchObject({ host: '127.0.0.1', port: 3002 });
     expect(config.listen).toMatchObject({ host: '127.0.0.1', port: 2001 });
     expect(config.log.level).toBe('warn');
@@ -102,7 +102,7 @@ describe('loadConfig', () => {
       expect(await failureOf(file)).not.toBeInstanceOf(Error);
       giveToOther(file);
       const message = expect.stringMatching(
-        /cannot be read: .*sidecar\.yaml is a symbolic link of uid \d+, expected one of root/,
+        /cannot be read: .*sidecar\.yaml is a symbolic link owned by uid \d+, expected the owner to be root/,
       );
       expect(await failureOf(file)).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message });
       vi.restoreAllMocks();

@@ -4,7 +4,7 @@ import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Config, ListenerTls } from '../../../src/config/config.ts';
+import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
@@ -20,7 +20,7 @@ const client = (name: string, subject = '', more = {}) =>
 const ann = client('ann');
 const stranger = folder.signed(folder.authority('another'), { name: 'ann', usage: 'clientAuth' });
 const UNVERIFIED: readonly [string, () => Pair | undefined, string][] = [
-  ['of another authority', () => stranger, 'its authority is unknown'],
+  ['of another authority', () => stranger, 'its issuer is unknown'],
   ['that has expired', () => client('ann', '', { days: -1 }), 'it has expired'],
   ['that is for servers', () => client('ann', '', { usage: 'serverAuth' }), 'it is not for clients'],
 ];
@@ -50,7 +50,7 @@ async function start(...setups: readonly Setup[]): Promise<void> {
 }
 
 const listen =
-  (clients: Partial<ListenerTls> = {}, pair = own): Setup =>
+  (clients: Partial<ListenerTlsConfig> = {}, pair = own): Setup =>
   (base) => ({ listen: { ...base.listen, tls: listenerTls(pair, clients) } });
 const monitor =
   (pair = own): Setup =>

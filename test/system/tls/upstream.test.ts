@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { Config, UpstreamTls } from '../../../src/config/config.ts';
+import type { Config, UpstreamTlsConfig } from '../../../src/config/config.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, pemOf, textOf, type Wanted } from '../../support/tls/certificates.ts';
 import { get, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
@@ -14,7 +14,7 @@ const another = folder.authority('another');
 const own = folder.signed(authority, { name: 'plant' });
 const sidecarOwn = folder.signed(authority, { name: 'd2-sidecar', usage: 'clientAuth' });
 
-const VERIFIED: UpstreamTls = {
+const VERIFIED: UpstreamTlsConfig = {
   caFile: authority.certFile,
   serverName: undefined,
   verify: true,
@@ -75,7 +75,7 @@ interface More extends Partial<Config> {
   readonly host?: string;
 }
 
-async function start(port: number, upstreamTls: Partial<UpstreamTls> = {}, more: More = {}): Promise<void> {
+async function start(port: number, upstreamTls: Partial<UpstreamTlsConfig> = {}, more: More = {}): Promise<void> {
   const { host = '127.0.0.1', ...rest } = more;
   const tls = { ...VERIFIED, ...upstreamTls };
   stand = await startSecureStand((base) => ({
@@ -90,7 +90,7 @@ const warnings = () => stand.logged.filter(({ level }) => level === 'warn').map(
 /** `tls`: a part of upstream.tls; `reason`: in the log; `error`: of RFC 9209. */
 interface Refusal {
   readonly listen: () => Promise<number>;
-  readonly tls?: Partial<UpstreamTls>;
+  readonly tls?: Partial<UpstreamTlsConfig>;
   readonly reason: RegExp;
   readonly error: `tls_${'certificate_error' | 'protocol_error' | 'alert_received'}`;
 }
@@ -185,7 +185,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (da
       [undefined, false],
       ['smartweb.plant', true],
     ] as const) {
-      (await stand.sidecar.tls.upstream?.prepare({ ...VERIFIED, serverName, verify }))?.();
+      (await stand.sidecar.tls.upstream?.prepareReload({ ...VERIFIED, serverName, verify }))?.();
       statuses.push((await ask()).status);
     }
     expect(statuses).toEqual([502, 502, 200, 200]);

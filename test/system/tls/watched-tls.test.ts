@@ -135,9 +135,9 @@ describe('watched certificate files', () => {
 describe('other certificate files', () => {
   it('are used and watched from the takeover on', async () => {
     const next = copyOf(second);
-    const takeOver = await watched.prepare(named(next));
+    const apply = await watched.prepareReload(named(next));
     expect(watched.options.cert).toBe(FIRST);
-    takeOver();
+    apply();
     expect([given, watched.numbers.replaced]).toEqual([[SECOND], 1]);
     put(next, first);
     await watched.poll();
@@ -145,10 +145,10 @@ describe('other certificate files', () => {
   });
 
   it('are not undone by a running poll of the earlier files', async () => {
-    const takeOver = await watched.prepare(named(copyOf(second)));
+    const apply = await watched.prepareReload(named(copyOf(second)));
     writeFileSync(pair.certFile, `${FIRST}\n`);
     const look = watched.poll();
-    takeOver();
+    apply();
     await look;
     await watched.poll();
     expect([given, watched.options.cert]).toEqual([[SECOND], SECOND]);
@@ -156,10 +156,12 @@ describe('other certificate files', () => {
   });
 
   it('that cannot be used are reported at once, and change nothing, like those with the same content', async () => {
-    await expect(watched.prepare(named({ ...second, keyFile: first.keyFile }))).rejects.toThrow(/does not belong to/);
-    const missing = watched.prepare(named({ ...second, keyFile: '/none' }));
+    await expect(watched.prepareReload(named({ ...second, keyFile: first.keyFile }))).rejects.toThrow(
+      /does not belong to/,
+    );
+    const missing = watched.prepareReload(named({ ...second, keyFile: '/none' }));
     await expect(missing).rejects.toMatchObject({ code: 'D2S_ERR_TLS_FILE' });
-    (await watched.prepare(named(copyOf(first))))();
+    (await watched.prepareReload(named(copyOf(first))))();
     expect([given, watched.options.cert, watched.numbers.replaced, logged]).toEqual([[], FIRST, 0, []]);
   });
 });

@@ -68,7 +68,7 @@ accessLog: { file: ${none} }`,
       `D2S_ERR_ACCESS_FILE monitor.auth.tokensFile: ${none} cannot be read: ENOENT`,
     ]);
     expect(output.stderr.trimEnd().split('\n')).toEqual([
-      `d2-sidecar: warning: state.file: cannot be kept: the folder ${at('none')} does not exist`,
+      `d2-sidecar: warning: state.file: cannot be saved: the folder ${at('none')} does not exist`,
       `d2-sidecar: warning: accessLog.file: cannot be written: the folder ${at('none')} does not exist`,
       ...['jvm.http.passwordFile', 'jvm.http.caFile', 'otlp.headersFile', 'otlp.caFile'].map(
         (key) => `d2-sidecar: warning: ${key}: ${none} cannot be read: ENOENT`,
@@ -79,7 +79,7 @@ accessLog: { file: ${none} }`,
 
   it.each([
     ['a folder', () => mkdirSync(at('log')), 'is a folder'],
-    ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write it'],
+    ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write to it'],
   ])('warns of an access log that is %s', async (_what, prepare, reason) => {
     prepare();
     expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);
@@ -133,7 +133,7 @@ describe('check as another user', () => {
       throw Object.assign(new Error('no'), { code: 'ERR_UNKNOWN_CREDENTIAL' });
     };
     await expect(check(sources(config()), output, { isRoot: false, as: 'ann', become })).rejects.toThrow(
-      '--as: got "ann", expected root to run it: only root can check as another user',
+      '--as: got "ann": only root can check as another user',
     );
     await expect(check(sources(config()), output, { isRoot: true, as: 'ann', become: refuse })).rejects.toThrow(
       '--as: got "ann", expected a user of this machine (ERR_UNKNOWN_CREDENTIAL)',

@@ -4,17 +4,17 @@ import { hideUrlSecrets, parseUpstreamUrl } from '../../../src/config/upstream-u
 it.each([
   [
     'http://127.0.0.1:8080/smartWeb',
-    { host: '127.0.0.1', port: 8080, origin: 'http://127.0.0.1:8080', application: 'smartWeb' },
+    { host: '127.0.0.1', port: 8080, baseUrl: 'http://127.0.0.1:8080', application: 'smartWeb' },
   ],
-  ['http://plant', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
-  ['HTTP://Plant:80/', { host: 'plant', port: 80, origin: 'http://plant', application: undefined }],
-  ['http://[::1]:8080//a//', { host: '::1', port: 8080, origin: 'http://[::1]:8080', application: 'a' }],
+  ['http://plant', { host: 'plant', port: 80, baseUrl: 'http://plant', application: undefined }],
+  ['HTTP://Plant:80/', { host: 'plant', port: 80, baseUrl: 'http://plant', application: undefined }],
+  ['http://[::1]:8080//a//', { host: '::1', port: 8080, baseUrl: 'http://[::1]:8080', application: 'a' }],
   [
     'https://plant/smartWeb',
-    { host: 'plant', port: 443, origin: 'https://plant', application: 'smartWeb', isSecure: true },
+    { host: 'plant', port: 443, baseUrl: 'https://plant', application: 'smartWeb', isSecure: true },
   ],
-  ['HTTPS://plant:8443', { host: 'plant', port: 8443, origin: 'https://plant:8443', isSecure: true }],
-  ['http://plant/smart%20Web', { host: 'plant', port: 80, origin: 'http://plant', application: 'smart%20Web' }],
+  ['HTTPS://plant:8443', { host: 'plant', port: 8443, baseUrl: 'https://plant:8443', isSecure: true }],
+  ['http://plant/smart%20Web', { host: 'plant', port: 80, baseUrl: 'http://plant', application: 'smart%20Web' }],
 ])('parseUpstreamUrl reads %s', (text, value) => {
   expect(parseUpstreamUrl(text)).toEqual({ kind: 'ok', value: { isSecure: false, ...value } });
 });

@@ -61,17 +61,17 @@ describe('threads are dumped', () => {
   };
   const lookAgain = async (times: number, everyMs: number) => {
     for (let again = 0; again < times; again += 1) {
-      await diagnosis.look();
+      await diagnosis.check();
       clock.advanceMs(everyMs);
     }
   };
 
-  it('when a call has run for long enough, into a file of its own', async () => {
+  it('when a call has been running for a long time enough, into a file of its own', async () => {
     hang(59.9);
-    await diagnosis.look();
+    await diagnosis.check();
     expect(asked).toBe(0);
     hang(60);
-    await diagnosis.look();
+    await diagnosis.check();
     const [name = ''] = files();
     const file = path.join(folder, name);
     expect([told, statSync(file).mode & 0o777]).toEqual([[name], 0o600]);
@@ -91,7 +91,7 @@ describe('threads are dumped', () => {
 
   it('and a deadlock in them is seen, until the server is restarted', async () => {
     dump = () => Promise.resolve(DEADLOCKED);
-    await diagnosis.look();
+    await diagnosis.check();
     expect(diagnosis.last?.deadlockedThreads).toBe(2);
     serverId = undefined;
     expect(diagnosis.last?.deadlockedThreads).toBe(2);
@@ -105,9 +105,9 @@ describe('threads are dumped', () => {
       finish = resolve;
     });
     dump = () => answer;
-    const first = diagnosis.look();
+    const first = diagnosis.check();
     clock.advanceMs(60 * MINUTE_MS);
-    await diagnosis.look();
+    await diagnosis.check();
     expect(asked).toBe(1);
     finish('x'.repeat(5_000_000));
     await first;

@@ -13,7 +13,7 @@ const START = clock(3_600);
 const SINCE = `since ${clock(1_800)}`;
 const UNTIL_NOW = `since ${START}, but not in the last minute.`;
 
-const UPSTREAM = `good: The upstream has taken connections since ${START}.`;
+const UPSTREAM = `good: The upstream has accepted connections since ${START}.`;
 const NO_JVM = 'info: No JVM source is configured.';
 const NOT_TRIED = 'info: The upstream has not been tried yet: no call has needed it.';
 const JVM_READ = `good: The JVM has been read from hsperfdata ${SINCE}.`;

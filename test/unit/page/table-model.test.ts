@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { toSessionColumns, toUser } from '../../../src/page/columns.ts';
 import { toBytes, toCount, toDuration, toPercent, toRate, toSpan, toTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
+import { toSessionColumns, toUser } from '../../../src/page/table-columns.ts';
 import { type Column, filterRows, sortRows, toSlice } from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];

@@ -25,8 +25,8 @@ describe('the verdict', () => {
     expect([subject, text]).toEqual(['unknown', 'Nothing to judge by: no call was answered in the last minute.']);
   });
 
-  const NO_WAY = 'The network: there is no way to the server';
-  const NO_CONNECTIONS = 'The server: it has taken no connections';
+  const NO_WAY = 'The network: there is no route to the server';
+  const NO_CONNECTIONS = 'The server: it has not accepted connections';
   it.each([
     ['ECONNREFUSED', 'server', NO_CONNECTIONS],
     ['ECONNRESET', 'server', NO_CONNECTIONS],
@@ -35,7 +35,7 @@ describe('the verdict', () => {
     ['ENOTFOUND', 'network', NO_WAY],
     ['D2S_ERR_UPSTREAM_CONNECT_TIMEOUT', 'network', NO_WAY],
     ['CERT_HAS_EXPIRED', 'server', NO_CONNECTIONS],
-    ['EMFILE', 'sidecar', 'The sidecar: its machine has had nothing left to open a connection with'],
+    ['EMFILE', 'sidecar', 'The sidecar: its machine has no resources left to open a connection'],
   ])('for an upstream that is unreachable with %s blames the %s', (reason, subject, what) => {
     const text = `${what} since ${toTime(NOW_MS - 60_000, NOW_MS)} (${reason}).`;
     expect(
@@ -73,7 +73,7 @@ describe('the verdict', () => {
         const p95 = at < 88 ? before : after;
         return { rpc: [5, 0, p95 / 2, p95, p95] };
       });
-    const text = 'The server, or the way from here to it: calls take longer than usual (p95 200 ms, usually 100 ms).';
+    const text = 'The server, or the network between the sidecar and it: calls take longer than usual (p95 200 ms, usually 100 ms).';
     expect(verdictOf(slower(0.1, 0.2))).toMatchObject({ subject: 'server', text });
     expect(verdictOf(slower(0.1, 0.19)).subject).toBe('nobody');
     expect(verdictOf(slower(0.001, 0.04)).subject).toBe('nobody');
@@ -83,7 +83,7 @@ describe('the verdict', () => {
 
   it('blames a client when a tenth of the calls is aborted while all else is well', () => {
     const text =
-      'A client, or the network between clients and here: 12 calls of the last minute were left by the client before the answer had ended, while the server answers as usual.';
+      'A client, or the network between clients and here: 12 calls of the last minute were aborted by the client before the answer had ended, while the server answers as usual.';
     const history = points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01], aborted: 1 }));
     expect(verdictOf(history)).toMatchObject({ subject: 'client', text });
   });
@@ -92,8 +92,8 @@ describe('the verdict', () => {
     const history = points(12, () => ({ rpc: [5, 5, 1, 1, 1], aborted: 5 }));
     const { subject, text, rules } = verdictOf(history, { state: 'draining' });
     expect(subject).toBe('sidecar');
-    expect(text).toBe('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
-    const names = rules.filter(({ holds }) => holds).map(({ name }) => name);
+    expect(text).toBe('The sidecar is draining on request: clients are asked to leave.');
+    const names = rules.filter(({ applies }) => applies).map(({ name }) => name);
     expect(names).toEqual(['The sidecar is leaving', 'Calls fail', 'Clients leave early']);
     expect(rules.every(({ text }) => text.includes('Now: '))).toBe(true);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
-import { Lifecycle, type Stoppable, type StopTimes, type Underway } from '../../../src/sidecar/lifecycle.ts';
+import { type InProgress, Lifecycle, type Stoppable, type StopTimes } from '../../../src/sidecar/lifecycle.ts';
 import { NotingLogger } from '../../support/cli/control/stand.ts';
 
 const TIMES: StopTimes = { delayMs: 5_000, windowMs: 10_000, deadlineMs: 25_000 };
@@ -12,7 +12,7 @@ class Plant implements Stoppable {
   readonly clock: Clock & { nowNs: () => number };
   readonly log = new NotingLogger();
   readonly lifecycle: Lifecycle;
-  now: Underway = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
+  now: InProgress = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
   quietMs: number | undefined;
   /** WebSockets whose peers do not answer. */
   areStubborn = false;
@@ -33,7 +33,7 @@ class Plant implements Stoppable {
     return this.#nowNs / NS_PER_S;
   }
 
-  underway(): Underway {
+  inProgress(): InProgress {
     return this.now;
   }
 
@@ -41,7 +41,7 @@ class Plant implements Stoppable {
     this.#note('announce');
   }
 
-  letWebSocketsGo(overMs: number): void {
+  closeWebSockets(overMs: number): void {
     this.#note(`let go over ${overMs / 1_000}`);
     if (overMs === 0 && !this.areStubborn) this.now = { ...this.now, webSockets: 0 };
   }
@@ -86,14 +86,14 @@ class Plant implements Stoppable {
   }
 }
 
-async function stopping(times?: Partial<StopTimes>, now?: Partial<Underway>): Promise<Plant> {
+async function stopping(times?: Partial<StopTimes>, now?: Partial<InProgress>): Promise<Plant> {
   const plant = await started(times, now);
   plant.lifecycle.stop('SIGTERM');
   await plant.settle();
   return plant;
 }
 
-async function started(times?: Partial<StopTimes>, now: Partial<Underway> = {}): Promise<Plant> {
+async function started(times?: Partial<StopTimes>, now: Partial<InProgress> = {}): Promise<Plant> {
   const plant = new Plant(times);
   plant.now = { ...plant.now, ...now };
   plant.lifecycle.started();
@@ -114,7 +114,7 @@ describe('a life', () => {
     plant.now = { ...plant.now, connections: 0 };
     expect(await plant.ended()).toBe('stopped');
     expect(plant.told.at(-1)).toBe('17: end');
-    expect(plant.log.lines).toEqual(['info asked to stop', 'info draining', 'info stopping', 'info stopped']);
+    expect(plant.log.lines).toEqual(['info stop requested', 'info draining', 'info stopping', 'info stopped']);
   });
 
   it('skips the window if nothing is held, but not the delay', async () => {

@@ -142,8 +142,8 @@ describe('/metrics', () => {
 
   it('shows reloads: results, the last one, and the keys that wait for a restart', async () => {
     const reloads = new Reloads({ nowNs: () => 0, epochMs: () => 1_772_352_000_500 });
-    reloads.note({ kind: 'applied', changed: [], waiting: ['a', 'b'] });
-    reloads.note({ kind: 'refused', code: undefined, problems: [] });
+    reloads.record({ kind: 'applied', changed: [], waiting: ['a', 'b'] });
+    reloads.record({ kind: 'refused', code: undefined, problems: [] });
     const samples = await shown({ reloads });
     expect(only(samples, /_config_/)).toEqual({
       'd2_sidecar_config_reloads_total{result="applied"}': 1,

@@ -52,7 +52,13 @@ async function open(): Promise<{ reloader: Reloader; applied: Config[] }> {
   const applied: Config[] = [];
   const { parsed } = await load();
   told = [];
-  const parts = { running: parsed, load, target, logger, onApplied: (config: Config) => void applied.push(config) };
+  const parts = {
+    running: parsed,
+    load,
+    reloadable: target,
+    logger,
+    onApplied: (config: Config) => void applied.push(config),
+  };
   return { reloader: new Reloader(parts), applied };
 }
 

@@ -3,14 +3,14 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { afterEach, beforeEach } from 'vitest';
 import type { Logger } from '../../../../src/base/logger.ts';
-import { ControlServer, type ControlTarget } from '../../../../src/cli/control/control-server.ts';
+import { type Controllable, ControlServer } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
 import { deferTo } from '../../deferred.ts';
 import { useFolder } from '../../export/access-log/folder.ts';
 
 /** A target that records its commands. */
-export class NotingTarget implements ControlTarget {
+export class NotingTarget implements Controllable {
   readonly told: string[] = [];
   openExchanges = 0;
   openWebSockets = 0;
@@ -92,7 +92,7 @@ class ControlStand {
     return this.#at(name);
   }
 
-  async open(name: string, target: ControlTarget = new NotingTarget(), idleTimeoutMs?: number): Promise<ControlServer> {
+  async open(name: string, target: Controllable = new NotingTarget(), idleTimeoutMs?: number): Promise<ControlServer> {
     const server = await ControlServer.open(this.at(name), target, this.log.logger, idleTimeoutMs);
     this.#defer(() => server.destroy());
     return server;

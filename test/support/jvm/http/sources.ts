@@ -1,7 +1,7 @@
 /** Creates sources over HTTP for tests, and reads them. */
 import { inspect } from 'node:util';
 import { toJvmGauges, toMetricSet } from '../../../../src/jvm/gauges.ts';
-import type { Credentials } from '../../../../src/jvm/http/credentials.ts';
+import type { Credentials } from '../../../../src/jvm/http/server-credentials.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
 

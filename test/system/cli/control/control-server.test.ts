@@ -109,7 +109,7 @@ it('too many clients are refused, counted, and logged once', async () => {
   const idle = await Promise.all(Array.from({ length: 16 }, connect));
   expect(await talk(path, 'status\n')).toBe('');
   expect(await talk(path, 'status\n')).toBe('');
-  expect(server.turnedAway).toBe(2);
+  expect(server.refusedClients).toBe(2);
   expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
   for (const socket of idle) socket.destroy();
 });
@@ -142,7 +142,7 @@ describe('a place', () => {
   it.each([0o777, 0o770, 0o1777])('in a folder that others can write to is refused (mode %o)', async (mode) => {
     mkdirSync(stand.at('open'));
     chmodSync(stand.at('open'), mode);
-    await expectRefused('open/a.sock', 'closed to others');
+    await expectRefused('open/a.sock', 'not be writable by others');
     expect(existsSync(stand.at('open/a.sock'))).toBe(false);
   });
 

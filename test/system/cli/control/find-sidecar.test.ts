@@ -47,7 +47,7 @@ describe('findSidecar', () => {
   it('does not trust a folder that others can write to', async () => {
     await stand.open('4711.sock');
     chmodSync(stand.folder, 0o777);
-    const message = expect.stringContaining('closed to others');
+    const message = expect.stringContaining('not be writable by others');
     await expect(findSidecar({ folder: stand.folder })).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
   });
 

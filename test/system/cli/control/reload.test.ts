@@ -22,7 +22,7 @@ describe('reload over the control socket', () => {
   it('reports which keys are in force, and which wait for a restart', async () => {
     target.reloadAnswer = { kind: 'applied', changed: ['rest.rules', 'log.level'], waiting: ['listen.port'] };
     const stdout =
-      'd2-sidecar 4711 has read its configuration again, changed: rest.rules, log.level\nneeds a restart: listen.port\n';
+      'd2-sidecar 4711 reloaded its configuration, changed: rest.rules, log.level\nneeds a restart: listen.port\n';
     expect(await run()).toEqual({ code: 0, stderr: '', stdout });
     expect(target.told).toEqual(['reload']);
   });
@@ -42,7 +42,7 @@ describe('reload over the control socket', () => {
     target.reloadAnswer = { kind: 'refused', code: 'D2S_ERR_CONFIG', problems };
     const { stderr } = await run();
     expect(Buffer.byteLength(stderr)).toBeLessThan(MAX_ANSWER_BYTES);
-    expect(stderr).toMatch(/\nd2-sidecar: 19\d\d more, which the log of the sidecar lists\n/);
+    expect(stderr).toMatch(/\nd2-sidecar: 19\d\d more: see the sidecar's log\n/);
   });
 
   it('is refused by a sidecar that does not know it', async () => {

@@ -10,8 +10,8 @@ const REFUSED = { code: 'D2S_ERR_CONTROL' };
 class Reported extends NotingTarget {
   readonly asked: boolean[] = [];
   source: () => Readable = () => Readable.from(['{"a":', '1}\n']);
-  report = (hasUsers: boolean): Promise<Readable> => {
-    this.asked.push(hasUsers);
+  report = (includesUsers: boolean): Promise<Readable> => {
+    this.asked.push(includesUsers);
     return Promise.resolve(this.source());
   };
 }
@@ -77,5 +77,7 @@ describe('a report over the control socket', () => {
 
 it('a client gives up on an answer with more bytes than allowed, though fewer characters', async () => {
   const path = await stand.openOther('s.sock', 'é'.repeat(40_000));
-  await expect(sendCommand(path, 'status')).rejects.toMatchObject({ message: `${path}: not the answer of a sidecar` });
+  await expect(sendCommand(path, 'status')).rejects.toMatchObject({
+    message: `${path}: did not answer like a d2-sidecar`,
+  });
 });

@@ -8,7 +8,7 @@ import { giveToOther } from '../../../support/other-user.ts';
 
 const at = useFolder();
 const RETRY_MS = 5;
-const OPEN_TO_ALL = /^every user of this machine may write it \(mode 0666\), expected 0600 or 0640$/;
+const OPEN_TO_ALL = /^every user of this machine may write to it \(mode 0666\), expected 0600 or 0640$/;
 const LINE = `${'x'.repeat(99)}\n`;
 
 function create(options: Partial<LineFileOptions> = {}, limits: LineFileLimits = {}) {
@@ -94,7 +94,11 @@ describe('a file of lines', () => {
     afterEach(() => vi.restoreAllMocks());
 
     it.each([
-      ['is a link of another user', 'link', /access\.log is a symbolic link of uid \d+, expected one of root/],
+      [
+        'is a link of another user',
+        'link',
+        /access\.log is a symbolic link owned by uid \d+, expected the owner to be root/,
+      ],
       ['belongs to another user', 'file', /^it belongs to uid \d+, expected root/],
       ['may be written by all', 'mode', OPEN_TO_ALL],
       // Where fs.protected_fifos is set, the kernel refuses it first.

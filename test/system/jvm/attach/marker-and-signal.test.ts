@@ -166,7 +166,7 @@ describe('AttachOpener, from its marker on', () => {
     const opener = openerOf();
     await opener.close();
     const before = statSync(jvm.cwd, { bigint: true }).mtimeNs;
-    expect(await reasonOf(opener)).toContain('stops');
+    expect(await reasonOf(opener)).toContain('is stopping');
     expect(jvm.signals).toEqual([]);
     expect(statSync(jvm.cwd, { bigint: true }).mtimeNs).toBe(before);
   });
@@ -178,7 +178,7 @@ describe('AttachOpener, from its marker on', () => {
       if (looks === when) void opener.close();
     });
     const opener = openerOf(30, closing);
-    expect(await reasonOf(opener)).toContain('stops');
+    expect(await reasonOf(opener)).toContain('is stopping');
     expect(looks).toBeGreaterThanOrEqual(when);
     expectUnsignalled();
   });

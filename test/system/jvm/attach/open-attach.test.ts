@@ -97,23 +97,23 @@ const REFUSED: Readonly<Record<string, Refused>> = {
     prepare: () => remove(jvm.cwd, jvm.tmpPath),
     reason: /neither in the JVM’s working directory \(ENOENT\) nor .*\/tmp \(ENOENT\)/,
   },
-  'whose /tmp is a link out of its root': { prepare: linkTmpElsewhere, reason: /can be made neither/ },
+  'whose /tmp is a link out of its root': { prepare: linkTmpElsewhere, reason: /can be created neither/ },
   'with a file in the marker’s place': { prepare: () => writeFileSync(jvm.markerPath, 'kept'), reason: /already/ },
   'with a link in the marker’s place': { prepare: () => symlinkSync('/nowhere', jvm.markerPath), reason: /already/ },
   'with a file in the socket’s place': {
     prepare: () => writeFileSync(jvm.socketPath, ''),
-    reason: /something else has the name/,
+    reason: /something else occupies the path/,
   },
   // Our own /proc may count processes differently: the number may be another process's.
   'in a /proc of an outer namespace': {
     prepare: ownStatus(`NSpid:\t${process.pid}\t${process.pid}\n`),
-    reason: /other numbers/,
+    reason: /another pid namespace/,
   },
   'in a /proc that counts us differently': {
     prepare: ownStatus(`NSpid:\t${process.pid + 1}\n`),
-    reason: /other numbers/,
+    reason: /another pid namespace/,
   },
-  'in a /proc that does not tell': { prepare: ownStatus('Name:\tnode\n'), reason: /other numbers/ },
+  'in a /proc that does not tell': { prepare: ownStatus('Name:\tnode\n'), reason: /another pid namespace/ },
   // The owner of its markers is who runs this test; what is asked is only whether root is root.
   ...(isRoot && {
     'in another user namespace by its name': {

@@ -267,7 +267,7 @@ describe('files that no JVM writes', () => {
     bytes.writeUInt8(0, 7);
     fs.writeFileSync(path, bytes);
   };
-  const OPEN = /^D2S_ERR_JVM_ACCESS .*others than its owner may write/;
+  const OPEN = /^D2S_ERR_JVM_ACCESS .*users other than its owner may write/;
 
   it.each<[string, (path: string) => void, RegExp]>([
     ['a link', replaceByLink, /^D2S_ERR_JVM_ACCESS .*symbolic link/],

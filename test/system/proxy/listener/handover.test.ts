@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { UpstreamTls } from '../../../../src/config/config.ts';
+import type { UpstreamTlsConfig } from '../../../../src/config/config.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { listening } from '../../../support/net.ts';
 import { CertificateFolder, pemOf } from '../../../support/tls/certificates.ts';
@@ -32,7 +32,7 @@ const folder = new CertificateFolder();
 afterAll(() => folder.remove());
 
 /** The server, whose upgraded connections say their number as well; and a function that connects a client. */
-async function start(upstreamTls?: UpstreamTls, tlsOptions?: tls.TlsOptions) {
+async function start(upstreamTls?: UpstreamTlsConfig, tlsOptions?: tls.TlsOptions) {
   const sockets: net.Socket[] = [];
   const serve = (socket: net.Socket) => {
     const number = `<${sockets.push(socket)}>`;

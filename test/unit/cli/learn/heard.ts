@@ -1,6 +1,6 @@
 /** A survey of messages that a test makes up, and its report. */
 import { parse } from 'yaml';
-import { toReport } from '../../../../src/cli/learn/report.ts';
+import { toLearnReport } from '../../../../src/cli/learn/learn-report.ts';
 import { Survey } from '../../../../src/cli/learn/survey.ts';
 import type { CometRule } from '../../../../src/config/rules/comet-rules.ts';
 import { type BayeuxMessage, parseMessages } from '../../../../src/protocol/bayeux/message.ts';
@@ -28,7 +28,7 @@ export class Heard {
   }
 
   report(): string {
-    return toReport(this.survey.finish(), 300);
+    return toLearnReport(this.survey.finish(), 300);
   }
 
   rules(): CometRule[] {

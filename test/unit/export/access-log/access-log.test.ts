@@ -75,15 +75,15 @@ describe('the access log', () => {
   it('applies another configuration, observes no call while it is off, and can be turned on again', async () => {
     const { traffic, logging, config } = await started({ file: undefined });
     expect([logging.isOn, traffic.recorder.observers.isWanted]).toEqual([false, false]);
-    (await logging.prepare({ ...config, file: at('access.log') }))();
+    (await logging.prepareReload({ ...config, file: at('access.log') }))();
     traffic.send({ line: RPC });
-    (await logging.prepare({ ...config, file: at('access.log'), others: true, users: false }))();
+    (await logging.prepareReload({ ...config, file: at('access.log'), others: true, users: false }))();
     traffic.send({ line: 'GET /page' });
-    (await logging.prepare({ ...config, file: undefined }))();
+    (await logging.prepareReload({ ...config, file: undefined }))();
     expect(logging.isOn).toBe(false);
     expect(traffic.recorder.observers.isWanted).toBe(false);
     traffic.send({ line: RPC });
-    (await logging.prepare({ ...config, file: at('again.log') }))();
+    (await logging.prepareReload({ ...config, file: at('again.log') }))();
     traffic.send({ line: RPC });
     await logging.close();
     expect(readFileSync(at('access.log'), 'utf8')).toMatch(/^\{.*"rpc".*"user".*\}\n\{(?!.*"user").*"other".*\}\n$/);

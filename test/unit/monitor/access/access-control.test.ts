@@ -234,9 +234,9 @@ describe('a list that was read again', () => {
 
   it('refuses a reader who was removed while the password was verified', async () => {
     folder.write('users', bobLine);
-    const takeOver = await list.prepareChanged();
+    const apply = await list.prepareChanged();
     const verdict = check(ANN);
-    takeOver?.();
+    apply?.();
     expect(await verdict).toEqual({ kind: 'wrong' });
   });
 });

@@ -106,9 +106,9 @@ describe('the access list', () => {
     const before = list.users.get('ann');
     expect(await list.prepareChanged()).toBeUndefined();
     folder.write('users', `${ann}\n${bob}\n`);
-    const takeOver = await list.prepareChanged();
+    const apply = await list.prepareChanged();
     expect(list.readers, 'before it is taken over').toHaveLength(1);
-    takeOver?.();
+    apply?.();
     expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
     expect(list.users.get('ann'), 'who has not changed is the same object').toBe(before);
     for (const spoil of [
@@ -130,7 +130,7 @@ describe('the access list', () => {
     folder.write('users', `${ann}\n${bob}\n`);
     const late = await list.prepareChanged();
     const others = { usersFile: folder.write('others', bob), tokensFile: undefined, certificates: [] };
-    (await list.prepare(others))();
+    (await list.prepareReload(others))();
     late?.();
     expect(list.readers.map(({ name }) => name)).toEqual(['bob']);
     folder.write('others', `${bob}\n${ann}\n`);
@@ -178,7 +178,7 @@ describe('putting a line into a file', () => {
     await put(link, bob);
     expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
     giveToOther(link);
-    const problem = /link cannot be read: .*link is a symbolic link of uid \d+, expected one of root/;
+    const problem = /link cannot be read: .*link is a symbolic link owned by uid \d+, expected the owner to be root/;
     const message = expect.stringMatching(problem);
     expect(await failure(() => put(link, ann))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE', message });
     vi.restoreAllMocks();

@@ -120,9 +120,9 @@ describe('files of users and tokens that are unusable at the start', () => {
 
   it('do not matter after a reload that names others, or none', async () => {
     const access = await open(files(`${folder.path}/none`));
-    (await access.prepare(files(folder.write('tokens', FIRST.line))))();
+    (await access.prepareReload(files(folder.write('tokens', FIRST.line))))();
     expect(await kindOf(access, FIRST.token)).toBe('known');
-    (await access.prepare('none'))();
+    (await access.prepareReload('none'))();
     expect(await kindOf(access, 'no')).toBe('open');
   });
 });
@@ -131,21 +131,21 @@ it('another monitor.auth opens the port to everybody and closes it again, and ke
   const access = await open('none');
   expect([access.current, access.counts]).toEqual([undefined, undefined]);
   await access.poll();
-  const takeOver = await access.prepare(files(folder.write('tokens', FIRST.line)));
+  const takeOver = await access.prepareReload(files(folder.write('tokens', FIRST.line)));
   expect(await kindOf(access, 'no'), 'before it is applied').toBe('open');
   takeOver();
   expect(await kindOf(access, 'no')).toBe('wrong');
-  (await access.prepare(undefined))();
+  (await access.prepareReload(undefined))();
   expect([await kindOf(access, 'no'), access.counts?.wrong]).toEqual(['open', 1]);
   await access.poll();
-  (await access.prepare(files(folder.write('others', SECOND.line))))();
+  (await access.prepareReload(files(folder.write('others', SECOND.line))))();
   expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
   expect(access.counts?.wrong).toBe(2);
 });
 
 it('another monitor.auth that is unusable changes nothing', async () => {
   const access = await openFirst();
-  await expect(access.prepare(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);
-  await expect(access.prepare(files(`${folder.path}/none`))).rejects.toBeInstanceOf(StartError);
+  await expect(access.prepareReload(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);
+  await expect(access.prepareReload(files(`${folder.path}/none`))).rejects.toBeInstanceOf(StartError);
   expect(await kindOf(access, FIRST.token)).toBe('known');
 });

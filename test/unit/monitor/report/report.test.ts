@@ -73,7 +73,7 @@ it('a report says why there is no reading of the JVM', async () => {
 
 it('a report has the last warnings and errors of the log', async () => {
   const log = new LogRing();
-  log.take('{"level":"warn","msg":"careful"}\n');
+  log.add('{"level":"warn","msg":"careful"}\n');
   expect((await reportOf({ log })).log).toEqual({ forgotten: 0, lines: [{ level: 'warn', msg: 'careful' }] });
 });
 
@@ -125,16 +125,16 @@ const numbersOf = (ring: LogRing) => ring.lines.map((text) => (JSON.parse(text) 
 it('the ring of log lines keeps warnings and errors only, the last 200 of them in order', () => {
   const ring = new LogRing();
   for (let i = 0; i < 455; i += 1) {
-    ring.take(line(i, i % 2 === 0 ? 'warn' : 'error'));
-    ring.take(line(-1, 'info'));
+    ring.add(line(i, i % 2 === 0 ? 'warn' : 'error'));
+    ring.add(line(-1, 'info'));
     if (i < 200) expect(ring.lines).toHaveLength(i + 1);
   }
   expect(numbersOf(ring)).toEqual(Array.from({ length: 200 }, (_, i) => 255 + i));
-  expect(ring.forgotten).toBe(255);
+  expect(ring.dropped).toBe(255);
 });
 
 it('the ring of log lines cuts a long line so that it stays JSON', () => {
   const ring = new LogRing();
-  ring.take(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
+  ring.add(`{"level":"warn","msg":"${'"'.repeat(100_000)}"}\n`);
   expect((JSON.parse(ring.lines[0] ?? '') as string).length).toBeLessThan(5_000);
 });

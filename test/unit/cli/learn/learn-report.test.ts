@@ -16,23 +16,23 @@ describe('the report', () => {
     heard.upstream(ann, { channel: '/meta/subscribe', successful: false, subscription: '/werk/H.Demo' });
     expect(heard.report()).toBe(`\
 # d2-sidecar learn: 300 s, messages from clients: 4, from the server: 6, channels: 3.
-# Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. A field that is there
-# always is in every object at its place. No values are shown.
+# Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. "always" means that
+# every object at that place has the field. No values are shown.
 
 # Channels with nothing to fill in:
 #
 # /werk/*
 #   subscribed by clients: 1
-#   A wildcard stands for several channels: rules are for each of these.
+#   A wildcard stands for several channels; write rules for those.
 
 # Channels that no rule reads. Replace each FILL_IN, delete the rules that you do not need, run \`d2-sidecar check\`.
-# docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for a field that
-# is there sometimes. Add reply: { error: /data/... } to a call if a field of its answer says that it has failed.
+# docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for an
+# optional field. Add reply: { error: /data/... } to a call if a field of its answer reports a failure.
 comet:
   rules:
     # /service/werk/ruf
     #   published by clients: 3
-    #     /method      text, always, a name by its key
+    #     /method      text, always, its key suggests a name
     #     /rows        list, sometimes
     #     /rows/{n}    object, always
     #     /rows/{n}/x  null or number, always
@@ -220,7 +220,7 @@ describe('the bounds', () => {
     const heard = new Heard();
     for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
     expect(heard.report()).toContain(
-      '# A bound was hit: 5000 messages of clients that were forgotten before an answer came.',
+      '# A bound was hit: 5000 messages of clients that were dropped before an answer came.',
     );
   });
 

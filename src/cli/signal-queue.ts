@@ -5,11 +5,11 @@ export interface SignalSource {
   off(signal: Signal, listener: () => void): unknown;
 }
 
-/** Keeps the signals that arrive during the start, so that they are handled afterwards and end nothing. */
-export class EarlySignals {
+/** Receives signals. Those that arrive during the start are queued, so that they do not end the process. */
+export class SignalQueue {
   readonly #source: SignalSource;
   readonly #listeners: ReadonlyMap<Signal, () => void>;
-  readonly #early: Signal[] = [];
+  readonly #queued: Signal[] = [];
   #handler: ((signal: Signal) => void) | undefined;
 
   constructor(source: SignalSource, signals: readonly Signal[]) {
@@ -18,10 +18,10 @@ export class EarlySignals {
     for (const [signal, listener] of this.#listeners) source.on(signal, listener);
   }
 
-  /** From now on, calls `handler` for each signal, and first for the earlier ones. */
+  /** Calls `handler` for the queued signals, and from now on for each new one. */
   handle(handler: (signal: Signal) => void): void {
     this.#handler = handler;
-    for (const signal of this.#early.splice(0)) handler(signal);
+    for (const signal of this.#queued.splice(0)) handler(signal);
   }
 
   dispose(): void {
@@ -30,7 +30,7 @@ export class EarlySignals {
 
   #onSignal(signal: Signal): void {
     if (this.#handler !== undefined) this.#handler(signal);
-    // One reload takes over everything that has changed. A second SIGTERM means more than the first.
-    else if (signal !== 'SIGHUP' || !this.#early.includes(signal)) this.#early.push(signal);
+    // One reload covers all changes, so SIGHUP is queued once. A second SIGTERM, however, stops at once.
+    else if (signal !== 'SIGHUP' || !this.#queued.includes(signal)) this.#queued.push(signal);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The output of `d2-sidecar learn`: a YAML document of rules to fill in, with findings in comments. It has no values,
- * and its names have passed looks.ts.
+ * and its names passed the checks of likely-names.ts.
  */
 import { toShownText } from '../../base/shown-text.ts';
 import { SKIPPED_WORDS } from './bounds.ts';
@@ -10,7 +10,7 @@ import type { Findings } from './survey.ts';
 import type { Tally } from './tally.ts';
 
 /** `elapsedS`: how long learn listened, in seconds. */
-export function toReport(findings: Findings, elapsedS: number): string {
+export function toLearnReport(findings: Findings, elapsedS: number): string {
   const rules = new Map(findings.channels.map((channel) => [channel, toRuleLines(channel)]));
   const open = findings.channels.filter((channel) => rules.get(channel)?.length !== 0).slice(0, MAX_OPEN_CHANNELS);
   const done = findings.channels.filter((channel) => !open.includes(channel));
@@ -30,8 +30,8 @@ function toSummary({ channels, skipped, ...numbers }: Findings, elapsedS: number
   const { clientMessages, upstreamMessages, failures } = numbers;
   const lines = [
     `d2-sidecar learn: ${Math.round(elapsedS)} s, messages from clients: ${clientMessages}, from the server: ${upstreamMessages}, channels: ${channels.length}.`,
-    'Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. A field that is there',
-    'always is in every object at its place. No values are shown.',
+    'Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. "always" means that',
+    'every object at that place has the field. No values are shown.',
   ];
   if (channels.length === 0) {
     lines.push('No channel was used. Clients have to connect through the sidecar (--listen), to an application of its');
@@ -53,7 +53,7 @@ function toChannelLines({ pattern, record }: HeardChannel): string[] {
       const read = tally.read === 0 ? '' : `, ${tally.read} of them read by a rule`;
       return [`  ${word}: ${tally.count}${read}`, ...toShapeLines(tally)];
     }),
-    ...(pattern.includes('*') ? ['  A wildcard stands for several channels: rules are for each of these.'] : []),
+    ...(pattern.includes('*') ? ['  A wildcard stands for several channels; write rules for those.'] : []),
   ];
 }
 
@@ -61,7 +61,7 @@ function toShapeLines(tally: Tally): string[] {
   const { fields } = tally;
   const width = Math.min(MAX_WIDTH, Math.max(0, ...fields.map(({ pointer }) => pointer.length)));
   const lines = fields.slice(0, MAX_FIELDS_SHOWN).map(({ pointer, types, isAlways, isName }) => {
-    const often = `${isAlways ? 'always' : 'sometimes'}${isName ? ', a name by its key' : ''}`;
+    const often = `${isAlways ? 'always' : 'sometimes'}${isName ? ', its key suggests a name' : ''}`;
     return `    ${(pointer || '(data)').padEnd(width)}  ${types.join(' or ')}, ${often}`;
   });
   return lines.length < fields.length ? [...lines, `    and ${fields.length - lines.length} more`] : lines;
@@ -84,8 +84,8 @@ const EVENT_WORDS: Readonly<Record<ChannelEvent, string>> = {
 };
 const HOW_TO_FILL_IN = [
   'Channels that no rule reads. Replace each FILL_IN, delete the rules that you do not need, run `d2-sidecar check`.',
-  'docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for a field that',
-  'is there sometimes. Add reply: { error: /data/... } to a call if a field of its answer says that it has failed.',
+  'docs/comet.md#rules has every key. In a name, {/pointer} is a field of the data; write [.{/pointer}] for an',
+  'optional field. Add reply: { error: /data/... } to a call if a field of its answer reports a failure.',
 ];
 /** With at most four rules each, about as many as a configuration may have (200). */
 const MAX_OPEN_CHANNELS = 60;

@@ -1,5 +1,5 @@
 /**
- * Distinguishes names that a programmer gave (`rpcName`, `subscribeObject`) from data in the place of a name (`H.Demo`,
+ * Distinguishes names that a programmer gave (`rpcName`, `subscribeObject`) from data used as names (`H.Demo`,
  * `3f2a91bc`, `P101`). In doubt it is data, because names are shown in a report that may leave the site.
  */
 

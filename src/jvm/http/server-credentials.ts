@@ -61,7 +61,7 @@ async function inspect(file: string): Promise<{ found: string; mode: number }> {
     if (!found.isFile()) throw unusable(`${file} (jvm.http.passwordFile) is not a regular file.`);
     if (found.size > MAX_PASSWORD_BYTES)
       throw unusable(
-        `${file} (jvm.http.passwordFile) is larger than ${MAX_PASSWORD_BYTES} bytes: that is no password.`,
+        `${file} (jvm.http.passwordFile) is larger than ${MAX_PASSWORD_BYTES} bytes, too large for a password.`,
       );
     return { found: `${found.ino}:${found.ctimeNs}:${found.size}`, mode: Number(found.mode) };
   } catch (cause) {

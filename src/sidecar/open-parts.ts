@@ -1,0 +1,99 @@
+/** Opens the parts of a sidecar that need files or packages, before the others can be created. */
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/logger.ts';
+import { readVersion } from '../base/version.ts';
+import type { Config } from '../config/config.ts';
+import { AccessLogging, type AccessLoggingParts } from '../export/access-log/access-logging.ts';
+import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
+import { createJvmSource } from '../jvm/create-source.ts';
+import { JvmMonitor } from '../jvm/jvm-monitor.ts';
+import { MemoryBudget } from '../limits/memory-budget.ts';
+import type { CometListener } from '../measure/record/comet/comet-listener.ts';
+import { createRecorder } from '../measure/record/create-recorder.ts';
+import type { Recorder } from '../measure/record/recorder.ts';
+import { MonitorAccess } from '../monitor/access/monitor-access.ts';
+import type { StateKeeper } from '../state/state-keeper.ts';
+import { takeUp } from '../state/take-up.ts';
+import { SidecarTls } from './sidecar-tls.ts';
+
+interface Surroundings {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** The listener of `d2-sidecar learn`, which leaves state file, access log and OTLP to the sidecar that serves. */
+  readonly listener: CometListener | undefined;
+}
+
+type CreateOtlp = (parts: OtlpParts) => Otlp;
+
+export interface SidecarParts {
+  readonly access: MonitorAccess;
+  readonly tls: SidecarTls;
+  readonly jvm: JvmMonitor | undefined;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly recorder: Recorder;
+  readonly accessLog: AccessLogging;
+  readonly createOtlp: CreateOtlp | undefined;
+  /** Keeps counters across restarts; undefined without a state file. */
+  readonly state: StateKeeper | undefined;
+}
+
+/** Throws like `Sidecar.create`. */
+export async function openParts(config: Config, surroundings: Surroundings): Promise<SidecarParts> {
+  const { logger, clock, listener } = surroundings;
+  const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
+  const tls = await SidecarTls.open(config, { logger, clock });
+  const jvm = await createJvmMonitor(config, clock, logger);
+  const { recorder, state } = await openRecorder(config, surroundings);
+  const { observers } = recorder;
+  const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
+  const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
+  return { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp };
+}
+
+/** Creates the recorder, with the counters of the state file. */
+async function openRecorder(
+  config: Config,
+  { logger, clock, listener }: Surroundings,
+): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
+  const create = () => createRecorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
+  const { file, intervalMs } = config.state;
+  if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
+  const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
+  const { made, keeper } = await takeUp(create, (recorder) => recorder.destroy(), options);
+  return { recorder: made, state: keeper };
+}
+
+async function openAccessLog(
+  { accessLog }: Config,
+  parts: AccessLoggingParts,
+  listener: CometListener | undefined,
+): Promise<AccessLogging> {
+  return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
+}
+
+/** Loads some megabytes of packages, so only if `otlp.endpoint` is set. */
+async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
+  if (otlp.endpoint === undefined) return undefined;
+  const { Otlp } = await import('../export/otlp/otlp.ts');
+  return (parts) => new Otlp(parts);
+}
+
+async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {
+  const source = await createJvmSource({ config, clock, logger, env: process.env });
+  const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
+  const isOptional = config.jvm.source === 'auto' && http === undefined;
+  return (
+    source &&
+    new JvmMonitor({
+      source,
+      intervalMs,
+      timeoutMs,
+      staleAfterMs,
+      isOptional,
+      upstreamPort: config.upstream.port,
+      clock,
+      logger,
+    })
+  );
+}
