@@ -30,7 +30,7 @@ export class LoopDelay {
 
   start(): void {
     this.#lastNs = this.#clock.nowNs();
-    this.#timer = setInterval(() => this.look(), INTERVAL_MS).unref();
+    this.#timer = setInterval(() => this.sample(), INTERVAL_MS).unref();
   }
 
   stop(): void {
@@ -38,7 +38,7 @@ export class LoopDelay {
   }
 
   /** Called at the end of each interval. */
-  look(): void {
+  sample(): void {
     const nowNs = this.#clock.nowNs();
     this.#durations.add(Math.max(0, nowNs - this.#lastNs - INTERVAL_MS * NS_PER_MS));
     this.#lastNs = nowNs;

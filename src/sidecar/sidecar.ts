@@ -250,7 +250,7 @@ export class Sidecar {
         connections: dispatcher.openConnections - gateway.upgradedConnections,
       }),
       announceEnd: () => dispatcher.drain(),
-      letWebSocketsGo: (overMs) => gateway.letTunnelsGo(overMs),
+      letWebSocketsGo: (overMs) => gateway.closeTunnels(overMs),
       stopListening: () => dispatcher.stopListening(),
       closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
       end: () => this.#end(),

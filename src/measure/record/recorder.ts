@@ -61,7 +61,7 @@ export interface RecorderParts {
 }
 
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
-class CallNote implements RunningCall {
+class ObservedCall implements RunningCall {
   readonly kind = 'call';
   readonly connectionType = 'REST';
   before: RunningCall | undefined = undefined;
@@ -88,11 +88,14 @@ class CallNote implements RunningCall {
 }
 
 /** What the recorder keeps about a running exchange. Absent after `onBegin` has failed: nothing is recorded then. */
-type Note = CallNote | { readonly kind: 'comet'; readonly reading: ExchangeReading } | { readonly kind: 'other' };
+type Observation =
+  | ObservedCall
+  | { readonly kind: 'comet'; readonly reading: ExchangeReading }
+  | { readonly kind: 'other' };
 
-const OTHER_NOTE: Note = { kind: 'other' };
+const OTHER_OBSERVATION: Observation = { kind: 'other' };
 
-export class Recorder implements ExchangeObserver<Note> {
+export class Recorder implements ExchangeObserver<Observation> {
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
@@ -142,7 +145,7 @@ export class Recorder implements ExchangeObserver<Note> {
     };
   }
 
-  onBegin(exchange: Exchange<Note>): void {
+  onBegin(exchange: Exchange<Observation>): void {
     const { request } = exchange;
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
@@ -150,7 +153,7 @@ export class Recorder implements ExchangeObserver<Note> {
       // A request to the Comet endpoint is no call itself. Its messages may be calls, but never `/meta/connect`, which
       // the server holds: `Conversation` decides.
       const reading = this.#comet?.begin(exchange);
-      exchange.note = reading === undefined ? OTHER_NOTE : { kind: 'comet', reading };
+      exchange.observation = reading === undefined ? OTHER_OBSERVATION : { kind: 'comet', reading };
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
@@ -161,59 +164,64 @@ export class Recorder implements ExchangeObserver<Note> {
         : (application.sessions.recognise(token, exchange.beganNs) ??
           this.#recogniseClaim(application, exchange, exchange.beganNs));
     session?.callBegan(exchange.beganNs);
-    const note = new CallNote(call, application, exchange, token, session);
-    exchange.note = note;
-    application.running.add(note);
+    const observation = new ObservedCall(call, application, exchange, token, session);
+    exchange.observation = observation;
+    application.running.add(observation);
     if (this.#credentials.readsResponses) exchange.wantsResponse = true;
     const { tracer } = this.observers;
     if (tracer !== undefined) exchange.traceparent = tracer.traceparentFor(request.field('traceparent'));
     if (this.observers.areBytesWanted) countBytes(exchange);
   }
 
-  onResponse(exchange: Exchange<Note>, response: ResponseHeadView): void {
-    const { note } = exchange;
-    if (note?.kind === 'call' && isAccepted(response.status)) note.userByServer = this.#credentials.userIn(response);
-    if (note?.kind !== 'comet') return;
-    note.reading.onResponse(exchange, response);
+  onResponse(exchange: Exchange<Observation>, response: ResponseHeadView): void {
+    const { observation } = exchange;
+    if (observation?.kind === 'call' && isAccepted(response.status))
+      observation.userByServer = this.#credentials.userIn(response);
+    if (observation?.kind !== 'comet') return;
+    observation.reading.onResponse(exchange, response);
     if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
   }
 
-  onEnd(exchange: Exchange<Note>, ending: Ending): void {
-    const { note } = exchange;
-    if (note === undefined) return;
-    exchange.note = undefined;
+  onEnd(exchange: Exchange<Observation>, ending: Ending): void {
+    const { observation } = exchange;
+    if (observation === undefined) return;
+    exchange.observation = undefined;
     this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
-    if (note.kind === 'other') {
+    if (observation.kind === 'other') {
       this.own.exchangeUnclassified();
       if (ending.kind === 'completed') this.#passed(exchange);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }
-    if (note.kind === 'comet') {
+    if (observation.kind === 'comet') {
       this.own.exchangeOfComet();
-      note.reading.onEnd(exchange, ending);
+      observation.reading.onEnd(exchange, ending);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OF_COMET, exchange, ending, undefined));
       return;
     }
-    note.application.running.remove(note);
-    this.own.callEnded(note.call.kind, ending.kind);
-    const session = this.#sessionAtEnd(note, exchange, ending);
+    observation.application.running.remove(observation);
+    this.own.callEnded(observation.call.kind, ending.kind);
+    const session = this.#sessionAtEnd(observation, exchange, ending);
     session?.callEnded(exchange.endedNs);
-    if (isCounted(note.call, ending)) {
-      count(note.application.statistics, note.call, exchange, ending);
+    if (isCounted(observation.call, ending)) {
+      count(observation.application.statistics, observation.call, exchange, ending);
       if (exchange.traceparent !== undefined)
-        addExemplar(note.application.statistics, note.call, exchange, this.#clock);
-      if (session !== undefined) count(session.statistics, note.call, exchange, ending);
+        addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
+      if (session !== undefined) count(session.statistics, observation.call, exchange, ending);
     }
     const outcome = toSlowOutcome(ending, exchange.status);
     if (outcome !== undefined) {
-      note.application.slowest.add(note, session, { endedNs: exchange.endedNs, status: exchange.status, outcome });
+      observation.application.slowest.add(observation, session, {
+        endedNs: exchange.endedNs,
+        status: exchange.status,
+        outcome,
+      });
     }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
-    if (session !== undefined && isLogout(note.call) && isAccepted(exchange.status)) {
-      note.application.sessions.end(session);
+    if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
+      observation.application.sessions.end(session);
     }
-    if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
+    if (this.observers.isWanted) this.observers.tell(new EndedExchange(observation.call, exchange, ending, session));
   }
 
   /** An exchange that is neither a call nor Comet. */
@@ -251,33 +259,33 @@ export class Recorder implements ExchangeObserver<Note> {
   }
 
   /** The session of the call; the first accepted call begins one. `callBegan` has been called on it. */
-  #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session, userByServer } = note;
+  #sessionAtEnd(observation: ObservedCall, exchange: Exchange, ending: Ending): Session | undefined {
+    const { application, token, session, userByServer } = observation;
     if (userByServer !== undefined && ending.kind === 'completed') {
-      return this.#sessionByServer(note, userByServer, exchange);
+      return this.#sessionByServer(observation, userByServer, exchange);
     }
     // Even if it has ended since: a call that was running during the logout must not begin a new session.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
     let found = application.sessions.recognise(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
-      found = this.#acceptedSession(note, token, exchange);
+      found = this.#acceptedSession(observation, token, exchange);
     }
     found?.callBegan(beganNs);
     return found;
   }
 
   /** The session of the user whom the server names in an accepted response, with `callBegan` done. */
-  #sessionByServer(note: CallNote, user: Identity, exchange: Exchange): Session | undefined {
-    const { sessions } = note.application;
+  #sessionByServer(observation: ObservedCall, user: Identity, exchange: Exchange): Session | undefined {
+    const { sessions } = observation.application;
     const { beganNs, endedNs, request, client } = exchange;
-    if (note.session !== undefined) {
-      sessions.name(note.session, user.userName, 'proven');
-      return note.session;
+    if (observation.session !== undefined) {
+      sessions.name(observation.session, user.userName, 'proven');
+      return observation.session;
     }
     // A credential beside a login may be wrong, so it must not identify the user's session later.
-    const isAlone = note.token !== undefined && this.#credentials.claimOf(request) === undefined;
-    const token = isAlone ? note.token : user.key;
+    const isAlone = observation.token !== undefined && this.#credentials.claimOf(request) === undefined;
+    const token = isAlone ? observation.token : user.key;
     const origin: SessionOrigin = {
       userName: user.userName,
       connectionType: 'REST',
@@ -286,13 +294,13 @@ export class Recorder implements ExchangeObserver<Note> {
       creationNs: endedNs - beganNs,
     };
     const present = sessions.join(user.key, token, endedNs);
-    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(user.key, token, origin));
+    const session = present ?? (isLogout(observation.call) ? undefined : sessions.begin(user.key, token, origin));
     session?.callBegan(beganNs);
     return session;
   }
 
   /** The session of a just accepted call whose credential was not accepted before. */
-  #acceptedSession({ call, application }: CallNote, token: string, exchange: Exchange): Session | undefined {
+  #acceptedSession({ call, application }: ObservedCall, token: string, exchange: Exchange): Session | undefined {
     const { sessions } = application;
     const { beganNs, endedNs, request, client } = exchange;
     const claim = this.#credentials.claimOf(request);

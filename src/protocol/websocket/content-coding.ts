@@ -23,8 +23,8 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 /**
  * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`. `undefined` if the coding is unknown, if they do
  * not decode, if a brotli body asks for a window of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is
- * far too large for `bytes`. Only one coding is removed: nobody sends two, and the second could hold a thousand times
- * the first. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
+ * far too large for `bytes`. Only one coding is removed: no client sends two, and a second could expand a thousandfold
+ * again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
  * 22.15.
  */
 export function decodeContent(

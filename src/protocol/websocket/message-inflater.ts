@@ -16,7 +16,7 @@ const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff, 0x01, 0x04, 0x00, 0xfb, 0xff, 
 const MARK = TAIL.readUInt32BE(TAIL.length - 4);
 const MARK_BYTES = 4;
 
-/** Each stream costs 10 us, however short: a message made of thousands would hold up all traffic. */
+/** Each stream costs 10 µs, however short: a message made of thousands would delay all traffic. */
 const MAX_STREAMS = 16;
 
 const MIN_CHUNK_BYTES = 1_024;
@@ -130,7 +130,7 @@ export class MessageInflater {
   }
 }
 
-/** A truncated stored block takes the tail as its content: then the whole tail comes out, not the mark alone. */
+/** A truncated stored block would swallow the tail: the whole tail would then be output, not the mark alone. */
 function isMarked(output: Buffer): boolean {
   if (output.length < MARK_BYTES || output.readUInt32BE(output.length - MARK_BYTES) !== MARK) return false;
   return !output.subarray(-TAIL.length).equals(TAIL);

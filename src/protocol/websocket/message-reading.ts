@@ -16,13 +16,15 @@ export interface WholeMessage {
 export interface MessageContents {
   /** Reads a message. Undefined: no further steps. */
   readContent(message: WholeMessage): FurtherSteps | undefined;
-  /** There was no time for all of a message. `isContentLost`: it was not inflated, and a later one may refer to it. */
+  /**
+   * There was no time to read all of a message. `isContentLost`: it was not inflated, and later ones may refer to it.
+   */
   passUnread(isContentLost: boolean): void;
   /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void;
 }
 
-/** Memory of a waiting message besides its bytes, and its cost for the garbage collector. */
+/** Memory of a waiting message besides its bytes, including its cost for the garbage collector. */
 const OVERHEAD_BYTES = 1_024;
 
 export class MessageReading implements Reading {

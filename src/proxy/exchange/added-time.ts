@@ -5,7 +5,8 @@ export type Direction = 'request' | 'response';
 
 /**
  * One in this many is measured, beginning with the first. A prime, since up to 64 texts are written together at the end
- * of a turn, and the first of them waits longest: a power of two would always sample the same places.
+ * of a turn of the event loop, and the first of them waits longest: a power of two would always sample the same
+ * positions.
  */
 const MEASURED_OF = 17;
 

@@ -1,4 +1,6 @@
-/** Alone loads http-proxy 1.18.1 (no release since 2020), and removes harmful parts of it before first use. */
+/**
+ * The only file that loads http-proxy 1.18.1 (no release since 2020). It removes harmful parts before the first use.
+ */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Stream } from 'node:stream';
@@ -48,7 +50,8 @@ export function createProxy(target: ProxyTarget): ProxyServer {
     selfHandleResponse: true,
   });
   const passes = proxy as unknown as { webPasses: Pass[] };
-  // This pass gives a chunked DELETE or OPTIONS the length 0; its body becomes the next request: smuggling (#1721).
+  // This pass gives a chunked DELETE or OPTIONS the length 0; its body would become the next request: smuggling
+  // (#1721).
   passes.webPasses = passes.webPasses.filter((pass) => pass.name !== 'deleteLength');
   // The gateway listens itself: http-proxy's callback does not distinguish the client's errors from the upstream's.
   proxy.on('error', () => undefined);

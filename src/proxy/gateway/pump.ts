@@ -9,8 +9,8 @@ export interface PumpListener {
 }
 
 /**
- * Passes a body on, chunk by chunk, as fast as the other side takes it. After the other side has gone, the rest is read
- * and dropped, so that the connection stays usable.
+ * Passes a body on, chunk by chunk, as fast as the other side takes it. After the other side has closed, the rest is
+ * read and dropped, so that the connection stays usable.
  */
 export function pump(
   from: IncomingMessage,

@@ -23,7 +23,7 @@ export class ReadAhead {
     this.#services = services;
   }
 
-  /** `leftover`: bytes that came together with the head. Undefined if memory has no room for it. */
+  /** `leftover`: bytes that came with the head. Undefined if the budget has no room for them. */
   static of(socket: Socket, leftover: Buffer, services: GatewayServices): ReadAhead | undefined {
     const ahead = new ReadAhead(socket, services);
     if (!ahead.#keep(leftover)) return undefined;

@@ -8,7 +8,7 @@ export interface ResponseHeadContext {
   readonly isVersion10: boolean;
   /** The client's connection ends after this response, and the response says so. */
   readonly isLast: boolean;
-  /** The client still waits for its 100: Node would end the connection unless the fields say that it goes on. */
+  /** The client still waits for its 100: Node would end the connection unless the fields say otherwise. */
   readonly isContinueDue: boolean;
 }
 
@@ -40,7 +40,7 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
   if (!canChunk) removed.add('trailer');
   if (BODILESS.has(upstream.statusCode ?? 0)) removed.add('transfer-encoding').add('trailer');
   if (context.isVersion10) {
-    // HTTP/1.0 has no chunks, and Node knows best whether the connection can go on.
+    // HTTP/1.0 has no chunks, and Node decides whether the connection stays open.
     for (const name of ['transfer-encoding', 'connection', 'keep-alive']) removed.add(name);
   }
   const isLast = context.isLast || (isUntilClose && hasCoding && !context.isVersion10);
