@@ -26,7 +26,7 @@ export interface TimerReading {
   /** All durations since the creation in buckets; undefined if they are not kept. */
   readonly durations?: DurationBucketsReading | undefined;
   snapshot(): TimerSnapshot;
-  /** One reader follows the timer in steps from now on. Absent without a window. Call it only after `load`. */
+  /** Begins steps for one reader. Absent without a window. Call it only after `load`. */
   openSteps?(): DurationSteps;
 }
 
@@ -35,7 +35,7 @@ export interface Timer extends TimerReading {
   readonly createdNs: number;
   /** Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has read the clock. */
   update(durationNs: number, nowNs?: number): void;
-  /** All but the count, as in `Meter.save`. */
+  /** Everything except the count, as in `Meter.save`. */
   save(): Fields;
   /** Values that have left the window since saving are dropped. */
   load(saved: SavedRecord, count: number): void;

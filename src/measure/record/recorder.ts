@@ -7,16 +7,16 @@
  * |---|---|---|
  * | completed | answered: count, duration, error from status 500 | activity, request; begins one when accepted |
  * | failed | error, no duration | activity, request of a session that is recognised |
- * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the request was made, the client was there |
+ * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the client was active |
  * | denied | none | the same |
  *
- * A call belongs to a session when the server accepted it (status 200 to 399) for the session's user or key. It also
- * does, with any status, when its credentials were accepted for that session before. A wrong password thus neither
- * counts in a user's session nor keeps it alive.
+ * A call belongs to a session when the server accepted it (status 200 to 399) for the session's user or key. With any
+ * other status it does when its credentials were accepted for that session before. So a wrong password neither counts
+ * in a user's session nor keeps it alive.
  *
- * The server may have accepted a call for its login and not for a credential that came with it. If that credential was
- * not accepted before, the call makes a claim. A claim gets a separate, unverified session and no access to another one
- * (measure/sessions/companions.ts, docs/statistics.md).
+ * The server may have accepted a call for its login and not for the credential that came with it. If that credential
+ * was not accepted before, the call makes a claim. A claim gets a separate, unverified session and no access to another
+ * one (measure/sessions/companions.ts, docs/statistics.md).
  */
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
@@ -27,7 +27,7 @@ import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
 import type { Credentials, Identity } from '../sessions/credentials.ts';
-import type { Session, SessionOrigin } from '../sessions/session.ts';
+import type { Session, SessionStart } from '../sessions/session.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import type { CallObservers } from './call-observer.ts';
 import type { CometReader } from './comet/comet-reader.ts';
@@ -87,7 +87,7 @@ class ObservedCall implements RunningCall {
   }
 }
 
-/** What the recorder keeps about a running exchange. Absent after `onBegin` has failed: nothing is recorded then. */
+/** What the recorder keeps about a running exchange. Undefined if `onBegin` failed: nothing is recorded then. */
 type Observation =
   | ObservedCall
   | { readonly kind: 'comet'; readonly reading: ExchangeReading }
@@ -103,7 +103,7 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly observers: CallObservers;
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
-  /** What outlives a restart. */
+  /** What the state file keeps. */
   readonly state: RecorderState;
   #classifier: Classifier;
   readonly #credentials: Credentials;
@@ -150,8 +150,8 @@ export class Recorder implements ExchangeObserver<Observation> {
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
-      // A request to the Comet endpoint is no call itself. Its messages may be calls, but never `/meta/connect`, which
-      // the server holds: `Conversation` decides.
+      // A request to the Comet endpoint is not a call. `Conversation` decides which of its messages are calls; a held
+      // `/meta/connect` never is.
       const reading = this.#comet?.begin(exchange);
       exchange.observation = reading === undefined ? OTHER_OBSERVATION : { kind: 'comet', reading };
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
@@ -189,7 +189,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
     if (observation.kind === 'other') {
       this.own.exchangeUnclassified();
-      if (ending.kind === 'completed') this.#passed(exchange);
+      if (ending.kind === 'completed') this.#countUnclassified(exchange);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }
@@ -204,10 +204,10 @@ export class Recorder implements ExchangeObserver<Observation> {
     const session = this.#sessionAtEnd(observation, exchange, ending);
     session?.callEnded(exchange.endedNs);
     if (isCounted(observation.call, ending)) {
-      count(observation.application.statistics, observation.call, exchange, ending);
+      countCall(observation.application.statistics, observation.call, exchange, ending);
       if (exchange.traceparent !== undefined)
         addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
-      if (session !== undefined) count(session.statistics, observation.call, exchange, ending);
+      if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
     const outcome = toSlowOutcome(ending, exchange.status);
     if (outcome !== undefined) {
@@ -224,8 +224,8 @@ export class Recorder implements ExchangeObserver<Observation> {
     if (this.observers.isWanted) this.observers.tell(new EndedExchange(observation.call, exchange, ending, session));
   }
 
-  /** An exchange that is neither a call nor Comet. */
-  #passed({ request, beganNs, endedNs }: Exchange): void {
+  /** Records an exchange that is neither a call nor Comet. */
+  #countUnclassified({ request, beganNs, endedNs }: Exchange): void {
     this.outside.add(request.target);
     this.unclassified.add(request.target, endedNs - beganNs, endedNs);
   }
@@ -253,18 +253,18 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.#comet?.finish();
   }
 
-  /** Frees memory outside the garbage collector's reach. Nothing may be observed or read afterwards. */
+  /** Frees memory that the garbage collector cannot. Nothing may be observed or read afterwards. */
   destroy(): void {
     for (const { statistics } of this.applications.values()) statistics.destroy();
   }
 
-  /** The session of the call; the first accepted call begins one. `callBegan` has been called on it. */
+  /** The session of the call, after its `callBegan`. The first accepted call begins one. */
   #sessionAtEnd(observation: ObservedCall, exchange: Exchange, ending: Ending): Session | undefined {
     const { application, token, session, userByServer } = observation;
     if (userByServer !== undefined && ending.kind === 'completed') {
       return this.#sessionByServer(observation, userByServer, exchange);
     }
-    // Even if it has ended since: a call that was running during the logout must not begin a new session.
+    // Even if the session has ended: a call that was running during the logout must not begin a new one.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
     let found = application.sessions.recognise(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
@@ -275,18 +275,18 @@ export class Recorder implements ExchangeObserver<Observation> {
     return found;
   }
 
-  /** The session of the user whom the server names in an accepted response, with `callBegan` done. */
+  /** The session of the user whom the server names in an accepted response, after its `callBegan`. */
   #sessionByServer(observation: ObservedCall, user: Identity, exchange: Exchange): Session | undefined {
     const { sessions } = observation.application;
     const { beganNs, endedNs, request, client } = exchange;
     if (observation.session !== undefined) {
-      sessions.name(observation.session, user.userName, 'proven');
+      sessions.name(observation.session, user.userName, 'verified');
       return observation.session;
     }
-    // A credential beside a login may be wrong, so it must not identify the user's session later.
+    // A credential that came with a login may be wrong, so it must not identify the user's session later.
     const isAlone = observation.token !== undefined && this.#credentials.claimOf(request) === undefined;
     const token = isAlone ? observation.token : user.key;
-    const origin: SessionOrigin = {
+    const start: SessionStart = {
       userName: user.userName,
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
@@ -294,7 +294,7 @@ export class Recorder implements ExchangeObserver<Observation> {
       creationNs: endedNs - beganNs,
     };
     const present = sessions.join(user.key, token, endedNs);
-    const session = present ?? (isLogout(observation.call) ? undefined : sessions.begin(user.key, token, origin));
+    const session = present ?? (isLogout(observation.call) ? undefined : sessions.begin(user.key, token, start));
     session?.callBegan(beganNs);
     return session;
   }
@@ -307,19 +307,19 @@ export class Recorder implements ExchangeObserver<Observation> {
     const identity = claim?.identity ?? this.#credentials.identify(request, client);
     if (identity === undefined) return undefined;
     const present =
-      claim === undefined ? sessions.prove(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
+      claim === undefined ? sessions.joinVerified(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
     if (present !== undefined || isLogout(call)) return present;
-    const origin: SessionOrigin = {
+    const start: SessionStart = {
       userName: identity.userName,
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
       atNs: endedNs,
       creationNs: endedNs - beganNs,
     };
-    return claim === undefined ? sessions.begin(identity.key, token, origin) : sessions.beginClaim(claim, origin);
+    return claim === undefined ? sessions.begin(identity.key, token, start) : sessions.beginClaim(claim, start);
   }
 
-  /** Called only when the credential alone leads to no session, so that known credentials cost nothing extra. */
+  /** Called only if the credential alone finds no session, so that known credentials cost nothing extra. */
   #recogniseClaim({ sessions }: RecordedApplication, { request }: Exchange, nowNs: number): Session | undefined {
     if (!sessions.hasClaims) return undefined;
     const claim = this.#credentials.claimOf(request);
@@ -334,13 +334,13 @@ export function setLateLimit({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, call
   sba.lateAfterNs = afterNs;
 }
 
-/** Whether the call changes statistics. A session's statistics are not even created otherwise. */
+/** Whether the call changes statistics. A session creates its statistics only for such a call. */
 function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
   if (ending.kind === 'cancelled' || ending.kind === 'denied' || call.kind === 'session') return false;
   return call.kind !== 'object' || ending.kind === 'completed';
 }
 
-function count(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
+function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { beganNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
   else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);

@@ -1,6 +1,6 @@
 /**
  * HalfSipHash-2-4 with 64 bits of output: a keyed hash for short texts. It takes 0.2 µs, a fifth of SHA-256. Use it for
- * tables in which outsiders must not be able to find collisions, not for values that others see. (Aumasson, Bernstein:
+ * tables in which outsiders must not find collisions, not for published values. (Aumasson, Bernstein:
  * SipHash: a fast short-input PRF, 2012, and the reference implementation's half-size variant; vectors in
  * test/unit/measure/sessions.)
  */

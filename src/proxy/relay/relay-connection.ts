@@ -1,9 +1,9 @@
 /**
  * The relay is the fast path. This folder serves one client connection with one upstream connection of its own. It
  * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. The relay decides
- * per request: it hands the connection over, at a message boundary, before a request that it cannot frame without doubt
- * (`Irregularity`). The dispatcher gives that connection to the gateway, with every byte unread (but without an upgrade
- * to anything but a WebSocket). The folder must not know the gateway or metrics/: it reports exchanges.
+ * per request: before one that it cannot frame without doubt (`Irregularity`), it hands the connection over, with every
+ * byte unread (but without an upgrade to anything but a WebSocket). The dispatcher gives that connection to the gateway.
+ * The folder must not know the gateway or metrics/: it reports exchanges.
  */
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
@@ -377,7 +377,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#answer(upstreamProblem(failure), !this.#request.isDone);
   }
 
-  /** `UpstreamConnection` knows no phase after the head: a failure in the middle of the response is mapped here. */
   #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
     if (this.#response.head !== undefined) return toUpstreamFailure(failure?.cause, 'response');
     return failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED');

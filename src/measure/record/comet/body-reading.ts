@@ -38,7 +38,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];
   #batches: MessageBatches | undefined;
-  /** Size of the texts, taken from the budget. */
+  /** Size of the texts, charged to the budget. */
   #textBytes = 0;
 
   constructor(parts: BodyReadingParts) {
@@ -50,7 +50,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     return this.#state === 'collecting';
   }
 
-  /** It is complete and has not been given up. */
+  /** The body is complete and has not been given up. */
   get isWhole(): boolean {
     return this.#state === 'whole';
   }
@@ -90,12 +90,12 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     return isMore;
   }
 
-  /** Copies nothing: the bytes are its own already. */
+  /** Copies nothing: this object owns the bytes already. */
   keep(): number {
     return this.#kept.heldBytes + this.#textBytes + OVERHEAD_BYTES;
   }
 
-  /** Frees it unread. */
+  /** Frees the memory without reading. */
   drop(): void {
     this.#state = 'ended';
     this.#kept.release();
@@ -105,7 +105,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#batches = undefined;
   }
 
-  /** Called when it is incomplete and its memory is needed, or when it is complete and there is no time to read it. */
+  /** Called when an incomplete body's memory is needed, or when there is no time to read a complete one. */
   giveUp(): void {
     this.#giveUp(this.#state === 'collecting' ? 'budget' : 'time');
   }
@@ -120,7 +120,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#state = 'reading';
     const { coding, maxInflatedBytes } = this.#parts;
     const body = this.#kept.view();
-    // A server that ignores the coding of requests reads the plain body. A false coding must not hide it from us.
+    // A server that ignores the content coding reads the plain body, so a false coding must not hide the body from us.
     const content = decodeContent(body, coding, maxInflatedBytes) ?? (isJson(body) ? body : undefined);
     if (content === undefined) {
       this.#parts.onUnread('content-coding');

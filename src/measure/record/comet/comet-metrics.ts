@@ -1,4 +1,4 @@
-/** Comet numbers besides calls and objects: holds (not calls), trouble between clients and server, and unread data. */
+/** Comet numbers besides calls and objects: holds (which are not calls), handshakes, failures, and unread data. */
 
 import type { Clock } from '../../../base/clock.ts';
 import { NS_PER_S } from '../../../base/clock.ts';
@@ -9,7 +9,10 @@ import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
 /** What ended a `/meta/connect`: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
 
-/** Why something passed unread. Its bytes were forwarded as always. */
+/**
+ * Why a body, message or direction passed unread. Its bytes were forwarded as always. `body-too-large` is an HTTP body,
+ * `too-large` a WebSocket message.
+ */
 export type UnreadReason = (typeof UNREAD_REASONS)[number];
 
 const UNREAD_REASONS = [
@@ -32,7 +35,7 @@ export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
 /** Plain numbers since the start, at the moment of reading. */
 export type CometNumbers = ReturnType<CometMetrics['read']>;
 
-/** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. from all browsers after the server's restart. */
+/** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. of all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
@@ -85,7 +88,7 @@ export class CometMetrics {
   }
 
   /** Counts every handshake request, whatever the answer. */
-  handshakeAsked(nowNs: number): void {
+  handshakeRequested(nowNs: number): void {
     if (nowNs - this.#stormBeganNs > STORM_WITHIN_NS) {
       this.#stormBeganNs = nowNs;
       this.#stormHandshakes = 0;
@@ -102,7 +105,7 @@ export class CometMetrics {
     this.#untracked[table] += 1;
   }
 
-  /** Everything except the current holds. Synchronous, so all is of one moment. */
+  /** Everything except the current holds. Synchronous, so all numbers are of one moment. */
   save(): Fields {
     return {
       ...Object.fromEntries(PLAIN_COUNTERS.map((name) => [name, this[name]])),
@@ -159,12 +162,12 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_handshake_storms_total',
-    'Times that 50 handshakes came within 10 s.',
+    'How often 50 handshakes came within 10 s.',
     ({ handshakes }) => handshakes.storms,
   ),
   counter(
     'd2_comet_unknown_clients_total',
-    'Answers 402: the client has to shake hands again.',
+    'Replies 402: the server does not know the client, which must handshake again.',
     ({ unknownClients }) => unknownClients,
   ),
   counter(
@@ -174,12 +177,12 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_connect_gaps_total',
-    'Connects a second or more later than the server advised.',
+    'Connects at least a second later than the server advised.',
     ({ connectGaps }) => connectGaps,
   ),
   counter(
     'd2_comet_adopted_clients_total',
-    'Clients from before the start: sessions, but not counted as created.',
+    'Clients from before the start. Their sessions are listed, but not counted as created.',
     ({ adopted }) => adopted,
   ),
   counter(
@@ -191,7 +194,7 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', ({ unread }) => unread, 'reason'),
   counter(
     'd2_sidecar_comet_untracked_total',
-    'Entries that did not fit, by full table.',
+    'Entries dropped because their table was full, by table.',
     ({ untracked }) => untracked,
     'table',
   ),

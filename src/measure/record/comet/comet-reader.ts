@@ -36,7 +36,7 @@ export class CometReader {
     this.#parts = parts;
   }
 
-  /** Starts to read an exchange when it begins; undefined if it is not Comet's. */
+  /** Starts to read an exchange when it begins; undefined if it is neither Comet nor a login form. */
   begin(exchange: Exchange): ExchangeReading | undefined {
     const { routes, applications, userField } = this.#parts;
     const route = routes.find(exchange.request.method, exchange.request.target);
@@ -60,7 +60,7 @@ export class CometReader {
     return this.#parts.applications.get(application)?.clients;
   }
 
-  /** Reads what waits, for `CATCH_UP_NS` at most. Call it before numbers are read. */
+  /** Reads waiting traffic, for `CATCH_UP_NS` at most. Call it before numbers are read. */
   catchUp(): void {
     this.#parts.reading.catchUp(CATCH_UP_NS);
   }

@@ -19,7 +19,7 @@ export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
   readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
-  /** Undefined if the peers agreed on an extension that we cannot read. */
+  /** Undefined if the peers agreed on an extension that cannot be read. */
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
@@ -29,7 +29,7 @@ export class CometTunnel implements TunnelObserver {
     const cookieToken =
       credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
-    // A separate queue: the server has accepted this client, and others behind its address must not wait for it.
+    // Its own queue: the server has accepted this client, and other clients of the same address must not wait for it.
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
