@@ -48,7 +48,7 @@ export class HistogramPool {
     return histogram;
   }
 
-  give(histogram: Histogram): void {
+  giveBack(histogram: Histogram): void {
     histogram.reset();
     this.#free.push(histogram);
   }

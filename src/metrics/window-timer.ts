@@ -137,7 +137,7 @@ export class WindowTimer implements Timer {
   }
 
   #giveHistogram(): void {
-    if (this.#histogram !== undefined) this.#histograms.give(this.#histogram);
+    if (this.#histogram !== undefined) this.#histograms.giveBack(this.#histogram);
     this.#histogram = undefined;
   }
 
@@ -172,7 +172,7 @@ export class WindowTimer implements Timer {
   #subtract(histogram: Histogram, expired: readonly Slice[]): void {
     const gone = this.#histogramOf(expired);
     histogram.subtract(gone);
-    this.#histograms.give(gone);
+    this.#histograms.giveBack(gone);
   }
 
   #histogramOf(slices: readonly Slice[]): Histogram {

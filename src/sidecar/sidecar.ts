@@ -34,7 +34,7 @@ import { LoopDelay } from '../monitor/loop-delay.ts';
 import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm, MonitoredLive } from '../monitor/monitored.ts';
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
-import type { NextTurn } from '../monitor/turns.ts';
+import type { NextTurn } from '../monitor/loop-share.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Gateway } from '../proxy/gateway/gateway.ts';

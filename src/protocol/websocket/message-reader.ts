@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { Reading } from '../../limits/reading-share.ts';
+import type { ReadingTask } from '../../limits/reading-share.ts';
 import { type Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
 import { type FrameSender, OPCODE } from './frame-head.ts';
@@ -52,7 +52,7 @@ export interface MessageReaderOptions {
   /** Holds messages that have arrived in part. Default: its own, on `budget`. */
   readonly bodies?: UnfinishedBodies;
   /** Runs the steps of a reading, now or later. Default: all of them now. */
-  readonly read?: (reading: Reading, nowNs: number) => void;
+  readonly read?: (reading: ReadingTask, nowNs: number) => void;
   /** Default: always 0. */
   readonly nowNs?: () => number;
   /** Shared by all WebSockets. Default: no limit on frames. */
@@ -79,7 +79,7 @@ type Fate = 'read' | 'count' | 'reported' | 'lost';
  */
 export class WebSocketMessageReader implements MessageContents, Unfinished {
   readonly #options: MessageReaderOptions;
-  readonly #read: (reading: Reading, nowNs: number) => void;
+  readonly #read: (reading: ReadingTask, nowNs: number) => void;
   readonly #handler: MessageHandler;
   readonly #frames: FrameReader;
   /** The payload so far of a message that comes in several pieces, unmasked. */
@@ -278,7 +278,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   }
 }
 
-function readNow(reading: Reading): void {
+function readNow(reading: ReadingTask): void {
   while (reading.step());
 }
 

@@ -1,5 +1,5 @@
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { Reading } from '../../limits/reading-share.ts';
+import type { ReadingTask } from '../../limits/reading-share.ts';
 
 /** The next step of a reading; false if it was the last. */
 export type FurtherSteps = () => boolean;
@@ -27,7 +27,7 @@ export interface MessageContents {
 /** Memory of a waiting message besides its bytes, including its cost for the garbage collector. */
 const OVERHEAD_BYTES = 1_024;
 
-export class MessageReading implements Reading {
+export class MessageReading implements ReadingTask {
   readonly #contents: MessageContents;
   readonly #memory: MemoryBudget;
   readonly #isCompressed: boolean;
@@ -79,7 +79,7 @@ export class MessageReading implements Reading {
   }
 
   #end(): void {
-    this.#memory.give('bodies', this.#keptBytes);
+    this.#memory.giveBack('bodies', this.#keptBytes);
     this.#keptBytes = 0;
     this.#contents.messageEnded();
   }

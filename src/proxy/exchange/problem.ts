@@ -10,7 +10,7 @@ import { UpstreamFailure } from './upstream-failure.ts';
 /** Requests that are refused without contacting the upstream. */
 const REQUEST_PROBLEMS = {
   400: 'The request cannot be read.',
-  408: 'The request’s head did not come in time.',
+  408: 'The request’s head did not arrive in time.',
   413: 'The request’s chunk extensions are too large.',
   431: 'The request’s head is larger than limits.headBytes, or has more fields than limits.fields.',
   501: 'The request’s method is not served here.',

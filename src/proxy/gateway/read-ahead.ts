@@ -72,7 +72,7 @@ export class ReadAhead {
 
   readonly #forget = (): void => {
     this.#chunks.length = 0;
-    this.#services.options.memory.budget.give('ahead', this.#bytes);
+    this.#services.options.memory.budget.giveBack('ahead', this.#bytes);
     this.#bytes = 0;
   };
 

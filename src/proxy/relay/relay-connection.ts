@@ -1,9 +1,8 @@
 /**
  * The relay is the fast path. This folder serves one client connection with one upstream connection of its own. It
  * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. The relay decides
- * per request: before one that it cannot frame without doubt (`Irregularity`), it hands the connection over, with every
- * byte unread (but without an upgrade to anything but a WebSocket). The dispatcher gives that connection to the gateway.
- * The folder must not know the gateway or metrics/: it reports exchanges.
+ * per request: before one that it cannot frame without doubt (`Irregularity`) it hands the connection over to the
+ * gateway, through the dispatcher. The folder must not know the gateway or metrics/: it reports exchanges.
  */
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
@@ -51,7 +50,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #head: Http1RequestHead | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
-  /** The buffer of the client read in progress, unless its bytes have memory of their own. */
+  /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
   /** We added `Connection: close` to the current response. */
   #hasDrainNotice = false;
@@ -185,7 +184,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       const sent = withOwnFields(options, head, this.client, bytes, text, this.#exchange?.traceparent);
       this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
-    // A body may still arrive without an upstream, after an early response or our own: then its rest is dropped.
+    // Without an upstream, after an early response or our own, the rest of a body is dropped.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
     // Flush first: observers may be slow.
     if (this.#observed?.takesTime === true) this.#toUpstream.flush();

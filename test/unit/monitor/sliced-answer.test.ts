@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { NS_PER_US, systemClock } from '../../../src/base/clock.ts';
+import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { SlicedAnswer } from '../../../src/monitor/sliced-answer.ts';
-import { Turns } from '../../../src/monitor/turns.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 const MAX_CHUNK = 33_000;
@@ -15,7 +15,7 @@ async function chunksOf(answer: SlicedAnswer): Promise<string[]> {
 }
 
 function answerOf(pieces: Iterable<string>): SlicedAnswer {
-  return new SlicedAnswer(pieces, new Turns(systemClock));
+  return new SlicedAnswer(pieces, new LoopShare(systemClock));
 }
 
 /** Endless, and tells how much of it was taken and whether it was ended. */
@@ -79,7 +79,7 @@ describe('SlicedAnswer', () => {
         yield `${i} `;
       }
     }
-    const text = (await chunksOf(new SlicedAnswer(pieces(), new Turns(clock)))).join('');
+    const text = (await chunksOf(new SlicedAnswer(pieces(), new LoopShare(clock)))).join('');
     isTurning = false;
     expect(text.split(' ')).toHaveLength(201);
     // 7 x 16 µs is the first that is past the tenth of a millisecond.

@@ -1,5 +1,5 @@
 import { KeptBytes } from '../../../limits/kept-bytes.ts';
-import type { Reading } from '../../../limits/reading-share.ts';
+import type { ReadingTask } from '../../../limits/reading-share.ts';
 import type { Unfinished, UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
@@ -32,7 +32,7 @@ export interface BodyReadingParts {
  * The body of a Comet request or response. It is collected as it passes and read in steps after `ReadingShare.read` is
  * called for it. Until then nothing parses its bytes.
  */
-export class BodyReading implements BodyObserver, Reading, Unfinished {
+export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
@@ -99,7 +99,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
   drop(): void {
     this.#state = 'ended';
     this.#kept.release();
-    this.#parts.bodies.give(this.#textBytes);
+    this.#parts.bodies.giveBack(this.#textBytes);
     this.#textBytes = 0;
     this.#texts = [];
     this.#batches = undefined;

@@ -289,7 +289,7 @@ export class CometClients {
   }
 
   #unsubscribe(client: CometClient, key: string, name: string): void {
-    this.#parts.memory.give('names', toBytes(key, name));
+    this.#parts.memory.giveBack('names', toBytes(key, name));
     this.#parts.statistics.object.unsubscribe(name);
     client.session?.statistics.object.unsubscribe(name);
   }

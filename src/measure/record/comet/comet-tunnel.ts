@@ -1,4 +1,4 @@
-import type { ClientReadings, Reading } from '../../../limits/reading-share.ts';
+import type { ClientReadings, ReadingTask } from '../../../limits/reading-share.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
 import { parseExtensions } from '../../../protocol/websocket/extensions.ts';
@@ -46,7 +46,7 @@ export class CometTunnel implements TunnelObserver {
     }
     const { maxBodyBytes: maxMessageBytes, maxInflatedBytes } = config;
     const nowNs = () => clock.nowNs();
-    const read = (message: Reading, atNs: number) => this.#readings.read(message, atNs);
+    const read = (message: ReadingTask, atNs: number) => this.#readings.read(message, atNs);
     const hasRoom = () => this.#readings.hasRoom;
     const limits = { maxMessageBytes, maxInflatedBytes, budget: memory, bodies, read, nowNs, frameRate, hasRoom };
     this.#client = new WebSocketMessageReader(

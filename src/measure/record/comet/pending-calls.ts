@@ -92,7 +92,7 @@ export class PendingCalls {
     if (ofRule === undefined) return false;
     ofRule.calls.delete(pending.id);
     this.#running.remove(pending);
-    this.#memory.give('names', toBytes(pending));
+    this.#memory.giveBack('names', toBytes(pending));
     this.#size -= 1;
     // The default rules have few channels, but a rule may match any number.
     if (ofChannel?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);

@@ -58,7 +58,7 @@ export class PendingRequests {
     const entry = this.#byKey.get(key);
     if (entry === undefined) return undefined;
     this.#byKey.delete(key);
-    this.#memory.give('names', entry.bytes);
+    this.#memory.giveBack('names', entry.bytes);
     return entry.request;
   }
 }

@@ -100,6 +100,17 @@ describe('renderTables', () => {
     const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
     expect([...renderTables([table], 'text')]).toHaveLength(20);
   });
+
+  it.each([
+    ['a record', { x: { y: 1 } }],
+    ['a map', { x: new Map([['y', 1]]) }],
+  ])('fails for a description that gives more levels than it has labels: %s', (_, values) => {
+    const table = toTable(
+      counter('c_total', 'By kind.', () => values, 'kind'),
+      {},
+    );
+    expect(() => textOf([table])).toThrow('more levels than labels: c_total{kind="');
+  });
 });
 
 describe('toLabelValue', () => {

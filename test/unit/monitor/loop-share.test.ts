@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_US } from '../../../src/base/clock.ts';
-import { Turns } from '../../../src/monitor/turns.ts';
+import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 const STEP_NS = 10 * NS_PER_US;
@@ -8,7 +8,7 @@ const STEP_NS = 10 * NS_PER_US;
 /** Turns of a loop that turns when it is told to, with time that passes only with work. */
 class Loop {
   readonly clock = new ManualClock();
-  readonly turns = new Turns(this.clock, (run) => this.#due.push(run));
+  readonly share = new LoopShare(this.clock, (run) => this.#due.push(run));
   #due: (() => void)[] = [];
 
   /** Runs what is due in the next turn; how long that took. */
@@ -33,10 +33,10 @@ class Loop {
         left -= 1;
         notes.push(name);
         this.clock.ns += STEP_NS;
-      } while (!this.turns.isDue);
-      this.turns.enter(work);
+      } while (!this.share.isDue);
+      this.share.enter(work);
     };
-    this.turns.enter(work);
+    this.share.enter(work);
   }
 }
 
@@ -45,7 +45,7 @@ beforeEach(() => {
   loop = new Loop();
 });
 
-describe('Turns', () => {
+describe('LoopShare', () => {
   it('does no work in the turn in which it is entered', () => {
     loop.enter(1);
     expect(loop.clock.ns).toBe(0);
@@ -60,11 +60,11 @@ describe('Turns', () => {
 
   it('gives work as much time as everything else took in the turn, at most a millisecond', () => {
     loop.enter(400);
-    const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
+    const share = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
       loop.clock.ns += othersSteps * STEP_NS;
       return loop.turn() / STEP_NS;
     });
-    expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
+    expect(share).toEqual([10, 10, 20, 100, 100, 10]);
   });
 
   it('shares one turn among all work, in order', () => {
@@ -90,12 +90,12 @@ describe('Turns', () => {
     const work = (): void => {
       calls += 1;
     };
-    loop.turns.enter(work);
-    loop.turns.enter(work);
+    loop.share.enter(work);
+    loop.share.enter(work);
     loop.turn();
     expect(calls).toBe(1);
-    loop.turns.enter(work);
-    loop.turns.leave(work);
+    loop.share.enter(work);
+    loop.share.leave(work);
     loop.turn();
     expect(calls).toBe(1);
     expect(loop.isIdle).toBe(true);
@@ -104,7 +104,7 @@ describe('Turns', () => {
   it('uses the next turn of the event loop by default', async () => {
     const order: string[] = [];
     await new Promise<void>((resolve) => {
-      new Turns(new ManualClock()).enter(() => {
+      new LoopShare(new ManualClock()).enter(() => {
         order.push('work');
         resolve();
       });
