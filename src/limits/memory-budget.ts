@@ -33,7 +33,9 @@ const NONE: Readonly<Record<MemoryKind, number>> = {
 };
 
 export class MemoryBudget {
-  /** A reload may change it. If it is below `usedBytes`, every `take` is refused until enough is given back. */
+  /**
+   * A reload may change it. If the new value is below `usedBytes`, every `take` is refused until enough is given back.
+   */
   maxBytes: number;
   readonly #used: Record<MemoryKind, number> = { ...NONE };
   readonly #refusals: Record<MemoryKind, number> = { ...NONE };
@@ -52,7 +54,7 @@ export class MemoryBudget {
     return this.#used;
   }
 
-  /** The most that `take` grants to one kind. */
+  /** Maximum that `take` grants to one kind. */
   get shareBytes(): number {
     return this.maxBytes * SHARE_OF_A_KIND;
   }

@@ -42,7 +42,7 @@ export interface Timer extends TimerReading {
 }
 
 /**
- * `valueAtRank` takes 1 for the smallest value and returns ns; it is asked in ascending order. A percentile is the
+ * `valueAtRank` returns ns, for rank 1 the smallest value; it is called with ascending ranks. A percentile is the
  * value at rank ceil(p * n), never an interpolation. It is as exact as its bucket, but within [min, max].
  */
 export function toTimerSnapshot(

@@ -23,9 +23,9 @@
  * | `/`, `/page/<file>` | the live page (page-routes.ts) |
  * | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
  *
- * `{base}/metrics/d2...` takes `?session=<id>` for one session; everything below `{base}` takes `?pretty=true`. With
- * `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need the
- * role `sessions`. Health and the page need no role. Everything else needs the role `metrics`.
+ * `{base}/metrics/d2...` accepts `?session=<id>` for one session; everything below `{base}` accepts `?pretty=true`.
+ * With `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need
+ * the role `sessions`. Health and the page need no role. Everything else needs the role `metrics`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, systemClock } from '../base/clock.ts';

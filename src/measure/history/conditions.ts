@@ -84,7 +84,7 @@ export class Conditions {
 
   #checkSidecar(): void {
     const isServing = this.#sources.lifecycle.state === 'serving';
-    if (this.#isServing && !isServing) this.#mark('drain', 'The sidecar has begun to let its clients go.');
+    if (this.#isServing && !isServing) this.#mark('drain', 'The sidecar has begun to drain.');
     this.#isServing = isServing;
     const { lastAppliedEpochMs } = this.#sources.reloads;
     if (lastAppliedEpochMs === this.#reloadedEpochMs) return;

@@ -47,7 +47,7 @@ export interface HistoryPoint extends ApplicationPoint, JvmPoint {
   readonly aborted: number;
   /** RPC and SBA calls without an answer from the upstream; `count` does not include them, `errors` does. */
   readonly unanswered: number;
-  /** Comet polls held at the end of the step. */
+  /** Comet holds at the end of the step. */
   readonly holds: number;
 }
 
@@ -84,7 +84,7 @@ export class History {
     const epochMs = this.startedEpochMs;
     this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
     if (!sources.isRestored) return;
-    this.#marks.add({ epochMs, kind: 'restored', text: 'What was counted before the restart has been taken up.' });
+    this.#marks.add({ epochMs, kind: 'restored', text: 'The counts from before the restart were restored.' });
   }
 
   /** Ends a step every 5 s until `stop`. `shield` runs each step and handles what it throws. */

@@ -102,7 +102,7 @@ export class Credentials {
     return this.#userField !== undefined;
   }
 
-  /** The user that the server tells in a response; undefined if it tells none. */
+  /** The user that the server states in a response; undefined if it states none. */
   userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;

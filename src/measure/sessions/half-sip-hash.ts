@@ -20,7 +20,7 @@ export function halfSipHash({ k0, k1 }: HalfSipKey, text: string): number {
   const length = text.length;
   const whole = length & ~3;
   let word = 0;
-  // The last word holds the remaining bytes and the length; then come the rounds for the two halves of the result.
+  // The last word holds the remaining bytes and the length. The rounds for the two halves of the result follow.
   for (let at = 0; at <= whole; at += 4) {
     word = at < whole ? wordAt(text, at) : tailAt(text, at, length);
     v3 ^= word;

@@ -42,7 +42,7 @@ type Finding = { readonly reader: Reader } | { readonly reader: undefined; reado
 /** Totals since the start. */
 export interface AccessCounts {
   readonly wrong: number;
-  /** Requests that were told to retry later, by 429 or 503. */
+  /** Requests answered with 429, or with 503 because the queue was full. */
   readonly limited: number;
   /** Of these, requests whose password was not verified because the queue was full. */
   readonly unchecked: number;

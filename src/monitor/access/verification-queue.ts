@@ -1,9 +1,9 @@
 /**
- * Bounds how many passwords are verified at a time, and chooses the next one. A verification takes 32 MiB and 0.2 s of
- * a thread. Node has four threads for all file access and name resolution.
+ * Bounds how many passwords are verified concurrently, and chooses the next one. A verification takes 32 MiB and 0.2 s
+ * of a thread. Node has four threads for all file access and name resolution.
  *
  * The address with the fewest recent failures is next. Among equals, the newest and the oldest address alternate.
- * Newest first, since a queued flood is older than a reader who comes now: the reader waits for the two running
+ * Newest first, since a queued flood is older than a reader who arrives now: the reader waits for the two running
  * verifications and one more. Oldest first, since newer addresses could otherwise delay an old one forever.
  */
 export interface Attempt {

@@ -63,7 +63,7 @@ function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
 }
 
-/** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 stands for all smaller ones, which do not matter here. */
+/** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 for all smaller ones, which are always accepted. */
 function toBrotliWindowBits(first: number): number {
   const size = (first >> 1) & 0b111;
   return (first & 1) === 1 && size > 0 ? 17 + size : 17;

@@ -4,7 +4,7 @@ import type { DeflateParameters } from './extensions.ts';
 import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
-/** zlib cannot use a window of 8 bits and takes 9. A larger window reads everything that a smaller one reads. */
+/** zlib does not support a window of 8 bits. A larger window can read everything that a smaller one can. */
 const MIN_WINDOW_BITS = 9;
 
 /**
@@ -70,7 +70,7 @@ export class MessageInflater {
 
   /**
    * Senders should not encode an empty message like this (§7.2.3.6), but it is read as one. A receiver that feeds it to
-   * zlib is out of step afterwards; without context takeover it starts anew.
+   * zlib is out of step afterwards; without context takeover it starts over.
    */
   #inflateNothing(): Buffer {
     if (this.#window !== undefined) this.#brokenBy = 'malformed';
@@ -107,7 +107,7 @@ export class MessageInflater {
       windowBits: this.#windowBits,
       // Without this, zlib would report a stream that is not the message's last as truncated.
       finishFlush: constants.Z_SYNC_FLUSH,
-      // The default of 16 KiB, allocated anew for each message, costs more than inflating it.
+      // The default of 16 KiB, allocated for each message, costs more than inflating it.
       chunkSize,
       maxOutputLength,
       info: true,

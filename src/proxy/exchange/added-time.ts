@@ -12,7 +12,7 @@ const MEASURED_OF = 17;
 
 /**
  * Measures how long the sidecar keeps bytes of one direction: from a moment that is known anyway until they are
- * written. The caller asks `sample`, keeps its result beside the bytes, and hands it to `written`. So only one in 17
+ * written. The caller calls `sample`, keeps the result with the bytes, and passes it to `written`. So only one in 17
  * reads the clock.
  */
 export class AddedTime {

@@ -3,7 +3,7 @@
  * ending.
  *
  * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `measure/record/` observes them. This
- * folder must not know sockets or metrics/. An observer that throws never touches the traffic: the exchange goes on
+ * folder must not know sockets or metrics/. An observer that throws never affects the traffic: the exchange continues
  * unobserved.
  */
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';

@@ -15,7 +15,7 @@ export interface ResponseHeadContext {
 /** A response's fields for the client, flat like `rawHeaders`, and how its body ends there. */
 export interface ClientResponseHead {
   readonly fields: string[];
-  /** Only the end of the connection ends the body: a connection that breaks off must not look like that end. */
+  /** Only the end of the connection ends the body, so a failure must not look like an orderly end. */
   readonly isUntilClose: boolean;
   readonly isChunked: boolean;
 }
@@ -52,8 +52,8 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
 }
 
 /**
- * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` takes Link only in one
- * form, and `writeProcessing` takes no fields at all.
+ * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` accepts Link only in one
+ * form, and `writeProcessing` accepts no fields at all.
  */
 export function toInterimBytes(interim: {
   readonly statusCode: number;
@@ -72,7 +72,7 @@ function toFields(raw: RawFields, removed: ReadonlySet<string>, isLast: boolean)
   forEachField(raw, (lowerName, value, name) => {
     if (removed.has(lowerName)) return;
     if (isLast && (lowerName === 'connection' || lowerName === 'keep-alive')) return;
-    // Node re-encodes Content-Disposition, and changes its bytes, when Content-Length comes before it.
+    // Node re-encodes Content-Disposition, and so changes its bytes, when Content-Length precedes it.
     if (isLengthLast && lowerName === 'content-length') length = [name, value];
     else fields.push(name, value);
   });

@@ -1,6 +1,6 @@
 /**
  * This folder is the complete data path: Node's own HTTP server and http-proxy. It serves what the relay does not frame
- * itself (odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes
+ * itself (odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway is given
  * sockets and never listens. It reports the same exchanges as the relay; it must know neither the relay nor metrics/.
  * Node's strict parser decides what is HTTP at all.
  *
@@ -284,7 +284,7 @@ export class Gateway {
     return ahead;
   }
 
-  /** The connection that takes this request; undefined if the request is refused or came too late. */
+  /** The connection of an accepted request; undefined if the request is refused or the connection is closing. */
   #admit(request: IncomingMessage): Admitted | undefined {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isClosing) return undefined;
@@ -316,7 +316,8 @@ export class Gateway {
 
   /**
    * Serves the request without its Upgrade (RFC 9110 §7.8). Node's server has released the connection and would not
-   * read the request's body. So the head goes back into the socket without its Upgrade, and the connection starts anew.
+   * read the request's body. So the head goes back into the socket without its Upgrade, and Node's server serves it
+   * again.
    */
   #ignoreUpgrade(request: IncomingMessage, { connection, size }: Admitted, leftover: Buffer): void {
     const { socket } = connection;
@@ -327,7 +328,7 @@ export class Gateway {
     const queued: QueuedRequest = {
       ...UNSENT_REQUEST,
       begin: () => {
-        // As in the relay: a stream that has ended meanwhile takes nothing back, so the request cannot be read again.
+        // As in the relay: an ended stream cannot take bytes back, so the request cannot be read again.
         if (connection.hasClientEnded) {
           ahead.drop();
           connection.refuseNow(400, request.method === 'HEAD');

@@ -275,8 +275,8 @@ export class PlainExchange implements QueuedRequest {
   }
 
   /**
-   * As in the relay: an upstream that answers before it has read the whole request may take the rest for a next
-   * request. The rest is still passed on; then the connection ends (RFC 9112 §9.3).
+   * As in the relay: an upstream that answers before it has read the whole request may read the rest as the
+   * next request. The rest is still passed on; then the connection ends (RFC 9112 §9.3).
    */
   #endAfterRest(upstream: ClientRequest): void {
     // Otherwise Node's agent would reuse the connection.

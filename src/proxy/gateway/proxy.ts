@@ -19,7 +19,8 @@ export interface ProxyCall {
   readonly headBytes: number;
 }
 
-// http-proxy takes util._extend while it loads, and Node 22 and later print DEP0060 at its call: give it Object.assign.
+// http-proxy reads util._extend while it loads; Node 22 and later print DEP0060 when it is called. So it gets
+// Object.assign.
 async function loadHttpProxy(): Promise<typeof HttpProxy> {
   const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
   if (deprecated === undefined) return (await import('http-proxy')).default;
@@ -98,8 +99,8 @@ function toOptions({ agent, headBytes }: ProxyCall): { agent: unknown; ssl: obje
 
 /**
  * http-proxy pipes its option `buffer`, instead of the request, into the upstream request as soon as that exists. This
- * is the only moment at which the gateway can reliably take over head and body: the event `proxyReq` may come after the
- * head has been written, and with Expect it does not come at all.
+ * is the only moment at which the gateway can reliably take over head and body: the event `proxyReq` may be emitted
+ * after the head has been written, and with Expect not at all.
  */
 function pipeHook(onUpstreamRequest: (upstream: ClientRequest) => void): Stream {
   return { pipe: onUpstreamRequest } as unknown as Stream;

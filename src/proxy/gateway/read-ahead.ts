@@ -38,7 +38,7 @@ export class ReadAhead {
     this.#socket.pause();
     const ahead = Buffer.concat(this.#chunks);
     this.#forget();
-    // A stream that has ended takes nothing back: such a client finished before the upgrade was accepted.
+    // An ended stream cannot take bytes back: such a client closed its side before the upgrade was accepted.
     if (ahead.length > 0 && !this.#socket.readableEnded) this.#socket.unshift(ahead);
   }
 

@@ -103,7 +103,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     return this.#hasToldEnd;
   }
 
-  /** The connection takes no more requests. */
+  /** The connection accepts no more requests. */
   get isClosing(): boolean {
     return this.#isClosing || this.#isRefusing;
   }
@@ -311,7 +311,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     Reflect.deleteProperty(this.socket, 'destroySoon');
   }
 
-  /** Ends a connection in the middle of a response, so that the client cannot take the response for a complete one. */
+  /** Ends a connection in the middle of a response, so that the client cannot mistake it for a complete one. */
   breakOff(isUntilClose: boolean): void {
     if (isUntilClose) resetConnection(this.socket);
     else this.close();
@@ -350,7 +350,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.socket.pause();
   }
 
-  /** Node resumes the socket by itself at the end of each message and at each 'drain'. */
+  /** Node itself resumes the socket at the end of each message and at each 'drain'. */
   readonly #onResume = (): void => {
     if (this.#isReadingStopped) this.socket.pause();
   };

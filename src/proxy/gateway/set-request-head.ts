@@ -17,7 +17,7 @@ const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as c
 
 /**
  * Characters of a request-target: any other could split the request line (RFC 9112 §3). A fragment is not allowed
- * (§3.2): some servers cut it off, others take it for a part of the path.
+ * (§3.2): some servers cut it off, others treat it as part of the path.
  */
 const TARGET = /^[\x21\x22\x24-\xff]+$/;
 
@@ -47,7 +47,7 @@ export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   // RFC 9112 §6.3: the end of such a body cannot be found. Node notices only after the head.
   if (hasCoding && !hasPlainCodings(raw)) return 400;
   if (valuesOf(raw, 'content-length').some((length) => !LENGTH.test(length))) return 400;
-  // Node's parser takes RTSP for HTTP, and knows RTSP's methods, which have no other use.
+  // Node's parser accepts RTSP as HTTP, and its methods, which have no other use.
   if (!METHODS.includes(request.method ?? '')) return 400;
   return TARGET.test(request.url ?? '') ? undefined : 400;
 }
@@ -133,7 +133,7 @@ function makeExplicit(fields: ReturnType<typeof toGroups>, raw: readonly string[
   fields.delete('expect');
 }
 
-/** Node re-encodes Content-Disposition, and changes its bytes, when Content-Length comes before it. */
+/** Node re-encodes Content-Disposition, and so changes its bytes, when Content-Length precedes it. */
 function putLengthLast(fields: ReturnType<typeof toGroups>): void {
   const length = fields.get('content-length');
   if (length === undefined || !fields.has('content-disposition')) return;

@@ -29,7 +29,9 @@ export function ignoreErrors(client: Socket, upstream: Socket): void {
   for (const socket of [client, upstream]) socket.removeAllListeners('error').on('error', () => undefined);
 }
 
-/** A socket is paused while the other end takes no bytes: it does not see its peer leave. An empty write then fails. */
+/**
+ * A socket is paused while the other end's buffer is full, and then does not see its peer leave. An empty write fails.
+ */
 function probeWhilePaused(socket: Socket, everyMs: number): void {
   let timer: NodeJS.Timeout | undefined;
   socket.on('pause', () => {
@@ -45,7 +47,7 @@ function probeWhilePaused(socket: Socket, everyMs: number): void {
 
 /**
  * Lets `observer` see what passes through a tunnel. To be called right after the pipes are set up, in the same turn of
- * the event loop. Nothing has come out of either end by then, so the observer sees every byte, including those read
+ * the event loop. Neither end has emitted bytes by then, so the observer sees every byte, including those read
  * together with the heads. An additional 'data' listener then changes no flow: it starts a stream that was about
  * to start anyway, but not one that the pipe has paused. A listener set before the pipes would be the only one to get
  * the first bytes.

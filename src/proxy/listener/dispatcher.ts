@@ -270,7 +270,7 @@ export class Dispatcher implements RelayContext {
       socket.on('close', () => {
         if (this.#secured.get(key) === secured) this.#secured.delete(key);
       });
-      // The server never listens itself: the PROXY header comes before TLS.
+      // The TLS server never listens itself, since a PROXY header precedes the handshake.
       server.emit('connection', socket);
     };
   }

@@ -21,7 +21,7 @@ const RETRANSMISSION_MS = 300;
  *
  * 1. A connection of our own enters the queue, and the backlog is set to its minimum. The queue is then full (it is
  *    when it holds more than `backlog`), and stays full until its last connection is accepted: no other can enter.
- * 2. The kernel tells the queue's length. When all but one are accepted, and ours is not among them, only ours is left:
+ * 2. /proc shows the queue's length. When all but one are accepted, and ours is not among them, only ours is left:
  *    the listener closes.
  * 3. If ours was not the last one, repeat.
  * 4. A client whose final ACK met the full queue is not in it, but believes that it is connected. It enters when it

@@ -233,7 +233,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
     if (this.#exchange === undefined || this.#isRefused) {
       this.#toUpstream.drop(true);
-      // The upstream takes no more of a request body that it answered early, and the client may wait for us to close.
+      // The upstream reads no more of a request body that it answered early, and the client may wait for us to close.
       if (!this.#request.isDone) this.#close();
       return false;
     }
@@ -291,7 +291,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #completed(endedNs: number): void {
     this.#endExchange(COMPLETED, endedNs);
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
-    // An upstream that answers before it has read the whole request may take the rest for the next request. The rest is
+    // An upstream that answers before it has read the whole request may read the rest as the next request. The rest is
     // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.

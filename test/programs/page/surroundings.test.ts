@@ -37,7 +37,7 @@ const tests = (chromium: Chromium) => {
     );
     await live.see('The sidecar is draining, which somebody asked for: clients are being asked to leave.');
     await page.getByText(/^What happened/).click();
-    await live.see('The sidecar has begun to let its clients go.');
+    await live.see('The sidecar has begun to drain.');
     expect(await live.events()).toEqual(['drain', 'start']);
     await drawn('drain');
 

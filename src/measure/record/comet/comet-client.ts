@@ -10,7 +10,7 @@ export class CometClient {
   readonly monitorings = new Map<string, string>();
   /** Undefined until the server's answer confirms the client, and when the session table was full. */
   session: Session | undefined;
-  /** Its open WebSockets and its held `/meta/connect`s. */
+  /** Its open WebSockets and its holds. */
   connections = 0;
   /** When its last connection closed; infinity while it has one. */
   goneSinceNs: number;

@@ -18,7 +18,7 @@ const SWITCHING_PROTOCOLS = 101;
  *
  * The request of an unknown client is not parsed until the server has accepted it (2xx), so that refused requests cost
  * nothing. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
- * held polls must be known while they are running.
+ * holds must be known while they are running.
  */
 export class CometExchange implements ExchangeReading {
   readonly #application: CometApplication;

@@ -1,4 +1,7 @@
-/** Comet numbers besides calls and objects: holds (which are not calls), handshakes, failures, and unread data. */
+/**
+ * Comet numbers besides calls and objects: holds, handshakes, failures, and unread data. A hold is a `/meta/connect` that
+ * the server has not answered yet, over HTTP or a WebSocket. It is not a call.
+ */
 
 import type { Clock } from '../../../base/clock.ts';
 import { NS_PER_S } from '../../../base/clock.ts';
@@ -6,7 +9,7 @@ import { counter, gauge, type MetricDescription, summary } from '../../../base/m
 import { LifetimeTimer } from '../../../metrics/lifetime-timer.ts';
 import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
 
-/** What ended a `/meta/connect`: a delivery, the server's time limit, or an interruption by either side. */
+/** What ended a hold: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
 
 /**
@@ -142,14 +145,18 @@ export class CometMetrics {
 
 export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   counter('d2_comet_messages_total', 'Bayeux messages by who sent them.', ({ messages }) => messages, 'sender'),
-  gauge('d2_comet_holds', 'Connects that the server holds now.', ({ holds }) => holds.now),
+  gauge(
+    'd2_comet_holds',
+    'Holds now: /meta/connect requests that the server has not answered yet.',
+    ({ holds }) => holds.now,
+  ),
   counter(
     'd2_comet_holds_ended_total',
-    'Held connects by ending: delivery, empty, broken.',
+    'Ended holds, by ending: delivery, empty, broken.',
     ({ holds }) => holds.ended,
     'ending',
   ),
-  summary('d2_comet_hold_duration_seconds', 'How long connects were held.', ({ holds }) => {
+  summary('d2_comet_hold_duration_seconds', 'Durations of holds.', ({ holds }) => {
     const { count, mean } = holds.duration.snapshot();
     // The timer covers its whole life, so this is the sum of all durations, up to rounding.
     return { count, sum: (mean * count) / NS_PER_S };

@@ -8,7 +8,7 @@ import { NS_PER_MS } from '../../../base/clock.ts';
 import type { ReadingShare } from '../../../limits/reading-share.ts';
 import type { Exchange } from '../../../proxy/exchange/exchange.ts';
 import type { CometRoutes } from '../../classify/comet-route.ts';
-import type { CometApplication, CometReading } from './comet-application.ts';
+import type { CometApplication, CometReadingOptions } from './comet-application.ts';
 import type { CometClients, CometClientsParts } from './comet-clients.ts';
 import { CometExchange } from './comet-exchange.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
@@ -23,7 +23,7 @@ export interface CometReaderParts {
 }
 
 export interface CometReaderChanges extends Pick<CometReaderParts, 'routes' | 'userField'> {
-  readonly reading: CometReading;
+  readonly reading: CometReadingOptions;
   readonly limits: CometClientsParts['config'];
 }
 

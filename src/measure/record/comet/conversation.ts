@@ -120,7 +120,7 @@ export class Conversation {
     if (meaning === undefined || meaning.action === 'value') return;
     if (meaning.action === 'call') {
       const id = toReplyId(meaning.reply, message);
-      // Without an id nobody can match the answer, not even the client.
+      // Without an id not even the client can match the answer.
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
       const { session } = client;
