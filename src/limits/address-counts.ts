@@ -1,6 +1,8 @@
 import { toAddressKey } from './address-key.ts';
 
-/** Counts open connections per client address. An address without one has no entry, so connections bound the size. */
+/**
+ * Counts open connections per client address. Only addresses with a connection have an entry, which bounds the size.
+ */
 export class AddressCounts {
   readonly #counts = new Map<string, number>();
   #max: number;
@@ -9,7 +11,7 @@ export class AddressCounts {
     this.#max = max;
   }
 
-  /** Most connections of one address; 0: any number. A lower limit closes no open connection. */
+  /** Maximum connections per address; 0: any number. A lower limit closes no open connection. */
   set max(max: number) {
     this.#max = max;
   }

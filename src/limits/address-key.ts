@@ -9,8 +9,8 @@ export function toAddressKey(address: string): string {
   const [plain = ''] = address.split('%');
   const [front = '', back] = plain.split('::');
   const groups = front === '' ? [] : front.split(':');
-  const behind = back === undefined || back === '' ? 0 : back.split(':').length;
-  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - behind);
+  const backLength = back === undefined || back === '' ? 0 : back.split(':').length;
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - groups.length - backLength);
   const all = [...groups, ...Array<string>(zeros).fill('0'), ...(back ?? '').split(':')];
   return all
     .slice(0, 4)

@@ -15,7 +15,7 @@ export class KeptBytes {
   #length = 0;
 
   /**
-   * Allocates at most `maxBytes`; the caller must not append more. `owner` may be asked to give up while it holds
+   * Allocates at most `maxBytes`; the caller must not append more. `owner.giveUp` may be called while it holds
    * bytes. With `isSecret`, memory is overwritten before it is freed.
    */
   constructor(maxBytes: number, bodies: UnfinishedBodies, owner: Unfinished, isSecret = false) {
@@ -69,7 +69,7 @@ export class KeptBytes {
     const grown = capacity < MAX_POOLED_BYTES ? Buffer.allocUnsafe(capacity) : Buffer.allocUnsafeSlow(capacity);
     this.#bytes?.copy(grown, 0, 0, this.#length);
     if (this.#isSecret) this.#bytes?.fill(0);
-    this.#bodies.give(this.heldBytes);
+    this.#bodies.giveBack(this.heldBytes);
     this.#bytes = grown;
     return grown;
   }

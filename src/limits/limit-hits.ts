@@ -2,16 +2,19 @@
  * This folder holds the limits on what clients can make the sidecar do: connections, rates, memory, and time spent on
  * reading. It must not know sockets or HTTP. docs/limits.md lists all limits.
  *
- * This file counts what was refused, closed or given up because of a limit. It counts by configuration key, so that the
- * number says which key to change. It does not count full tables (`sessions.max`, `metrics.maxNames`, `comet.max...`):
- * own-metrics.ts, application-metrics.ts and comet/comet-metrics.ts in measure/record do.
+ * This file counts the requests and connections that were refused or closed because of a limit. It counts by
+ * configuration key, so that the number says which key to change. Some limits are counted elsewhere. Full tables
+ * (`sessions.max`, `metrics.maxNames`, `comet.max...`): own-metrics.ts, application-metrics.ts and
+ * comet/comet-metrics.ts in measure/record. Bodies that pass unread because `limits.memoryBytes` has no room:
+ * comet-metrics.ts, reason `budget`. `limits.memoryBytes` here counts only requests that were refused and connections
+ * that were closed.
  */
 
 import { type Clock, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, type MetricDescription } from '../base/metric-description.ts';
 
-/** At most one log line per limit in this time. */
+/** At most one log line per limit and interval. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /** The log message per limit; undefined where reaching the limit is normal. */
@@ -20,20 +23,20 @@ const WARNINGS = {
   'limits.fields': 'heads of requests have more fields: answering 431',
   'limits.connections': 'that many connections are open: closing new ones',
   'limits.connectionsPerAddress': 'that many connections of one address are open: closing further ones of it',
-  'limits.inFlight': 'that many requests are with the application server: answering 503',
-  'rest.deny': 'clients of other machines ask for paths that it lists: answering 403',
+  'limits.inFlight': 'that many requests are in flight to the application server: answering 503',
+  'rest.deny': 'clients of other machines request paths that it lists: answering 403',
   'limits.memoryBytes':
     'what clients send ahead or do not read fills its memory: answering 503, or resetting connections',
-  'timeouts.head': 'heads of requests do not come in time: answering 408',
+  'timeouts.head': 'heads of requests do not arrive in time: answering 408',
   'timeouts.idle': undefined,
   'timeouts.halfClosed': undefined,
   'monitor.maxConnections':
     'that many connections to the monitoring port are open: closing one without an accepted request for each new one',
   'monitor.maxConnectionsPerAddress':
     'that many connections of one address to the monitoring port are open: closing one of it for each new one',
-  'monitor.headTimeout': 'requests to the monitoring port do not come in time: answering 408',
+  'monitor.headTimeout': 'requests to the monitoring port do not arrive in time: answering 408',
   'monitor.idleTimeout': undefined,
-  'monitor.maxAnswerBytes': 'an answer of the monitoring port is larger: answering 507, or breaking it off',
+  'monitor.maxAnswerBytes': 'an answer of the monitoring port is larger: answering 507, or cutting it off',
 } as const;
 
 /** The configuration key of a limit, e.g. `limits.connections`. */

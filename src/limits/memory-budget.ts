@@ -1,6 +1,6 @@
 /**
  * One budget (`limits.memoryBytes`) for all bytes that are kept because of what clients send. Code that keeps such
- * bytes takes them from here first, and does without them when refused. docs/limits.md says what happens then for each
+ * bytes takes them from here first, and keeps nothing if refused. docs/limits.md says what happens then for each
  * kind.
  */
 
@@ -13,7 +13,7 @@ export const DEFAULT_MEMORY_BYTES = 64 * 1024 * 1024;
  * `windows`: compression windows of WebSockets.
  * `requests`: unfinished heads, and pipelined requests.
  * `ahead`: bytes that follow an upgrade request which is not answered yet.
- * `names`: names in Comet requests that wait for their answers.
+ * `names`: Comet requests and calls that wait for their answers, and monitorings.
  * `stalled`: answers that clients do not read, and bodies that upstreams do not read.
  */
 export const MEMORY_KINDS = ['bodies', 'windows', 'requests', 'ahead', 'names', 'stalled'] as const;
@@ -33,7 +33,9 @@ const NONE: Readonly<Record<MemoryKind, number>> = {
 };
 
 export class MemoryBudget {
-  /** A reload may change it. If it is below `usedBytes`, every `take` is refused until enough is given back. */
+  /**
+   * A reload may change it. If the new value is below `usedBytes`, every `take` is refused until enough is given back.
+   */
   maxBytes: number;
   readonly #used: Record<MemoryKind, number> = { ...NONE };
   readonly #refusals: Record<MemoryKind, number> = { ...NONE };
@@ -52,11 +54,12 @@ export class MemoryBudget {
     return this.#used;
   }
 
-  /** The most that `take` grants to one kind. */
+  /** Maximum that `take` grants to one kind. */
   get shareBytes(): number {
     return this.maxBytes * SHARE_OF_A_KIND;
   }
 
+  /** Refused attempts, including those that succeed after an eviction. */
   get refusals(): Readonly<Record<MemoryKind, number>> {
     return this.#refusals;
   }
@@ -84,7 +87,7 @@ export class MemoryBudget {
     this.#add(kind, bytes);
   }
 
-  give(kind: MemoryKind, bytes: number): void {
+  giveBack(kind: MemoryKind, bytes: number): void {
     this.#add(kind, -bytes);
   }
 
@@ -103,7 +106,7 @@ export const MEMORY_METRICS: readonly MetricDescription<MemoryBudget>[] = [
   ),
   counter(
     'd2_sidecar_kept_bytes_refusals_total',
-    'Refusals to keep something for limits.memoryBytes, by kind.',
+    'Attempts to keep something that limits.memoryBytes refused, by kind; some succeed after an eviction.',
     ({ refusals }) => refusals,
     'kind',
   ),

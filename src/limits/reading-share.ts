@@ -3,33 +3,37 @@
  * clients send. The rest is for passing traffic on.
  *
  * While there is time, a reading runs at once, inside the call that brought its bytes. Otherwise it waits in the queue
- * (lane) of its client. So the traffic of one client is read in the order in which it passed. The lanes take turns. If
+ * (lane) of its client. So the traffic of one client is read in the order in which it passed. The lanes alternate. If
  * a reading must wait and there is no memory for it, its bytes pass unread (`giveUp`).
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { RecentTime } from './recent-time.ts';
 
 /** Reading time in any 100 ms. */
-const MOST_NS = 20 * NS_PER_MS;
+const MAX_SHARE_NS = 20 * NS_PER_MS;
 /** Delay before the next attempt when the time is used up. */
 const PAUSE_MS = 5;
-/** A lane runs for about this long before the next one gets its turn. */
-const TURN_NS = NS_PER_MS;
-/** The most time that one step is charged. No step takes longer; another process on the core took the rest. */
-const LONGEST_STEP_NS = 20 * NS_PER_MS;
+/** A lane runs for about this long before the next one runs. */
+const LANE_SLICE_NS = NS_PER_MS;
+/** Maximum charge for one step. No step takes longer by itself; another process on the core used the rest. */
+const MAX_STEP_NS = 20 * NS_PER_MS;
 /** See `ReadingShare.readUpToNs`. */
-const LONGEST_LAG_NS = 60_000 * NS_PER_MS;
+const MAX_LAG_NS = 60_000 * NS_PER_MS;
 /**
- * Most bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
- * `ALWAYS_WAITING_BYTES` always has room.
+ * Maximum bytes waiting in one lane, as counted by `keep`. All lanes together may hold twice as much. A lane below
+ * `FREE_WAITING_BYTES` always has room.
  */
-const MOST_WAITING_BYTES = 4 * 1024 * 1024;
-const ALWAYS_WAITING_BYTES = 64 * 1024;
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+const FREE_WAITING_BYTES = 64 * 1024;
 
-export interface Reading {
+/** Work that reads observed traffic in steps: a body or a message. */
+export interface ReadingTask {
   /** Does one step of at most some milliseconds; false when it was the last. A step that throws is the last, too. */
   step(): boolean;
-  /** The reading must wait: copies the bytes that it needs and returns their number; undefined without memory. */
+  /**
+   * Called when the reading must wait. Copies the bytes that it needs and returns their number; undefined without
+   * memory.
+   */
   keep(): number | undefined;
   /** Ends the reading unfinished and frees what it kept. */
   giveUp(): void;
@@ -37,13 +41,13 @@ export interface Reading {
 
 export interface ReadingShareParts {
   readonly clock: Clock;
-  /** Gets what a delayed step has thrown. A step that runs at once throws to its caller. */
+  /** Gets the exceptions of delayed steps. A step that runs at once throws to its caller. */
   readonly onFailure: (cause: unknown) => void;
   readonly schedule?: (run: () => void, delayMs: number) => void;
 }
 
 interface Waiting {
-  readonly reading: Reading;
+  readonly reading: ReadingTask;
   readonly bytes: number;
   /** When its wait began. */
   readonly sinceNs: number;
@@ -56,7 +60,7 @@ interface Lane {
   /** Index of the first unfinished entry. Not shifted away, since that would copy a long array. */
   at: number;
   bytes: number;
-  /** Time used beyond its turns. */
+  /** Time used beyond its slices. */
   debtNs: number;
 }
 
@@ -72,8 +76,10 @@ export class ClientReadings {
     this.#toKeyOnce = toKey;
   }
 
-  /** Reads now, or later if the time is used up. `nowNs` is the present time. What a step throws now passes through. */
-  read(reading: Reading, nowNs: number): void {
+  /**
+   * Reads now, or later if the time is used up. `nowNs` is the current time. Throws what a step that runs now throws.
+   */
+  read(reading: ReadingTask, nowNs: number): void {
     this.#share.read(this.#toKey, reading, nowNs);
   }
 
@@ -82,7 +88,7 @@ export class ClientReadings {
     return this.#share.hasRoom(this.#toKey);
   }
 
-  /** Runs `act`, which must be short, after all that waits for the client; at once if nothing does. */
+  /** Runs `act`, which must be short, after all waiting readings of the client; at once if there are none. */
   runAfter(act: () => void): void {
     this.#share.runAfter(this.#toKey, act);
   }
@@ -96,7 +102,7 @@ export class ClientReadings {
 export class ReadingShare {
   readonly #parts: ReadingShareParts;
   readonly #schedule: (run: () => void, delayMs: number) => void;
-  /** Lanes by client key, in the order of their turns. */
+  /** Lanes by client key, in the order in which they run. */
   readonly #lanes = new Map<string, Lane>();
   readonly #recent = new RecentTime();
   readonly #recentCatchUps = new RecentTime();
@@ -118,7 +124,7 @@ export class ReadingShare {
   }
 
   /** See `ClientReadings.read`. `key` is called only while something waits. */
-  read(key: () => string, reading: Reading, nowNs: number): void {
+  read(key: () => string, reading: ReadingTask, nowNs: number): void {
     const lane = this.#laneOf(key);
     if (lane === undefined && !this.#runWhileTime(reading, nowNs)) return;
     const bytes = this.#hasRoom(lane) ? reading.keep() : undefined;
@@ -147,32 +153,32 @@ export class ReadingShare {
 
   /**
    * All traffic before this moment has been read. Timeouts for a missing message must use this moment as the current
-   * time: the message may still wait to be read. It is at most `LONGEST_LAG_NS` ago, so that one client with a constant
+   * time: the message may still wait to be read. It is at most `MAX_LAG_NS` ago, so that one client with a constant
    * backlog does not delay the timeouts of all others.
    */
   get readUpToNs(): number {
     const nowNs = this.#parts.clock.nowNs();
     let oldestNs = nowNs;
     for (const { queue, at } of this.#lanes.values()) oldestNs = Math.min(oldestNs, queue[at]?.sinceNs ?? nowNs);
-    return Math.max(oldestNs, nowNs - LONGEST_LAG_NS);
+    return Math.max(oldestNs, nowNs - MAX_LAG_NS);
   }
 
   /** A client with little waiting always has room, whatever others have. */
   #hasRoom(lane: Lane | undefined): boolean {
     const bytes = lane?.bytes ?? 0;
-    if (bytes < ALWAYS_WAITING_BYTES) return true;
-    return bytes < MOST_WAITING_BYTES && this.#waitingBytes < 2 * MOST_WAITING_BYTES;
+    if (bytes < FREE_WAITING_BYTES) return true;
+    return bytes < MAX_WAITING_BYTES && this.#waitingBytes < 2 * MAX_WAITING_BYTES;
   }
 
   #laneOf(key: () => string): Lane | undefined {
     return this.#lanes.size === 0 ? undefined : this.#lanes.get(key());
   }
 
-  /** Reads what waits, even out of time, since numbers are asked for. At most `mostNs` in any 100 ms for all calls. */
-  catchUp(mostNs: number): void {
+  /** Reads waiting traffic even if the share is used up, since numbers are requested. At most `maxNs` in any 100 ms. */
+  catchUp(maxNs: number): void {
     if (this.#lanes.size === 0) return;
     const beganNs = this.#parts.clock.nowNs();
-    const untilNs = beganNs + mostNs - this.#recentCatchUps.spentNs(beganNs);
+    const untilNs = beganNs + maxNs - this.#recentCatchUps.spentNs(beganNs);
     this.#readUntil(untilNs);
     const endedNs = this.#parts.clock.nowNs();
     this.#recentCatchUps.spend(endedNs - beganNs, endedNs);
@@ -191,7 +197,7 @@ export class ReadingShare {
     }
   }
 
-  /** Reads all that waits, however long it takes. Called before the process ends. */
+  /** Reads all waiting traffic, however long it takes. Called before the process ends. */
   finish(): void {
     for (const [key, lane] of this.#lanes) {
       while (lane.at < lane.queue.length) this.#stepOf(lane);
@@ -205,11 +211,11 @@ export class ReadingShare {
     lane.bytes += waiting.bytes;
     this.#waitingBytes += waiting.bytes;
     this.#lanes.set(key, lane);
-    this.#scheduleTurn();
+    this.#scheduleRun();
   }
 
-  /** False when `reading` is done; true when the time is used up before its next step. */
-  #runWhileTime(reading: Reading, nowNs: number): boolean {
+  /** False when `reading` is done; true if the time is used up before its next step. */
+  #runWhileTime(reading: ReadingTask, nowNs: number): boolean {
     let sinceNs = nowNs;
     while (this.#hasTime(sinceNs)) {
       const isMore = reading.step();
@@ -222,37 +228,37 @@ export class ReadingShare {
   }
 
   #hasTime(nowNs: number): boolean {
-    return this.#recent.spentNs(nowNs) < MOST_NS;
+    return this.#recent.spentNs(nowNs) < MAX_SHARE_NS;
   }
 
-  /** Charges `tookNs`, up to `LONGEST_STEP_NS`, and returns what it charged. */
+  /** Charges `tookNs`, up to `MAX_STEP_NS`, and returns what it charged. */
   #spend(tookNs: number, nowNs: number): number {
-    const spentNs = Math.min(tookNs, LONGEST_STEP_NS);
+    const spentNs = Math.min(tookNs, MAX_STEP_NS);
     this.#recent.spend(spentNs, nowNs);
     return spentNs;
   }
 
-  #scheduleTurn(): void {
+  #scheduleRun(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
     this.#schedule(() => {
       this.#isScheduled = false;
-      this.#takeTurns();
-      if (this.#lanes.size > 0) this.#scheduleTurn();
+      this.#runLanes();
+      if (this.#lanes.size > 0) this.#scheduleRun();
     }, PAUSE_MS);
   }
 
-  #takeTurns(): void {
+  #runLanes(): void {
     for (const [key, lane] of this.#lanes) {
       if (!this.#hasTime(this.#parts.clock.nowNs())) return;
-      this.#takeTurn(lane);
+      this.#runSlice(lane);
       this.#lanes.delete(key);
       if (lane.at < lane.queue.length) this.#lanes.set(key, lane);
     }
   }
 
-  #takeTurn(lane: Lane): void {
-    lane.debtNs -= TURN_NS;
+  #runSlice(lane: Lane): void {
+    lane.debtNs -= LANE_SLICE_NS;
     let sinceNs = this.#parts.clock.nowNs();
     while (lane.debtNs < 0 && lane.at < lane.queue.length && this.#hasTime(sinceNs)) {
       this.#stepOf(lane);
@@ -280,12 +286,12 @@ export class ReadingShare {
     if (lane.at === lane.queue.length) {
       lane.queue.length = 0;
       lane.at = 0;
-    } else if (lane.at > MOST_DONE_KEPT && lane.at > lane.queue.length / 2) {
+    } else if (lane.at > MAX_FINISHED && lane.at > lane.queue.length / 2) {
       lane.queue.splice(0, lane.at);
       lane.at = 0;
     }
   }
 }
 
-/** Fewer finished entries than this stay in the queue until it is empty. */
-const MOST_DONE_KEPT = 1_000;
+/** Up to this many finished entries stay in the queue until it is empty. */
+const MAX_FINISHED = 1_000;

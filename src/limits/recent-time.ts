@@ -6,7 +6,7 @@ const SLOTS = 11;
 
 export class RecentTime {
   readonly #slots = new Float64Array(SLOTS);
-  /** Number of the current slot, counted from the clock's start. */
+  /** Number of the current slot since the start of the clock. */
   #slot = 0;
   #sumNs = 0;
 

@@ -21,7 +21,7 @@ export class RequestMemory {
     this.budget = budget;
   }
 
-  /** Evicts others if necessary; false if that is not enough. */
+  /** Evicts other heads if necessary; false if that does not make enough room. */
   take(account: RequestAccount, bytes: number): boolean {
     while (!this.budget.take('requests', bytes)) {
       if (!this.#evictOldest(account)) return false;
@@ -67,7 +67,7 @@ export class RequestAccount {
     // The part of the change that is within `FREE_BYTES`.
     const free = Math.min(Math.max(0, FREE_BYTES - this.#bytes), change);
     if (change > free && !this.#memory.take(this, change - free)) return false;
-    if (change < 0) this.#memory.budget.give('requests', -change);
+    if (change < 0) this.#memory.budget.giveBack('requests', -change);
     else if (free > 0) this.#memory.budget.takeAnyway('requests', free);
     this.#bytes = bytes;
     if (waiter !== undefined && bytes > FREE_BYTES) this.#memory.wait(this, waiter);

@@ -3,10 +3,10 @@ import type { MemoryBudget } from './memory-budget.ts';
 
 /** At the bound, a connection is reset only after it has taken nothing for this long. */
 const MAX_AGE_NS = 5 * NS_PER_S;
-/** At this many times the bound, any age will do: memory never grows further. */
+/** At this multiple of the bound the minimum age is 0, so memory never grows further. */
 const HARD_BOUND = 4;
 
-/** Unsent writes of this size can make the other side wait: it is the high-water mark of a socket in Node 20. */
+/** Unsent writes of this size pause the other side: it is the high-water mark of a socket in Node 20. */
 export const PAUSING_BYTES = 16 * 1024;
 
 /** A connection, to its client or its upstream, on which writes may stall. */
@@ -45,7 +45,7 @@ export class StalledWrites {
     return this.#oldestFirst.size;
   }
 
-  /** Charges its unsent writes. Call when a write has to wait, and when it no longer has to. */
+  /** Charges the connection's unsent writes. Call when a write has to wait, and when it no longer has to. */
   check(connection: StallingConnection): void {
     this.#charge(connection);
     if (this.#excess > 1) this.#resetOldest(connection);
@@ -74,7 +74,7 @@ export class StalledWrites {
     const known = this.#oldestFirst.get(connection);
     if (known === undefined) return;
     this.#oldestFirst.delete(connection);
-    this.#budget.give('stalled', known.bytes);
+    this.#budget.giveBack('stalled', known.bytes);
   }
 
   /** Used memory as a multiple of the kind's share. */

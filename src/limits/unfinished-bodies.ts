@@ -5,8 +5,8 @@ export interface Unfinished {
   giveUp(): void;
 }
 
-/** Larger bodies evict none: evicting each other, they would leave the garbage collector more than the budget. */
-const MAX_PUSHING_BYTES = 64 * 1024;
+/** Larger bodies evict none: if they evicted each other, garbage would soon exceed the budget. */
+const MAX_EVICTING_BYTES = 64 * 1024;
 
 /**
  * The budget's `bodies` memory. When it is used up, the body that has been unfinished longest is evicted: honest ones
@@ -23,7 +23,7 @@ export class UnfinishedBodies {
   /** Takes `bytes` more for `body`; false if even evictions leave no room. */
   take(body: Unfinished, bytes: number): boolean {
     while (!this.#memory.take('bodies', bytes)) {
-      const oldest = bytes > MAX_PUSHING_BYTES ? undefined : this.#oldestOther(body);
+      const oldest = bytes > MAX_EVICTING_BYTES ? undefined : this.#oldestOther(body);
       if (oldest === undefined) return false;
       this.#oldestFirst.delete(oldest);
       oldest.giveUp();
@@ -38,14 +38,14 @@ export class UnfinishedBodies {
   }
 
   /** Gives back `bytes` of an unfinished body. */
-  give(bytes: number): void {
-    this.#memory.give('bodies', bytes);
+  giveBack(bytes: number): void {
+    this.#memory.giveBack('bodies', bytes);
   }
 
   /** Ends `body` and gives back its last `bytes`. */
   end(body: Unfinished, bytes: number): void {
     this.#oldestFirst.delete(body);
-    this.#memory.give('bodies', bytes);
+    this.#memory.giveBack('bodies', bytes);
   }
 
   #oldestOther(body: Unfinished): Unfinished | undefined {

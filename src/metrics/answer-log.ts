@@ -1,18 +1,18 @@
 import type { Fields } from '../state/saved-record.ts';
 
-/** The longest log. It costs 1 KB per session that makes many calls. */
+/** Calls in a full log, which takes 1 KB per session. */
 const CAPACITY = 32;
 
 /**
- * Answered calls of one session that are not counted yet. A session's timers are in hundreds of cache lines, which are
- * cold when its user calls again after 300 others. A note takes three lines; 32 calls are then counted at once. Saves
- * 3 to 5 % of a call on a large plant.
+ * Answered calls of one session that are not counted yet. A session's timers are spread over hundreds of cache lines,
+ * which are cold when its user calls again after 300 others. An entry here touches three; 32 calls are then counted at
+ * once. Saves 3 to 5 % of a call on a large plant.
  */
 export class AnswerLog<Call> {
   readonly #count: (call: Call, durationNs: number, nowNs: number) => void;
   readonly #calls: Call[] = [];
   readonly #numbers: number[] = [];
-  /** The arrays keep their length: to shorten them would free their memory, and each `add` would allocate it again. */
+  /** The arrays are never shortened: that would free memory that the next `add` allocates again. */
   #length = 0;
 
   /** `count` gets the calls in their order. */

@@ -15,7 +15,9 @@ export interface CallCountsReading {
   readonly durations: DurationBucketsReading;
 }
 
-/** Outcomes of the calls of one name since the start. Each call counts exactly once; counters never go down. */
+/**
+ * Outcomes of the calls of one name since the start. Each call counts exactly once in `ok`, `clientErrors` or `errors`.
+ */
 export class CallCounts implements CallCountsReading {
   readonly durations: DurationBuckets;
   ok = 0;
@@ -52,7 +54,7 @@ export class CallCounts implements CallCountsReading {
     this.ok = saved.count('ok');
     this.clientErrors = saved.count('clientErrors');
     this.errors = saved.count('errors');
-    this.late = saved.has('late') ? saved.count('late') : 0;
+    this.late = saved.count('late');
     this.durations.load(saved.record('durations'));
   }
 }

@@ -8,16 +8,15 @@ import { type NameBudget, NameTable } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
 /**
- * The calls of one name, or of all: a timer of the answered ones. The object itself reads as the meter of the errors,
- * so its `count` is that of errors. The real meter is created by the first error, since most names never have one, and
- * is as old as the timer.
+ * The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. The first error creates
+ * the meter, since most names never have one; the meter is as old as the timer. `ErrorMeter` reads it before that, too.
  */
-class TimedCalls implements MeterReading {
+class TimedCalls {
   readonly timer: Timer;
   /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
   readonly counts: CallCounts | undefined;
   readonly #clock: Clock;
-  #errors: Meter | undefined;
+  #errorMeter: Meter | undefined;
 
   constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
     this.#clock = clock;
@@ -25,35 +24,51 @@ class TimedCalls implements MeterReading {
     this.counts = counts;
   }
 
-  /** Number of errors; `timer.count` has the answered calls. */
-  get count(): number {
-    return this.#errors?.count ?? 0;
+  get errorCount(): number {
+    return this.#errorMeter?.count ?? 0;
   }
 
-  snapshot(): MeterSnapshot {
-    return this.#errors?.snapshot() ?? UNMARKED_SNAPSHOT;
+  errorSnapshot(): MeterSnapshot {
+    return this.#errorMeter?.snapshot() ?? UNMARKED_SNAPSHOT;
   }
 
   markError(nowNs: number): void {
-    this.#errors ??= new Meter(this.#clock, this.timer.createdNs);
-    this.#errors.mark(1, nowNs);
+    this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
+    this.#errorMeter.mark(1, nowNs);
   }
 
   saveCounts(): SavedCounts {
-    return { count: this.timer.count, errors: this.count, outcomes: this.counts?.save() };
+    return { count: this.timer.count, errors: this.errorCount, outcomes: this.counts?.save() };
   }
 
-  /** With the counts of an earlier moment. */
+  /** The fields to save, with counts that `saveCounts` returned earlier. */
   save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): Fields {
-    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates: this.#errors?.save() };
+    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates: this.#errorMeter?.save() };
   }
 
   load(saved: SavedRecord): void {
     this.timer.load(saved.record('timer'), saved.count('count'));
     this.counts?.load(saved.record('outcomes'));
     if (!saved.has('errorRates')) return;
-    this.#errors = new Meter(this.#clock, this.timer.createdNs);
-    this.#errors.load(saved.record('errorRates'), saved.count('errors'));
+    this.#errorMeter = new Meter(this.#clock, this.timer.createdNs);
+    this.#errorMeter.load(saved.record('errorRates'), saved.count('errors'));
+  }
+}
+
+/** The errors of `TimedCalls` as a meter. Created only for names that are shown. */
+class ErrorMeter implements MeterReading {
+  readonly #calls: TimedCalls;
+
+  constructor(calls: TimedCalls) {
+    this.#calls = calls;
+  }
+
+  get count(): number {
+    return this.#calls.errorCount;
+  }
+
+  snapshot(): MeterSnapshot {
+    return this.#calls.errorSnapshot();
   }
 }
 
@@ -85,7 +100,7 @@ export class CallStatistics {
   readonly #isExponential: boolean;
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
-  /** An answer after this time is late. */
+  /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
 
   constructor(options: {
@@ -120,7 +135,7 @@ export class CallStatistics {
 
   /** Calls that count as errors, with or without a name. */
   get errorCount(): number {
-    return this.#total.count;
+    return this.#total.errorCount;
   }
 
   /** Names with an entry, including `(other)`. */
@@ -161,7 +176,7 @@ export class CallStatistics {
     this.#countsOf(named)?.durations.addExemplar(durationNs, exemplar);
   }
 
-  /** An error answer that the caller caused: counts as an error, but creates no name. */
+  /** A refusal that any client can provoke: counts as an error, but creates no name. */
   recordRefused(name: string, durationNs: number): void {
     const nowNs = this.#clock.nowNs();
     const named = this.#names.find(name);
@@ -221,7 +236,7 @@ export class CallStatistics {
     return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
   }
 
-  /** A rule may produce an empty name, which shares the counts of calls without a name. */
+  /** An empty name, which a rule may produce, shares the counts of calls without a name. */
   #createCounts(name: string): CallCounts | undefined {
     const counts = this.#countsByName?.get(name) ?? (this.#countsByName && new CallCounts(this.#isExponential));
     if (counts !== undefined) this.#countsByName?.set(name, counts);
@@ -235,7 +250,7 @@ export class CallStatistics {
   #showAll(): Shown {
     const shown: Shown = {
       timers: new Map([[this.#prefix, this.#total.timer]]),
-      meters: new Map([[`${this.#prefix}.errors`, this.#total]]),
+      meters: new Map([[`${this.#prefix}.errors`, new ErrorMeter(this.#total)]]),
     };
     for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
     return shown;
@@ -243,7 +258,7 @@ export class CallStatistics {
 
   #show(shown: Shown, name: string, calls: TimedCalls): Shown {
     shown.timers.set(`${this.#prefix}.${name}`, calls.timer);
-    shown.meters.set(`${this.#prefix}.${name}.errors`, calls);
+    shown.meters.set(`${this.#prefix}.${name}.errors`, new ErrorMeter(calls));
     return shown;
   }
 }

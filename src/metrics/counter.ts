@@ -2,7 +2,9 @@ export interface CounterReading {
   readonly count: number;
 }
 
-/** Starts at 0 and, unlike elsewhere, may go down: it also counts what exists now, e.g. monitorings. */
+/**
+ * Starts at 0. As in Dropwizard, and unlike a Prometheus counter, it may go down: it counts e.g. current monitorings.
+ */
 export class Counter implements CounterReading {
   #count = 0;
 

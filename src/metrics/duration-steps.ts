@@ -17,9 +17,9 @@ export interface CountedSlice {
 }
 
 /**
- * The distribution of what a timer counted between two calls of `take`, from the slices of its window: a call costs
- * nothing extra, `take` only what was counted since the last one. Percentiles are the middle of a bucket, at most 0.4 %
- * off.
+ * The distribution of the durations that a timer counted between two calls of `take`, from the slices of its window.
+ * Counting costs nothing extra; the cost of `take` depends on what was counted since the last one. Percentiles are the
+ * middle of a bucket, at most 0.4 % off.
  */
 export class DurationSteps {
   readonly #slices: () => readonly CountedSlice[];
@@ -56,7 +56,7 @@ export class DurationSteps {
 
   #begin(): void {
     this.#counts.clear();
-    // If all slices have expired, the last one still marks the time: new slices are newer.
+    // If all slices have expired, the last known one still marks the time: later slices are newer.
     const newest = this.#slices().at(-1) ?? this.#last;
     this.#last = newest;
     const counts: [bucket: number, count: number][] = [];

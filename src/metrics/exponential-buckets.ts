@@ -8,7 +8,7 @@ const SCALE = 4;
 const PER_DOUBLING = 2 ** SCALE;
 /** Shorter durations count as zero. */
 const LEAST_NS = 1_000;
-/** Makes the index of `LEAST_NS` positive, as `SparseBuckets` needs it. */
+/** Makes the index of `LEAST_NS` positive, as `SparseBuckets` requires. */
 const SHIFT = 400;
 
 /**

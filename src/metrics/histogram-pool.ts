@@ -9,8 +9,8 @@ export const HISTOGRAM_BUCKETS_PER_OCTAVE = 128;
 
 /**
  * A pool of histograms of microseconds from 0 to 1 hour, 13.3 KB each: only timers with many values in their window
- * have one. They live in WebAssembly memory, which no garbage collector sees: give each back, and destroy the pool in
- * the end.
+ * have one. They live in WebAssembly memory, which is not garbage-collected: give each back, and destroy the pool
+ * at the end.
  *
  * The same histogram in JavaScript takes five times as long per record (test/bench/metrics.bench.ts). Do not use `mean`
  * and `stdDeviation`: they walk all buckets, slowly. `DurationMoments` has exact values.
@@ -25,7 +25,7 @@ export class HistogramPool {
     initWebAssemblySync();
   }
 
-  /** Free or in use: never more than were in use at one time. */
+  /** Histograms, free or in use: the maximum that were in use at one time. */
   get size(): number {
     return this.#all.size;
   }
@@ -48,7 +48,7 @@ export class HistogramPool {
     return histogram;
   }
 
-  give(histogram: Histogram): void {
+  giveBack(histogram: Histogram): void {
     histogram.reset();
     this.#free.push(histogram);
   }

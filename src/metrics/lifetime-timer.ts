@@ -9,7 +9,10 @@ import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 /** Eight buckets per octave: the middle of a bucket is at most 1/16 = 6.3 % off, and 10 % are allowed. */
 const PER_OCTAVE = 8;
 
-/** A timer over its whole life, for the statistics of a session. At most 238 buckets: an endless session is bounded. */
+/**
+ * A timer over its whole life, for the statistics of a session. It has at most 238 buckets, however long the session
+ * lasts.
+ */
 export class LifetimeTimer implements Timer {
   readonly #clock: Clock;
   readonly #meter: Meter;
@@ -37,7 +40,9 @@ export class LifetimeTimer implements Timer {
     this.#buckets.count(bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
   }
 
-  /** Here `durations` has moments and sparse buckets; in a `WindowTimer` it has Prometheus's buckets. */
+  /**
+   * The saved field `durations` holds moments and sparse buckets; that of a `WindowTimer` holds Prometheus's buckets.
+   */
   save(): Fields {
     return { rates: this.#meter.save(), durations: this.#moments.save(this.#buckets.save()) };
   }

@@ -77,7 +77,7 @@ export class Meter implements MeterReading {
     };
   }
 
-  /** All but the count, which the owner saves: counts that belong together are of one moment. */
+  /** Everything except the count. The owner saves counts, so that counts that belong together are of one moment. */
   save(): Fields {
     const hasTicked = !Number.isNaN(this.#m1);
     // Without spreads a save of full tables leaves half as much in the old heap.
@@ -117,7 +117,7 @@ export class Meter implements MeterReading {
   }
 }
 
-/** One tick with events, then ticks without. The very first takes the rate as it is. */
+/** One tick with events, then ticks without. The very first tick sets the rate itself. */
 function ticked(before: number, alpha: number, rate: number, idleTicks: number): number {
   const after = Number.isNaN(before) ? rate : before + alpha * (rate - before);
   return decayed(after, alpha, idleTicks);

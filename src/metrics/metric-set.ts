@@ -35,7 +35,7 @@ export function unionOf(...sets: readonly MetricSet[]): MetricSet {
 function unionOfSections<Metric>(sections: readonly ReadonlyMap<string, Metric>[]): ReadonlyMap<string, Metric> {
   const filled = sections.filter((section) => section.size > 0);
   const [only] = filled;
-  // A copy would take time with many names.
+  // Copying many names would take time.
   if (only !== undefined && filled.length === 1) return only;
   const union = new Map<string, Metric>();
   for (const section of filled) {

@@ -66,7 +66,7 @@ export class NameTable<Entry> {
     return this.#entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
   }
 
-  /** The entry on which `name` counted at its admission: its own, or `(other)` if the budget was exhausted. */
+  /** The entry that counts `name` since its admission: its own, or `(other)` if the budget was exhausted. */
   findOrOther(name: string): Entry | undefined {
     return this.#entries.get(name) ?? this.#entries.get(OTHER_NAME);
   }

@@ -3,7 +3,9 @@ import type { SavedRecord } from '../state/saved-record.ts';
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
 
-/** A count of 0 in a bucket above all: sorts last. The end of an array has such elements for buckets to come. */
+/**
+ * An element without a count, in a bucket above all others, so that it sorts last. Arrays end in some, as room to grow.
+ */
 const UNUSED = BUCKET_MASK;
 const ROOM: readonly number[] = [UNUSED, UNUSED, UNUSED, UNUSED];
 
@@ -12,7 +14,7 @@ const ROOM: readonly number[] = [UNUSED, UNUSED, UNUSED, UNUSED];
  *
  * Counts of durations, only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
  * histogram over the whole range. There may be 200,000 of these (full windows, 10,000 sessions), so each is one array
- * with little room to grow: `push` would reserve 16 elements and more, and a `Map` takes five times as much memory.
+ * with little room to grow: `push` would reserve 16 elements or more, and a `Map` takes five times as much memory.
  *
  * Buckets are those of HdrHistogram: values below `2 * perOctave` have one each, above that each octave has
  * `perOctave`. An element is `count * 4096 + bucket`. Elements are sorted by bucket.
@@ -68,7 +70,7 @@ export class SparseBuckets {
     return bucket;
   }
 
-  /** The elements, without room. */
+  /** The elements without the unused ones at the end. */
   save(): readonly number[] {
     const unused = this.#elements.indexOf(UNUSED);
     return unused < 0 ? this.#elements : this.#elements.slice(0, unused);
@@ -88,7 +90,7 @@ export class SparseBuckets {
   }
 }
 
-/** Reused: an array for each snapshot of 4,000 timers would be 130 MB of garbage. */
+/** Reused: a new array per snapshot of 4,000 timers would be 130 MB of garbage. */
 const merged = new Float64Array(ONE);
 
 /** Finds ranks in all `parts` together. Ask for them in ascending order, and before the next call of this function. */

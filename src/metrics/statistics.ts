@@ -1,7 +1,7 @@
 /**
- * The numbers that the monitor shows, for the whole application and per session. This room knows names, statuses and
- * durations, but neither HTTP nor JSON. Time comes from an injected clock. `NameTable` bounds everything that the wire
- * names.
+ * The numbers that the monitor shows, for the whole application and per session. Statistics count; the metrics that
+ * they return (`MetricSet`) are their live views by name. This room knows names, statuses and durations, but neither
+ * HTTP nor JSON. Time comes from an injected clock. `NameTable` bounds the number of names from the wire.
  *
  * | What keeps durations | Used by |
  * |---|---|
@@ -44,7 +44,7 @@ export interface CountedCall {
   readonly name: string;
 }
 
-/** Stands for the status of a logged answer: all have one below 400, and only that is counted. */
+/** Status of all logged answers: they had one below 400, and it matters no further. */
 const OK = 200;
 
 type NameLimits = Pick<Config['metrics'], 'maxNames' | 'maxNamesPerSession'>;
@@ -82,14 +82,14 @@ export function createStatistics(
     sba: new CallStatistics({ prefix: 'sba', ...calls, budget: budgets.sba }),
     object: new ObjectStatistics({ clock, budget: budgets.object }),
   };
-  // Builds the cached sets while they are empty: for 10,000 objects at once it would block the event loop for 15 ms.
+  // Builds the cached sets while they are empty: with 10,000 objects this would block the event loop for 15 ms.
   for (const kind of [kinds.rpc, kinds.sba, kinds.object]) kind.metrics();
   return {
     ...kinds,
     get errorCount() {
       return kinds.rpc.errorCount + kinds.sba.errorCount;
     },
-    recordAnswered: (call, status, durationNs, nowNs) => count(kinds, call, status, durationNs, nowNs),
+    recordAnswered: (call, status, durationNs, nowNs) => recordIn(kinds, call, status, durationNs, nowNs),
     *save() {
       for (const kind of [kinds.rpc, kinds.sba, kinds.object]) yield* kind.save();
     },
@@ -113,7 +113,7 @@ export class SessionStatistics implements Statistics {
   readonly #clock: Clock;
   #createdNs: number;
   readonly #budget: NameBudget;
-  readonly #log = new AnswerLog<CountedCall>((call, durationNs, nowNs) => count(this, call, OK, durationNs, nowNs));
+  readonly #log = new AnswerLog<CountedCall>((call, durationNs, nowNs) => recordIn(this, call, OK, durationNs, nowNs));
   #rpc: CallStatistics | undefined;
   #sba: CallStatistics | undefined;
   #object: ObjectStatistics | undefined;
@@ -147,9 +147,9 @@ export class SessionStatistics implements Statistics {
   }
 
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void {
-    // Errors are counted at once: `errorCount` of 10,000 sessions must not count their logs.
+    // Errors are counted at once, so that reading `errorCount` of 10,000 sessions need not drain their logs.
     if (status < 400) this.#log.add(call, durationNs, nowNs);
-    else count(this, call, status, durationNs, nowNs);
+    else recordIn(this, call, status, durationNs, nowNs);
   }
 
   /** Saves the log as it is: to count it first would create the timers of each session, 40 MB for 10,000 sessions. */
@@ -180,7 +180,7 @@ export class SessionStatistics implements Statistics {
   }
 }
 
-function count(
+function recordIn(
   statistics: Pick<Statistics, CountedCall['kind']>,
   { kind, name }: CountedCall,
   status: number,

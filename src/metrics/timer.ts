@@ -26,7 +26,7 @@ export interface TimerReading {
   /** All durations since the creation in buckets; undefined if they are not kept. */
   readonly durations?: DurationBucketsReading | undefined;
   snapshot(): TimerSnapshot;
-  /** One reader follows the timer in steps from now on. Absent without a window. Call it only after `load`. */
+  /** Begins steps for one reader. Absent without a window. Call it only after `load`. */
   openSteps?(): DurationSteps;
 }
 
@@ -35,14 +35,14 @@ export interface Timer extends TimerReading {
   readonly createdNs: number;
   /** Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has read the clock. */
   update(durationNs: number, nowNs?: number): void;
-  /** All but the count, as in `Meter.save`. */
+  /** Everything except the count, as in `Meter.save`. */
   save(): Fields;
   /** Values that have left the window since saving are dropped. */
   load(saved: SavedRecord, count: number): void;
 }
 
 /**
- * `valueAtRank` takes 1 for the smallest value and returns ns; it is asked in ascending order. A percentile is the
+ * `valueAtRank` returns ns, for rank 1 the smallest value; it is called with ascending ranks. A percentile is the
  * value at rank ceil(p * n), never an interpolation. It is as exact as its bucket, but within [min, max].
  */
 export function toTimerSnapshot(

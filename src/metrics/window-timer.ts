@@ -9,7 +9,7 @@ import { Meter } from './meter.ts';
 import { bucketOf, mergedBuckets, middleOf, SparseBuckets } from './sparse-buckets.ts';
 import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
-/** Values leave a window one slice at a time: 10 s of the default 5 minutes (`metrics.window`). */
+/** Values expire one slice at a time: 10 s of the default window of 5 minutes (`metrics.window`). */
 const SLICES_PER_WINDOW = 30;
 
 /** A window with more values has a histogram, until it has less than half as many. Merging this many takes 3 µs. */
@@ -97,7 +97,7 @@ export class WindowTimer implements Timer {
 
   save(): Fields {
     const nowNs = this.#clock.nowNs();
-    // Not expired here: an idle timer would pay for that in each save.
+    // Filters instead of expiring slices, which would cost more for an idle timer.
     const slices = this.#slices.filter(({ beganNs }) => nowNs - beganNs < this.#windowNs);
     return {
       rates: this.#meter.save(),
@@ -137,7 +137,7 @@ export class WindowTimer implements Timer {
   }
 
   #giveHistogram(): void {
-    if (this.#histogram !== undefined) this.#histograms.give(this.#histogram);
+    if (this.#histogram !== undefined) this.#histograms.giveBack(this.#histogram);
     this.#histogram = undefined;
   }
 
@@ -172,7 +172,7 @@ export class WindowTimer implements Timer {
   #subtract(histogram: Histogram, expired: readonly Slice[]): void {
     const gone = this.#histogramOf(expired);
     histogram.subtract(gone);
-    this.#histograms.give(gone);
+    this.#histograms.giveBack(gone);
   }
 
   #histogramOf(slices: readonly Slice[]): Histogram {

@@ -5,7 +5,7 @@ export type Coding = (typeof CODINGS)[number];
 
 /**
  * The best coding that `field`, an Accept-Encoding, accepts, e.g. `gzip` for `gzip, deflate, br;q=0`. Undefined means
- * unencoded, even if the client refuses that. RFC 9110 §12.5.3.
+ * unencoded, even if the client does not accept that. RFC 9110 §12.5.3.
  */
 export function negotiateCoding(field: string | undefined, kept: readonly Coding[] = CODINGS): Coding | undefined {
   const weights = weightsOf(field ?? '');

@@ -1,7 +1,7 @@
 /**
- * Keeps answers of the monitoring port within `monitor.maxAnswerBytes`. An answer is streamed while it is made, so the
- * limit may be reached when a part is already sent. The connection is then cut, so that no client takes the part for
- * the whole. For the next minute the same request gets 507 with the reason, before any of the answer is made.
+ * Keeps answers of the monitoring port within `monitor.maxAnswerBytes`. An answer is streamed while it is generated, so
+ * the limit may be reached when a part is already sent. The connection is then cut, so that no client mistakes the part
+ * for the whole. For the next minute the same request gets 507 with the reason at once.
  */
 import { Readable } from 'node:stream';
 import { type Clock, NS_PER_S } from '../base/clock.ts';
@@ -32,7 +32,7 @@ export class AnswerLimit {
     this.#maxBytes = maxBytes;
   }
 
-  /** Called before an answer is made. Throws Problem: 507. */
+  /** Called before an answer is generated. Throws Problem: 507. */
   check(target: string): void {
     const atNs = this.#tooLarge.get(target);
     if (atNs === undefined) return;
@@ -69,7 +69,7 @@ export class AnswerLimit {
   #exceeded(): Problem {
     this.#hits.hit('monitor.maxAnswerBytes');
     const detail =
-      `The answer is larger than ${this.#maxBytes} bytes (monitor.maxAnswerBytes). Ask for a part of it, or lower ` +
+      `The answer is larger than ${this.#maxBytes} bytes (monitor.maxAnswerBytes). Request a part of it, or lower ` +
       'metrics.maxNames or sessions.max.';
     return new Problem(507, detail);
   }

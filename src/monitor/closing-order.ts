@@ -1,10 +1,10 @@
 /**
- * The order in which connections are closed to make room: the oldest one of the address with the most connections. If
- * no address has more than `SHARE`, the oldest one of all.
+ * The order in which connections are closed to make room: first the oldest one of the address with the most
+ * connections. If no address has more than `MAX_FAIR`, the oldest one of all.
  */
 
 /** A browser opens 6 connections to one host. */
-const SHARE = 8;
+const MAX_FAIR = 8;
 
 export class ClosingOrder<T> {
   /** Oldest first, as in each of the groups. */
@@ -36,7 +36,7 @@ export class ClosingOrder<T> {
   first(): T | undefined {
     let most: Set<T> | undefined;
     for (const group of this.#groups.values()) {
-      if (group.size > Math.max(SHARE, most?.size ?? 0)) most = group;
+      if (group.size > Math.max(MAX_FAIR, most?.size ?? 0)) most = group;
     }
     return firstOf(most ?? this.#all);
   }

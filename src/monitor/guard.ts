@@ -17,7 +17,7 @@ declare module 'fastify' {
     readonly access?: Role | 'open';
   }
   interface FastifyRequest {
-    /** Undefined until the request has been admitted; on an open route it stands for everybody. */
+    /** Undefined until the request has been admitted; `EVERYBODY` on an open route. */
     reader?: Reader;
   }
 }
@@ -34,13 +34,13 @@ export const NUMBERS = { config: { access: 'metrics' } } as const;
 export const ALL = { config: { access: 'sessions' } } as const;
 
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-/** Some clients send an empty object with every request. A larger body asks for something unsupported. */
+/** Some clients send an empty object with every request. A larger body is meant for something unsupported. */
 const MAX_BODY_BYTES = 1024;
 
 /** In seconds: a repaired file is noticed within that time. */
 const CLOSED_RETRY_S = '5';
 
-const MISSING = 'This needs a user name and password, a token, or a client certificate that is listed here.';
+const MISSING = 'This needs a user name and password, a token, or a listed client certificate.';
 
 const REALM = 'realm="d2-sidecar"';
 
@@ -61,7 +61,8 @@ export class Guard {
   async admit(request: FastifyRequest, needed: Role | 'open' = neededFor(request)): Promise<Reader> {
     checkMethod(request);
     checkSize(request);
-    // A probe may use any host name: a refusal would restart the application. It only learns that the sidecar runs.
+    // A probe may use any host name, and a refusal would restart the application. Open routes only say that the sidecar
+    // runs.
     if (needed === 'open') return EVERYBODY;
     this.#checkHost(request);
     const reader = await this.#identify(request);
@@ -73,7 +74,7 @@ export class Guard {
     const verdict = this.#options.hosts.verdict(request.raw.url ?? '', request.raw.headersDistinct.host ?? []);
     if (verdict === 'ours') return;
     if (verdict === 'unreadable') throw new Problem(400, 'The host cannot be read.');
-    const detail = 'This port is not asked for by that name: use its address, or list the name in monitor.hosts.';
+    const detail = 'This port is not served under that name: use its address, or list the name in monitor.hosts.';
     throw new Problem(421, detail);
   }
 
@@ -90,23 +91,22 @@ export class Guard {
       case 'known':
         return verdict.reader;
       case 'over-limit': {
-        const detail =
-          'Too many wrong credentials came from this address, and this one is wrong too or was not verified.';
+        const detail = 'Too many wrong credentials came from this address; this one is wrong too, or was not verified.';
         throw new Problem(429, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
       case 'busy': {
-        const detail = 'Too many passwords wait to be verified, and this one was not looked at.';
+        const detail = 'Too many passwords wait to be verified; this one was not verified.';
         throw new Problem(503, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
       case 'missing':
         throw toUnauthorized(access, MISSING);
       case 'wrong':
-        throw toUnauthorized(access, 'The credential is not right.');
+        throw toUnauthorized(access, 'The credential is wrong.');
     }
   }
 }
 
-/** Readers with any role may learn that a path does not exist. */
+/** A path that does not exist needs any role: a reader may learn that it does not. */
 export function neededFor(request: FastifyRequest): Role | 'open' {
   return request.is404 ? 'metrics' : (request.routeOptions.config.access ?? 'sessions');
 }
@@ -118,14 +118,14 @@ function checkMethod({ method }: FastifyRequest): void {
 }
 
 export function methodNotAllowed(): Problem {
-  return new Problem(405, 'This port only takes GET and HEAD.', { fields: { allow: 'GET, HEAD' } });
+  return new Problem(405, 'This port only accepts GET and HEAD.', { fields: { allow: 'GET, HEAD' } });
 }
 
 function checkSize({ headers }: FastifyRequest): void {
   const isSmall =
     headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= MAX_BODY_BYTES;
   if (isSmall) return;
-  const detail = `A request here has no content, or at most ${MAX_BODY_BYTES} bytes of it.`;
+  const detail = `A request here may have at most ${MAX_BODY_BYTES} bytes of content.`;
   // Closes the connection instead of reading the rest of the body.
   throw new Problem(413, detail, { fields: { connection: 'close' } });
 }
@@ -141,7 +141,7 @@ function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void 
   }
 }
 
-/** One field for each scheme, since some clients do not read two in one. */
+/** One field for each scheme, since some clients cannot parse two in one. */
 function toUnauthorized(access: AccessControl, detail: string): Problem {
   const { hasUsers, hasTokens } = access.schemes;
   // A 401 must name a scheme (RFC 9110 §15.5.2), and there is none for certificates.

@@ -1,6 +1,6 @@
 /**
- * Whether a request is meant for this server. With DNS rebinding, a page of another site has its own host name resolve
- * to our address and then reads our answers. The Host field reveals that name. Such a page cannot use an address,
+ * Whether a request is meant for this server. With DNS rebinding, another site's page makes its own host name resolve
+ * to our address, and then reads our answers. The Host field reveals that name. Such a page cannot use an address,
  * localhost or a name that is not its own.
  */
 import net from 'node:net';

@@ -9,7 +9,7 @@ export function* renderList(entries: Iterable<object>, pretty: boolean): Generat
   else yield pretty ? '\n]' : ']';
 }
 
-/** Replacing is safe, since line feeds within JSON strings are escaped. */
+/** Replacing line feeds is safe, since JSON escapes those within strings. */
 function toIndentedText(entry: object): string {
   return JSON.stringify(entry, undefined, 2).replaceAll('\n', '\n  ');
 }

@@ -11,8 +11,8 @@ const BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
  * Measures how late the event loop runs its timers, 50 times a second. Every request waits that long in addition to its
  * own work.
  *
- * Node's `monitorEventLoopDelay` samples as often, but its percentiles only count from a reset, so that two readers
- * would disturb each other. Buckets that only grow have any number of readers.
+ * Node's `monitorEventLoopDelay` samples as often, but its percentiles count from the last reset, so two readers would
+ * disturb each other. Buckets that only grow serve any number of readers.
  */
 export class LoopDelay {
   readonly #clock: Clock;
@@ -30,7 +30,7 @@ export class LoopDelay {
 
   start(): void {
     this.#lastNs = this.#clock.nowNs();
-    this.#timer = setInterval(() => this.look(), INTERVAL_MS).unref();
+    this.#timer = setInterval(() => this.sample(), INTERVAL_MS).unref();
   }
 
   stop(): void {
@@ -38,7 +38,7 @@ export class LoopDelay {
   }
 
   /** Called at the end of each interval. */
-  look(): void {
+  sample(): void {
     const nowNs = this.#clock.nowNs();
     this.#durations.add(Math.max(0, nowNs - this.#lastNs - INTERVAL_MS * NS_PER_MS));
     this.#lastNs = nowNs;

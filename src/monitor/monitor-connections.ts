@@ -1,7 +1,8 @@
 /**
  * Limits the connections to the monitoring port, in total and per address. At a limit the new connection is accepted
- * and another one is closed: one without an accepted request, or else an idle one. So strangers who hold connections
- * open cannot keep a reader out. A connection with an accepted request in progress is never closed for a new one.
+ * and another one is closed: one without an accepted request, or else an idle one. So clients without credentials who
+ * hold connections open cannot keep a reader out. A connection with an accepted request in progress is never closed for
+ * a new one.
  *
  * It also limits pipelined requests on one connection (RFC 9112 §9.3.2): Node starts all requests of one read at once,
  * which can be 3,000. Requests of many connections begin in turns of the event loop, which they share with the traffic.
@@ -15,7 +16,7 @@ import { AddressCounts } from '../limits/address-counts.ts';
 import { toAddressKey } from '../limits/address-key.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
 import { ClosingOrder } from './closing-order.ts';
-import type { Turns } from './turns.ts';
+import type { LoopShare } from './loop-share.ts';
 
 export interface ConnectionLimits {
   readonly maxConnections: number;
@@ -39,14 +40,14 @@ interface Connection {
 
 export class MonitorConnections {
   readonly #hits: LimitHits;
-  readonly #turns: Turns;
+  readonly #share: LoopShare;
   readonly #addresses: AddressCounts;
   #maxConnections: number;
   readonly #open = new Set<Connection>();
   /** By the socket of their requests, which with TLS is the TLS socket. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
-  /** Connections in the TLS handshake, by both of their ends: Node does not link the two sockets. */
-  readonly #shakingHands = new Map<string, Connection>();
+  /** Connections in the TLS handshake, by their addresses and ports: Node does not link the two sockets. */
+  readonly #inHandshake = new Map<string, Connection>();
   readonly #new = new ClosingOrder<Connection>();
   readonly #idle = new ClosingOrder<Connection>();
   readonly #endTurn = (): void => {
@@ -57,9 +58,9 @@ export class MonitorConnections {
   #waitingRequests = 0;
   #overflows = 0;
 
-  constructor(limits: ConnectionLimits, hits: LimitHits, turns: Turns) {
+  constructor(limits: ConnectionLimits, hits: LimitHits, share: LoopShare) {
     this.#hits = hits;
-    this.#turns = turns;
+    this.#share = share;
     this.#maxConnections = limits.maxConnections;
     this.#addresses = new AddressCounts(limits.maxConnectionsPerAddress);
   }
@@ -80,8 +81,8 @@ export class MonitorConnections {
     server.on('request', (request, response) => {
       const connection = this.#connectionFor(request, response);
       if (connection === undefined) return;
-      this.#inTurn(() => {
-        // The connection may have been closed for another one meanwhile.
+      this.#begin(() => {
+        // The connection may have been closed meanwhile, to make room.
         if (!this.#open.has(connection)) return;
         for (const listener of listeners) listener.call(server, request, response);
       });
@@ -96,7 +97,7 @@ export class MonitorConnections {
     this.#addresses.max = maxConnectionsPerAddress;
   }
 
-  /** Protects the connection of an accepted request from being closed for another one, until `response` has ended. */
+  /** Protects the connection of an accepted request from being closed to make room, until `response` has ended. */
   accepted(socket: Socket, response: ServerResponse): void {
     const connection = this.#bySocket.get(socket);
     if (connection === undefined) return;
@@ -110,17 +111,17 @@ export class MonitorConnections {
   }
 
   /** Runs `begin` at once if it is the first in this turn of the event loop, otherwise in a later turn. */
-  #inTurn(begin: () => void): void {
+  #begin(begin: () => void): void {
     if (this.#hasBegun || this.#waitingRequests > 0) {
       this.#waitingRequests += 1;
-      this.#turns.enter(() => {
+      this.#share.enter(() => {
         this.#waitingRequests -= 1;
         begin();
       });
       return;
     }
     this.#hasBegun = true;
-    this.#turns.enter(this.#endTurn);
+    this.#share.enter(this.#endTurn);
     begin();
   }
 
@@ -161,24 +162,24 @@ export class MonitorConnections {
     this.#open.add(connection);
     this.#new.add(address, connection);
     const ends = endsOf(socket);
-    if (isSecure) this.#shakingHands.set(ends, connection);
+    if (isSecure) this.#inHandshake.set(ends, connection);
     else this.#bySocket.set(socket, connection);
     socket.once('close', () => {
-      if (this.#shakingHands.get(ends) === connection) this.#shakingHands.delete(ends);
+      if (this.#inHandshake.get(ends) === connection) this.#inHandshake.delete(ends);
       this.#forget(connection);
     });
   }
 
   #onSecured(socket: TLSSocket): void {
     const ends = endsOf(socket);
-    const connection = this.#shakingHands.get(ends);
+    const connection = this.#inHandshake.get(ends);
     if (connection === undefined) return;
-    this.#shakingHands.delete(ends);
+    this.#inHandshake.delete(ends);
     this.#bySocket.set(socket, connection);
   }
 
   /**
-   * Returns a function that releases the new connection's place; undefined if all others are busy, so that the new one
+   * Returns a function that releases the new connection's slot; undefined if all others are busy, so that the new one
    * must close. Closes more than one only after a reload that lowered a limit.
    */
   #makeRoom(remoteAddress: string, address: string): (() => void) | undefined {

@@ -1,6 +1,7 @@
 /**
  * The read-only monitoring server on its own port. It reads statistics, sessions and the JVM's condition through the
- * interfaces of monitored.ts. It must not change anything, and takes only GET and HEAD. routes.ts lists its endpoints.
+ * interfaces of monitored.ts. It must not change anything, and accepts only GET and HEAD. routes.ts lists its
+ * endpoints.
  */
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -15,17 +16,17 @@ import { LimitHits } from '../limits/limit-hits.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
 import { AnswerLimit } from './answer-limit.ts';
 import { type Guard, methodNotAllowed, neededFor } from './guard.ts';
+import { LoopShare } from './loop-share.ts';
 import { MonitorConnections } from './monitor-connections.ts';
 import type { Monitored } from './monitored.ts';
 import { addRoutes, type MetricsOptions } from './routes.ts';
 import { NO_CACHE, SECURITY_FIELDS, sendProblem } from './send.ts';
-import { Turns } from './turns.ts';
 
 /** Enough for names of 512 characters, each up to 12 bytes when percent-encoded. */
 const MAX_PARAM_LENGTH = 8 * 1024;
 /** Precision of the time limit for requests: Node checks all connections at this interval. */
 const CHECK_INTERVAL_MS = 1_000;
-/** Largest request head. It is Node's default, and does not depend on the options of the process. */
+/** Largest request head. Node's default, set here so that options of the process cannot change it. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
 /** No route has a schema. Fastify's compilers are not loaded, and are not in the build (rolldown.config.js). */
@@ -70,7 +71,7 @@ export class Monitor {
     this.#logger = logger;
     this.#hits = hits;
     this.#answers = new AnswerLimit(limits.maxAnswerBytes, hits, systemClock);
-    this.#connections = new MonitorConnections(limits, hits, new Turns(systemClock, options.nextTurn));
+    this.#connections = new MonitorConnections(limits, hits, new LoopShare(systemClock, options.nextTurn));
     const applications = new Set(monitored.applications.map(({ name }) => name));
     const { headTimeoutMs, idleTimeoutMs } = limits;
     const http = {
@@ -82,7 +83,7 @@ export class Monitor {
       keepAliveTimeout: idleTimeoutMs,
       // Also ends a connection whose client does not read its answer.
       connectionTimeout: idleTimeoutMs,
-      // Stopping must not wait for a scraper's idle connection.
+      // `close` must not wait for a scraper's idle connection.
       forceCloseConnections: true,
       // The guard checks for a missing Host: Node's own answer would lack the security fields.
       http,
@@ -124,7 +125,7 @@ export class Monitor {
     return this.#connections;
   }
 
-  /** Takes effect at once; limits of time and number apply to new connections. */
+  /** The limit on answers applies at once; limits of time and number apply to new connections. */
   reconfigure(limits: MonitorLimits): void {
     const { headTimeoutMs, idleTimeoutMs, maxAnswerBytes } = limits;
     const { server } = this.#server;
@@ -159,7 +160,7 @@ export class Monitor {
     endWith(socket, toClientProblem(error.code));
   }
 
-  /** The router skips the hooks for such requests. The guard runs here, so that they reveal no more than others. */
+  /** For requests that the router cannot parse; it skips the hooks for them, so the guard runs here. */
   async #onUnroutable(error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.headers(SECURITY_FIELDS);
     try {
@@ -175,7 +176,7 @@ export class Monitor {
     const status = error.statusCode ?? 500;
     if (status < 500) return sendProblem(reply, new Problem(400, 'The request cannot be read.'));
     this.#logger.error({ error: error.name, code: error.code }, 'a monitoring request failed');
-    return sendProblem(reply, new Problem(500, 'The answer could not be made; the log says more.'));
+    return sendProblem(reply, new Problem(500, 'The answer could not be generated; the log says more.'));
   }
 }
 
@@ -205,7 +206,7 @@ function toClientProblem(code: string | undefined): Problem {
     case 'HPE_HEADER_OVERFLOW':
       return new Problem(431, `The head is larger than ${MAX_HEAD_BYTES} bytes.`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Problem(408, 'The request did not come in time.');
+      return new Problem(408, 'The request did not arrive in time.');
     default:
       return new Problem(400, 'The request is not HTTP/1.1.');
   }

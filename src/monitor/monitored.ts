@@ -1,4 +1,4 @@
-/** The interfaces by which the monitoring server sees the rest of the program. */
+/** The interfaces through which the monitoring server reads the rest of the program. */
 import type { Clock } from '../base/clock.ts';
 import type { Table } from '../base/metric-description.ts';
 import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
@@ -46,7 +46,7 @@ export interface MonitoredApplication extends CountedApplication {
 export interface MonitoredHealth {
   /** Both listeners are open. */
   readonly isStarted: boolean;
-  /** False while draining; with `monitor.readyWithUpstream` also while the upstream takes no connection. */
+  /** False while draining; with `monitor.readyWithUpstream` also while the upstream accepts no connection. */
   isReady(): Promise<boolean>;
 }
 
@@ -58,7 +58,7 @@ export interface MonitoredSidecar {
   readonly version: string;
   /** Commit of the source, e.g. `3f9c2a1b7d04` (base/build.ts). */
   readonly build: string;
-  /** The counters include those of a state file, which are older than the process. */
+  /** The counters include those of a state file, from before this process. */
   readonly isRestored: boolean;
   readonly own: Pick<OwnMetrics, 'read'>;
   readonly reporter: Pick<ExchangeReporter, 'open' | 'inFlight' | 'observerErrors'> & {
@@ -75,7 +75,7 @@ export interface MonitoredSidecar {
 
 /** Further data that only the live page reads. */
 export interface MonitoredLive {
-  /** Gives the time of the answer. */
+  /** For the time of the answer. */
   readonly clock: Pick<Clock, 'epochMs'>;
   readonly history: Pick<
     History,
@@ -104,8 +104,8 @@ export interface Monitored {
   readonly health: MonitoredHealth;
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
-  /** All metrics of `/metrics`, and `process` among them. */
+  /** All metrics of `/metrics`, including those of `process`. */
   toTables(process: ProcessReading): readonly Table[];
-  /** Data of the live page; absent: it has none. */
+  /** Data of the live page; absent: the page has none. */
   readonly live?: MonitoredLive;
 }

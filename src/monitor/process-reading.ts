@@ -46,7 +46,7 @@ function readResidentBytes(): number | undefined {
   }
 }
 
-/** With the names of the Prometheus libraries where these exist. */
+/** Named as in the Prometheus client libraries, where those have the metric. */
 export const PROCESS_METRICS: readonly MetricDescription<ProcessReading>[] = [
   counter(
     'd2_sidecar_loop_active_seconds_total',
@@ -57,9 +57,9 @@ export const PROCESS_METRICS: readonly MetricDescription<ProcessReading>[] = [
   gauge('process_start_time_seconds', 'When the process started.', ({ startTimeSeconds }) => startTimeSeconds),
   gauge('process_resident_memory_bytes', 'Resident memory.', ({ residentBytes }) => residentBytes),
   gauge('process_open_fds', 'Open file descriptors.', ({ openFds }) => openFds),
-  gauge('process_max_fds', 'File descriptors that may be open.', ({ maxFds }) => maxFds),
-  gauge('nodejs_heap_size_used_bytes', 'Heap of JavaScript in use.', ({ heapUsedBytes }) => heapUsedBytes),
-  gauge('nodejs_heap_size_total_bytes', 'Heap of JavaScript reserved.', ({ heapTotalBytes }) => heapTotalBytes),
+  gauge('process_max_fds', 'Limit of open file descriptors.', ({ maxFds }) => maxFds),
+  gauge('nodejs_heap_size_used_bytes', 'JavaScript heap in use.', ({ heapUsedBytes }) => heapUsedBytes),
+  gauge('nodejs_heap_size_total_bytes', 'JavaScript heap reserved.', ({ heapTotalBytes }) => heapTotalBytes),
   gauge(
     'nodejs_external_memory_bytes',
     'Memory outside the heap that JavaScript objects hold.',

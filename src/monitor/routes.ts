@@ -1,5 +1,6 @@
 /**
- * All endpoints of the monitoring port. `{base}` is `/<application>/api/rest/v0/admin`; everything takes GET and HEAD.
+ * All endpoints of the monitoring port. `{base}` is `/<application>/api/rest/v0/admin`; every path accepts GET and
+ * HEAD.
  *
  * | Path | Answer |
  * |---|---|
@@ -22,9 +23,9 @@
  * | `/`, `/page/<file>` | the live page (page-routes.ts) |
  * | `/live`, `/live/<application>/...` | what the live page reads (live-routes.ts) |
  *
- * `{base}/metrics/d2...` takes `?session=<id>` for one session; everything below `{base}` takes `?pretty=true`. With
- * `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need the role `sessions`. Health
- * and the page need no role. Everything else needs the role `metrics`.
+ * `{base}/metrics/d2...` accepts `?session=<id>` for one session; everything below `{base}` accepts `?pretty=true`.
+ * With `monitor.auth`, `{base}/d2/sessions`, `{base}/d2/calls...`, `?session=` and `/live/<application>/sessions` need
+ * the role `sessions`. Health and the page need no role. Everything else needs the role `metrics`.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, systemClock } from '../base/clock.ts';
@@ -41,6 +42,7 @@ import { renderList } from './json-list.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';
 import { addPageRoutes } from './live/page-routes.ts';
+import { LoopShare, type NextTurn } from './loop-share.ts';
 import type {
   Monitored,
   MonitoredApplication,
@@ -51,7 +53,6 @@ import type {
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
 import { sendJson, sendPieces } from './send.ts';
-import { type NextTurn, Turns } from './turns.ts';
 
 export interface MetricsOptions extends Pick<Config['metrics'], 'windowMs' | 'durationUnit'> {
   /** Measures the turns of the event loop. Default: the system clock, since this is about CPU time. */
@@ -102,41 +103,41 @@ const JVM_PATHS: Readonly<Record<string, (state: AvailableJvm) => MetricSet>> = 
   'metrics/server': toServer,
 };
 
-/** Most running calls in one answer; X-Total-Count has the number of all. */
+/** Maximum running calls in one answer; X-Total-Count has the total. */
 const MAX_RUNNING = 1_000;
 
 /** Shared by all answers. */
 interface Answers {
   readonly options: MetricsOptions;
   readonly renderer: MetricsRenderer;
-  readonly turns: Turns;
+  readonly share: LoopShare;
 }
 
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
-  const turns = new Turns(options.clock ?? systemClock, options.nextTurn);
-  const answers: Answers = { options, renderer: new MetricsRenderer(), turns };
+  const share = new LoopShare(options.clock ?? systemClock, options.nextTurn);
+  const answers: Answers = { options, renderer: new MetricsRenderer(), share };
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);
   if (monitored.live !== undefined) {
-    addLiveRoutes(server, monitored, monitored.live, { windowMs: options.windowMs, turns });
+    addLiveRoutes(server, monitored, monitored.live, { windowMs: options.windowMs, share });
   }
-  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, turns));
+  server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, share));
   addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
     server.get(`${base}/d2/sessions`, ALL, (request, reply) => {
       const pieces = renderList(application.sessions.entries(), isPretty(request.query as Query));
-      return sendPieces(request, reply, pieces, turns);
+      return sendPieces(request, reply, pieces, share);
     });
     server.get(`${base}/d2/calls`, ALL, (request, reply) => {
       const { running } = application;
       reply.header('x-total-count', String(running.size));
       const pieces = renderList(running.oldest(MAX_RUNNING), isPretty(request.query as Query));
-      return sendPieces(request, reply, pieces, turns);
+      return sendPieces(request, reply, pieces, share);
     });
     server.get(`${base}/d2/calls/slowest`, ALL, (request, reply) => {
       const pieces = renderList(application.slowest.slowest(), isPretty(request.query as Query));
-      return sendPieces(request, reply, pieces, turns);
+      return sendPieces(request, reply, pieces, share);
     });
     for (const [path, select] of Object.entries(METRIC_PATHS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
@@ -157,13 +158,13 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
 function addHealthRoutes(server: FastifyInstance, health: MonitoredHealth): void {
   const send = (reply: FastifyReply, isWell: boolean) =>
     sendJson(reply.code(isWell ? 200 : 503), `{"status":"${isWell ? 'ok' : 'unavailable'}"}`);
-  // Only tests the event loop: that an answer comes is the information.
+  // Tests the event loop only: any answer means that it runs.
   server.get('/livez', OPEN, (_request, reply) => send(reply, true));
   server.get('/readyz', OPEN, async (_request, reply) => send(reply, await health.isReady()));
   server.get('/startupz', OPEN, (_request, reply) => send(reply, health.isStarted));
 }
 
-/** The document only changes with a restart. It is made, and its code loaded, for the first request. */
+/** The document only changes with a restart. The first request loads its code and generates it. */
 function addDocumentRoute(server: FastifyInstance, monitored: Monitored): void {
   let made: Promise<string> | undefined;
   const make = async (): Promise<string> => {
@@ -181,12 +182,12 @@ async function sendExposition(
   request: FastifyRequest,
   reply: FastifyReply,
   monitored: Monitored,
-  turns: Turns,
+  share: LoopShare,
 ): Promise<FastifyReply> {
   const format = negotiate(request.headers.accept);
   const tables = monitored.toTables(await monitored.sidecar.readProcess());
   reply.header('vary', 'accept');
-  return sendPieces(request, reply, renderTables(tables, format), turns, CONTENT_TYPES[format]);
+  return sendPieces(request, reply, renderTables(tables, format), share, CONTENT_TYPES[format]);
 }
 
 function sendMetrics(
@@ -227,7 +228,7 @@ function toServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
   const metrics = toServerGauges(server);
   if (metrics.gauges.size > 0) return metrics;
   const since = new Date(sinceEpochMs).toISOString();
-  const reason = `The source of the JVM’s numbers (${source}) does not know the server’s capacity (docs/jvm.md).`;
+  const reason = `The source of the JVM’s numbers (${source}) does not report the server’s capacity (docs/jvm.md).`;
   throw new Problem(503, reason, { members: { since } });
 }
 
@@ -235,11 +236,11 @@ function sendDocument(
   request: FastifyRequest,
   reply: FastifyReply,
   metrics: readonly MetricSet[],
-  { options, renderer, turns }: Answers,
+  { options, renderer, share }: Answers,
 ): FastifyReply {
   const pretty = isPretty(request.query as Query);
   const pieces = renderer.render(metrics, { pretty, durationUnit: options.durationUnit });
-  return sendPieces(request, reply, pieces, turns);
+  return sendPieces(request, reply, pieces, share);
 }
 
 function toScope(application: MonitoredApplication, query: Query): Scope {
@@ -249,7 +250,7 @@ function toScope(application: MonitoredApplication, query: Query): Scope {
     return { statistics, session: undefined, sessionMetrics: () => sessions.metrics() };
   }
   if (typeof id !== 'string' || id === '') {
-    throw new Problem(400, 'The parameter "session" takes exactly one session id.');
+    throw new Problem(400, 'The parameter "session" must be exactly one session id.');
   }
   const session = application.sessions.find(id);
   if (session === undefined) throw new Problem(404, 'There is no active session with that id.');
@@ -260,10 +261,13 @@ function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | u
   const known = sets.filter((set) => set !== undefined);
   if (known.length > 0) return known;
   const where = scope.session === undefined ? '' : ' in that session';
-  throw new Problem(404, `No ${what} of the name "${withoutParameters(name)}" has been seen${where}.`);
+  throw new Problem(404, `No ${what} named "${withoutParameters(name)}" has been seen${where}.`);
 }
 
-/** Call names have no path parameters. A reader's may hold a session id (`;jsessionid=`), so they are not repeated. */
+/**
+ * Call names have no path parameters. A reader's request may hold a session id in them (`;jsessionid=`), so they are
+ * not repeated.
+ */
 function withoutParameters(name: string): string {
   return name.split(';', 1)[0] ?? '';
 }

@@ -1,8 +1,7 @@
-/** How answers of the monitoring port are sent. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Problem } from '../base/problem.ts';
+import type { LoopShare } from './loop-share.ts';
 import { SlicedAnswer } from './sliced-answer.ts';
-import type { Turns } from './turns.ts';
 
 /** Caches must not store answers: the value that Dropwizard's servlet sends. */
 export const NO_CACHE = 'must-revalidate,no-cache,no-store';
@@ -10,7 +9,7 @@ export const NO_CACHE = 'must-revalidate,no-cache,no-store';
 /** Security fields of every answer on the monitoring port, including answers to unreadable requests. */
 export const SECURITY_FIELDS: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
-  // An answer is data: a browser that shows it as a page shows an empty one.
+  // An answer is data: a browser that shows it as a page must not run or load anything.
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'x-frame-options': 'DENY',
   // URLs may contain session ids.
@@ -32,15 +31,15 @@ export function sendJson(reply: FastifyReply, json: string): FastifyReply {
   return reply.headers({ 'content-type': 'application/json', 'cache-control': NO_CACHE }).send(Buffer.from(json));
 }
 
-/** Sends a long answer as it is made. */
+/** Sends a long answer while it is generated. */
 export function sendPieces(
   { method }: FastifyRequest,
   reply: FastifyReply,
   pieces: Iterable<string>,
-  turns: Turns,
+  share: LoopShare,
   mediaType = 'application/json',
 ): FastifyReply {
   reply.headers({ 'content-type': mediaType, 'cache-control': NO_CACHE });
-  // A HEAD gets no content. An empty stream avoids writing it, and also a Content-Length of 0.
-  return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, turns));
+  // HEAD gets no content. An empty stream avoids generating it, and also a Content-Length of 0.
+  return reply.send(new SlicedAnswer(method === 'HEAD' ? [] : pieces, share));
 }

@@ -1,31 +1,31 @@
 import { Readable } from 'node:stream';
-import type { Turns } from './turns.ts';
+import type { LoopShare } from './loop-share.ts';
 
 const CHUNK_CHARS = 32 * 1024;
 
 /**
  * Streams a long text as UTF-8, in turns of the event loop and only as fast as the client reads. It never holds more
- * than two chunks of about 32 KB. It takes one of `pieces` at a time, so the longest piece bounds the length of a turn.
- * An empty piece only marks a place to pause. It ends when the client disconnects.
+ * than two chunks of about 32 KB. It takes one of `pieces` at a time, so the longest piece bounds the length of a
+ * slice. An empty piece only marks a point to pause. The stream ends when the client disconnects.
  */
 export class SlicedAnswer extends Readable {
   readonly #pieces: Iterator<string>;
-  readonly #turns: Turns;
+  readonly #share: LoopShare;
   readonly #work = (): void => this.#write();
   #chunk = '';
 
-  constructor(pieces: Iterable<string>, turns: Turns) {
+  constructor(pieces: Iterable<string>, share: LoopShare) {
     super({ highWaterMark: CHUNK_CHARS });
     this.#pieces = pieces[Symbol.iterator]();
-    this.#turns = turns;
+    this.#share = share;
   }
 
   override _read(): void {
-    this.#turns.enter(this.#work);
+    this.#share.enter(this.#work);
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
-    this.#turns.leave(this.#work);
+    this.#share.leave(this.#work);
     this.#chunk = '';
     this.#pieces.return?.();
     callback(error);
@@ -39,7 +39,7 @@ export class SlicedAnswer extends Readable {
     }
   }
 
-  /** Writes one chunk, or less if the turn is over. */
+  /** Writes one chunk, or less if the share is used up. */
   #writeUntilDue(): void {
     do {
       const { done, value } = this.#pieces.next();
@@ -53,8 +53,8 @@ export class SlicedAnswer extends Readable {
         this.#pushChunk();
         return;
       }
-    } while (!this.#turns.isDue);
-    this.#turns.enter(this.#work);
+    } while (!this.#share.isDue);
+    this.#share.enter(this.#work);
   }
 
   #pushChunk(): void {

@@ -1,6 +1,6 @@
 /**
  * The header of the PROXY protocol, versions 1 (text) and 2 (binary), with which HAProxy and network load balancers
- * state the address of their client before the first byte of the connection (haproxy.org, proxy-protocol.txt).
+ * send the address of their client before the first byte of the connection (haproxy.org, proxy-protocol.txt).
  */
 import net from 'node:net';
 import { toPlainAddress } from '../base/address.ts';
@@ -32,7 +32,7 @@ const BINARY_FIXED_BYTES = 16;
 /** Addresses and additional fields (TLV). Load balancers send some hundred bytes. */
 const MAX_BINARY_BYTES = 4_096;
 
-/** `bytes` are all that has come so far, from the first byte of the connection. */
+/** `bytes`: everything received so far, from the first byte of the connection. */
 export function readProxyHeader(bytes: Buffer): ProxyHeader {
   if (beginsLike(bytes, TEXT_START)) return bytes.length < TEXT_START.length ? INCOMPLETE : readText(bytes);
   if (beginsLike(bytes, BINARY_START)) return bytes.length < BINARY_FIXED_BYTES ? INCOMPLETE : readBinary(bytes);
@@ -79,7 +79,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   return { kind: 'read', bytes: length, source: { address: toAddressText(from), port } };
 }
 
-/** Bytes of an address by family: unspecified, IPv4, IPv6, Unix. Undefined: addresses that have no meaning here. */
+/** Bytes of an address by family: unspecified, IPv4, IPv6, Unix. Undefined: no usable address. */
 const ADDRESS_BYTES: readonly (number | undefined)[] = [undefined, 4, 16, undefined];
 
 function nibbles(byte: number): [number, number] {

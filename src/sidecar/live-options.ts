@@ -4,9 +4,9 @@ import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import { replacedFields } from '../protocol/http1/forwarded.ts';
+import { ClientFinder } from '../proxy/exchange/client-finder.ts';
 import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
 import type { Admission } from '../proxy/exchange/exchange-reporter.ts';
-import { RequestOrigin } from '../proxy/exchange/request-origin.ts';
 import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
 import type { LiveDispatcherOptions } from '../proxy/listener/dispatcher.ts';
 
@@ -41,9 +41,9 @@ export function toDispatcherOptions({ dataPath, listen, limits }: Config): LiveD
 
 export function toAdmission({ limits, rest, listen }: Config): Admission {
   const { trustedProxies, clientAddress } = listen;
-  const origin =
+  const clientFinder =
     trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
       ? undefined
-      : new RequestOrigin(clientAddress, new AddressRanges(trustedProxies));
-  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), origin };
+      : new ClientFinder(clientAddress, new AddressRanges(trustedProxies));
+  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), clientFinder };
 }

@@ -28,10 +28,10 @@ import { HostCheck } from '../monitor/host-check.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
 import { renderTop } from '../monitor/live/top-document.ts';
 import { LoopDelay } from '../monitor/loop-delay.ts';
+import type { NextTurn } from '../monitor/loop-share.ts';
 import { Monitor } from '../monitor/monitor.ts';
 import type { Monitored, MonitoredJvm, MonitoredLive } from '../monitor/monitored.ts';
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
-import type { NextTurn } from '../monitor/turns.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Gateway } from '../proxy/gateway/gateway.ts';
@@ -226,7 +226,7 @@ export class Sidecar {
         connections: dispatcher.openConnections - gateway.upgradedConnections,
       }),
       announceEnd: () => dispatcher.drain(),
-      closeWebSockets: (overMs) => gateway.letTunnelsGo(overMs),
+      closeWebSockets: (overMs) => gateway.closeTunnels(overMs),
       stopListening: () => dispatcher.stopListening(),
       closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
       end: () => this.#end(),

@@ -17,8 +17,8 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import type { Clock } from '../../base/clock.ts';
 import type { Family } from '../../base/metric-description.ts';
+import { LoopShare, type NextTurn } from '../../monitor/loop-share.ts';
 import type { Monitored } from '../../monitor/monitored.ts';
-import { type NextTurn, Turns } from '../../monitor/turns.ts';
 import { CountedExporter } from './counted-exporter.ts';
 import { collectMetrics, toHrTime } from './metric-data.ts';
 import type { Receiver } from './receiver.ts';
@@ -44,7 +44,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
   readonly #parts: MetricPushParts;
   readonly #exporter: CountedExporter<ResourceMetrics, object>;
   readonly #reader: PeriodicExportingMetricReader;
-  readonly #turns: Turns;
+  readonly #share: LoopShare;
   /** A failed request ends its push: the other requests would wait for the same receiver. */
   #hasFailed = false;
   #isClosed = false;
@@ -52,7 +52,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
   constructor(parts: MetricPushParts) {
     const { receiver, numbers, userAgent, clock, intervalMs, nextTurn } = parts;
     this.#parts = parts;
-    this.#turns = new Turns(clock, nextTurn);
+    this.#share = new LoopShare(clock, nextTurn);
     this.#exporter = new CountedExporter({
       ...{ receiver, numbers, userAgent, clock, concurrencyLimit: 2 },
       serializer: ProtobufMetricsSerializer,
@@ -130,11 +130,11 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
     const startOf = (table: Family) => (hasUnknownStart(table, monitored) ? UNKNOWN_START : processStart);
     const metrics: MetricData[] = [];
     const steps = collectMetrics(monitored.toTables(process), { startOf, end: toHrTime(clock.epochMs()) }, metrics);
-    await this.#inTurns(steps);
+    await this.#inSlices(steps);
     return metrics;
   }
 
-  #inTurns(steps: Iterator<void>): Promise<void> {
+  #inSlices(steps: Iterator<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       const work = (): void => {
         try {
@@ -144,13 +144,13 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
               resolve();
               return;
             }
-          } while (!this.#turns.isDue);
-          this.#turns.enter(work);
+          } while (!this.#share.isDue);
+          this.#share.enter(work);
         } catch (cause) {
           reject(cause);
         }
       };
-      this.#turns.enter(work);
+      this.#share.enter(work);
     });
   }
 }

@@ -5,8 +5,8 @@ import { detached } from '../../protocol/http1/text.ts';
  * least-recently-used.
  *
  * It has two generations. An entry that is read moves to the young one; when the young one is full it becomes the old
- * one, and the previous old one is dropped. The cache thus holds at most `2 * entries` texts, however long a scan is,
- * and a text that is used at least once in every `entries` new ones is never evicted.
+ * one, and the previous old one is dropped. The cache thus holds at most `2 * entries` texts, however long a scan is.
+ * A text that is used at least once per `entries` new ones is never evicted.
  */
 export class CallCache<Value> {
   readonly #entries: number;

@@ -81,14 +81,14 @@ export class Classifier {
     if (path === undefined) return undefined;
     const cached = rules.cache.get(path);
     if (cached !== undefined) return cached;
-    const call = this.#read(rules.rules, path);
+    const call = this.#match(rules.rules, path);
     // Only calls are cached, so that a scan of other paths cannot evict them.
     if (call !== undefined) rules.cache.set(path, call);
     return call;
   }
 
   #add(rule: CompiledRestRule): void {
-    // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET takes it as well.
+    // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET also matches HEAD.
     const methods = rule.methods.includes('GET') ? [...rule.methods, 'HEAD'] : rule.methods;
     for (const method of new Set(methods)) {
       const known = this.#methods.get(method) ?? { rules: [], cache: new CallCache(CACHED_PATHS, CACHED_PATH_CHARS) };
@@ -100,8 +100,8 @@ export class Classifier {
     for (const { segments } of this.#contexts) this.#regularStarts.push(`/${[...segments, first].join('/')}`);
   }
 
-  #read(rules: readonly CompiledRestRule[], path: string): Call | undefined {
-    // Most requests that are not calls are for pages, scripts and images. This check spares them the parsing below.
+  #match(rules: readonly CompiledRestRule[], path: string): Call | undefined {
+    // Most requests that are not calls are for pages, scripts and images. This check saves parsing them.
     if (!isIrregularPath(path) && !this.#regularStarts.some((start) => path.startsWith(start))) return undefined;
     const segments = toSegments(path);
     if (segments === undefined) return undefined;

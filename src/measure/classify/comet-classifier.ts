@@ -45,13 +45,14 @@ export class CometClassifier {
   }
 
   /**
-   * Returns the meaning, or undefined when no rule matches. `channel` is the message's channel, or one channel of a
-   * subscription or unsubscription; `data` is the message's. About 1 µs (test/bench/comet.bench.ts): a cache of
-   * thousands of channels took longer.
+   * Returns what the message means, or undefined when no rule matches. `channel` is the message's channel, or one
+   * channel of a subscription or unsubscription; `data` is the message's. About 1 µs (test/bench/comet.bench.ts): a
+   * cache of thousands of channels took longer.
    */
   classify(when: CometWhen, channel: string, data: unknown): ClassifiedMessage | undefined {
     if (!channel.startsWith('/')) return undefined;
-    // The empty text before the first slash, and one segment too many to match: a hostile channel may have thousands.
+    // Two more: the empty text before the first slash, and one that no pattern has. A hostile channel may have
+    // thousands.
     const segments = channel.split('/', this.#deepest + 2);
     for (const { pattern, target, name: parts, reply } of this.#rules[when]) {
       const captured = matchPattern(pattern, segments, 1);

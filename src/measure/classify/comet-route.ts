@@ -1,6 +1,6 @@
 import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
 
-/** A request that is not a call but whose body is read: to the Comet endpoint, or a login form. */
+/** A request whose body is read, although it is not a call: to the Comet endpoint, or a login form. */
 export interface CometRoute {
   readonly application: string;
   readonly kind: 'comet' | 'login';

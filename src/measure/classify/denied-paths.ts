@@ -17,7 +17,7 @@ export class DeniedPaths {
   /** As on the wire, in latin1: `['/manager']`. */
   readonly #paths: readonly string[];
   readonly #segments: readonly (readonly string[])[];
-  /** Segments of the path with the most, and characters of the longest segment. */
+  /** Maximum number of segments in a denied path, and of characters in a segment. */
   readonly #deepest: number;
   readonly #longest: number;
 
@@ -33,7 +33,7 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /** `target` as sent, in latin1. A loopback address from a proxy is not one of this machine, and may be forged. */
+  /** `target` as sent, in latin1. A loopback address that a proxy states is not this machine's, and may be forged. */
   denies(target: string, { remoteAddress, isAddressFromProxy }: DeniedClient): boolean {
     if (LOOPBACK.test(remoteAddress) && isAddressFromProxy !== true) return false;
     const queryAt = target.indexOf('?');
@@ -52,7 +52,9 @@ export class DeniedPaths {
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
 
-  /** Decoded, without empty ones and dots, as many as the longest denied path has: a long path costs no more. */
+  /**
+   * The first segments, decoded, without empty ones and dots; as many as a denied path can have, whatever the length.
+   */
   #toFirstSegments(path: string): string[] {
     const segments: string[] = [];
     for (let from = 0; from < path.length && segments.length < this.#deepest; ) {
@@ -68,7 +70,8 @@ export class DeniedPaths {
 
   /**
    * Servers differ on what `..` removes and on what separates segments. In every reading, the remaining segments are a
-   * subsequence of these, so a denied path that is a subsequence is denied. One pass: the path may have 64 KiB of escapes.
+   * subsequence of these, so a denied path that is a subsequence is denied. One pass: the path may have 64 KiB of
+   * escapes.
    */
   #deniesAmbiguous(path: string): boolean {
     const found = this.#segments.map(() => 0);
@@ -91,7 +94,7 @@ export class DeniedPaths {
     return false;
   }
 
-  /** Takes the next segment of a path into account; whether a denied path is complete by it. */
+  /** Advances the matches by the next segment of a path; true if a denied path is now complete. */
   #completes(segment: string, found: number[]): boolean {
     return this.#segments.some((denied, index) => {
       const count = found[index] ?? 0;
@@ -140,7 +143,7 @@ const PERCENT = 0x25;
 /** Equals no segment. */
 const TOO_LONG = '/';
 const LOOPBACK = /^127\.|^::1$/;
-/** A path that begins with a slash and has none of these reads the same everywhere. */
+/** All servers read a path alike if it begins with a slash and has none of these. */
 const IRREGULAR = /[%;\\]|\/[/.]/;
 /** `..`, and separators that some servers decode and others do not. */
 const AMBIGUOUS = /\\|%(?:2f|3b|5c)|(?:\.|%2e){2}/i;

@@ -1,7 +1,7 @@
 /**
- * Parses paths as the application server does. Paths that the server takes for the same call must be the same call
- * here; otherwise a call could hide with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): cut path
- * parameters from the raw path, decode the segments, resolve dot segments, including escaped ones.
+ * Parses paths as the application server does. Paths that are the same call for the server must be the same call here;
+ * otherwise a client could hide a call with `//`, `/./` or `%2e`. The order of steps is Tomcat's (CoyoteAdapter): cut
+ * path parameters from the raw path, decode the segments, resolve dot segments, including escaped ones.
  */
 import { isUtf8 } from 'node:buffer';
 import { decodeText } from '../../config/rules/pattern.ts';

@@ -123,7 +123,7 @@ class CallsHistory {
   }
 }
 
-/** The last hour of one application. It takes 80 KB, and 112 bytes for each name of an RPC. */
+/** The last hour of one application. It takes 80 KB plus 112 bytes per RPC name. */
 export class ApplicationHistory {
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
   readonly #values: CountSteps;

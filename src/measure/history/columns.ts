@@ -2,7 +2,7 @@
 export const MAX_STEPS = 720;
 export const STEP_SECONDS = 5;
 
-/** Numbers of the last steps, one array of fixed length for each name; NaN stands for no value. */
+/** Numbers of the last steps, one array of fixed length for each name; NaN means no value. */
 export type Columns<Name extends string> = Readonly<Record<Name, Float64Array>>;
 
 /** Takes 5.8 KB for each name. */

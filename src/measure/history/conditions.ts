@@ -3,7 +3,7 @@ import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../jvm/jvm-reading.ts';
 import type { MarkKind, Marks } from './marks.ts';
 
-/** Sources that the history watches for changes; read at each look. */
+/** Sources that the history watches for changes; read at each check. */
 export interface ConditionSources {
   readonly upstream: { readonly reachability: UpstreamCondition };
   /** `failures`: number of failed readings; absent when no source is configured. */
@@ -17,7 +17,7 @@ export type UpstreamCondition =
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
   | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly reason: string };
 
-/** Compares the sources with their state at the last look and adds a mark for each change. */
+/** Compares the sources with their state at the last check, and adds a mark for each change. */
 export class Conditions {
   readonly #sources: ConditionSources;
   readonly #marks: Marks;
@@ -38,13 +38,13 @@ export class Conditions {
     this.#reloadedEpochMs = sources.reloads.lastAppliedEpochMs;
   }
 
-  look(): void {
-    this.#lookAtUpstream();
-    this.#lookAtJvm();
-    this.#lookAtSidecar();
+  check(): void {
+    this.#checkUpstream();
+    this.#checkJvm();
+    this.#checkSidecar();
   }
 
-  #lookAtUpstream(): void {
+  #checkUpstream(): void {
     const before = this.#upstream;
     const now = this.#sources.upstream.reachability;
     this.#upstream = now;
@@ -53,12 +53,12 @@ export class Conditions {
       if (!isSame) this.#mark('upstreamLost', `The upstream takes no connections: ${now.reason}.`, now.sinceEpochMs);
       return;
     }
-    // Also true when it was lost and came back between two looks.
+    // Also true when it was lost and came back between two checks.
     if (now.kind === 'reachable' && before.kind !== 'unknown' && before.sinceEpochMs !== now.sinceEpochMs)
       this.#mark('upstreamBack', 'The upstream takes connections again.', now.sinceEpochMs);
   }
 
-  #lookAtJvm(): void {
+  #checkJvm(): void {
     const { state, failures = 0 } = this.#sources.jvm;
     const before = this.#jvm;
     if (state.kind === 'unavailable') {
@@ -69,22 +69,22 @@ export class Conditions {
     }
     this.#jvm = 'available';
     if (before === 'unavailable') this.#mark('jvmBack', 'The JVM can be read.', state.sinceEpochMs);
-    this.#lookForRestart(state.reading);
+    this.#checkRestart(state.reading);
   }
 
-  /** Detects a restart by rising counts that have fallen, since no source says when its JVM started. */
-  #lookForRestart({ classes, collectors }: JvmReading): void {
+  /** Detects a restart by counters that have fallen, since no source says when its JVM started. */
+  #checkRestart({ classes, collectors }: JvmReading): void {
     const loadedClasses = classes.loaded ?? 0;
     const collections = [...collectors.values()].reduce((sum, { count = 0 }) => sum + count, 0);
-    const isAnother = loadedClasses < this.#loadedClasses || collections < this.#collections;
+    const hasRestarted = loadedClasses < this.#loadedClasses || collections < this.#collections;
     this.#loadedClasses = loadedClasses;
     this.#collections = collections;
-    if (isAnother) this.#mark('jvmRestart', 'The JVM has restarted.');
+    if (hasRestarted) this.#mark('jvmRestart', 'The JVM has restarted.');
   }
 
-  #lookAtSidecar(): void {
+  #checkSidecar(): void {
     const isServing = this.#sources.lifecycle.state === 'serving';
-    if (this.#isServing && !isServing) this.#mark('drain', 'The sidecar has begun to let its clients go.');
+    if (this.#isServing && !isServing) this.#mark('drain', 'The sidecar has begun to drain.');
     this.#isServing = isServing;
     const { lastAppliedEpochMs } = this.#sources.reloads;
     if (lastAppliedEpochMs === this.#reloadedEpochMs) return;

@@ -1,6 +1,6 @@
 /**
  * The last hour in steps of 5 s, for the live page: the counts of each step, and the events around them. It has a fixed
- * size and is lost with the process. It samples existing counters: calls cost no more. The folder must not know HTTP.
+ * size and is not saved. It samples existing counters, so calls cost no more. The folder must not know HTTP.
  *
  * A step ends when the timer fires. If the process was blocked or suspended, `seconds` is larger than 5.
  */
@@ -22,7 +22,7 @@ import { type ReadCounters, type RecentCount, RecentCounts } from './recent-coun
 export interface HistorySources extends ConditionSources {
   readonly applications: readonly HistoryApplication[];
   readonly own: { read(): OwnCounts };
-  /** Counters that the page shows by their increase. */
+  /** Counters whose increase the page shows. */
   readonly counters: ReadCounters;
   /** Counts from before a restart have been restored. */
   readonly isRestored: boolean;
@@ -45,9 +45,9 @@ export interface HistoryPoint extends ApplicationPoint, JvmPoint {
   readonly seconds: number;
   /** RPC and SBA calls whose client left in the step. */
   readonly aborted: number;
-  /** RPC and SBA calls that the upstream did not answer: the errors that are not among the answered calls. */
+  /** RPC and SBA calls without an answer from the upstream; `count` does not include them, `errors` does. */
   readonly unanswered: number;
-  /** Comet polls held at the end of the step. */
+  /** Comet holds at the end of the step. */
   readonly holds: number;
 }
 
@@ -84,7 +84,7 @@ export class History {
     const epochMs = this.startedEpochMs;
     this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
     if (!sources.isRestored) return;
-    this.#marks.add({ epochMs, kind: 'restored', text: 'What was counted before the restart has been taken up.' });
+    this.#marks.add({ epochMs, kind: 'restored', text: 'The counts from before the restart were restored.' });
   }
 
   /** Ends a step every 5 s until `stop`. `shield` runs each step and handles what it throws. */
@@ -103,7 +103,7 @@ export class History {
 
   /** At most 200, oldest first. Includes changes since the last step. */
   get marks(): readonly Mark[] {
-    this.#conditions.look();
+    this.#conditions.check();
     return this.#marks.all;
   }
 
@@ -141,13 +141,13 @@ export class History {
     this.#jvm.sample(place, this.#sources.jvm.state);
     for (const application of this.#applications.values()) application.sample(place, seq);
     this.#recent.take();
-    this.#conditions.look();
+    this.#conditions.check();
     this.#seq = seq;
   }
 
   /**
    * Steps later than `since`, oldest first; each is read when the iterator reaches it. If `since` is beyond the newest
-   * step, the caller knew another process and gets all steps.
+   * step, it comes from an earlier process, and the result is all steps.
    */
   *points(application: string, since = 0): Generator<HistoryPoint> {
     const history = this.#applications.get(application);

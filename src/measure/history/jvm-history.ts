@@ -15,7 +15,7 @@ export interface JvmPoint {
   readonly cores: number | null;
 }
 
-/** Collectors that count work beside the running program, not pauses. */
+/** Collectors that count concurrent work, not pauses. */
 const CONCURRENT = /^ZGC$| Cycles$/;
 
 export class JvmHistory {
@@ -26,7 +26,7 @@ export class JvmHistory {
     'busyThreads',
     'cores',
   ]);
-  /** Undefined if there was no last reading, or it did not include pauses. */
+  /** Sum of the last reading; undefined without one, or if it did not include pauses. */
   #pausesMs: number | undefined;
 
   sample(place: number, state: JvmState): void {

@@ -14,7 +14,7 @@ export interface WorstCall {
 type Counts = Pick<CallCountsReading, 'ok' | 'clientErrors' | 'errors'>;
 
 const FIRST_ROWS = 16;
-const MOST_PER_STEP = 0xffff;
+const MAX_PER_STEP = 0xffff;
 
 /**
  * Ended and failed calls of each name in each of the last 12 steps. Names come in order of admission and are never
@@ -83,7 +83,7 @@ export class MinuteCalls {
 function take(totals: Uint32Array, row: number, total: number): number {
   const added = (total - (totals[row] as number)) >>> 0;
   totals[row] = total;
-  return Math.min(added, MOST_PER_STEP);
+  return Math.min(added, MAX_PER_STEP);
 }
 
 function sumOf(steps: Uint16Array, row: number): number {

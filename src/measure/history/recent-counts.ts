@@ -10,7 +10,7 @@ export interface RecentCount {
   readonly inMinute: number;
 }
 
-/** Increases of plain counters since the start and in the last minute; totals alone say nothing about now. */
+/** Increases of plain counters since the start and in the last minute. */
 export class RecentCounts {
   readonly #read: ReadCounters;
   readonly #atStart: ReadonlyMap<string, number>;

@@ -1,4 +1,4 @@
-/** Numbers in one line. */
+/** Numbers in one spark line. */
 export const SPARK_POINTS = 12;
 /** Steps of the history for each number. */
 export const STEPS_PER_SPARK_POINT = 5;

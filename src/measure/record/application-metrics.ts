@@ -1,4 +1,4 @@
-/** Calls, sessions and objects of all applications: the metrics of which there can be many. */
+/** Metrics of calls, sessions and objects of all applications. These can have many series. */
 import {
   counter,
   gauge,
@@ -62,7 +62,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   gauge(
     'd2_calls_hung',
-    'Running calls of a name whose calls all hang. Absent if none does.',
+    'Running calls of a name whose calls all hang. Absent if there is none.',
     ofEach((application) => {
       const hung = findHung(application);
       return hung === null ? undefined : { [hung.kind]: { [toConfirmedName(hung)]: hung.count } };
@@ -73,7 +73,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   gauge(
     'd2_sessions',
-    'Sessions now, by what their clients connect with.',
+    'Sessions now, by connection type.',
     ofEach(({ sessions }) => sessions.countsByType()),
     'application',
     'connection_type',
@@ -105,7 +105,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
   ),
   counter(
     'd2_object_values_total',
-    'Values of the object: read over REST, or pushed over Comet.',
+    'Values of the object that were read over REST or pushed over Comet.',
     ofEach(({ statistics }) => readEach(statistics.object.objects, ({ newValues }) => newValues.count)),
     'application',
     'name',
@@ -131,6 +131,7 @@ function ofEach(read: (application: CountedApplication) => MetricValues) {
     applications.map((application) => [application.name, read(application)] as const);
 }
 
+/** For metrics of both kinds of calls, with the labels `application`, `kind` and those that `read` adds. */
 function ofCalls(read: (calls: CountedCalls) => MetricValues) {
   return ofEach(({ statistics: { rpc, sba } }) => ({ rpc: read(rpc), sba: read(sba) }));
 }

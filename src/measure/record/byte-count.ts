@@ -23,13 +23,13 @@ export class ByteCount implements BodyObserver {
   }
 }
 
-/** Call it when the exchange begins, after the code that sets body observers. */
+/** Call it when the exchange begins, after its body observers are set. */
 export function countBytes(exchange: Exchange): void {
   exchange.requestObserver = new ByteCount(exchange.requestObserver);
   exchange.responseObserver = new ByteCount(undefined);
 }
 
-/** Call it when the response head has been read, after the code that sets the response observer then. */
+/** Call it when the response head has been read, after the response observer is set. */
 export function countBytesOfResponse(exchange: Exchange): void {
   const { responseObserver } = exchange;
   if (responseObserver instanceof ByteCount) return;

@@ -17,7 +17,8 @@ export type EndedKind = CallKind | 'comet' | 'other';
 
 /**
  * `answered`: by the upstream, with any status. `failed`: the upstream gave no answer, or an incomplete one. `aborted`:
- * the client left before. `denied`: refused by `rest.deny`. exchange.ts has a table of the other words for it.
+ * the client left before. `denied`: refused by `rest.deny`. exchange.ts lists the words of other parts for the same
+ * outcomes.
  */
 export type CallOutcome = 'answered' | 'failed' | 'aborted' | 'denied';
 
@@ -25,7 +26,7 @@ export type CallOutcome = 'answered' | 'failed' | 'aborted' | 'denied';
 export interface CallSession {
   readonly id: string;
   readonly userName: string | null;
-  /** False when the name is unproven: anybody may have stated it. */
+  /** False when the name is unverified: any client may have stated it. */
   readonly isVerified: boolean;
 }
 
@@ -94,7 +95,7 @@ export class CallObservers {
     this.#use([...this.#list, observer]);
   }
 
-  /** Has no effect if `observer` was not added. */
+  /** Does nothing if `observer` was not added. */
   remove(observer: CallObserver): void {
     this.#use(this.#list.filter((other) => other !== observer));
   }

@@ -85,7 +85,7 @@ function createApplication(
   return { name, statistics, sessions, running, slowest: new SlowestCalls(config.calls.slowest, clock) };
 }
 
-/** The same metric names as in the application's `SessionTable`, so that both have the same set of names. */
+/** The same metric names as those of the application's `SessionTable`. */
 function createSessionMetrics(atNs: number, creationNs: number, clock: Clock): MetricSet {
   const created = new LifetimeTimer(clock, atNs - creationNs);
   created.update(creationNs, atNs);

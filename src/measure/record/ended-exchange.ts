@@ -3,10 +3,10 @@ import type { Ending, Exchange } from '../../proxy/exchange/exchange.ts';
 import { bytesOf } from './byte-count.ts';
 import type { CallOutcome, CallSession, EndedCall, EndedKind } from './call-observer.ts';
 
-type What = Pick<EndedCall, 'kind' | 'name' | 'application'>;
+type EndedCallName = Pick<EndedCall, 'kind' | 'name' | 'application'>;
 
-export const OF_COMET: What = { kind: 'comet', name: '', application: undefined };
-export const OTHER: What = { kind: 'other', name: '', application: undefined };
+export const OF_COMET: EndedCallName = { kind: 'comet', name: '', application: undefined };
+export const OTHER: EndedCallName = { kind: 'other', name: '', application: undefined };
 
 const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
   completed: 'answered',
@@ -18,27 +18,27 @@ const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
 export class EndedExchange implements EndedCall {
   readonly isComet = false;
   readonly session: CallSession | undefined;
-  readonly #what: What;
+  readonly #call: EndedCallName;
   readonly #exchange: Exchange;
   readonly #ending: Ending;
 
-  constructor(what: What, exchange: Exchange, ending: Ending, session: CallSession | undefined) {
-    this.#what = what;
+  constructor(call: EndedCallName, exchange: Exchange, ending: Ending, session: CallSession | undefined) {
+    this.#call = call;
     this.#exchange = exchange;
     this.#ending = ending;
     this.session = session;
   }
 
   get kind(): EndedKind {
-    return this.#what.kind;
+    return this.#call.kind;
   }
 
   get name(): string {
-    return this.#what.name;
+    return this.#call.name;
   }
 
   get application(): string | undefined {
-    return this.#what.application;
+    return this.#call.application;
   }
 
   get method(): string {

@@ -8,10 +8,10 @@ const MAX_DIGITS = 4;
 const MAX_SWITCHES = 3;
 
 /**
- * Returns the segment, with hidden characters as U+FFFD, if it looks like the name of an application or a page, and not like a secret. It must begin
- * with a letter, followed by letters, digits, dots, dashes and underscores. It has at most 32 characters, 4 digits, and
- * 3 places where a digit or a capital follows another kind. Ids, tokens and encoded data are longer or mix letters and
- * digits; for them the result is undefined.
+ * Returns the segment, with hidden characters as U+FFFD, if it looks like the name of an application or a page, and not
+ * like a secret. It must begin with a letter, followed by letters, digits, dots, dashes and underscores. It has at most
+ * 32 characters, 4 digits, and 3 places where a digit or a capital follows another kind. Ids, tokens and encoded data
+ * are longer or mix letters and digits; for them the result is undefined.
  */
 export function toHarmlessName(segment: string | undefined): string | undefined {
   if (segment === undefined || segment.length > MAX_RAW_CHARS) return undefined;

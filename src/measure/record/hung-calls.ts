@@ -1,7 +1,7 @@
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { RunningCalls, RunningName } from './running-calls.ts';
 
-/** A name of which every running call hangs. Ages are in seconds. */
+/** A name whose running calls all hang. Ages are in seconds. */
 export interface HungName extends RunningName {
   /** Of all answered calls of this name, rounded up to a bucket of `d2_call_duration_seconds`; null without any. */
   readonly p99: number | null;
@@ -15,18 +15,18 @@ interface Calls {
 /** A call hangs after this many times the p99 of its name. */
 const TIMES_USUAL = 10;
 /** Shorter calls never count as hung. */
-const LEAST_S = 5;
+const MIN_S = 5;
 /** The limit for a single call of a name without a p99. */
-const LEAST_ALONE_S = 30;
+const MIN_ALONE_S = 30;
 
 /** The name with the most hung calls; null if nothing hangs. */
 export function findHung({ running, statistics }: Calls): HungName | null {
   let worst: HungName | null = null;
   for (const name of running.byName()) {
-    if (name.youngest < LEAST_S || name.count < (worst?.count ?? 1)) continue;
+    if (name.youngest < MIN_S || name.count < (worst?.count ?? 1)) continue;
     const p99 = usualOf(name, statistics);
     const isAlone = name.count === 1 && p99 === null;
-    const leastS = p99 === null ? (isAlone ? LEAST_ALONE_S : LEAST_S) : TIMES_USUAL * p99;
+    const leastS = p99 === null ? (isAlone ? MIN_ALONE_S : MIN_S) : TIMES_USUAL * p99;
     const isWorse = worst === null || name.count > worst.count || name.oldest > worst.oldest;
     if (name.youngest >= leastS && isWorse) worst = { ...name, p99 };
   }
@@ -43,7 +43,7 @@ function usualOf({ kind, name }: RunningName, statistics: Calls['statistics']): 
   return durations.bounds[counts.findIndex((count) => count >= 0.99 * all)] ?? Number.POSITIVE_INFINITY;
 }
 
-/** A name without an answered call may be any text that a client has sent. */
+/** Shown in place of a name without an answered call, which may be any text that a client sent. */
 export const UNCONFIRMED = '(not answered yet)';
 
 /** For readers without the role `sessions`: hides a name without an answered call. */

@@ -1,6 +1,6 @@
 /**
- * Counts requests outside of all applications by the first segment of their path: this shows a wrong `upstream.url`.
- * Only exchanges that are not calls are counted. Anybody can send such a path, and it may hold a secret, so that
+ * Counts requests outside of all applications by the first segment of their path: this reveals a wrong `upstream.url`.
+ * Only exchanges that are not calls are counted. Any client can send such a path, and it may hold a secret. So
  * - at most 32 segments are kept: a new one replaces the rarest, whose requests then count as `(other)`;
  * - only segments that look like the name of an application are kept; all others count as `(other)`.
  */
@@ -41,7 +41,7 @@ export class OutsidePaths {
     return this.#count;
   }
 
-  /** Call it for an exchange that is not a call. `target` as sent: only a copy of a name is kept. */
+  /** Call it for an exchange that is not a call. `target`: as sent; only a copy of a segment is kept. */
   add(target: string): void {
     const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);

@@ -9,7 +9,7 @@ import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
 
-/** Buckets for the time that the sidecar adds. Anything from one turn of a busy event loop upwards is too much. */
+/** Buckets for the time that the sidecar adds. Normal values are far below one turn of a busy event loop. */
 const ADDED_BOUNDS = toBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
 
 /** Plain numbers since the start, at the moment of reading. `added` are live histograms. */
@@ -129,12 +129,12 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   ),
   counter(
     'd2_sidecar_sessions_untracked_total',
-    'Calls that began no session, since sessions.max was reached.',
+    'Calls that began no session because sessions.max was reached.',
     ({ sessionsUntracked }) => sessionsUntracked,
   ),
   counter(
     'd2_sidecar_unverified_sessions_refused_total',
-    'Calls with an unproven credential that got no session for a bound, by bound: cookie or address.',
+    'Accepted calls with an unverified credential that got no session, by bound: cookie or address.',
     ({ claimsRefused }) => claimsRefused,
     'limit',
   ),

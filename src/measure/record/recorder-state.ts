@@ -1,10 +1,12 @@
 /**
- * The state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running calls,
- * holds and connections are not part of it. `Credentials` has keyed hashes only, and says which of them are saved.
+ * The state of the recorder, for the state file: statistics, sessions, Comet clients, and their counters. Running
+ * calls, holds and connections are not part of it. `Credentials` has keyed hashes only, and says which of them are
+ * saved.
  *
- * Other work runs between two records, so the file is not a snapshot of one moment. Each of these is one: the counts of
- * all RPCs with their total (of all SBA methods, of all objects), a timer, a session with its statistics and clients.
- * Later parts of the file may count events that earlier parts miss. No part counts an event that did not happen.
+ * Other work runs between two records, so the file is not a snapshot of one moment. These are each of one moment: the
+ * counts of all RPCs with their total (of all SBA methods, of all objects), a timer, a session with its statistics and
+ * clients. Later parts of the file may count events that earlier parts miss. No part counts an event that did not
+ * happen.
  */
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 import type { Credentials } from '../sessions/credentials.ts';
@@ -36,7 +38,7 @@ export class RecorderState {
     return [...this.#parts.applications.keys()];
   }
 
-  /** For benchmarks, which fill it without traffic. */
+  /** For benchmarks, which create clients without traffic. */
   clientsOf(application: string): CometClients | undefined {
     return this.#parts.clientsOf(application);
   }

@@ -7,16 +7,16 @@
  * |---|---|---|
  * | completed | answered: count, duration, error from status 500 | activity, request; begins one when accepted |
  * | failed | error, no duration | activity, request of a session that is recognised |
- * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the request was made, the client was there |
+ * | cancelled | none; `aborted` in the sidecar's own metrics | the same: the client was active |
  * | denied | none | the same |
  *
- * A call belongs to a session when the server accepted it (status 200 to 399) for the session's user or key. It also
- * does, with any status, when its credentials were accepted for that session before. A wrong password thus neither
- * counts in a user's session nor keeps it alive.
+ * A call belongs to a session when the server accepted it (status 200 to 399) for the session's user or key. With any
+ * other status it does when its credentials were accepted for that session before. So a wrong password neither counts
+ * in a user's session nor keeps it alive.
  *
- * The server may have accepted a call for its login and not for a credential that came with it. If that credential was
- * not accepted before, the call makes a claim. A claim gets a separate, unverified session and no access to another one
- * (measure/sessions/companions.ts, docs/statistics.md).
+ * The server may have accepted a call for its login and not for the credential that came with it. If that credential
+ * was not accepted before, the call makes a claim. A claim gets a separate, unverified session and no access to another
+ * one (measure/sessions/companions.ts, docs/statistics.md).
  */
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
@@ -27,7 +27,7 @@ import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
 import type { Credentials, Identity } from '../sessions/credentials.ts';
-import type { Session, SessionOrigin } from '../sessions/session.ts';
+import type { Session, SessionStart } from '../sessions/session.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import type { CallObservers } from './call-observer.ts';
 import type { CometReader } from './comet/comet-reader.ts';
@@ -61,7 +61,7 @@ export interface RecorderParts {
 }
 
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
-class CallNote implements RunningCall {
+class ObservedCall implements RunningCall {
   readonly kind = 'call';
   readonly connectionType = 'REST';
   before: RunningCall | undefined = undefined;
@@ -87,12 +87,15 @@ class CallNote implements RunningCall {
   }
 }
 
-/** What the recorder keeps about a running exchange. Absent after `onBegin` has failed: nothing is recorded then. */
-type Note = CallNote | { readonly kind: 'comet'; readonly reading: ExchangeReading } | { readonly kind: 'other' };
+/** What the recorder keeps about a running exchange. Undefined if `onBegin` failed: nothing is recorded then. */
+type Observation =
+  | ObservedCall
+  | { readonly kind: 'comet'; readonly reading: ExchangeReading }
+  | { readonly kind: 'other' };
 
-const OTHER_NOTE: Note = { kind: 'other' };
+const OTHER_OBSERVATION: Observation = { kind: 'other' };
 
-export class Recorder implements ExchangeObserver<Note> {
+export class Recorder implements ExchangeObserver<Observation> {
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
@@ -100,7 +103,7 @@ export class Recorder implements ExchangeObserver<Note> {
   readonly observers: CallObservers;
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
-  /** What outlives a restart. */
+  /** What the state file keeps. */
   readonly state: RecorderState;
   #classifier: Classifier;
   readonly #credentials: Credentials;
@@ -142,15 +145,15 @@ export class Recorder implements ExchangeObserver<Note> {
     };
   }
 
-  onBegin(exchange: Exchange<Note>): void {
+  onBegin(exchange: Exchange<Observation>): void {
     const { request } = exchange;
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
-      // A request to the Comet endpoint is no call itself. Its messages may be calls, but never `/meta/connect`, which
-      // the server holds: `Conversation` decides.
+      // A request to the Comet endpoint is not a call. `Conversation` decides which of its messages are calls; a held
+      // `/meta/connect` never is.
       const reading = this.#comet?.begin(exchange);
-      exchange.note = reading === undefined ? OTHER_NOTE : { kind: 'comet', reading };
+      exchange.observation = reading === undefined ? OTHER_OBSERVATION : { kind: 'comet', reading };
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
@@ -161,63 +164,68 @@ export class Recorder implements ExchangeObserver<Note> {
         : (application.sessions.recognise(token, exchange.beganNs) ??
           this.#recogniseClaim(application, exchange, exchange.beganNs));
     session?.callBegan(exchange.beganNs);
-    const note = new CallNote(call, application, exchange, token, session);
-    exchange.note = note;
-    application.running.add(note);
+    const observation = new ObservedCall(call, application, exchange, token, session);
+    exchange.observation = observation;
+    application.running.add(observation);
     if (this.#credentials.readsResponses) exchange.wantsResponse = true;
     const { tracer } = this.observers;
     if (tracer !== undefined) exchange.traceparent = tracer.traceparentFor(request.field('traceparent'));
     if (this.observers.areBytesWanted) countBytes(exchange);
   }
 
-  onResponse(exchange: Exchange<Note>, response: ResponseHeadView): void {
-    const { note } = exchange;
-    if (note?.kind === 'call' && isAccepted(response.status)) note.userByServer = this.#credentials.userIn(response);
-    if (note?.kind !== 'comet') return;
-    note.reading.onResponse(exchange, response);
+  onResponse(exchange: Exchange<Observation>, response: ResponseHeadView): void {
+    const { observation } = exchange;
+    if (observation?.kind === 'call' && isAccepted(response.status))
+      observation.userByServer = this.#credentials.userIn(response);
+    if (observation?.kind !== 'comet') return;
+    observation.reading.onResponse(exchange, response);
     if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytesOfResponse(exchange);
   }
 
-  onEnd(exchange: Exchange<Note>, ending: Ending): void {
-    const { note } = exchange;
-    if (note === undefined) return;
-    exchange.note = undefined;
+  onEnd(exchange: Exchange<Observation>, ending: Ending): void {
+    const { observation } = exchange;
+    if (observation === undefined) return;
+    exchange.observation = undefined;
     this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
-    if (note.kind === 'other') {
+    if (observation.kind === 'other') {
       this.own.exchangeUnclassified();
-      if (ending.kind === 'completed') this.#passed(exchange);
+      if (ending.kind === 'completed') this.#countUnclassified(exchange);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
       return;
     }
-    if (note.kind === 'comet') {
+    if (observation.kind === 'comet') {
       this.own.exchangeOfComet();
-      note.reading.onEnd(exchange, ending);
+      observation.reading.onEnd(exchange, ending);
       if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OF_COMET, exchange, ending, undefined));
       return;
     }
-    note.application.running.remove(note);
-    this.own.callEnded(note.call.kind, ending.kind);
-    const session = this.#sessionAtEnd(note, exchange, ending);
+    observation.application.running.remove(observation);
+    this.own.callEnded(observation.call.kind, ending.kind);
+    const session = this.#sessionAtEnd(observation, exchange, ending);
     session?.callEnded(exchange.endedNs);
-    if (isCounted(note.call, ending)) {
-      count(note.application.statistics, note.call, exchange, ending);
+    if (isCounted(observation.call, ending)) {
+      countCall(observation.application.statistics, observation.call, exchange, ending);
       if (exchange.traceparent !== undefined)
-        addExemplar(note.application.statistics, note.call, exchange, this.#clock);
-      if (session !== undefined) count(session.statistics, note.call, exchange, ending);
+        addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
+      if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
     const outcome = toSlowOutcome(ending, exchange.status);
     if (outcome !== undefined) {
-      note.application.slowest.add(note, session, { endedNs: exchange.endedNs, status: exchange.status, outcome });
+      observation.application.slowest.add(observation, session, {
+        endedNs: exchange.endedNs,
+        status: exchange.status,
+        outcome,
+      });
     }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
-    if (session !== undefined && isLogout(note.call) && isAccepted(exchange.status)) {
-      note.application.sessions.end(session);
+    if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
+      observation.application.sessions.end(session);
     }
-    if (this.observers.isWanted) this.observers.tell(new EndedExchange(note.call, exchange, ending, session));
+    if (this.observers.isWanted) this.observers.tell(new EndedExchange(observation.call, exchange, ending, session));
   }
 
-  /** An exchange that is neither a call nor Comet. */
-  #passed({ request, beganNs, endedNs }: Exchange): void {
+  /** Records an exchange that is neither a call nor Comet. */
+  #countUnclassified({ request, beganNs, endedNs }: Exchange): void {
     this.outside.add(request.target);
     this.unclassified.add(request.target, endedNs - beganNs, endedNs);
   }
@@ -245,40 +253,40 @@ export class Recorder implements ExchangeObserver<Note> {
     this.#comet?.finish();
   }
 
-  /** Frees memory outside the garbage collector's reach. Nothing may be observed or read afterwards. */
+  /** Frees memory that the garbage collector cannot. Nothing may be observed or read afterwards. */
   destroy(): void {
     for (const { statistics } of this.applications.values()) statistics.destroy();
   }
 
-  /** The session of the call; the first accepted call begins one. `callBegan` has been called on it. */
-  #sessionAtEnd(note: CallNote, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session, userByServer } = note;
+  /** The session of the call, after its `callBegan`. The first accepted call begins one. */
+  #sessionAtEnd(observation: ObservedCall, exchange: Exchange, ending: Ending): Session | undefined {
+    const { application, token, session, userByServer } = observation;
     if (userByServer !== undefined && ending.kind === 'completed') {
-      return this.#sessionByServer(note, userByServer, exchange);
+      return this.#sessionByServer(observation, userByServer, exchange);
     }
-    // Even if it has ended since: a call that was running during the logout must not begin a new session.
+    // Even if the session has ended: a call that was running during the logout must not begin a new one.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
     let found = application.sessions.recognise(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
-      found = this.#acceptedSession(note, token, exchange);
+      found = this.#acceptedSession(observation, token, exchange);
     }
     found?.callBegan(beganNs);
     return found;
   }
 
-  /** The session of the user whom the server names in an accepted response, with `callBegan` done. */
-  #sessionByServer(note: CallNote, user: Identity, exchange: Exchange): Session | undefined {
-    const { sessions } = note.application;
+  /** The session of the user whom the server names in an accepted response, after its `callBegan`. */
+  #sessionByServer(observation: ObservedCall, user: Identity, exchange: Exchange): Session | undefined {
+    const { sessions } = observation.application;
     const { beganNs, endedNs, request, client } = exchange;
-    if (note.session !== undefined) {
-      sessions.name(note.session, user.userName, 'proven');
-      return note.session;
+    if (observation.session !== undefined) {
+      sessions.name(observation.session, user.userName, 'verified');
+      return observation.session;
     }
-    // A credential beside a login may be wrong, so it must not identify the user's session later.
-    const isAlone = note.token !== undefined && this.#credentials.claimOf(request) === undefined;
-    const token = isAlone ? note.token : user.key;
-    const origin: SessionOrigin = {
+    // A credential that came with a login may be wrong, so it must not identify the user's session later.
+    const isAlone = observation.token !== undefined && this.#credentials.claimOf(request) === undefined;
+    const token = isAlone ? observation.token : user.key;
+    const start: SessionStart = {
       userName: user.userName,
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
@@ -286,32 +294,32 @@ export class Recorder implements ExchangeObserver<Note> {
       creationNs: endedNs - beganNs,
     };
     const present = sessions.join(user.key, token, endedNs);
-    const session = present ?? (isLogout(note.call) ? undefined : sessions.begin(user.key, token, origin));
+    const session = present ?? (isLogout(observation.call) ? undefined : sessions.begin(user.key, token, start));
     session?.callBegan(beganNs);
     return session;
   }
 
   /** The session of a just accepted call whose credential was not accepted before. */
-  #acceptedSession({ call, application }: CallNote, token: string, exchange: Exchange): Session | undefined {
+  #acceptedSession({ call, application }: ObservedCall, token: string, exchange: Exchange): Session | undefined {
     const { sessions } = application;
     const { beganNs, endedNs, request, client } = exchange;
     const claim = this.#credentials.claimOf(request);
     const identity = claim?.identity ?? this.#credentials.identify(request, client);
     if (identity === undefined) return undefined;
     const present =
-      claim === undefined ? sessions.prove(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
+      claim === undefined ? sessions.joinVerified(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
     if (present !== undefined || isLogout(call)) return present;
-    const origin: SessionOrigin = {
+    const start: SessionStart = {
       userName: identity.userName,
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
       atNs: endedNs,
       creationNs: endedNs - beganNs,
     };
-    return claim === undefined ? sessions.begin(identity.key, token, origin) : sessions.beginClaim(claim, origin);
+    return claim === undefined ? sessions.begin(identity.key, token, start) : sessions.beginClaim(claim, start);
   }
 
-  /** Called only when the credential alone leads to no session, so that known credentials cost nothing extra. */
+  /** Called only if the credential alone finds no session, so that known credentials cost nothing extra. */
   #recogniseClaim({ sessions }: RecordedApplication, { request }: Exchange, nowNs: number): Session | undefined {
     if (!sessions.hasClaims) return undefined;
     const claim = this.#credentials.claimOf(request);
@@ -326,13 +334,13 @@ export function setLateLimit({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, call
   sba.lateAfterNs = afterNs;
 }
 
-/** Whether the call changes statistics. A session's statistics are not even created otherwise. */
+/** Whether the call changes statistics. A session creates its statistics only for such a call. */
 function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
   if (ending.kind === 'cancelled' || ending.kind === 'denied' || call.kind === 'session') return false;
   return call.kind !== 'object' || ending.kind === 'completed';
 }
 
-function count(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
+function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { beganNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
   else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);

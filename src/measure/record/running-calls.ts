@@ -6,7 +6,7 @@ import { toEpochMs } from './call-observer.ts';
 /** A running call: a node of the list of its application. */
 export interface RunningCall {
   readonly call: { readonly kind: CallKind; readonly name: string };
-  /** Undefined as long as the server has not accepted its login. */
+  /** Undefined until the server has accepted its credential. */
   readonly session: Pick<Session, 'id' | 'userName'> | undefined;
   readonly connectionType: ConnectionType;
   readonly remoteAddress: string;
@@ -18,7 +18,7 @@ export interface RunningCall {
   after: RunningCall | undefined;
 }
 
-/** As the monitoring port shows it. Times are ISO 8601, `duration` is in seconds. */
+/** A call as the monitoring port shows it. Times are ISO 8601, `duration` is in seconds. */
 export interface CallEntry {
   readonly kind: CallKind;
   readonly name: string;

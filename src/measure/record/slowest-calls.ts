@@ -35,13 +35,13 @@ interface Minute {
 }
 
 /** Longest name in characters. A longer one is cut and ends in `…`. */
-const MAX_TEXT = 256;
+const MAX_TEXT_CHARS = 256;
 const MINUTE_NS = 60 * NS_PER_S;
 const HOUR_NS = 60 * MINUTE_NS;
 
 /**
- * The slowest calls of the last hour. Each minute keeps its own slowest calls: when older ones expire, others become
- * the slowest of the hour. Most calls cost one comparison.
+ * The slowest calls of the last hour. Each minute keeps its own slowest calls, since others become the slowest of
+ * the hour when older ones expire. Most calls cost one comparison.
  */
 export class SlowestCalls {
   readonly #clock: Clock;
@@ -54,7 +54,7 @@ export class SlowestCalls {
     this.#clock = clock;
   }
 
-  /** Most calls shown; a minute that has begun keeps as many as before. 0: none. */
+  /** Maximum calls shown; 0: none. The current minute keeps its earlier maximum. */
   set max(max: number) {
     this.#max = max;
   }
@@ -108,7 +108,7 @@ export class SlowestCalls {
 
 /** Up to 61 times `max` names stay for an hour, and a client may send a name of 64 KiB. */
 function shortened(text: string): string {
-  return text.length <= MAX_TEXT ? text : `${detached(text.slice(0, MAX_TEXT - 1))}…`;
+  return text.length <= MAX_TEXT_CHARS ? text : `${detached(text.slice(0, MAX_TEXT_CHARS - 1))}…`;
 }
 
 function indexOfLeast(calls: readonly Slow[]): number {

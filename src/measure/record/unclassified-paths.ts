@@ -1,7 +1,7 @@
 /**
  * Counts requests that are not calls, by the first two segments of their path. This shows the load of OData, pages and
- * files. Anybody can send a path, and it may hold a secret or differ in each request. So a segment that does not look
- * like a name becomes `{}`, and after 200 paths all others count as `(other)`.
+ * files. Any client can send a path, and it may hold a secret or differ in each request. So a segment that does not
+ * look like a name becomes `{}`, and after 200 paths all others count as `(other)`.
  */
 import type { Clock } from '../../base/clock.ts';
 import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';

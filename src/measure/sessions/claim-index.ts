@@ -1,19 +1,19 @@
 /**
- * The sessions of one table whose names are unproven. Counts them for each login, and finds those that a credential
- * proves once the server accepts it alone.
+ * The claims of one table: its unverified sessions, and Comet sessions with an unverified name. Counts them per login,
+ * and finds those that become verified when the server accepts their credential alone.
  */
 import type { Session } from './session.ts';
 
 /** Limit on simultaneous unverified sessions for each login cookie. */
 export const MAX_CLAIMS_PER_LOGIN = 8;
-/** A request with more logins begins no unverified session. More than any browser keeps for one path. */
+/** A request with more logins begins no unverified session. No browser keeps that many for one path. */
 const MAX_LOGINS = 8;
 
 /** Unverified sessions that one address may begin in a minute, in all applications together. */
 export const CLAIMS_PER_ADDRESS = 32;
 
-/** One unverified session in the index. */
-export interface Claimed {
+/** A session with a claim. */
+export interface ClaimEntry {
   readonly session: Session;
   /** True for a Comet session: only its name is unverified, since the session itself belongs to its cookie. */
   readonly isNameOnly: boolean;
@@ -28,7 +28,7 @@ export interface Claimed {
 
 export class ClaimIndex {
   readonly #countByLogin = new Map<string, number>();
-  readonly #byCredentialToken = new Map<string, Set<Claimed>>();
+  readonly #byCredentialToken = new Map<string, Set<ClaimEntry>>();
   #size = 0;
 
   get size(): number {
@@ -40,47 +40,47 @@ export class ClaimIndex {
     return logins.every((login) => (this.#countByLogin.get(login) ?? 0) < MAX_CLAIMS_PER_LOGIN);
   }
 
-  add(claimed: Claimed): void {
+  add(claimEntry: ClaimEntry): void {
     this.#size += 1;
-    for (const login of claimed.logins) this.#countByLogin.set(login, (this.#countByLogin.get(login) ?? 0) + 1);
-    this.#link(claimed);
+    for (const login of claimEntry.logins) this.#countByLogin.set(login, (this.#countByLogin.get(login) ?? 0) + 1);
+    this.#link(claimEntry);
   }
 
-  remove(claimed: Claimed): void {
+  remove(claimEntry: ClaimEntry): void {
     this.#size -= 1;
-    for (const login of claimed.logins) {
+    for (const login of claimEntry.logins) {
       const count = this.#countByLogin.get(login) ?? 0;
       if (count > 1) this.#countByLogin.set(login, count - 1);
       else this.#countByLogin.delete(login);
     }
-    this.#unlink(claimed);
+    this.#unlink(claimEntry);
   }
 
-  /** A call of this session was accepted with `credentialToken`. */
-  cameWith(claimed: Claimed, credentialToken: string): void {
-    if (claimed.credentialToken === credentialToken || claimed.credentialToken === null) return;
-    this.#unlink(claimed);
-    claimed.credentialToken = claimed.credentialToken === undefined ? credentialToken : null;
-    this.#link(claimed);
+  /** Call it when a call of this session was accepted with `credentialToken`. */
+  addCredential(claimEntry: ClaimEntry, credentialToken: string): void {
+    if (claimEntry.credentialToken === credentialToken || claimEntry.credentialToken === null) return;
+    this.#unlink(claimEntry);
+    claimEntry.credentialToken = claimEntry.credentialToken === undefined ? credentialToken : null;
+    this.#link(claimEntry);
   }
 
   /** The entries whose only credential is `credentialToken`, oldest first. */
-  of(credentialToken: string): readonly Claimed[] {
+  findByCredential(credentialToken: string): readonly ClaimEntry[] {
     const claims = this.#byCredentialToken.get(credentialToken);
     return claims === undefined ? [] : [...claims];
   }
 
-  #link(claimed: Claimed): void {
-    const { credentialToken } = claimed;
+  #link(claimEntry: ClaimEntry): void {
+    const { credentialToken } = claimEntry;
     if (credentialToken === undefined || credentialToken === null) return;
     const claims = this.#byCredentialToken.get(credentialToken) ?? new Set();
-    this.#byCredentialToken.set(credentialToken, claims.add(claimed));
+    this.#byCredentialToken.set(credentialToken, claims.add(claimEntry));
   }
 
-  #unlink(claimed: Claimed): void {
-    const { credentialToken } = claimed;
+  #unlink(claimEntry: ClaimEntry): void {
+    const { credentialToken } = claimEntry;
     if (credentialToken === undefined || credentialToken === null) return;
     const claims = this.#byCredentialToken.get(credentialToken);
-    if (claims?.delete(claimed) && claims.size === 0) this.#byCredentialToken.delete(credentialToken);
+    if (claims?.delete(claimEntry) && claims.size === 0) this.#byCredentialToken.delete(credentialToken);
   }
 }

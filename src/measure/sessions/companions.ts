@@ -1,9 +1,8 @@
 /**
- * Finds what a request brings besides the credential that names its user. The server may have accepted the request for
- * any of these companions and never have checked the credential. An accepted request therefore proves a credential only
- * when there are none.
+ * Finds a request's companions: other things besides the credential that the server may accept the request for, without
+ * checking the credential. Acceptance therefore verifies a credential only when it has no companions.
  *
- * The test is what servers could take for a login, not what RFC 6265 allows. Tomcat tries each cookie of the name, in
+ * The criterion is what servers may read as a login, not what RFC 6265 allows. Tomcat tries each cookie of the name, in
  * all lines, quoted or not, and a path parameter (org.apache.catalina.connector.CoyoteAdapter).
  *
  * This file uses no regular expressions: `RegExp.input` would keep the last credential in memory.
@@ -44,13 +43,13 @@ export function companionsOf(request: CompanionFields, cookieName: string): Comp
 }
 
 function addCookies(logins: Set<string>, lines: readonly string[], name: string): boolean {
-  let isThere = false;
+  let hasCookie = false;
   for (const line of lines) {
     if (!line.toLowerCase().includes(name)) continue;
-    isThere = true;
+    hasCookie = true;
     for (const part of partsOf(line, 0, line.length, ';,')) addValue(logins, part, name);
   }
-  return isThere;
+  return hasCookie;
 }
 
 /** Every path parameter counts as a companion, since we do not know which ones the server reads. */

@@ -3,8 +3,8 @@
  * the client certificate of the connection.
  *
  * This file keeps no credential, only keyed hashes. The hash key is random. Without a state file it ends with the
- * process. With one, it is saved there, so that sessions are found again after a restart. Guesses can be tested with the
- * saved key, so hashes of values that include a password are never saved (`isLasting`).
+ * process. With one, the key is saved there, so that sessions are found again after a restart. The saved key allows
+ * testing guesses, so hashes of values that include a password are never saved (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
@@ -35,7 +35,7 @@ export interface Claim {
   readonly identity: Identity;
   /** Keyed hash that all requests of one claim share: of the user or application key, and of its companions. */
   readonly key: string;
-  /** Keyed hash of the credential together with its companions: neither alone leads to it. */
+  /** Keyed hash of the credential together with its companions: neither alone leads to the session. */
   readonly token: string;
   /** Token of the credential alone, as from `tokenOf`. */
   readonly credentialToken: string;
@@ -43,7 +43,7 @@ export interface Claim {
   readonly logins: readonly string[];
 }
 
-/** The user name that HTTP states for a Comet message, and how far it is proven. */
+/** The user name that HTTP states for a Comet message, and what verifies the name. */
 export interface StatedName {
   /** Null when the request states no name. */
   readonly userName: string | null;
@@ -55,7 +55,7 @@ export interface StatedName {
   readonly isAlone: boolean;
 }
 
-/** A longer value of `sessions.userField` is not a name. */
+/** Longest value of `sessions.userField` that is read as a name. */
 const MAX_USER_CHARS = 1_024;
 
 /** Longest displayed user name, in UTF-16 code units. */
@@ -102,7 +102,7 @@ export class Credentials {
     return this.#userField !== undefined;
   }
 
-  /** The user that the server tells in a response; undefined if it tells none. */
+  /** The user that the server states in a response; undefined if it states none. */
   userIn(response: CredentialFields): Identity | undefined {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;
@@ -125,8 +125,8 @@ export class Credentials {
 
   /**
    * A token that is equal for equal credentials: 44 characters, or 64 if it includes a password. Undefined without
-   * credentials. It does not tell whether the credentials are right. Basic wins over an application key, even if it
-   * cannot be decoded. Both win over the login cookie, and the cookie wins over the certificate of the connection.
+   * credentials. It says nothing about whether the credentials are right. Basic wins over an application key, even if
+   * it cannot be decoded. Both win over the login cookie, and the cookie wins over the certificate of the connection.
    */
   tokenOf(fields: CredentialFields, holder: CertificateHolder = {}): string | undefined {
     const authorization = fields.field('authorization');
@@ -176,8 +176,8 @@ export class Credentials {
   }
 
   /**
-   * The claim that an accepted request makes. Undefined when its credential stands alone, since acceptance then proves
-   * it, and when it names nobody. A cookie and a certificate make no claims.
+   * The claim that an accepted request makes. Undefined when its credential stands alone, since acceptance then
+   * verifies the credential, and when it names nobody. A cookie and a certificate make no claims.
    */
   claimOf(request: CompanionFields): Claim | undefined {
     const companions = this.#companionsOf(request);
@@ -186,11 +186,11 @@ export class Credentials {
     const credentialToken = this.tokenOf(request);
     if (identity === undefined || credentialToken === undefined) return undefined;
     const { logins, apiKeys, authorizations } = companions;
-    const beside = [...logins, '', ...apiKeys, '', ...authorizations].join('\n');
+    const companionsText = [...logins, '', ...apiKeys, '', ...authorizations].join('\n');
     return {
       ...{ identity, credentialToken },
-      key: this.#hash(authorizations.length > 0 ? 'claim-token' : 'claim', `${identity.key}\n${beside}`),
-      token: this.#hash('claim-token', `${credentialToken}\n${beside}`),
+      key: this.#hash(authorizations.length > 0 ? 'claim-token' : 'claim', `${identity.key}\n${companionsText}`),
+      token: this.#hash('claim-token', `${credentialToken}\n${companionsText}`),
       logins: logins.map((login) => this.#hash('login', login)),
     };
   }
@@ -217,7 +217,7 @@ export class Credentials {
     return hasCredential(request) ? companionsOf(request, this.#cookieName) : undefined;
   }
 
-  /** Uses the whole subject as key: common names are unique only if the authority ensures it. */
+  /** Uses the whole subject as key: common names are unique only if the CA ensures it. */
   #identifyHolder({ certificateUser, certificateSubject }: CertificateHolder): Identity | undefined {
     if (certificateUser === undefined || certificateSubject === undefined) return undefined;
     return { key: this.#hash('certificate', certificateSubject), userName: toShownName(certificateUser) };

@@ -1,6 +1,6 @@
 /**
  * HalfSipHash-2-4 with 64 bits of output: a keyed hash for short texts. It takes 0.2 µs, a fifth of SHA-256. Use it for
- * tables in which outsiders must not be able to find collisions, not for values that others see. (Aumasson, Bernstein:
+ * tables in which outsiders must not find collisions, not for published values. (Aumasson, Bernstein:
  * SipHash: a fast short-input PRF, 2012, and the reference implementation's half-size variant; vectors in
  * test/unit/measure/sessions.)
  */
@@ -20,7 +20,7 @@ export function halfSipHash({ k0, k1 }: HalfSipKey, text: string): number {
   const length = text.length;
   const whole = length & ~3;
   let word = 0;
-  // The last word holds the remaining bytes and the length; then come the rounds for the two halves of the result.
+  // The last word holds the remaining bytes and the length. The rounds for the two halves of the result follow.
   for (let at = 0; at <= whole; at += 4) {
     word = at < whole ? wordAt(text, at) : tailAt(text, at, length);
     v3 ^= word;

@@ -16,7 +16,7 @@ interface Entry {
 /**
  * Caches the tokens of recent `Authorization` values: clients send the same value with each request, and SHA-256 costs
  * 4 % of a small call (`test/bench/record.bench.ts`). Instead of the value it keeps a keyed fingerprint of 53 bits.
- * Among 10,000 fingerprints the chance that any two collide is 1 in 10^8, and finding such a pair takes the key.
+ * Among 10,000 fingerprints the chance of any collision is 1 in 10^8, and finding one deliberately requires the key.
  */
 export class RecentTokens {
   readonly #compute: (authorization: string) => string;

@@ -1,6 +1,6 @@
 /** One row of the session table, and its fields in the state file. */
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
-import type { Claimed } from './claim-index.ts';
+import type { ClaimEntry } from './claim-index.ts';
 import { isLasting } from './credentials.ts';
 import type { Session } from './session.ts';
 
@@ -10,7 +10,7 @@ export interface Row {
   /** Oldest first. */
   readonly tokens: string[];
   /** Set while the session or its name is unverified. */
-  claimed: Claimed | undefined;
+  claimEntry: ClaimEntry | undefined;
 }
 
 /** The saved key and tokens that lead to a session. */
@@ -22,11 +22,11 @@ export interface SavedRow {
 }
 
 /** The row without its session. Only for a row whose key is lasting; tokens that include a password are left out. */
-export function saveRow({ key, tokens, claimed }: Row): Fields {
+export function saveRow({ key, tokens, claimEntry }: Row): Fields {
   return {
     key,
     tokens: tokens.filter(isLasting),
-    logins: claimed?.isNameOnly === false ? claimed.logins : undefined,
+    logins: claimEntry?.isNameOnly === false ? claimEntry.logins : undefined,
   };
 }
 

@@ -7,7 +7,9 @@
  *
  * A session is unverified when the server may have accepted its requests for something other than the credential (a
  * `Claim`). Its key and tokens are hashes of the credential together with its companions, so the credential alone never
- * leads to it. It becomes verified when the same credential is proven and its user has no other session.
+ * leads to it. It becomes verified when the server accepts the same credential alone and its user has no other session.
+ *
+ * A claim is what makes a session or its name unverified. A login is a login cookie or a session id in the path.
  */
 
 import type { Clock } from '../../base/clock.ts';
@@ -17,7 +19,7 @@ import type { AddressRate } from '../../limits/address-rate.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../../metrics/timer.ts';
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
-import { type Claimed, ClaimIndex } from './claim-index.ts';
+import { type ClaimEntry, ClaimIndex } from './claim-index.ts';
 import { type Claim, isLasting } from './credentials.ts';
 import {
   type CountsByType,
@@ -25,7 +27,7 @@ import {
   type SessionEntry,
   type SessionLimits,
   type SessionMetrics,
-  type SessionOrigin,
+  type SessionStart,
 } from './session.ts';
 import { loadRow, type Row, saveRow } from './session-row.ts';
 
@@ -40,11 +42,13 @@ export interface SessionTableParts {
   readonly claimRate: AddressRate;
 }
 
-/** The limit that kept a call from beginning an unverified session. */
+/**
+ * The limit that kept a call from beginning an unverified session; `cookie` is the limit per login. Values of a label.
+ */
 export type ClaimLimit = 'cookie' | 'address';
 
-/** How a name is backed: `proven`, or stated by the credential with that token (undefined: nothing can prove it). */
-export type NameProof = 'proven' | { readonly credentialToken: string | undefined };
+/** `verified`, or the credential whose acceptance would verify the name (undefined: none would). */
+export type NameProof = 'verified' | { readonly credentialToken: string | undefined };
 
 export class SessionTable {
   readonly #clock: Clock;
@@ -55,7 +59,7 @@ export class SessionTable {
   readonly #byId = new Map<string, Row>();
   readonly #byKey = new Map<string, Row>();
   readonly #byToken = new Map<string, Row>();
-  /** The sessions update it: counting 10,000 of them for each answer would block the event loop for some ms. */
+  /** The sessions update it: counting 10,000 sessions for each answer would block the event loop for some ms. */
   readonly #countsByType: CountsByType = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
   /** No session expires before this moment, so most sweeps return at once. */
   #nextEndNs = Number.POSITIVE_INFINITY;
@@ -94,7 +98,7 @@ export class SessionTable {
     return this.#byId.size;
   }
 
-  /** Calls that began no session because there were `sessions.max` already. */
+  /** Calls that began no session because the table was full (`sessions.max`). */
   get untracked(): number {
     return this.#untracked;
   }
@@ -153,15 +157,15 @@ export class SessionTable {
   }
 
   /**
-   * The session of `key`, for which the server has just accepted `token` alone. If there is none, an unverified session
-   * of that credential takes its place. Names that this credential states over Comet become verified.
+   * As `join`, when the server has accepted `token` alone, which verifies its claims: without a session of `key`, an
+   * unverified session of that credential becomes it. Names that this credential states over Comet become verified.
    */
-  prove(key: string, token: string, nowNs: number): Session | undefined {
+  joinVerified(key: string, token: string, nowNs: number): Session | undefined {
     let present = this.join(key, token, nowNs);
-    for (const claimed of this.#claims.of(token)) {
-      const row = this.#live(this.#byId.get(claimed.session.id), nowNs);
+    for (const claimEntry of this.#claims.findByCredential(token)) {
+      const row = this.#live(this.#byId.get(claimEntry.session.id), nowNs);
       if (row === undefined) continue;
-      if (claimed.isNameOnly) this.#verify(row);
+      if (claimEntry.isNameOnly) this.#verify(row);
       else present ??= this.#promote(row, key, token);
     }
     return present;
@@ -172,53 +176,55 @@ export class SessionTable {
     const row = this.#live(this.#byKey.get(claim.key), nowNs);
     if (row === undefined) return undefined;
     this.#remember(row, claim.token);
-    if (row.claimed !== undefined) this.#claims.cameWith(row.claimed, claim.credentialToken);
+    if (row.claimEntry !== undefined) this.#claims.addCredential(row.claimEntry, claim.credentialToken);
     return row.session;
   }
 
   /** Begins the unverified session of a claim that has none. Undefined when a limit is reached; that is counted. */
-  beginClaim(claim: Claim, origin: SessionOrigin): Session | undefined {
-    // In a full table, `begin` refuses and counts it: the limits of claims must then not be used up.
-    const limit = this.#hasRoom(origin.atNs) ? this.#limitOf(claim, origin) : undefined;
+  beginClaim(claim: Claim, start: SessionStart): Session | undefined {
+    // In a full table `begin` refuses and counts the call; it must not use up the limits of claims.
+    const limit = this.#hasRoom(start.atNs) ? this.#limitOf(claim, start) : undefined;
     if (limit !== undefined) {
       this.#refusedClaims[limit] += 1;
       return undefined;
     }
     const { key, token, logins, credentialToken } = claim;
-    const session = this.begin(key, token, { ...origin, isVerified: false });
+    const session = this.begin(key, token, { ...start, isVerified: false });
     if (session !== undefined) this.#claim({ session, logins, credentialToken, isNameOnly: false });
     return session;
   }
 
-  /** Sets a name found later, e.g. by a form login. A proven name replaces an unproven one; else the first stays. */
+  /**
+   * Sets a name found later, e.g. by a form login. A verified name replaces an unverified one; else the first stays.
+   */
   name(session: Session, userName: string | null, proof: NameProof): void {
     if (userName === null) return;
-    session.nameUser(userName, proof === 'proven');
+    session.nameUser(userName, proof === 'verified');
     const row = this.#byId.get(session.id);
     if (row === undefined) return;
     if (session.isVerified) {
       this.#verify(row);
       return;
     }
-    const isItsOnlyClaim = row.claimed === undefined && session.userName === userName;
-    if (isItsOnlyClaim && proof !== 'proven' && proof.credentialToken !== undefined) {
+    const isFirstClaim = row.claimEntry === undefined && session.userName === userName;
+    if (isFirstClaim && proof !== 'verified' && proof.credentialToken !== undefined) {
       this.#claim({ session, logins: [], credentialToken: proof.credentialToken, isNameOnly: true });
     }
   }
 
   /** Begins the session of a `key` that has none. Undefined when the table is full; that is counted as `untracked`. */
-  begin(key: string, token: string, origin: SessionOrigin): Session | undefined {
-    if (!this.#hasRoom(origin.atNs)) {
+  begin(key: string, token: string, start: SessionStart): Session | undefined {
+    if (!this.#hasRoom(start.atNs)) {
       this.#untracked += 1;
       return undefined;
     }
-    const session = new Session(origin, this.#sessionMetrics, this.#clock, this.#countsByType);
-    const row: Row = { session, key, tokens: [], claimed: undefined };
+    const session = new Session(start, this.#sessionMetrics, this.#clock, this.#countsByType);
+    const row: Row = { session, key, tokens: [], claimEntry: undefined };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     this.#remember(row, token);
-    this.#nextEndNs = Math.min(this.#nextEndNs, origin.atNs + this.#limits.idleNs);
-    if (origin.isAdopted !== true) this.#created.update(origin.creationNs);
+    this.#nextEndNs = Math.min(this.#nextEndNs, start.atNs + this.#limits.idleNs);
+    if (start.isAdopted !== true) this.#created.update(start.creationNs);
     return session;
   }
 
@@ -249,7 +255,9 @@ export class SessionTable {
     this.#sweepAt(this.#clock.nowNs());
   }
 
-  /** A record for each session, then one of the whole table. `saveMore`: the caller's fields. Must be run to its end. */
+  /**
+   * A record for each session, then one of the whole table. `saveMore`: the caller's fields. Must be run to its end.
+   */
   *save(saveMore: (session: Session) => Fields): Generator<Fields> {
     for (const row of this.#byId.values()) {
       // The key of a claim whose request had a second password is a hash of that password, which must not be saved.
@@ -266,7 +274,7 @@ export class SessionTable {
   loadSession(saved: SavedRecord): Session {
     const session = Session.load(saved, this.#sessionMetrics, this.#clock, this.#countsByType);
     const { key, tokens, logins } = loadRow(saved);
-    const row: Row = { session, key, tokens: [], claimed: undefined };
+    const row: Row = { session, key, tokens: [], claimEntry: undefined };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     for (const token of tokens) this.#remember(row, token);
@@ -294,7 +302,7 @@ export class SessionTable {
     }
   }
 
-  /** The row, or undefined after ending its session if that has expired. */
+  /** The row; if its session has expired, ends the session and returns undefined. */
   #live(row: Row | undefined, nowNs: number): Row | undefined {
     if (row === undefined || nowNs < row.session.endsAtNs(this.#limits)) return row;
     this.#remove(row);
@@ -306,17 +314,17 @@ export class SessionTable {
     return this.#byId.size < this.#max;
   }
 
-  #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionOrigin): ClaimLimit | undefined {
+  #limitOf({ logins }: Claim, { remoteAddress, atNs }: SessionStart): ClaimLimit | undefined {
     if (!this.#claims.hasRoom(logins)) this.#sweepAt(atNs);
     if (!this.#claims.hasRoom(logins)) return 'cookie';
     return this.#claimRate.take(remoteAddress) ? undefined : 'address';
   }
 
-  #claim(claimed: Claimed): void {
-    const row = this.#byId.get(claimed.session.id);
+  #claim(claimEntry: ClaimEntry): void {
+    const row = this.#byId.get(claimEntry.session.id);
     if (row === undefined) return;
-    row.claimed = claimed;
-    this.#claims.add(claimed);
+    row.claimEntry = claimEntry;
+    this.#claims.add(claimEntry);
   }
 
   /** Makes an unverified session the verified one of `key`. It keeps its id and its numbers. */
@@ -331,8 +339,8 @@ export class SessionTable {
 
   #verify(row: Row): void {
     row.session.verify();
-    if (row.claimed !== undefined) this.#claims.remove(row.claimed);
-    row.claimed = undefined;
+    if (row.claimEntry !== undefined) this.#claims.remove(row.claimEntry);
+    row.claimEntry = undefined;
   }
 
   #remember(row: Row, token: string): void {
@@ -348,7 +356,7 @@ export class SessionTable {
     this.#byId.delete(row.session.id);
     this.#byKey.delete(row.key);
     for (const token of row.tokens) this.#byToken.delete(token);
-    if (row.claimed !== undefined) this.#claims.remove(row.claimed);
+    if (row.claimEntry !== undefined) this.#claims.remove(row.claimEntry);
     row.session.ended();
   }
 }

@@ -20,11 +20,12 @@ export interface SessionEntry {
   readonly remoteAddress: string;
   /** Ended calls of any kind, including the one that began the session. */
   readonly requests: number;
-  /** Present only when the credential or name that the client states is unproven. */
+  /** Present only when the credential or the name is unverified. */
   readonly verified?: false;
 }
 
-export interface SessionOrigin {
+/** What is known when a session begins. */
+export interface SessionStart {
   readonly userName: string | null;
   readonly connectionType: ConnectionType;
   /** As from the socket; an IPv4 address in IPv6 form (`::ffff:10.0.0.7`) is shown as IPv4. */
@@ -34,7 +35,7 @@ export interface SessionOrigin {
   readonly creationNs: number;
   /** The session existed before the sidecar started: it is shown, but not counted as created. */
   readonly isAdopted?: boolean;
-  /** False when the credential or the name is unproven. Default true. */
+  /** False when the credential or the name is unverified. Default true. */
   readonly isVerified?: boolean;
 }
 
@@ -61,7 +62,7 @@ export class Session {
   /** Random: reveals nothing about the traffic. */
   readonly id: string;
   readonly #clock: Clock;
-  readonly #origin: SessionOrigin;
+  readonly #start: SessionStart;
   readonly #sources: SessionMetrics;
   #createdEpochMs: number;
   #metrics: MetricSet | undefined;
@@ -73,23 +74,23 @@ export class Session {
   #onEnded: (() => void) | undefined;
 
   constructor(
-    origin: SessionOrigin,
+    start: SessionStart,
     sources: SessionMetrics,
     clock: Clock,
     countsByType: CountsByType,
     id: string = randomUUID(),
   ) {
     this.id = id;
-    this.#origin = origin;
-    this.#userName = origin.userName;
-    this.#isVerified = origin.isVerified ?? true;
-    this.#connectionType = origin.connectionType;
+    this.#start = start;
+    this.#userName = start.userName;
+    this.#isVerified = start.isVerified ?? true;
+    this.#connectionType = start.connectionType;
     this.#countsByType = countsByType;
-    countsByType[origin.connectionType] += 1;
+    countsByType[start.connectionType] += 1;
     this.#sources = sources;
     this.#clock = clock;
     this.#createdEpochMs = clock.epochMs();
-    this.#lastActivityNs = origin.atNs;
+    this.#lastActivityNs = start.atNs;
   }
 
   get statistics(): Statistics {
@@ -99,7 +100,7 @@ export class Session {
 
   /** The timer `sessions.created` with this one creation, and the gauge `sessions.active`, 1. */
   metrics(): MetricSet {
-    this.#metrics ??= this.#sources.createMetrics(this.#origin.atNs, this.#origin.creationNs);
+    this.#metrics ??= this.#sources.createMetrics(this.#start.atNs, this.#start.creationNs);
     return this.#metrics;
   }
 
@@ -138,10 +139,10 @@ export class Session {
   }
 
   /** For the `SessionTable` only: see `SessionTable.name`. */
-  nameUser(userName: string, isProven: boolean): void {
-    if (this.#userName !== null && (this.#isVerified || !isProven)) return;
+  nameUser(userName: string, isVerified: boolean): void {
+    if (this.#userName !== null && (this.#isVerified || !isVerified)) return;
     this.#userName = userName;
-    this.#isVerified = isProven;
+    this.#isVerified = isVerified;
   }
 
   verify(): void {
@@ -172,7 +173,7 @@ export class Session {
   }
 
   static load(saved: SavedRecord, sources: SessionMetrics, clock: Clock, countsByType: CountsByType): Session {
-    const origin = {
+    const start = {
       userName: saved.text('userName') ?? null,
       isVerified: saved.flag('isVerified'),
       connectionType: toConnectionType(saved.text('connectionType')) ?? saved.refuse('its values', 'connectionType'),
@@ -180,7 +181,7 @@ export class Session {
       atNs: saved.moment('atNs'),
       creationNs: saved.number('creationNs'),
     };
-    const session = new Session(origin, sources, clock, countsByType, saved.textOrThrow('id'));
+    const session = new Session(start, sources, clock, countsByType, saved.textOrThrow('id'));
     session.#createdEpochMs = toDateMs(saved.number('createdEpochMs')) ?? saved.refuse('a time', 'createdEpochMs');
     session.#requests = saved.count('requests');
     session.#lastActivityNs = saved.moment('lastActivityNs');
@@ -196,9 +197,9 @@ export class Session {
       userName: this.#userName,
       isVerified: this.#isVerified,
       connectionType: this.#connectionType,
-      remoteAddress: this.#origin.remoteAddress,
-      atNs: this.#origin.atNs,
-      creationNs: this.#origin.creationNs,
+      remoteAddress: this.#start.remoteAddress,
+      atNs: this.#start.atNs,
+      creationNs: this.#start.creationNs,
       createdEpochMs: this.#createdEpochMs,
       requests: this.#requests,
       // Running calls do not survive a restart, but they count as activity until now.
@@ -217,7 +218,7 @@ export class Session {
     return Math.min(this.idleSinceNs() + idleNs, this.#goneSinceNs + goneNs);
   }
 
-  /** When it became idle. Infinity while a call is running: a user who waits for an hour-long download has not left. */
+  /** When it became idle. Infinity while a call is running: a user who waits for an hour-long download is not idle. */
   idleSinceNs(): number {
     return this.#openCalls > 0 ? Number.POSITIVE_INFINITY : this.#lastActivityNs;
   }
@@ -229,7 +230,7 @@ export class Session {
       userName: this.#userName,
       connectionType: this.#connectionType,
       lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
-      remoteAddress: this.#origin.remoteAddress,
+      remoteAddress: this.#start.remoteAddress,
       requests: this.#requests,
       ...(this.#isVerified ? undefined : UNVERIFIED),
     };

@@ -3,7 +3,7 @@ import type { SidecarError } from '../../base/errors.ts';
 /** An errno as Node names it, e.g. `EACCES`. */
 const ERRNO = /^E[A-Z0-9]+$/;
 
-/** Replaces the AccessControl while the access files cannot be used: it admits nobody. */
+/** Stands in for `AccessControl` while the access files cannot be used, and admits nobody. */
 export class AccessClosed {
   /** Sent to all clients, e.g. `monitor.auth.tokensFile cannot be used (EACCES), ...`; without path and content. */
   readonly detail: string;
@@ -13,8 +13,8 @@ export class AccessClosed {
     const [key = 'monitor'] = error.message.split(':', 1);
     const reason = errnoOf(error) ?? error.code;
     this.detail =
-      `${key} cannot be used (${reason}), so that nobody can be let in. The log of the sidecar says more; ` +
-      'as soon as the file can be used, it is.';
+      `${key} cannot be used (${reason}), so nobody has access. The log of the sidecar says more; ` +
+      'access returns as soon as the file can be used.';
   }
 }
 

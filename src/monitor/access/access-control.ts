@@ -1,6 +1,6 @@
 /**
  * Checks credentials. A credential that was right before costs almost nothing. The time of a check does not reveal
- * whether a user name exists. A flood of wrong credentials does not keep a right one out (see `check`).
+ * whether a user name exists. A flood of wrong credentials does not lock out a right one (see `check`).
  */
 
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -16,7 +16,7 @@ import type { Reader } from './reader.ts';
 import { toTokenHash } from './token-hash.ts';
 import { VerificationQueue } from './verification-queue.ts';
 
-/** Everything in a request that can identify its sender. */
+/** What a request presents to identify its sender. */
 export interface Presented {
   /** The unparsed `Authorization` field. */
   readonly authorization: string | undefined;
@@ -33,7 +33,7 @@ export type Verdict =
   | { readonly kind: 'wrong' }
   /** The address had too many wrong credentials: this one is wrong too, or was not verified. */
   | { readonly kind: 'over-limit'; readonly retryAfterS: number }
-  /** Not verified, since too many passwords wait for that. The address has not reached its own limit. */
+  /** Not verified, because the queue is full. The address has not reached its own limit. */
   | { readonly kind: 'busy'; readonly retryAfterS: number };
 
 /** Result of a check; `retryAfterS` is the value before this failure was counted. */
@@ -42,15 +42,15 @@ type Finding = { readonly reader: Reader } | { readonly reader: undefined; reado
 /** Totals since the start. */
 export interface AccessCounts {
   readonly wrong: number;
-  /** Requests that were told to retry later, by 429 or 503. */
+  /** Requests answered with 429, or with 503 because the queue was full. */
   readonly limited: number;
-  /** Of these, requests whose password was not verified, since too many waited. */
+  /** Of these, requests whose password was not verified because the queue was full. */
   readonly unchecked: number;
   /** Addresses with failures that were evicted for other addresses. */
   readonly forgotten: number;
 }
 
-/** By then the passwords that replaced this one in the queue have been verified or replaced themselves. */
+/** By then the passwords that evicted this one from the queue are verified, or evicted as well. */
 const BUSY_RETRY_S = 1;
 
 export class AccessControl {
@@ -65,7 +65,7 @@ export class AccessControl {
   #wrongCount = 0;
   #limitedCount = 0;
 
-  /** `verify` is replaced in tests, to see what is verified. */
+  /** Tests replace `verify` to see what is verified. */
   constructor(list: AccessList, clock: Clock, verify: typeof isPassword = isPassword) {
     this.#list = list;
     this.#verifyHash = verify;
@@ -154,14 +154,15 @@ export class AccessControl {
     // Without any user there is nothing to hide and nothing to verify.
     const expected = entry?.password ?? this.#decoyFor(name);
     if (expected === undefined) return this.#fail(address);
-    const turn = { address, credential: `${fingerprint.toString('base64')}${name}` };
-    return await this.#queue.run(turn, async () => {
+    const attempt = { address, credential: `${fingerprint.toString('base64')}${name}` };
+    return await this.#queue.run(attempt, async () => {
       // Another address may have verified the same password while this one waited.
       const wasRight = entry !== undefined && this.#wasRight(entry, fingerprint);
       const isRight = wasRight || (await this.#verifyHash(password, expected));
       // A reload may have removed the user or changed the password meanwhile.
       if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) {
-        // Counted before the next turn is given, which depends on it. Requests that share a verification count as one.
+        // Counted before the next slot is given, which depends on the count. Requests that share a verification count
+        // as one.
         return this.#fail(address);
       }
       this.#right.set(entry, fingerprint);

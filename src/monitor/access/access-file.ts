@@ -14,7 +14,7 @@ const NEW_MODE = 0o640;
 const MODE_BITS = 0o7777;
 /** A thousand entries are 150 KB. */
 const MAX_BYTES = 1024 * 1024;
-/** Some mistakes are enough to find the others. */
+/** The first few show the pattern. */
 const MAX_MISTAKES_SHOWN = 5;
 
 /**
@@ -127,7 +127,7 @@ function toUnreadable(file: string, cause: unknown): StartError {
 
 /** Checks the open file, so that it is the one that is read. */
 function checkPrivate(file: string, found: Stats): void {
-  // Windows has no such bits: Node invents them.
+  // Windows has no such bits; Node makes them up.
   if (process.platform === 'win32' || (found.mode & OTHERS) === 0) return;
   const mode = (found.mode & 0o777).toString(8).padStart(4, '0');
   throw new StartError(

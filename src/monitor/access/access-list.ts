@@ -112,7 +112,9 @@ function toContents(files: AccessFiles, texts: Texts, before: Contents['users'])
   const tokens = toEntries(TOKENS_KEY, tokensFile, texts.tokens, parseTokens);
   if (users.length + tokens.length + certificates.length === 0) {
     const named = [usersFile, tokensFile].filter((file) => file !== undefined).join(' and ');
-    throw new ConfigError(`monitor.auth: nobody is in ${named}, expected at least one line of d2-sidecar passwd`);
+    throw new ConfigError(
+      `monitor.auth: no entry in ${named}, expected at least one line written by d2-sidecar passwd`,
+    );
   }
   return { texts, users: new Map(users.map((entry) => [entry.name, kept(entry, before)])), tokens };
 }

@@ -9,8 +9,8 @@ const BURST = 10;
 /** An address may fail once more after each of these intervals. */
 const REFILL_S = 6;
 /**
- * For this long a failure lowers the priority of its address. If that ended with the refill, sixty addresses that fail
- * in turn would always have one with normal priority.
+ * For this long a failure lowers the priority of its address. If it only lasted for `REFILL_S`, an attacker who rotates
+ * sixty addresses would always have one with normal priority.
  */
 const RECENT_S = 600;
 /** About 1 MB of memory. */

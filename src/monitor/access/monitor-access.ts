@@ -20,13 +20,13 @@ export interface MonitorAccessParts extends FileWatchParts {
 const SECTION = 'monitor.auth';
 
 const CHANGED = {
-  applied: 'files of users or tokens have changed: who may read is who is in them now',
-  unusable: 'changed files of users or tokens cannot be used: the old ones hold',
+  applied: 'files of users or tokens have changed: their entries now have access',
+  unusable: 'changed files of users or tokens cannot be used: the previous entries stay in force',
 };
 const CLOSED = {
-  applied: 'files of users and tokens can be used now: the monitoring port lets in who is in them',
+  applied: 'files of users and tokens can be used now: their entries have access to the monitoring port',
   unusable:
-    'files of users or tokens cannot be used: the monitoring port refuses everybody until they can be; traffic is not affected',
+    'files of users or tokens cannot be used: the monitoring port refuses all requests that need access until they can be used; traffic is not affected',
 };
 
 export class MonitorAccess extends FileWatch {

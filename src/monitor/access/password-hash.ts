@@ -19,9 +19,9 @@ export interface PasswordHash extends ScryptCost {
  */
 export const DEFAULT_COST: ScryptCost = { N: 32_768, r: 8, p: 3 };
 
-/** With less, a graphics card guesses too fast. */
+/** A GPU could brute-force anything cheaper. */
 const MIN_N = 16_384;
-/** With more, one request takes all the memory of a small container. */
+/** With more, one request would take all the memory of a small container. */
 const MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const MAX_P = 16;
 const MIN_R = 8;
@@ -30,7 +30,7 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
 /** Describes what `parsePasswordHash` accepts. */
-export const PASSWORD_HASH_FORM = 'scrypt$N$r$p$salt$hash as d2-sidecar passwd makes it';
+export const PASSWORD_HASH_FORM = 'scrypt$N$r$p$salt$hash as written by d2-sidecar passwd';
 
 export async function createPasswordHash(password: string, cost: ScryptCost = DEFAULT_COST): Promise<PasswordHash> {
   const salt = randomBytes(SALT_BYTES);
@@ -60,7 +60,7 @@ export async function isPassword(password: string, expected: PasswordHash): Prom
   return timingSafeEqual(await derive(password, expected.salt, expected), expected.hash);
 }
 
-/** A random hash for unknown users: comparing with it takes the same time, and no password fits. */
+/** A random hash for unknown users: comparing with it takes the same time, and no password matches. */
 export function createDecoy({ N, r, p }: ScryptCost): PasswordHash {
   return { N, r, p, salt: randomBytes(SALT_BYTES), hash: randomBytes(HASH_BYTES) };
 }

@@ -11,7 +11,7 @@ const HASH_BYTES = 32;
 const TOKEN_PREFIX = 'd2s_';
 
 /** Describes what `parseTokenHash` accepts. */
-export const TOKEN_HASH_FORM = 'sha256$hash as d2-sidecar passwd --token makes it';
+export const TOKEN_HASH_FORM = 'sha256$hash as written by d2-sidecar passwd --token';
 
 /** `d2s_` and 43 characters of A-Z a-z 0-9 - _ */
 export function createToken(): string {

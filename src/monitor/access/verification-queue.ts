@@ -1,9 +1,9 @@
 /**
- * Bounds how many passwords are verified at a time, and chooses the next one. A verification takes 32 MiB and 0.2 s of
- * a thread. Node has four threads for all file access and name resolution.
+ * Bounds how many passwords are verified concurrently, and chooses the next one. A verification takes 32 MiB and 0.2 s
+ * of a thread. Node has four threads for all file access and name resolution.
  *
  * The address with the fewest recent failures is next. Among equals, the newest and the oldest address alternate.
- * Newest first, since a queued flood is older than a reader who comes now: the reader waits for the two running
+ * Newest first, since a queued flood is older than a reader who arrives now: the reader waits for the two running
  * verifications and one more. Oldest first, since newer addresses could otherwise delay an old one forever.
  */
 export interface Attempt {
@@ -12,7 +12,9 @@ export interface Attempt {
   readonly credential: string;
 }
 
-/** Recent failures of an address, or 0. Read when a turn is given, since it may have failed while it waited. */
+/**
+ * Recent failures of an address, or 0. Read when a slot is given, since the address may have failed while it waited.
+ */
 export interface RecentFailures {
   failuresOf(address: string): number;
 }
@@ -38,7 +40,7 @@ interface Group {
   readonly address: string;
   /** Oldest first. */
   readonly waiting: Waiting[];
-  /** Turns that it got since its queue was last empty. */
+  /** Slots that it got since its queue was last empty. */
   given: number;
 }
 
@@ -46,7 +48,7 @@ const SLOTS = 2;
 /** Addresses with recent failures may be guessing: they never occupy both slots. */
 const SLOTS_OF_FAILED = 1;
 const MAX_OF_ADDRESS = 4;
-/** Two threads verify that many in 13 s. */
+/** Two threads verify this many in 13 s. */
 const MAX_WAITING = 128;
 /** More than a page sends concurrently. */
 const MAX_SHARED = 16;
@@ -76,14 +78,14 @@ export class VerificationQueue<T> {
     return this.#refused;
   }
 
-  /** The outcome of `work` after its turn; undefined without room in the queue, or if another turn evicts it. */
+  /** Runs `work` when it gets a slot. The outcome is undefined without room in the queue, or after an eviction. */
   run(attempt: Attempt, work: () => Promise<T>): Promise<T | undefined> {
     const key = `${attempt.address}\n${attempt.credential}`;
     const same = this.#shared.get(key);
     if (same !== undefined) return this.#join(same);
     const shared: Shared<T> = { outcome: Promise.resolve(undefined), requests: 1 };
     this.#shared.set(key, shared);
-    shared.outcome = this.#runInTurn(attempt.address, () => shared.requests, work).finally(() =>
+    shared.outcome = this.#runInSlot(attempt.address, () => shared.requests, work).finally(() =>
       this.#shared.delete(key),
     );
     return shared.outcome;
@@ -98,7 +100,7 @@ export class VerificationQueue<T> {
     return shared.outcome;
   }
 
-  async #runInTurn(address: string, requests: () => number, work: () => Promise<T>): Promise<T | undefined> {
+  async #runInSlot(address: string, requests: () => number, work: () => Promise<T>): Promise<T | undefined> {
     const hasFailed = this.#hasFailed(address);
     const slot = this.#hasSlot(hasFailed) ? this.#take(hasFailed) : await this.#wait(address, requests);
     if (slot === undefined) return undefined;
@@ -140,14 +142,14 @@ export class VerificationQueue<T> {
   #makeRoom(address: string): boolean {
     const own = this.#groups.get(address);
     if (own !== undefined && own.waiting.length >= MAX_OF_ADDRESS) {
-      this.#pushOut(own);
+      this.#evictFrom(own);
       return true;
     }
     if (this.#waitingCount < MAX_WAITING) return true;
     const worst = this.#worst();
     if (worst === undefined || this.#failures.failuresOf(address) > this.#failures.failuresOf(worst.address))
       return false;
-    this.#pushOut(worst);
+    this.#evictFrom(worst);
     return true;
   }
 
@@ -165,7 +167,7 @@ export class VerificationQueue<T> {
     return worst?.group;
   }
 
-  #pushOut(group: Group): void {
+  #evictFrom(group: Group): void {
     const oldest = this.#remove(group, true);
     this.#refused += oldest?.requests() ?? 0;
     oldest?.settle(undefined);
@@ -178,13 +180,13 @@ export class VerificationQueue<T> {
       if (group === undefined) return;
       this.#isOldestNext = !isOldest;
       group.given++;
-      // Takes the slot here: the waiting turn only continues after this turn of the event loop.
+      // Takes the slot here: the waiting attempt only continues after this turn of the event loop.
       const slot = this.#take(this.#hasFailed(group.address));
       this.#remove(group, isOldest)?.settle(slot);
     }
   }
 
-  /** The address with the fewest failures, then the fewest turns given; among equals the oldest or the newest. */
+  /** The address with the fewest failures, then the fewest slots given; among equals the oldest or the newest. */
   #best(isOldest: boolean): Group | undefined {
     let best: { readonly group: Group; readonly failures: number } | undefined;
     for (const group of this.#groups.values()) {

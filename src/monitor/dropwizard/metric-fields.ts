@@ -19,7 +19,7 @@ export interface MetricFields {
 
 export type DurationUnit = 'seconds' | 'milliseconds';
 
-/** Reciprocals, as in the library: dividing gives other last digits (924149 ns is 9.241490000000001E-4 s). */
+/** Reciprocals, as in the library: dividing would change the last digits (924149 ns is 9.241490000000001E-4 s). */
 const UNITS_PER_NS: Readonly<Record<DurationUnit, number>> = {
   seconds: 1 / NS_PER_S,
   milliseconds: 1 / NS_PER_MS,

@@ -17,7 +17,7 @@ import {
 } from './metric-fields.ts';
 import { NameOrder } from './name-order.ts';
 
-/** A constant of the JSON module in all releases 4.x. It is neither the version of the library nor ours. */
+/** A constant of Dropwizard's JSON module in all releases 4.x; neither the library's version nor ours. */
 const VERSION = '4.0.0';
 
 export interface RenderOptions {
@@ -75,7 +75,7 @@ export class MetricsRenderer {
     yield* this.#section('gauges', sets, gaugeFields, form);
     yield ',';
     yield* this.#section('counters', sets, counterFields, form);
-    // Always empty, since durations are in timers. But consumers expect the section.
+    // Always empty, since durations are in timers; but consumers expect the section.
     yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
     yield* this.#section('meters', sets, meterFields, form);
     yield ',';
@@ -138,7 +138,7 @@ interface Cursor<Metric> {
   at: number;
 }
 
-/** The least of the next names; undefined at the end. */
+/** The first of the next names in sort order; undefined at the end. */
 function nextName(cursors: readonly Cursor<unknown>[]): string | undefined {
   let least: string | undefined;
   for (const { names, at } of cursors) {

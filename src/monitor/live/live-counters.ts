@@ -1,4 +1,4 @@
-/** The counters whose increase the live page shows. Only the page's answers use these keys. */
+/** The counters whose increase the live page shows. Only the answers for the page use these keys. */
 import { SILENCE_LIMITS } from '../../limits/limit-hits.ts';
 import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
 import type { MonitoredApplication, MonitoredSidecar } from '../monitored.ts';

@@ -13,7 +13,7 @@ import type { Role } from '../access/reader.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, PATH, REFUSED } from './live-counters.ts';
 
-export interface LiveQuestion {
+export interface LiveRequest {
   readonly role: Role;
   /** Only steps after this one. */
   readonly since: number;
@@ -24,7 +24,7 @@ export interface LiveQuestion {
 export function* renderLive(
   { applications, sidecar, jvm }: Monitored,
   live: MonitoredLive,
-  { role, since, windowMs }: LiveQuestion,
+  { role, since, windowMs }: LiveRequest,
 ): Generator<string, void, undefined> {
   const numbers = sidecar.own.read();
   const { history } = live;
@@ -64,7 +64,7 @@ function* renderApplication(
   application: MonitoredApplication,
   { comet }: OwnNumbers,
   { history }: MonitoredLive,
-  { since, role }: Pick<LiveQuestion, 'since' | 'role'>,
+  { since, role }: Pick<LiveRequest, 'since' | 'role'>,
 ): Generator<string, void, undefined> {
   const { name, sessions, running } = application;
   const head = {
@@ -105,7 +105,7 @@ function toCalls({ count, errors, p50, p95, p99 }: CallsPoint): readonly (number
 
 const DIGITS = 4;
 
-/** Rounds to 4 digits: more are not known. */
+/** Rounds to 4 digits, which is more than the precision of percentiles. */
 export function toShort(value: number): number;
 export function toShort(value: number | null): number | null;
 export function toShort(value: number | null): number | null {
@@ -164,7 +164,7 @@ function toHeapMax({ max = -1 }: MemoryUsage): number | null {
 
 type Recent = ReadonlyMap<string, RecentCount>;
 
-/** Counters with `prefix`, which is cut off, that have risen since the start. */
+/** Counters with `prefix` that have risen since the start, by key without the prefix. */
 function keyed(recent: Recent, prefix: string): (readonly [string, RecentCount])[] {
   return Array.from(recent, ([key, count]) => [key, count] as const)
     .filter(([key, { sinceStart }]) => key.startsWith(prefix) && sinceStart > 0)
@@ -182,7 +182,9 @@ function toGatewayShare(recent: Recent): number {
   return all === 0 ? 0 : toShort(gateway / all);
 }
 
-/** Anybody can send a path, and its segments may name a person. So they need the role `sessions`, as user names do. */
+/**
+ * Any client can send a path, and its segments may name a person. So they need the role `sessions`, as user names do.
+ */
 function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
   const { segments, other } = outside.read();
   return { ...count, ...(role === 'sessions' ? { segments, other } : { segments: null, other: null }) };

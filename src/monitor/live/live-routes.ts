@@ -1,6 +1,6 @@
 /**
  * The data of the live page. Its form follows the page and may change, so nothing else should read it
- * (docs/live-page.md). This folder serves the page and its data; it must not change what it reads.
+ * (docs/live-page.md). This folder serves the page and its data; it must not change the rest of the program.
  *
  * | Path | Role | Answer |
  * |---|---|---|
@@ -15,9 +15,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
 import { ALL, NUMBERS } from '../guard.ts';
+import type { LoopShare } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { sendPieces } from '../send.ts';
-import type { Turns } from '../turns.ts';
 import { renderLive } from './live-document.ts';
 import {
   renderCalls,
@@ -33,21 +33,21 @@ const ROOT = '-';
 
 export interface LiveOptions {
   readonly windowMs: number;
-  readonly turns: Turns;
+  readonly share: LoopShare;
 }
 
 export function addLiveRoutes(
   server: FastifyInstance,
   monitored: Monitored,
   live: MonitoredLive,
-  { windowMs, turns }: LiveOptions,
+  { windowMs, share }: LiveOptions,
 ): void {
   const { applications } = monitored;
   server.get('/live', NUMBERS, (request, reply) => {
     const role = request.reader?.role ?? 'metrics';
     const since = toSince(request.query as Query);
     if (request.method === 'GET') probeInDoubt(monitored, live);
-    return sendPieces(request, reply, renderLive(monitored, live, { role, since, windowMs }), turns);
+    return sendPieces(request, reply, renderLive(monitored, live, { role, since, windowMs }), share);
   });
   const tables = {
     rpc: (application: MonitoredApplication) => renderCalls('rpc', application, live),
@@ -56,7 +56,7 @@ export function addLiveRoutes(
   } as const;
   for (const [table, render] of Object.entries(tables)) {
     server.get(`/live/:application/${table}`, NUMBERS, (request, reply) =>
-      sendPieces(request, reply, render(applicationOf(request, applications)), turns),
+      sendPieces(request, reply, render(applicationOf(request, applications)), share),
     );
   }
   const personalTables = {
@@ -67,7 +67,7 @@ export function addLiveRoutes(
   } as const;
   for (const [table, render] of Object.entries(personalTables)) {
     server.get(`/live/:application/${table}`, ALL, (request, reply) =>
-      sendPieces(request, reply, render(applicationOf(request, applications)), turns),
+      sendPieces(request, reply, render(applicationOf(request, applications)), share),
     );
   }
 }
@@ -76,7 +76,7 @@ type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 function toSince({ since = '0' }: Query): number {
   if (typeof since === 'string' && /^\d{1,15}$/.test(since)) return Number(since);
-  throw new Problem(400, 'The parameter "since" takes the number of a step, e.g. since=17.');
+  throw new Problem(400, 'The parameter "since" must be the number of a step, e.g. since=17.');
 }
 
 /** Without traffic nothing else notices that the upstream is back, so opening the page triggers a probe. */

@@ -1,7 +1,7 @@
 /**
  * The files of the live page in `dist/page`, each plain and compressed (`page.js`, `page.js.br`, `page.js.gz`). They
  * are read at the first request for the page, and kept: a few hundred KB. Only files that were in the folder then are
- * served, so that the path of a request never becomes a path on disk.
+ * served, so a request's path is never used as a path on disk.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -54,7 +54,7 @@ export class PageFolder {
     this.#folders = folders;
   }
 
-  /** Undefined while there is no built page; then each call looks again. */
+  /** Undefined while there is no built page; each call then searches again. */
   async files(): Promise<PageFiles | undefined> {
     this.#files ??= this.#find();
     const files = await this.#files;

@@ -20,7 +20,7 @@ export const PAGE_POLICY =
 export const REVALIDATE = 'no-cache';
 
 const NOT_BUILT =
-  'The live page is not in this installation: the folder "page" beside the program is missing. Install the package again, or, with ' +
+  'The live page is missing in this installation: there is no folder "page" next to the program. Install the package again, or, with ' +
   'the sources, run "npm run build". Everything else on this port works without it.';
 
 export function addPageRoutes(server: FastifyInstance, folder = new PageFolder()): void {

@@ -13,7 +13,7 @@ export function renderTop(monitored: Monitored, live: MonitoredLive, windowMs: n
       slowest: slowest.slowest().slice(0, MAX_SLOWEST),
     })),
   };
-  const question = { role: 'sessions', since: 0, windowMs } as const;
-  const page = [...renderLive(monitored, live, question)].join('');
+  const request = { role: 'sessions', since: 0, windowMs } as const;
+  const page = [...renderLive(monitored, live, request)].join('');
   return `${JSON.stringify(calls).slice(0, -1)},"live":${page}}\n`;
 }

@@ -1,6 +1,6 @@
 /**
  * The OpenAPI 3.1 document of the monitoring port: openapi.yaml, completed with the version and the configured
- * applications. Loaded at the first request for it. This folder must not know how answers are made.
+ * applications. Loaded at the first request for it. This folder must not know how answers are generated.
  */
 import { DESCRIPTION } from './openapi.yaml';
 

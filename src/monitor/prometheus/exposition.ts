@@ -3,6 +3,7 @@
  * or the meaning of the numbers. https://prometheus.io/docs/instrumenting/exposition_formats/,
  * https://github.com/prometheus/OpenMetrics/blob/v1.0.0/specification/OpenMetrics.md
  */
+import assert from 'node:assert/strict';
 import { MS_PER_S } from '../../base/clock.ts';
 import type {
   DurationBucketsReading,
@@ -15,7 +16,7 @@ import type {
 
 export type ExpositionFormat = 'text' | 'openmetrics';
 
-/** Simple samples per piece: a pause after each of 28,000 took up to a tenth of an answer. */
+/** Simple samples per piece: a pause after each of 28,000 samples cost up to a tenth of the answer's time. */
 const NUMBERS_IN_PIECE = 8;
 
 /**
@@ -83,6 +84,8 @@ function labelled(leads: readonly string[], values: readonly string[]): string {
 function textOf(leads: Leads, { labels, value }: Sample, format: ExpositionFormat): string {
   if (typeof value === 'number') return `${labelled(leads.plain, labels)}${toNumber(value)}\n`;
   if ('cumulative' in value) return histogramText(leads, labels, value, format === 'openmetrics');
+  // Otherwise it has further levels: `read` of the description gives more of them than the family has labels.
+  assert('count' in value || 'sum' in value, `more levels than labels: ${leads.plain.join('')}`);
   return summaryText(leads, labels, value);
 }
 

@@ -1,6 +1,6 @@
 import type { ExpositionFormat } from './exposition.ts';
 
-/** Literally as Prometheus expects them. */
+/** Exactly as Prometheus expects them. */
 export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
   text: 'text/plain; version=0.0.4; charset=utf-8',
   openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',

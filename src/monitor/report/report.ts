@@ -14,16 +14,16 @@ import { toMetricSet } from '../../jvm/gauges.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
 import { MetricsRenderer } from '../dropwizard/render.ts';
+import { LoopShare, type NextTurn } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication } from '../monitored.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
-import { type NextTurn, Turns } from '../turns.ts';
 import { readSystem } from './system-reading.ts';
 
-/** Version of the document: raised when the place or meaning of something changes. */
+/** Version of the document: raised when the position or meaning of a field changes. */
 const FORMAT = 1;
-/** Of each application, oldest first. More would tell nothing new, and make the report too large to send. */
+/** Per application, oldest first. More would add little, and make the report too large to send. */
 const MAX_SESSIONS = 1_000;
-/** Most paths of requests that are not calls. */
+/** Maximum paths of requests that are not calls. */
 const MAX_PATHS = 200;
 const MAX_CHARS = 64 * 1024 * 1024;
 const HIDDEN = '[hidden]';
@@ -42,10 +42,10 @@ export async function createReport(sources: ReportSources, hasUsers: boolean): P
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
   const tables = sources.monitored.toTables(process).filter(({ labels }) => !labels.includes('name'));
   const pieces = bounded(reportPieces(sources, { system, process, tables, hasUsers }));
-  return new SlicedAnswer(pieces, new Turns(sources.clock, sources.nextTurn));
+  return new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
 }
 
-interface Read {
+interface Readings {
   readonly system: object;
   readonly process: object;
   /** The tables of bounded length. */
@@ -55,7 +55,7 @@ interface Read {
 
 type Pieces = Generator<string, void, undefined>;
 
-function* reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Read): Pieces {
+function* reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Readings): Pieces {
   const { config, monitored, log, clock } = sources;
   const { sidecar, applications } = monitored;
   yield `{"report":${FORMAT},"time":"${new Date(clock.epochMs()).toISOString()}","hasUsers":${hasUsers}`;

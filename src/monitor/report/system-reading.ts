@@ -19,7 +19,7 @@ const CGROUP_ROOT = '/sys/fs/cgroup';
 const MAX_TEXT_CHARS = 1_000;
 const LIMITS = /^Max (?:open files|processes|locked memory|core file size) .*$/gm;
 
-/** The machine, and the limits of this process on it. Without host name and address. */
+/** The machine, and the limits of this process on it. Omits host name and addresses. */
 export async function readSystem(): Promise<object> {
   const [release, limits, cgroup] = await Promise.all([
     readText('/etc/os-release'),
@@ -42,7 +42,7 @@ export async function readSystem(): Promise<object> {
 }
 
 async function readCgroup(): Promise<Record<string, string>> {
-  // In a container the process sees its own group as the root; outside, its group is somewhere below.
+  // In a container the process sees its own group as the root; outside, its group is below the root.
   const own = /^0::(\/.*)$/m.exec((await readText('/proc/self/cgroup')) ?? '')?.[1] ?? '';
   const found: Record<string, string> = {};
   for (const [name, path] of CGROUP_FILES) {

@@ -4,7 +4,7 @@ export const META_HANDSHAKE = '/meta/handshake';
 export const META_SUBSCRIBE = '/meta/subscribe';
 export const META_UNSUBSCRIBE = '/meta/unsubscribe';
 
-/** Channels of the protocol itself: what is published there is not distributed. */
+/** Channels of the protocol itself: messages there are not distributed to subscribers. */
 export function isMeta(channel: string): boolean {
   return channel.startsWith('/meta/');
 }

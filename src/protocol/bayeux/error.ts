@@ -4,16 +4,16 @@ export function toErrorCode(error: string | undefined): number | undefined {
 }
 
 /**
- * Whether the server does not know, or no longer knows, the client. The code alone does not tell: CometD sends
+ * Whether the server does not know, or no longer knows, the client. The code alone is not enough: CometD sends
  * `402::session_unknown` or `402::Unknown client`, faye `401:<clientId>:Unknown client`.
- * `402:data:Missing required parameter` is another error.
+ * `402:data:Missing required parameter` is a different error.
  */
 export function isUnknownClient(error: string | undefined): boolean {
   const code = toErrorCode(error);
-  return (code === 401 || code === 402) && error !== undefined && UNKNOWN.test(error.slice(0, LOOKED_AT_CHARS));
+  return (code === 401 || code === 402) && error !== undefined && UNKNOWN.test(error.slice(0, SEARCHED_CHARS));
 }
 
 const CODE_CHARS = 3;
-const LOOKED_AT_CHARS = 512;
+const SEARCHED_CHARS = 512;
 const CODE = /^\d{3}:/;
 const UNKNOWN = /unknown/i;

@@ -19,7 +19,7 @@ export class MessageBatches {
   #at: number;
   #isInArray = false;
   #isDone = false;
-  /** Some of the text was Bayeux. */
+  /** An earlier batch held messages. */
   #hasFound = false;
 
   constructor(text: string) {
@@ -33,7 +33,7 @@ export class MessageBatches {
 
   /**
    * The next messages, in order; undefined when there are no more. A text up to 16 KiB is read as a whole, or not at
-   * all if any of it is not Bayeux. Of a longer one, the batches before that part are read.
+   * all if any of it is not Bayeux. A longer one is read up to that part.
    */
   next(): readonly BayeuxMessage[] | UnreadPart | undefined {
     if (this.#isDone) return undefined;

@@ -6,8 +6,8 @@ const MAX_NAME_CHARS = 64;
 
 /**
  * All values of the named parameters in a form-encoded text, such as a query without its question mark, decoded:
- * `jsonp=cb&message=%5B%5D` gives `['cb']` and `['[]']` for `['jsonp', 'message']`. In their order; empty without any.
- * Reads application/x-www-form-urlencoded of the URL standard like URLSearchParams, which however creates an object for
+ * `jsonp=cb&message=%5B%5D` gives `['cb']` and `['[]']` for `['jsonp', 'message']`. In order; empty without any.
+ * Reads application/x-www-form-urlencoded of the URL standard like URLSearchParams, but without an object for
  * every parameter.
  */
 export function readParameters(text: string, names: readonly string[]): string[][] {

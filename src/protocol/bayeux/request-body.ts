@@ -12,10 +12,10 @@ const MAX_FORM_CHARS = 65_536;
 
 /**
  * The JSON texts of a POST's body, which the caller has decoded as UTF-8. Each is a message or an array of them, see
- * `MessageBatches`. `contentType` is the field's value, parameters included. Empty: the body holds none.
+ * `MessageBatches`. `contentType` is the field's value, parameters included. Empty if the body holds none.
  *
  * The body is JSON, or form-encoded with one or more parameters `message`. The type only decides which is tried first:
- * some servers go by it, others ignore it.
+ * some servers rely on it, others ignore it.
  */
 export function toRequestTexts(contentType: string | undefined, body: string): readonly string[] {
   if (!isForm(contentType)) return isJson(body) ? [body] : toFormTexts(body);

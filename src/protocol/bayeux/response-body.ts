@@ -6,7 +6,7 @@
  * callback other than the requested one is not read. The Bayeux Protocol 1.0, "The callback-polling response messages".
  */
 export function toResponseText(body: string, callback: string | undefined): string {
-  // Servers send errors, and some send everything, without the call.
+  // Servers send errors without the call of the function; some send everything without it.
   return callback === undefined ? body : (toArgument(body, callback) ?? body);
 }
 

@@ -1,7 +1,7 @@
 import { ChunkedReader, MORE } from './chunked.ts';
 import type { Framing } from './framing.ts';
 
-/** Finds the end of one body after another on a connection; does not look at their content. */
+/** Finds the ends of successive bodies on a connection, without reading their content. */
 export class BodyReader {
   readonly #maxTrailerBytes: number;
   #framing: Framing['kind'] = 'none';

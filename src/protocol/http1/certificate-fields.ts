@@ -10,7 +10,7 @@ export type Fields = readonly (readonly [name: string, value: string])[];
 
 /** A client as seen in its TLS handshake. */
 export interface TlsClient {
-  /** Its verified certificate in DER, then those of its authorities without the root; empty without one. */
+  /** Its verified certificate in DER, then its chain without the root; empty without a certificate. */
   readonly certificates: readonly Buffer[];
   /** The standard name, e.g. `TLS_AES_256_GCM_SHA384`. */
   readonly cipher: string;

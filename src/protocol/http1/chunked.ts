@@ -1,8 +1,8 @@
 import { COLON, CR, FIELD_VALUE, HEX_VALUE, isWordAt, LF, TOKEN } from './characters.ts';
 
-/** `read` has consumed all bytes and the body goes on. */
+/** `read` has consumed all bytes, and the body continues. */
 export const MORE = -1;
-/** `read` met bytes that no chunked body has. */
+/** `read` found bytes that no chunked body can have. */
 export const MALFORMED = -2;
 
 const SEMICOLON = 0x3b;

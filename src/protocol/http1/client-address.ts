@@ -8,7 +8,7 @@ import { type AddressRanges, toPlainAddress } from '../../base/address.ts';
 
 export type ClientField = 'x-forwarded-for' | 'forwarded';
 
-/** Real lists have a few. The bound limits the work on a head that is full of trusted addresses. */
+/** Real lists have a few. Bounds the work on a head full of trusted addresses. */
 const MAX_HOPS = 2_000;
 
 /**

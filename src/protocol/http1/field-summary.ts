@@ -1,14 +1,16 @@
 import { COLON, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } from './characters.ts';
 
-/** Longest length whose value is computed exactly; a longer one is not a real body. */
+/** Most digits of a Content-Length: no real body is longer. */
 const MAX_LENGTH_DIGITS = 15;
 
-/** Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also an `end` that was not found. */
+/**
+ * Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also the value of `end` until it is found.
+ */
 export const ABSENT = -1;
 export const UNCLEAR = -2;
 
 /**
- * What framing and routing need of a field section, found in one pass. The relay does this once for each head, so one
+ * What framing and routing need from a field section, found in one pass. The relay does this once for each head, so one
  * loop fills one object instead of a list of fields.
  */
 export class FieldSummary {

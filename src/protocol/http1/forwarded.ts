@@ -34,8 +34,8 @@ export function replacedFields(mode: ForwardedMode, certificates: CertificateMod
  * Fields to add after the request's own, e.g. `[['X-Forwarded-For', '10.0.0.7'], ['X-Forwarded-Proto', 'http']]`.
  *
  * `append`: one more X-Forwarded-For line, which extends the same list (RFC 9110 §5.3). The other two are added only if
- * the client sent none: they come from the edge, and an ingress's `https` must survive. `replace`: all three; the
- * caller has removed `replacedFields` before. `off`: none. The certificate's fields come in each mode.
+ * the client sent none: otherwise they were set at the edge, and an ingress's `https` must survive. `replace`: all
+ * three; the caller has removed `replacedFields` before. `off`: none. The certificate's fields are added in each mode.
  */
 export function forwardedFields(mode: ForwardedMode, client: ForwardedClient, own: OwnFields): Fields {
   const certificate = client.certificateFields ?? [];

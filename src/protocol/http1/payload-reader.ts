@@ -2,7 +2,7 @@ import { ChunkedReader } from './chunked.ts';
 import type { Framing } from './framing.ts';
 
 /**
- * Hands out the payload of one body, in pieces and without chunk framing, while the body passes unchanged. It runs
+ * Reports the payload of one body, in pieces and without chunk framing, while the body passes unchanged. It runs
  * after a `BodyReader`, which has found the body's end in the same bytes and refused malformed ones. Created only for
  * bodies that have an observer.
  */

@@ -1,14 +1,14 @@
 /**
- * HTTP/1.1 and 1.0 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a clock,
- * and nothing of the relay, the gateway or sessions. See request-reader.ts and response-reader.ts for a connection's
- * messages in order.
+ * HTTP/1.1 and 1.0 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a
+ * clock, and nothing of the relay, the gateway or sessions. See request-reader.ts and response-reader.ts for a
+ * connection's messages in order.
  */
 import http from 'node:http';
 import { CR, LF, TARGET, TOKEN } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 
-/** CONNECT asks for a tunnel, and PRI is HTTP/2's preface. */
+/** The relay serves neither: CONNECT asks for a tunnel, and PRI is HTTP/2's preface. */
 const NO_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'PRI']);
 const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => !NO_METHODS.has(method)));
 /** Any other token may also be a method (RFC 9110 §9.1). Only the upstream knows. */
@@ -17,7 +17,7 @@ const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
 const VERSION = ' HTTP/1.1\r\n';
 const OLD_VERSION = ' HTTP/1.0\r\n';
 
-/** Why the relay does not take a head: the gateway serves or rejects it. */
+/** Why the relay cannot serve a request: the gateway serves or refuses it. */
 export type Irregularity = (typeof IRREGULARITIES)[number];
 
 export const IRREGULARITIES = [
@@ -28,8 +28,8 @@ export const IRREGULARITIES = [
   /** No Host in HTTP/1.1, or several. */
   'host',
   /**
-   * No clear Content-Length, one beside a Transfer-Encoding, or a transfer coding that is not just chunked, or any in
-   * HTTP/1.0.
+   * An invalid Content-Length, one together with Transfer-Encoding, a transfer coding other than a single chunked, or
+   * any transfer coding in HTTP/1.0.
    */
   'framing',
   /** A WebSocket. `RequestReader` removes other upgrades. */
@@ -115,7 +115,7 @@ export function parseRequestHead(
 
   const fields = readFields(bytes, at + VERSION.length, text.length);
   if (fields.end === UNCLEAR) return 'fields';
-  // Only HTTP/1.0 does without (RFC 9112 §3.2).
+  // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
   if (fields.hasUpgrade) return 'upgrade';
   const framing = toRequestFraming(fields);
@@ -137,7 +137,7 @@ function toRequestFraming(fields: FieldSummary): Framing | undefined {
 }
 
 /**
- * Whether bytes without an empty line so far can never become a regular head: the first byte cannot begin a method, or
+ * Whether bytes, still without an empty line, can never become a regular head: the first byte cannot begin a method, or
  * there is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
  */
 export function isOddPrefix(bytes: Buffer, from = 0): boolean {

@@ -19,11 +19,11 @@ export class RequestReader {
   #isDone = true;
   /** An empty line before the next request was dropped. */
   #hasSkipped = false;
-  /** Own memory that holds `unread`, maybe with room after it; undefined while `unread` is as it was read. */
+  /** Our copy that holds `unread`, possibly with room after it; undefined while `unread` is the buffer of a read. */
   #store: Buffer | undefined;
   /** `unread` was searched up to this offset: no head ends there, and `isOddPrefix` found nothing. */
   #searched = 0;
-  /** Whether the head at the start of `unread` is one for the relay; undefined: not known yet. */
+  /** Whether the relay can serve the head at the start of `unread`; undefined: not known yet. */
   #isNextRegular: boolean | undefined;
 
   constructor(maxHeadBytes: number) {
@@ -36,12 +36,15 @@ export class RequestReader {
     return this.#isDone;
   }
 
-  /** The beginning of a head, or requests sent before their turn. */
+  /** The beginning of a head, or pipelined requests. */
   get unread(): Buffer {
     return this.#unread;
   }
 
-  /** Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. To be taken once. */
+  /**
+   * Latin1 text of what the last `begin` returned: the head, and the rest unless it is long. The second call returns
+   * ''.
+   */
   takeText(): string {
     const text = this.#text;
     this.#text = '';
@@ -54,7 +57,7 @@ export class RequestReader {
   }
 
   /**
-   * Adds bytes that are not of the current request. The existing bytes are copied each time they have doubled, not with
+   * Adds bytes that follow the current request. The existing bytes are copied each time they have doubled, not with
    * each packet: 64 KB that come byte by byte are copied twice, not 33,000 times
    * (test/unit/protocol/http1/request-reader.test.ts).
    */
@@ -104,24 +107,24 @@ export class RequestReader {
     this.#store = undefined;
   }
 
-  /** The next, waiting request is known not to be one for the relay. Parses each head once, however it arrives. */
+  /** The head of the next request is complete, and the relay cannot serve it. Parses each head once. */
   isNextIrregular(): boolean {
     if (this.#isNextRegular === undefined) {
-      const head = this.peek();
+      const head = this.nextHead();
       if (head !== undefined) this.#isNextRegular = typeof head !== 'string';
-      // `peek` runs again at its turn.
+      // `nextHead` runs again when the request begins.
       this.#text = '';
     }
     return this.#isNextRegular === false;
   }
 
   /**
-   * The next request's head; undefined until it is complete; or why the relay does not take it. `unread` keeps it, but
-   * without an upgrade to something else than a WebSocket.
+   * The head of the next request; undefined until it is complete; a string if the relay cannot serve the request.
+   * `unread` keeps the head. An upgrade to anything but a WebSocket is removed from both.
    */
-  peek(): Http1RequestHead | Irregularity | undefined {
+  nextHead(): Http1RequestHead | Irregularity | undefined {
     this.skipEmptyLines();
-    // The other half of an empty line may follow.
+    // The LF of an empty line may follow.
     if (this.#unread.length === 1 && this.#unread[0] === CR) return undefined;
     // Three of the four bytes that end a head may have been searched before.
     const from = Math.max(0, Math.min(this.#searched, this.#unread.length) - 3);
@@ -134,7 +137,7 @@ export class RequestReader {
     }
     this.#searched = 0;
     if (end > this.#maxHeadBytes) return 'too-large';
-    // Decode a body that came with the head too, since it is often wanted: one call into the runtime instead of two.
+    // Also decodes a short body that came with the head: one call into the runtime instead of two.
     const { length } = this.#unread;
     this.#text = this.#unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
     const text = this.#text.slice(0, end);
@@ -149,7 +152,10 @@ export class RequestReader {
     return parseRequestHead(plain);
   }
 
-  /** Takes the request of the peeked `head`: its bytes so far, head and body; undefined if its body is malformed. */
+  /**
+   * Begins the request of `head`, which `nextHead` returned. Returns its bytes so far; undefined if its body is
+   * malformed.
+   */
   begin(head: Http1RequestHead): Buffer | undefined {
     const bytes = this.#unread;
     this.#searched = 0;

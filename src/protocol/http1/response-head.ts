@@ -5,7 +5,7 @@ import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './fr
 export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
-  /** Whether the connection can go on after this response, as far as the response says. */
+  /** Whether this response allows the connection to stay open. */
   readonly isPersistent: boolean;
 }
 
@@ -30,7 +30,7 @@ export function parseResponseHead(
   if (bytes[statusStart - 1] !== SPACE) return undefined;
   const status = toStatus(bytes, statusStart);
   if (status === undefined) return undefined;
-  // The reason phrase may be missing, together with its space.
+  // The reason phrase and the space before it may be missing.
   let at = statusStart + 3;
   if (bytes[at] !== SPACE && bytes[at] !== CR) return undefined;
   while (at < end && FIELD_VALUE[bytes[at] as number] === 1) at += 1;

@@ -6,8 +6,8 @@ import { isInterim, parseResponseHead, type ResponseHead } from './response-head
 const NOTHING = Buffer.alloc(0);
 
 /**
- * `more`: the response goes on. `complete`: its last byte is at `end`. `malformed`, `too-large`: the bytes after `end`
- * are not a response that can be passed on.
+ * `more`: the response continues. `complete`: its last byte is at `end`. `malformed`, `too-large`: the bytes after
+ * `end` are not a response that can be passed on.
  */
 export type ResponseProgress = 'more' | 'complete' | 'malformed' | 'too-large';
 
@@ -27,7 +27,7 @@ export class ResponseReader {
   length = 0;
   /** Offset in `bytes`: everything before it belongs to the response and may be passed on. */
   end = 0;
-  /** Head of the final response; undefined while only interim ones have come. */
+  /** Head of the final response; undefined until it has arrived. */
   head: ResponseHead | undefined;
   /** Status of the last interim response in this `read` if no final one followed it, else 0. */
   interimStatus = 0;
@@ -115,7 +115,10 @@ export class ResponseReader {
 
 const START = Buffer.from('HTTP/1.', 'latin1');
 
-/** Whether bytes without an empty line can never be a head. Otherwise a foreign greeting stalls the reader. */
+/**
+ * Whether bytes without an empty line can never be a head. Otherwise the greeting of another protocol would stall the
+ * reader.
+ */
 function isNoHead(bytes: Buffer): boolean {
   const length = Math.min(START.length, bytes.length);
   if (bytes.compare(START, 0, length, 0, length) !== 0) return true;

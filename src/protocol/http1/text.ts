@@ -3,8 +3,8 @@
  *
  * V8 makes a `slice` of 13 characters or more a view into its parent, and a concatenation a tree of such views. One
  * path of 60 bytes kept in a map would keep its whole head of up to 16 KiB alive, credentials and cookies included. A
- * round trip through bytes is guaranteed to copy, whatever the engine optimises. It takes about 0.2 µs: for text that
- * is kept, not for each call.
+ * round trip through bytes is guaranteed to copy, whatever the engine optimises. It costs about 0.2 µs, so use it for
+ * text that is kept, not for each call.
  */
 export function detached(text: string): string {
   // Heads are latin1 (one byte for each character); only text decoded later, e.g. a name in UTF-8, may be wider.

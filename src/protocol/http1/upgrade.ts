@@ -3,7 +3,7 @@ import { withEditedLines } from './head-lines.ts';
 /** Fields of an upgrade request, also listed in Connection (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
 const UPGRADE_FIELDS: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
 
-/** Whether a request's head names `websocket` in an Upgrade field; the sidecar switches to no other protocol. */
+/** Whether a request's head names `websocket` in an Upgrade field; the sidecar upgrades to no other protocol. */
 export function asksForWebSocket(headText: string): boolean {
   return /\r\nupgrade:[^\r]*websocket/i.test(headText);
 }

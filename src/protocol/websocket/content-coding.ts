@@ -23,8 +23,8 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 /**
  * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`. `undefined` if the coding is unknown, if they do
  * not decode, if a brotli body asks for a window of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is
- * far too large for `bytes`. Only one coding is removed: nobody sends two, and the second could hold a thousand times
- * the first. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
+ * far too large for `bytes`. Only one coding is removed: no client sends two, and a second could expand a thousandfold
+ * again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
  * 22.15.
  */
 export function decodeContent(
@@ -63,7 +63,7 @@ function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
 }
 
-/** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 stands for all smaller ones, which do not matter here. */
+/** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 for all smaller ones, which are always accepted. */
 function toBrotliWindowBits(first: number): number {
   const size = (first >> 1) & 0b111;
   return (first & 1) === 1 && size > 0 ? 17 + size : 17;

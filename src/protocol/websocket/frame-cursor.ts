@@ -3,8 +3,8 @@ import { FrameHead, type FrameSender, OPCODE } from './frame-head.ts';
 const OPCODE_BITS = 0x0f;
 
 /**
- * Knows only where frames (RFC 6455 §5.2) begin and end in one direction of a tunnel. This is cheap enough to run for
- * every WebSocket, in case the sidecar must insert a frame of its own.
+ * Tracks only where frames (RFC 6455 §5.2) begin and end in one direction of a tunnel. This is cheap enough for every
+ * WebSocket, in case the sidecar must insert a frame of its own.
  */
 export class FrameCursor {
   readonly #head: FrameHead;

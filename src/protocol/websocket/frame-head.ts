@@ -11,14 +11,14 @@ const LENGTH_OF_2_BYTES = 126;
 const LENGTH_OF_8_BYTES = 127;
 const MASK_BYTES = 4;
 
-/** Who sends: clients mask what they send, upstreams must not (RFC 6455 §5.1). */
+/** Clients mask their frames; upstreams must not (RFC 6455 §5.1). */
 export type FrameSender = 'client' | 'upstream';
 
 /** Reads the head of one frame after another (RFC 6455 §5.2), byte by byte. */
 export class FrameHead {
   readonly #maskBit: number;
   #bytes = 0;
-  /** Where the length ends, and where the head ends. The second byte tells. */
+  /** Offsets at which the length ends and the head ends. The second byte determines both. */
   #lengthEnd = 2;
   #end = 2;
   isFinal = false;

@@ -76,7 +76,7 @@ export class FrameReader {
     } else if (head.isComplete) this.#endHead();
   }
 
-  /** What the first and the second byte say fits this connection and the frames before. */
+  /** Whether the first two bytes are valid on this connection after the earlier frames. */
   #isAllowed(): boolean {
     if (this.head.bytes === 1) return this.#isInOrder();
     if (this.head.bytes > 2 || !this.head.isControl) return true;

@@ -4,7 +4,7 @@ import type { DeflateParameters } from './extensions.ts';
 import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
-/** zlib cannot use a window of 8 bits and takes 9. A larger window reads everything that a smaller one reads. */
+/** zlib does not support a window of 8 bits. A larger window can read everything that a smaller one can. */
 const MIN_WINDOW_BITS = 9;
 
 /**
@@ -16,7 +16,7 @@ const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff, 0x01, 0x04, 0x00, 0xfb, 0xff, 
 const MARK = TAIL.readUInt32BE(TAIL.length - 4);
 const MARK_BYTES = 4;
 
-/** Each stream costs 10 us, however short: a message made of thousands would hold up all traffic. */
+/** Each stream costs 10 µs, however short: a message made of thousands would delay all traffic. */
 const MAX_STREAMS = 16;
 
 const MIN_CHUNK_BYTES = 1_024;
@@ -70,7 +70,7 @@ export class MessageInflater {
 
   /**
    * Senders should not encode an empty message like this (§7.2.3.6), but it is read as one. A receiver that feeds it to
-   * zlib is out of step afterwards; without context takeover it starts anew.
+   * zlib is out of step afterwards; without context takeover it starts over.
    */
   #inflateNothing(): Buffer {
     if (this.#window !== undefined) this.#brokenBy = 'malformed';
@@ -107,7 +107,7 @@ export class MessageInflater {
       windowBits: this.#windowBits,
       // Without this, zlib would report a stream that is not the message's last as truncated.
       finishFlush: constants.Z_SYNC_FLUSH,
-      // The default of 16 KiB, allocated anew for each message, costs more than inflating it.
+      // The default of 16 KiB, allocated for each message, costs more than inflating it.
       chunkSize,
       maxOutputLength,
       info: true,
@@ -130,7 +130,7 @@ export class MessageInflater {
   }
 }
 
-/** A truncated stored block takes the tail as its content: then the whole tail comes out, not the mark alone. */
+/** A truncated stored block would swallow the tail: the whole tail would then be output, not the mark alone. */
 function isMarked(output: Buffer): boolean {
   if (output.length < MARK_BYTES || output.readUInt32BE(output.length - MARK_BYTES) !== MARK) return false;
   return !output.subarray(-TAIL.length).equals(TAIL);

@@ -1,12 +1,11 @@
 /**
  * This folder reads WebSocket messages and content-coded bodies out of passing bytes: bytes in, messages out. It knows
- * neither sockets nor what the messages mean. It changes none of the bytes that it is shown, and does not hold on to
- * them.
+ * neither sockets nor what the messages mean. It neither changes nor keeps the bytes.
  */
 import { isUtf8 } from 'node:buffer';
 import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { Reading } from '../../limits/reading-share.ts';
+import type { ReadingTask } from '../../limits/reading-share.ts';
 import { type Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
 import { type FrameSender, OPCODE } from './frame-head.ts';
@@ -22,14 +21,14 @@ import { copyUnmasked } from './unmask.ts';
  * - `inflated-too-large`: the inflated message.
  * - `malformed`: it does not inflate, or the direction's bytes are not frames.
  * - `text`: a text message that is not UTF-8.
- * - `budget`: no memory for it.
- * - `time`: no time for it.
+ * - `budget`: not enough memory.
+ * - `time`: not enough time.
  * - `extension`: the connection agreed on an extension that cannot be read. Only callers use it; the reader never
  *   reports it.
  */
 export type UnreadReason = 'too-large' | 'inflated-too-large' | 'malformed' | 'extension' | 'budget' | 'time' | 'text';
 
-/** Gets what one direction sends, in order: during `push`, or later if `read` defers it. */
+/** Receives the messages of one direction, in order: during `push`, or later if `read` defers them. */
 export interface MessageHandler {
   /** `atNs`: when the message's last byte passed. The result is called for further steps until it returns false. */
   onText(text: string, atNs: number): FurtherSteps | undefined;
@@ -37,7 +36,7 @@ export interface MessageHandler {
   onBinary?(): void;
   /** A close frame; nothing follows it. */
   onClose?(): void;
-  /** One message was not read; if `isUnread`, neither are all that follow. */
+  /** A message was not read; with `isUnread`, neither are any later ones. */
   onUnread(reason: UnreadReason): void;
 }
 
@@ -53,7 +52,7 @@ export interface MessageReaderOptions {
   /** Holds messages that have arrived in part. Default: its own, on `budget`. */
   readonly bodies?: UnfinishedBodies;
   /** Runs the steps of a reading, now or later. Default: all of them now. */
-  readonly read?: (reading: Reading, nowNs: number) => void;
+  readonly read?: (reading: ReadingTask, nowNs: number) => void;
   /** Default: always 0. */
   readonly nowNs?: () => number;
   /** Shared by all WebSockets. Default: no limit on frames. */
@@ -66,7 +65,10 @@ const MAX_UNCOUNTED_FRAMES = 1_000;
 /** No Bayeux connection sends thousands of frames with fewer bytes than this on average. */
 const MIN_FRAME_BYTES = 24;
 
-/** Fate of the current message: `count` only counts a binary one; `reported` and `lost` need nothing more of it. */
+/**
+ * What happens to the current message. `count`: a binary one is only counted. `reported` and `lost`: its rest is
+ * ignored.
+ */
 type Fate = 'read' | 'count' | 'reported' | 'lost';
 
 /**
@@ -77,7 +79,7 @@ type Fate = 'read' | 'count' | 'reported' | 'lost';
  */
 export class WebSocketMessageReader implements MessageContents, Unfinished {
   readonly #options: MessageReaderOptions;
-  readonly #read: (reading: Reading, nowNs: number) => void;
+  readonly #read: (reading: ReadingTask, nowNs: number) => void;
   readonly #handler: MessageHandler;
   readonly #frames: FrameReader;
   /** The payload so far of a message that comes in several pieces, unmasked. */
@@ -195,7 +197,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
   }
 
-  /** False without memory for it. */
+  /** False if the budget has no room. */
   #keep(bytes: Buffer, from: number, to: number): boolean {
     const { head, payloadLeft } = this.#frames;
     const target = this.#kept.extend(to - from, payloadLeft);
@@ -276,7 +278,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
   }
 }
 
-function readNow(reading: Reading): void {
+function readNow(reading: ReadingTask): void {
   while (reading.step());
 }
 

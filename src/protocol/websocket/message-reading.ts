@@ -1,5 +1,5 @@
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { Reading } from '../../limits/reading-share.ts';
+import type { ReadingTask } from '../../limits/reading-share.ts';
 
 /** The next step of a reading; false if it was the last. */
 export type FurtherSteps = () => boolean;
@@ -16,16 +16,18 @@ export interface WholeMessage {
 export interface MessageContents {
   /** Reads a message. Undefined: no further steps. */
   readContent(message: WholeMessage): FurtherSteps | undefined;
-  /** There was no time for all of a message. `isContentLost`: it was not inflated, and a later one may refer to it. */
+  /**
+   * There was no time to read all of a message. `isContentLost`: it was not inflated, and later ones may refer to it.
+   */
   passUnread(isContentLost: boolean): void;
   /** Called once for each message, after all other calls for it, even if reading it has thrown. */
   messageEnded(): void;
 }
 
-/** Memory of a waiting message besides its bytes, and its cost for the garbage collector. */
+/** Memory of a waiting message besides its bytes, including its cost for the garbage collector. */
 const OVERHEAD_BYTES = 1_024;
 
-export class MessageReading implements Reading {
+export class MessageReading implements ReadingTask {
   readonly #contents: MessageContents;
   readonly #memory: MemoryBudget;
   readonly #isCompressed: boolean;
@@ -77,7 +79,7 @@ export class MessageReading implements Reading {
   }
 
   #end(): void {
-    this.#memory.give('bodies', this.#keptBytes);
+    this.#memory.giveBack('bodies', this.#keptBytes);
     this.#keptBytes = 0;
     this.#contents.messageEnded();
   }

@@ -47,7 +47,7 @@ export class SlidingWindow {
   }
 
   release(): void {
-    this.#budget.give('windows', this.heldBytes);
+    this.#budget.giveBack('windows', this.heldBytes);
     this.#bytes = undefined;
     this.#length = 0;
   }
@@ -74,7 +74,7 @@ export class SlidingWindow {
     const grown = Buffer.allocUnsafeSlow(capacity);
     const kept = Math.min(this.#length, capacity - added);
     this.#bytes?.copy(grown, 0, this.#length - kept, this.#length);
-    this.#budget.give('windows', this.heldBytes);
+    this.#budget.giveBack('windows', this.heldBytes);
     this.#bytes = grown;
     this.#length = kept;
     return grown;

@@ -5,13 +5,14 @@ export type Direction = 'request' | 'response';
 
 /**
  * One in this many is measured, beginning with the first. A prime, since up to 64 texts are written together at the end
- * of a turn, and the first of them waits longest: a power of two would always sample the same places.
+ * of a turn of the event loop, and the first of them waits longest: a power of two would always sample the same
+ * positions.
  */
 const MEASURED_OF = 17;
 
 /**
  * Measures how long the sidecar keeps bytes of one direction: from a moment that is known anyway until they are
- * written. The caller asks `sample`, keeps its result beside the bytes, and hands it to `written`. So only one in 17
+ * written. The caller calls `sample`, keeps the result with the bytes, and passes it to `written`. So only one in 17
  * reads the clock.
  */
 export class AddedTime {

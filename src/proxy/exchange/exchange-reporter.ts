@@ -3,6 +3,7 @@ import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import { LimitHits } from '../../limits/limit-hits.ts';
 import { AddedTime, type Direction } from './added-time.ts';
+import type { ClientFinder } from './client-finder.ts';
 import {
   type BodyObserver,
   type ClientConnection,
@@ -17,7 +18,6 @@ import {
 import { FailureRecord } from './failure-record.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
 import type { ProxyHint } from './proxy-hint.ts';
-import type { RequestOrigin } from './request-origin.ts';
 import { ShieldedTunnel } from './shielded-tunnel.ts';
 
 /** `rest.deny`. */
@@ -27,12 +27,12 @@ export interface PathDenial {
 }
 
 export interface Admission {
-  /** Most requests with the upstream at a time, including held long polls; 0: any number. */
+  /** Maximum requests in flight to the upstream, including held long polls; 0: any number. */
   readonly maxInFlight: number;
   /** Undefined: no path is denied. */
   readonly denial: PathDenial | undefined;
-  /** Finds the clients of a proxy. Undefined: the proxy counts as the client. */
-  readonly origin: RequestOrigin | undefined;
+  /** Finds the client behind a trusted proxy. Undefined: the proxy counts as the client. */
+  readonly clientFinder: ClientFinder | undefined;
 }
 
 export interface ReporterOptions extends Partial<Admission> {
@@ -53,7 +53,7 @@ export class ExchangeReporter {
   readonly #logger: Logger;
   #maxInFlight: number;
   #denial: PathDenial | undefined;
-  #origin: RequestOrigin | undefined;
+  #clientFinder: ClientFinder | undefined;
   #hint: ProxyHint | undefined;
   /** Both data paths count here what they refuse or end because of a limit. */
   readonly hits: LimitHits;
@@ -65,13 +65,13 @@ export class ExchangeReporter {
   #inFlight = 0;
 
   constructor(clock: Clock, observer: ExchangeObserver, logger: Logger, options: ReporterOptions = {}) {
-    const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial, origin, hint } = options;
+    const { hits = new LimitHits(clock, logger), maxInFlight = 0, denial, clientFinder, hint } = options;
     this.#clock = clock;
     this.#observer = observer;
     this.#logger = logger;
     this.#maxInFlight = maxInFlight;
     this.#denial = denial;
-    this.#origin = origin;
+    this.#clientFinder = clientFinder;
     this.#hint = hint;
     this.hits = hits;
     this.failures = new FailureRecord(clock, logger);
@@ -84,7 +84,7 @@ export class ExchangeReporter {
     return this.#open;
   }
 
-  /** Open exchanges that were admitted: not those that wait for their turn on their connection. */
+  /** Open exchanges that were admitted; not those that wait for an earlier one on their connection. */
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -96,18 +96,18 @@ export class ExchangeReporter {
   /**
    * Changes limit, denied paths and the reading of addresses. Requests already sent to the upstream are not affected.
    */
-  reconfigure({ maxInFlight, denial, origin }: Admission): void {
+  reconfigure({ maxInFlight, denial, clientFinder }: Admission): void {
     this.#maxInFlight = maxInFlight;
-    this.#origin = origin;
+    this.#clientFinder = clientFinder;
     this.#denial = denial;
   }
 
   /** Call when the request's head has been read. */
   begin(request: RequestHead, connection: ClientConnection, path: DataPath): Exchange {
-    const client = connection.isProxy === true ? this.#origin?.clientOf(request, connection) : undefined;
+    const client = connection.isProxy === true ? this.#clientFinder?.clientOf(request, connection) : undefined;
     const exchange = new Exchange(request, client ?? connection, path, this.#clock.nowNs());
     this.#open += 1;
-    if (this.#hint?.look(exchange) === false) this.#hint = undefined;
+    if (this.#hint?.search(exchange) === false) this.#hint = undefined;
     try {
       this.#observer.onBegin(exchange);
     } catch (cause) {
@@ -117,8 +117,8 @@ export class ExchangeReporter {
   }
 
   /**
-   * Returns why the exchange must not go to the upstream now; undefined if it may. Call once, before opening a
-   * connection for it. Its place is free again when it ends.
+   * Returns the refusal if the exchange must not go to the upstream now; undefined if it may. Call once, before opening
+   * a connection for it. Its slot is released when it ends.
    */
   admit(exchange: Exchange): Refusal | undefined {
     if (this.#denial?.denies(exchange.request.target, exchange.client) === true) {
@@ -134,7 +134,7 @@ export class ExchangeReporter {
     return undefined;
   }
 
-  /** The head of the final response, or of a 101, has come. Not needed unless `exchange.wantsResponse`. */
+  /** The head of the final response, or of a 101, has arrived. Not needed unless `exchange.wantsResponse`. */
   response(exchange: Exchange, response: ResponseHeadView): void {
     if (!exchange.wantsResponse) return;
     try {
@@ -184,7 +184,7 @@ export class ExchangeReporter {
     } catch (cause) {
       this.observerFailed(cause);
     }
-    // A request's body may continue after an early response: no observer is left to be told.
+    // A request's body may continue after an early response; it is no longer observed.
     exchange.requestObserver = undefined;
     exchange.responseObserver = undefined;
   }
@@ -226,7 +226,7 @@ export class ExchangeReporter {
     // Once: a broken observer would otherwise log a line per request. Only the name, since a message could hold input.
     if (this.#observerErrors > 1) return;
     const name = cause instanceof Error ? cause.name : typeof cause;
-    this.#logger.error({ error: name }, 'an observer failed; traffic goes on unobserved');
+    this.#logger.error({ error: name }, 'an observer failed; traffic continues unobserved');
   }
 }
 
@@ -240,12 +240,12 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
   gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
   gauge(
     'd2_sidecar_requests_in_flight',
-    'Requests with the upstream now, held long polls included.',
+    'Requests in flight to the upstream, held long polls included.',
     ({ inFlight }) => inFlight,
   ),
   counter(
     'd2_sidecar_observer_errors_total',
-    'Failures in measuring; traffic passed.',
+    'Failures of measuring; traffic was not affected.',
     ({ observerErrors }) => observerErrors,
   ),
 ];

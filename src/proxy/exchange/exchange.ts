@@ -3,7 +3,7 @@
  * ending.
  *
  * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `measure/record/` observes them. This
- * folder must not know sockets or metrics/. An observer that throws never touches the traffic: the exchange goes on
+ * folder must not know sockets or metrics/. An observer that throws never affects the traffic: the exchange continues
  * unobserved.
  */
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
@@ -47,7 +47,7 @@ export interface RequestHead {
 }
 
 /**
- * How an exchange ended. Other parts have other words for it:
+ * How an exchange ended. Other parts of the program use other words:
  *
  * | `Ending` | `CallOutcome`: access log, spans | `CallResult`: Comet | `outcome` of `d2_calls_total` |
  * |---|---|---|---|
@@ -63,7 +63,7 @@ export type Ending =
   | { readonly kind: 'failed'; readonly failure: UpstreamFailure }
   /** The client left before the response was complete. */
   | { readonly kind: 'cancelled' }
-  /** `rest.deny` denies the client this path: the upstream was not asked. */
+  /** `rest.deny` denies this path to the client: nothing was sent to the upstream. */
   | { readonly kind: 'denied' };
 
 export const COMPLETED: Ending = { kind: 'completed' };
@@ -91,7 +91,10 @@ export interface BodyObserver {
    * not. `bytes` is valid only during the call and belongs to the data plane: copy what you keep, change nothing.
    */
   onBytes(bytes: Buffer): void;
-  /** The last byte of the body has come, trailers included; at once without a body. Never called for a body cut off. */
+  /**
+   * The last byte of the body has arrived, trailers included; at once without a body. Never called for a truncated
+   * body.
+   */
   onEnd(): void;
 }
 
@@ -106,26 +109,27 @@ export interface TunnelObserver {
 }
 
 /**
- * Told of the beginning of each exchange, and exactly once of its ending. The order is `onBegin`, the request's bytes
- * and end, `onResponse`, the response's bytes and end, `onEnd`. A response may be early: then bytes of the request also
- * come after `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
+ * Called at the beginning of each exchange, and exactly once at its ending. The order is `onBegin`, the request's bytes
+ * and end, `onResponse`, the response's bytes and end, `onEnd`. After an early response, bytes of the request also
+ * follow `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
  */
-export interface ExchangeObserver<Note = unknown> {
-  /** The only place to set `requestObserver` and `wantsResponse`: the data plane does not look for them later. */
-  onBegin(exchange: Exchange<Note>): void;
-  onEnd(exchange: Exchange<Note>, ending: Ending): void;
+export interface ExchangeObserver<Observation = unknown> {
+  /** The only place to set `requestObserver` and `wantsResponse`: the data plane does not read them later. */
+  onBegin(exchange: Exchange<Observation>): void;
+  onEnd(exchange: Exchange<Observation>, ending: Ending): void;
   /**
-   * The final response's head, or a 101, has come. Called only if the exchange's `wantsResponse` is set, and never for
-   * an answer of the sidecar itself. The place to set `responseObserver` (any status but 101) or `tunnelObserver`
-   * (101): the data plane does not look for them later. If this throws, what it set is dropped and told nothing.
+   * The head of the final response, or of a 101, has arrived. Called only if the exchange's `wantsResponse` is set, and
+   * never for an answer of the sidecar itself. The place to set `responseObserver` (any status but 101) or
+   * `tunnelObserver` (101): the data plane does not read them later. If this throws, the observers that it set are
+   * removed.
    */
-  onResponse?(exchange: Exchange<Note>, response: ResponseHeadView): void;
+  onResponse?(exchange: Exchange<Observation>, response: ResponseHeadView): void;
   /** How long the sidecar kept a request or response before writing it on. A sample, from the relay only. */
   onAdded?(direction: Direction, addedNs: number): void;
 }
 
-/** `Note`: what its observer keeps about it. */
-export class Exchange<Note = unknown> {
+/** `Observation`: what the observer keeps about this exchange. */
+export class Exchange<Observation = unknown> {
   readonly request: RequestHead;
   readonly client: ClientConnection;
   readonly dataPath: DataPath;
@@ -135,8 +139,8 @@ export class Exchange<Note = unknown> {
   status = 0;
   /** Monotonic moment of the ending; 0 before. */
   endedNs = 0;
-  /** The observer sets it; the data plane never looks at it. */
-  note: Note | undefined = undefined;
+  /** Set by the observer; the data plane never reads it. */
+  observation: Observation | undefined = undefined;
   /** Reads the request's body; undefined costs nothing. When an observer fails, this and the three below are unset. */
   requestObserver: BodyObserver | undefined = undefined;
   /** Asks for `onResponse`. */
@@ -145,7 +149,7 @@ export class Exchange<Note = unknown> {
   tunnelObserver: TunnelObserver | undefined = undefined;
   /** Set by the observer: the `traceparent` that replaces the client's; undefined: unchanged. */
   traceparent: string | undefined = undefined;
-  /** It counts among the requests that may be with the upstream at a time (`limits.inFlight`). */
+  /** It counts among the requests in flight to the upstream (`limits.inFlight`). */
   isAdmitted = false;
   #ended = false;
 

@@ -9,7 +9,10 @@ import {
   type UpstreamFailureCode,
 } from './upstream-failure.ts';
 
-/** While an upstream is down, every request fails alike: one log line per code in this time, with their number. */
+/**
+ * While an upstream is down, every request fails in the same way: one log line per code and interval, with their
+ * number.
+ */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /** Logged with more detail elsewhere: at the limit itself (`limits.inFlight`), and where TLS connects. */

@@ -7,10 +7,10 @@ import { Problem } from '../../base/problem.ts';
 import { DENIED, type Ending } from './exchange.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
 
-/** Requests that are refused without asking the upstream. */
+/** Requests that are refused without contacting the upstream. */
 const REQUEST_PROBLEMS = {
   400: 'The request cannot be read.',
-  408: 'The request’s head did not come in time.',
+  408: 'The request’s head did not arrive in time.',
   413: 'The request’s chunk extensions are too large.',
   431: 'The request’s head is larger than limits.headBytes, or has more fields than limits.fields.',
   501: 'The request’s method is not served here.',
@@ -20,7 +20,7 @@ const REQUEST_PROBLEMS = {
 
 export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
 
-/** For a request that was not passed on: most calls take less, so a place will be free by then. */
+/** For a request that was not forwarded: most calls are shorter, so a slot will be free by then. */
 const RETRY_AFTER_S = 1;
 
 /** A request that the sidecar answers itself: the ending of its exchange, and the answer. */
@@ -41,8 +41,8 @@ export function deniedRefusal(): Refusal {
 }
 
 /**
- * The answer when the upstream gave none, e.g. status 502 with the body
- * `{"type":"about:blank","title":"Bad Gateway","status":502,"detail":"…","error":"connection_refused","code":"D2S_ERR_UPSTREAM_REFUSED"}`.
+ * The answer when the upstream gave none, e.g. status 502 with the body `{"type":"about:blank","title":"Bad
+ * Gateway","status":502,"detail":"…","error":"connection_refused","code":"D2S_ERR_UPSTREAM_REFUSED"}`.
  */
 export function upstreamProblem({ status, proxyError, code, isOwnShortage }: UpstreamFailure): Problem {
   return toCodedProblem(status, proxyError, code, isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {});
@@ -64,7 +64,7 @@ function toProxyStatus(error: string): Record<string, string> {
   return { 'Proxy-Status': `d2-sidecar; error=${error}` };
 }
 
-/** What a problem is sent as; the Connection field is missing. */
+/** A problem as it is sent, without the Connection field. */
 export interface ProblemAnswer {
   readonly fields: readonly (readonly [name: string, value: string])[];
   /** ASCII only. */

@@ -4,8 +4,8 @@ import type { Logger } from '../../base/logger.ts';
 import type { Exchange } from './exchange.ts';
 
 const HOUR_NS = 3_600 * MS_PER_S * NS_PER_MS;
-/** After this many changes of the address, the requests come from several clients. */
-const MAX_BEGINNINGS = 100;
+/** After this many changes of the address the search ends: the requests come from several clients. */
+const MAX_RESTARTS = 100;
 
 /**
  * Detects a proxy that is missing in `listen.trustedProxies`: for an hour, all requests come from one private address
@@ -15,21 +15,21 @@ export class ProxyHint {
   readonly #logger: Logger;
   #address: string | undefined;
   #sinceNs = 0;
-  #beginnings = 0;
+  #restarts = 0;
 
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  /** Call it with each request. False when the search is over. */
-  look({ request, client, beganNs }: Exchange): boolean {
+  /** Call it with each request. Returns false when the search has ended: do not call it again. */
+  search({ request, client, beganNs }: Exchange): boolean {
     const { remoteAddress } = client;
     const isAlike = request.field('x-forwarded-for') !== undefined;
     if (!isAlike || remoteAddress !== this.#address) {
       this.#address = isAlike && isPrivate(remoteAddress) ? remoteAddress : undefined;
       this.#sinceNs = beganNs;
-      this.#beginnings += 1;
-      return this.#beginnings < MAX_BEGINNINGS;
+      this.#restarts += 1;
+      return this.#restarts < MAX_RESTARTS;
     }
     if (beganNs - this.#sinceNs < HOUR_NS) return true;
     this.#logger.warn(

@@ -50,12 +50,12 @@ export class UpstreamFailure extends SidecarError {
     super(code, undefined, cause === undefined ? undefined : { cause });
   }
 
-  /** 503 if the upstream was not asked, 504 if time ran out, otherwise 502 (RFC 9110 §15.6). */
+  /** 503 if the upstream was not contacted, 504 after a timeout, otherwise 502 (RFC 9110 §15.6). */
   get status(): 502 | 503 | 504 {
     return KINDS[this.code].status;
   }
 
-  /** This process or machine lacks something, or `limits.inFlight` is reached: the upstream was not asked. */
+  /** This process or machine lacks resources, or `limits.inFlight` is reached: the upstream was not contacted. */
   get isOwnShortage(): boolean {
     return this.status === 503;
   }
@@ -69,6 +69,7 @@ export class UpstreamFailure extends SidecarError {
 /**
  * The only mapping from a socket's error to a failure. `phase` is the progress of the exchange: `connect` before TCP is
  * connected, `handshake` before TLS is established, `wait` before the response begins, `response` after that.
+ * `UpstreamConnection` does not see the response: its `wait` lasts until the relay maps the failure again.
  */
 export function toUpstreamFailure(
   cause: unknown,
@@ -98,7 +99,7 @@ function toConnectCode(cause: unknown): UpstreamFailureCode {
     case 'ECONNRESET':
     case 'EPIPE':
       return 'D2S_ERR_UPSTREAM_TERMINATED';
-    // A shortage of this process or machine: the upstream was not asked.
+    // A shortage of this process or machine: the upstream was not contacted.
     case 'EMFILE':
     case 'ENFILE':
     case 'ENOBUFS':
@@ -117,7 +118,7 @@ function codeOf(cause: unknown): string {
 }
 
 /**
- * Why TLS failed, as a code of Node, OpenSSL or the system, e.g. `CERT_HAS_EXPIRED`,
+ * The reason of a TLS failure, as a code of Node, OpenSSL or the system, e.g. `CERT_HAS_EXPIRED`,
  * `ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION`, `ECONNRESET`; `''` without one. No code holds anything that the peer has
  * written.
  */

@@ -1,6 +1,6 @@
 /**
  * This folder is the complete data path: Node's own HTTP server and http-proxy. It serves what the relay does not frame
- * itself (odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway takes
+ * itself (odd heads, absolute-form, upgrades), or everything with `dataPath: gateway`. The gateway is given
  * sockets and never listens. It reports the same exchanges as the relay; it must know neither the relay nor metrics/.
  * Node's strict parser decides what is HTTP at all.
  *
@@ -38,12 +38,12 @@ import { SharedLookup } from '../upstream/shared-lookup.ts';
 import { OpenTunnels } from './open-tunnels.ts';
 import { PlainExchange } from './plain-exchange.ts';
 import { createProxy, type ProxyServer } from './proxy.ts';
+import { type QueuedRequest, UNSENT_REQUEST } from './queued-request.ts';
 import { GatewayRequestHead, toLines, withoutUpgradeFields } from './raw-fields.ts';
 import { ReadAhead } from './read-ahead.ts';
-import { NO_SIZE, type RequestSize, toHeadProblem, toRequestSize } from './request-head.ts';
 import { ServedConnection } from './served-connection.ts';
 import type { GatewayOptions, GatewayServices, LiveGatewayOptions } from './services.ts';
-import { type Turn, WAITING_TURN } from './turn.ts';
+import { NO_SIZE, type RequestSize, toHeadProblem, toRequestSize } from './set-request-head.ts';
 import { UpstreamAgent } from './upstream-agent.ts';
 import { hasBody, isWebSocketRequest, WebSocketExchange } from './websocket-exchange.ts';
 
@@ -56,10 +56,10 @@ interface ShouldUpgrade {
 const MAX_CHECK_INTERVAL_MS = 1_000;
 const MIN_CHECK_INTERVAL_MS = 10;
 
-/** Interval of the checks of all connections, in ms. */
-const LOOK_MS = 250;
+/** Interval of `#checkConnections`. */
+const CONNECTION_CHECK_MS = 250;
 
-/** A request's connection and the request's size; `NO_SIZE` if it does not have to wait. */
+/** An accepted request: its connection, and its size (`NO_SIZE` if it does not have to wait). */
 interface Admitted {
   readonly connection: ServedConnection;
   readonly size: RequestSize;
@@ -116,9 +116,9 @@ export class Gateway {
     return this.#tunnels.size;
   }
 
-  /** WebSockets that `letTunnelsGo` closed, by how they ended. */
-  get tunnelsLetGo(): OpenTunnels['letGo'] {
-    return this.#tunnels.letGo;
+  /** WebSockets that `closeTunnels` ended, by outcome. */
+  get closedTunnels(): OpenTunnels['closed'] {
+    return this.#tunnels.closed;
   }
 
   /** Connections on which further requests were refused because too many were waiting (`MAX_WAITING`). */
@@ -140,7 +140,7 @@ export class Gateway {
     const connection = new ServedConnection(socket, { client, agent, isDraining: this.#isDraining }, this.#services);
     this.#connections.set(socket, connection);
     socket.on('close', () => this.#connections.delete(socket));
-    this.#lookTimer ??= setInterval(() => this.#look(), LOOK_MS).unref();
+    this.#lookTimer ??= setInterval(() => this.#checkConnections(), CONNECTION_CHECK_MS).unref();
     socket.setNoDelay(true);
     socket.allowHalfOpen = true;
     this.#serve(socket, connection);
@@ -157,9 +157,9 @@ export class Gateway {
     return this.#connections.values();
   }
 
-  /** Closes the WebSockets with 1001, spread over `overMs`; a second call replaces the first. */
-  letTunnelsGo(overMs: number): void {
-    this.#tunnels.goAway(overMs);
+  /** Closes the WebSockets with code 1001, spread over `overMs`; a second call replaces the first. */
+  closeTunnels(overMs: number): void {
+    this.#tunnels.close(overMs);
   }
 
   destroy(): void {
@@ -186,7 +186,7 @@ export class Gateway {
     const { headBytes, headTimeoutMs, idleTimeoutMs } = this.#options;
     const interval = Math.min(Math.max(Math.floor(headTimeoutMs / 4), MIN_CHECK_INTERVAL_MS), MAX_CHECK_INTERVAL_MS);
     const options: http.ServerOptions & ShouldUpgrade = {
-      // Newer Nodes ask. A request with a body is best served as an ordinary one. Older Nodes raise 'upgrade' for it as
+      // Newer Nodes ask. A request with a body is served as an ordinary one. Older Nodes raise 'upgrade' for it as
       // well, with the body unread (`#ignoreUpgrade`).
       shouldUpgradeCallback: (request) => isWebSocketRequest(request) || !hasBody(request),
       maxHeaderSize: headBytes,
@@ -219,7 +219,7 @@ export class Gateway {
   }
 
   /** Checks what no event reports: unfinished heads, stalled tunnels, writes below the high-water mark. */
-  #look(): void {
+  #checkConnections(): void {
     if (this.#connections.size === 0) {
       clearInterval(this.#lookTimer);
       this.#lookTimer = undefined;
@@ -229,8 +229,8 @@ export class Gateway {
     for (const [socket, connection] of this.#connections) {
       keepAlive(socket);
       connection.agent.lookAfter();
-      connection.lookForStall();
-      connection.lookForHead(inMessage?.has(socket) ?? !connection.isIdle);
+      connection.checkStalled();
+      connection.chargeHead(inMessage?.has(socket) ?? !connection.isIdle);
     }
   }
 
@@ -254,10 +254,10 @@ export class Gateway {
     // The gateway does not upgrade this request, so it does not ask the upstream to.
     if (isUpgradeIgnored) request.rawHeaders = withoutUpgradeFields(request.rawHeaders);
     const exchange = this.#begin(request, connection);
-    const turn = new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange);
-    connection.add(turn, size);
+    const plain = new PlainExchange(this.#services, connection, { request, response, expectsContinue }, exchange);
+    connection.add(plain, size);
     // Node's parser stops after it and drops what came in the same read: the client must learn that it was not served.
-    if (isUpgradeIgnored) connection.endBehindLast();
+    if (isUpgradeIgnored) connection.endAfterLast();
   }
 
   #onUpgrade(request: IncomingMessage, socket: net.Socket, leftover: Buffer): void {
@@ -273,8 +273,8 @@ export class Gateway {
     if (ahead === undefined) return;
     const onTunnel = (upstream: net.Socket) => this.#tunnels.add(socket, upstream);
     const exchange = this.#begin(request, connection);
-    const turn = new WebSocketExchange(this.#services, connection, { request, ahead, onTunnel }, exchange);
-    connection.add(turn, size);
+    const webSocket = new WebSocketExchange(this.#services, connection, { request, ahead, onTunnel }, exchange);
+    connection.add(webSocket, size);
   }
 
   /** Undefined if memory has no room for `leftover`; the request is refused then. */
@@ -284,7 +284,7 @@ export class Gateway {
     return ahead;
   }
 
-  /** The connection that takes this request; undefined if the request is refused or came too late. */
+  /** The connection of an accepted request; undefined if the request is refused or the connection is closing. */
   #admit(request: IncomingMessage): Admitted | undefined {
     const connection = this.#connections.get(request.socket);
     if (connection === undefined || connection.isClosing) return undefined;
@@ -316,7 +316,8 @@ export class Gateway {
 
   /**
    * Serves the request without its Upgrade (RFC 9110 §7.8). Node's server has released the connection and would not
-   * read the request's body. So the head goes back into the socket without its Upgrade, and the connection starts anew.
+   * read the request's body. So the head goes back into the socket without its Upgrade, and Node's server serves it
+   * again.
    */
   #ignoreUpgrade(request: IncomingMessage, { connection, size }: Admitted, leftover: Buffer): void {
     const { socket } = connection;
@@ -324,26 +325,26 @@ export class Gateway {
     const bytes = Buffer.concat([Buffer.from(withoutUpgrade(head), 'latin1'), leftover]);
     const ahead = this.#readAhead(connection, bytes);
     if (ahead === undefined) return;
-    const turn: Turn = {
-      ...WAITING_TURN,
+    const queued: QueuedRequest = {
+      ...UNSENT_REQUEST,
       begin: () => {
-        // As in the relay: a stream that has ended meanwhile takes nothing back, so the request cannot be read again.
+        // As in the relay: an ended stream cannot take bytes back, so the request cannot be read again.
         if (connection.hasClientEnded) {
           ahead.drop();
           connection.refuseNow(400, request.method === 'HEAD');
           return;
         }
         ahead.giveBack();
-        connection.release(turn);
+        connection.release(queued);
         // Node's parser is still running here, and the restart would use it again.
         process.nextTick(() => this.#serve(socket, connection));
       },
       cancel: () => ahead.drop(),
     };
-    connection.add(turn, size);
+    connection.add(queued, size);
   }
 
-  /** As in the relay: a client may be silent while it waits for an answer, but not while it is waited for. */
+  /** As in the relay: a client may be silent while it waits for an answer, but not while the upstream waits for it. */
   #onSilence(socket: net.Socket): void {
     const connection = this.#connections.get(socket);
     // These have a time limit of their own.
@@ -402,12 +403,12 @@ export const GATEWAY_METRICS: readonly MetricDescription<Gateway>[] = [
   counter(
     'd2_sidecar_websockets_let_go_total',
     'WebSockets ended by a stop: closed with 1001 and answered, or cut.',
-    ({ tunnelsLetGo }) => tunnelsLetGo,
+    ({ closedTunnels }) => closedTunnels,
     'ending',
   ),
   counter(
     'd2_sidecar_gateway_overflows_total',
-    'Connections refused further requests for too many waiting ones.',
+    'Connections on which too many requests waited: further ones were refused.',
     ({ overflowedConnections }) => overflowedConnections,
   ),
 ];

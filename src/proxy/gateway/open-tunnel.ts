@@ -14,14 +14,15 @@ export type TunnelOutcome = 'closed' | 'cut';
  * (RFC 6455 §7.1.2) with close frames of its own. Such a frame goes only between two frames of the peer that it
  * replaces, and nothing is sent after it (§5.5.1):
  *
- * 1. The upstream is told first, like from a client that goes away. From then on nothing of the client's is passed on.
- * 2. What the upstream still sends is passed on up to its own close frame, so no message that the upstream takes for
+ * 1. The upstream gets the first close frame, as if its client went away. From then on nothing from the client is
+ *    passed on.
+ * 2. What the upstream still sends is passed on up to its own close frame, so no message that the upstream considers
  *    delivered is lost.
  * 3. In place of that close frame the client gets one with 1001: clients reconnect after that code.
  * 4. When the client has answered, both connections end.
  *
- * A side that does not reach the end of a frame, or does not answer in time, is not waited for. A stream that cannot be
- * followed as frames is cut.
+ * If a side does not reach the end of a frame or does not answer in time, the tunnel proceeds without it. A stream that
+ * cannot be followed as frames is cut.
  */
 export class OpenTunnel {
   readonly #client: Socket;
@@ -65,14 +66,14 @@ export class OpenTunnel {
     };
   }
 
-  /** Closes the tunnel, once. `onOver` is told how it ended; not if the two ends close it themselves meanwhile. */
+  /** Closes the tunnel; only the first call counts. `onOver` gets the outcome, unless both peers close it meanwhile. */
   goAway(onOver: (outcome: TunnelOutcome) => void): void {
     if (this.#isLeaving) return;
     this.#isLeaving = true;
     this.#onOver = onOver;
     this.#client.once('close', () => this.#over('cut'));
     this.#waitFor(() => this.#onUpstreamSilent());
-    // The two ends are already closing it.
+    // The peers are already closing it.
     if (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed) return;
     this.#takeOver();
     if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
@@ -121,7 +122,7 @@ export class OpenTunnel {
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
   }
 
-  /** Sends the close frame between two of the upstream; elsewhere the client would read it as part of another. */
+  /** Sends the close frame between two frames of the upstream; inside one the client would read it as payload. */
   #tellClient(): void {
     if (this.#isClientTold) return;
     if (!this.#fromUpstream.isBetweenFrames) {
@@ -140,7 +141,7 @@ export class OpenTunnel {
     else this.#tellClient();
   }
 
-  /** The client may end without a close frame, or after one. */
+  /** The client may close its side without a close frame, or after one. */
   #onClientEnded(): void {
     this.#endBoth(this.#isClientTold && this.#fromClient.hasClosed ? 'closed' : 'cut');
   }

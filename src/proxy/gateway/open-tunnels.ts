@@ -3,7 +3,7 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { OpenTunnel, type TunnelOutcome } from './open-tunnel.ts';
 
-/** Interval between two groups of closed tunnels. The clients of a group reconnect at the same moment. */
+/** Interval between two groups of closed tunnels. The clients of one group reconnect at the same moment. */
 const STEP_MS = 50;
 /** Frames followed per second: about one percent of the loop. A tunnel that is not followed is cut, not closed. */
 const FRAMES = { all: 200_000, ofOne: 10_000 };
@@ -14,10 +14,10 @@ export class OpenTunnels {
   readonly #frameRate: FrameRate;
   readonly #open = new Set<OpenTunnel>();
   readonly #staying = new Set<OpenTunnel>();
-  readonly #letGo: Record<TunnelOutcome, number> = { closed: 0, cut: 0 };
+  readonly #closed: Record<TunnelOutcome, number> = { closed: 0, cut: 0 };
   #windowEndNs = 0;
   #steppedNs = 0;
-  /** Fraction of a tunnel that is due but not yet a whole one. */
+  /** Number of tunnels that are due to be closed; the fraction is carried over to the next step. */
   #due = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -30,9 +30,9 @@ export class OpenTunnels {
     return this.#open.size;
   }
 
-  /** Tunnels that `goAway` closed, by how they ended. */
-  get letGo(): Readonly<Record<TunnelOutcome, number>> {
-    return this.#letGo;
+  /** Tunnels that `close` ended, by outcome. */
+  get closed(): Readonly<Record<TunnelOutcome, number>> {
+    return this.#closed;
   }
 
   /** To be called right after the pipes are set up, in the same turn of the event loop. */
@@ -46,8 +46,8 @@ export class OpenTunnels {
     });
   }
 
-  /** Closes all tunnels, new ones included, evenly over the time, the longest open first. 0: all open ones, now. */
-  goAway(overMs: number): void {
+  /** Closes all tunnels, including new ones, spread evenly over `overMs`, oldest first. 0: all open ones at once. */
+  close(overMs: number): void {
     clearInterval(this.#timer);
     this.#steppedNs = this.#clock.nowNs();
     this.#windowEndNs = this.#steppedNs + overMs * NS_PER_MS;
@@ -72,7 +72,7 @@ export class OpenTunnels {
       this.#due -= 1;
       this.#staying.delete(tunnel);
       tunnel.goAway((outcome) => {
-        this.#letGo[outcome] += 1;
+        this.#closed[outcome] += 1;
       });
     }
     if (isLast) this.stop();

@@ -4,24 +4,24 @@ import { isFramingName } from '../../protocol/http1/chunked.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { type Refusal, toAnswer, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { type ClientResponseHead, toClientHead, toFinalStatus, toInterimBytes } from './client-response-head.ts';
 import { callWeb } from './proxy.ts';
 import { pump } from './pump.ts';
+import type { QueuedRequest } from './queued-request.ts';
 import { GatewayResponseHead, hasField, isChunked, toPairs } from './raw-fields.ts';
-import { isVersion10, setRequestHead } from './request-head.ts';
-import { type ClientResponseHead, toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
-import type { Turn } from './turn.ts';
+import { isVersion10, setRequestHead } from './set-request-head.ts';
 import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
 /** One request and its response, through http-proxy's `web`. */
-export class PlainExchange implements Turn {
+export class PlainExchange implements QueuedRequest {
   readonly #services: GatewayServices;
   readonly #connection: ServedConnection;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #exchange: Exchange;
-  /** The client sent `Expect: 100-continue` and has not been given a 100: it may or may not send its body. */
+  /** The client sent `Expect: 100-continue` and has not received a 100: it may or may not send its body. */
   #isContinueDue: boolean;
   #upstream: ClientRequest | undefined;
   #watch: UpstreamWatch | undefined;
@@ -91,7 +91,7 @@ export class PlainExchange implements Turn {
     }
   }
 
-  /** Ends the upstream request with the client: http-proxy lets it live on, on Node 15.5 and later (#1586). */
+  /** Also ends the upstream request, which http-proxy does not do on Node 15.5 and later (#1586). */
   cancel(): void {
     this.#isOver = true;
     this.#services.reporter.end(this.#exchange, CANCELLED);
@@ -125,7 +125,7 @@ export class PlainExchange implements Turn {
       if (this.#exchange.status === 0) this.#fail(undefined);
       this.#settle();
     });
-    // After a whole response Node's client drops its 'drain' listener with the socket; the request may still need it.
+    // After a whole response Node's client removes its 'drain' listener; the request may still need one.
     const flow = () => this.#request.resume();
     upstream.on('socket', (socket) => {
       socket.on('drain', flow);
@@ -156,7 +156,8 @@ export class PlainExchange implements Turn {
       upstream.end();
       this.#services.reporter.requestEnd(this.#exchange);
     } catch {
-      // Node has accepted these trailers and does not send them: the request's end is broken, so it gets no end.
+      // Node's parser accepts trailers that its client refuses to send. The request's end is lost, so the request is
+      // cut off.
       this.#rejectRequest();
     }
   }
@@ -177,7 +178,7 @@ export class PlainExchange implements Turn {
       this.#response.writeContinue();
       return;
     }
-    // It is this request's turn and nothing of its answer is written, so the order of bytes is right.
+    // No earlier request is in progress, and no byte of this one's answer is written, so the order of bytes is right.
     this.#connection.socket.write(toInterimBytes(interim));
   }
 
@@ -209,7 +210,7 @@ export class PlainExchange implements Turn {
     });
   }
 
-  readonly #onFlowChange = (): void => this.#connection.lookForStall();
+  readonly #onFlowChange = (): void => this.#connection.checkStalled();
 
   /** Reports the request's body; undefined without an observer. */
   #requestReader(): ((chunk: Buffer) => void) | undefined {
@@ -262,7 +263,7 @@ export class PlainExchange implements Turn {
     this.#isOver = true;
     this.#services.reporter.responseEnd(this.#exchange);
     this.#services.reporter.end(this.#exchange, COMPLETED);
-    if (this.#upstream?.writableFinished === false) this.#endBehindRest(this.#upstream);
+    if (this.#upstream?.writableFinished === false) this.#endAfterRest(this.#upstream);
     const trailers = upstream.rawTrailers;
     try {
       if (trailers.length > 0 && isChunked(upstream.rawHeaders)) this.#response.addTrailers(toPairs(trailers));
@@ -274,10 +275,10 @@ export class PlainExchange implements Turn {
   }
 
   /**
-   * As in the relay: an upstream that answers before it has read the whole request may take the rest for a next
-   * request. The rest is still passed on; then the connection ends (RFC 9112 §9.3).
+   * As in the relay: an upstream that answers before it has read the whole request may read the rest as the
+   * next request. The rest is still passed on; then the connection ends (RFC 9112 §9.3).
    */
-  #endBehindRest(upstream: ClientRequest): void {
+  #endAfterRest(upstream: ClientRequest): void {
     // Otherwise Node's agent would reuse the connection.
     upstream.shouldKeepAlive = false;
     upstream.once('finish', () => upstream.socket?.destroySoon());
@@ -292,7 +293,7 @@ export class PlainExchange implements Turn {
     if (this.#isOver) return;
     this.#isOver = true;
     const failure = this.#watch?.toFailure(cause) ?? toFailure(cause);
-    // A client that has closed its side may have left for good; an upstream that closes then only follows it.
+    // A client that has closed its side may have left; the upstream's close may only be a consequence.
     const hasClientEnded = this.#connection.hasClientEnded;
     this.#services.reporter.end(this.#exchange, hasClientEnded ? CANCELLED : { kind: 'failed', failure });
     this.#upstream?.destroy();
@@ -313,7 +314,7 @@ export class PlainExchange implements Turn {
     else if (!isVersion10(this.#request)) this.#response.removeHeader('connection');
     this.#response.writeHead(problem.status, problem.title, fields);
     this.#response.end(Buffer.from(body, 'latin1'));
-    // Drop the rest of the request's body, so that the connection can go on after it.
+    // Drop the rest of the request's body, so that the connection stays usable.
     this.#request.resume();
   }
 

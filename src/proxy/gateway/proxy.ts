@@ -1,4 +1,6 @@
-/** Alone loads http-proxy 1.18.1 (no release since 2020), and removes harmful parts of it before first use. */
+/**
+ * The only file that loads http-proxy 1.18.1 (no release since 2020). It removes harmful parts before the first use.
+ */
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Stream } from 'node:stream';
@@ -17,7 +19,8 @@ export interface ProxyCall {
   readonly headBytes: number;
 }
 
-// http-proxy takes util._extend while it loads, and Node 22 and later print DEP0060 at its call: give it Object.assign.
+// http-proxy reads util._extend while it loads; Node 22 and later print DEP0060 when it is called. So it gets
+// Object.assign.
 async function loadHttpProxy(): Promise<typeof HttpProxy> {
   const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
   if (deprecated === undefined) return (await import('http-proxy')).default;
@@ -48,7 +51,8 @@ export function createProxy(target: ProxyTarget): ProxyServer {
     selfHandleResponse: true,
   });
   const passes = proxy as unknown as { webPasses: Pass[] };
-  // This pass gives a chunked DELETE or OPTIONS the length 0; its body becomes the next request: smuggling (#1721).
+  // This pass gives a chunked DELETE or OPTIONS the length 0; its body would become the next request: smuggling
+  // (#1721).
   passes.webPasses = passes.webPasses.filter((pass) => pass.name !== 'deleteLength');
   // The gateway listens itself: http-proxy's callback does not distinguish the client's errors from the upstream's.
   proxy.on('error', () => undefined);
@@ -95,8 +99,8 @@ function toOptions({ agent, headBytes }: ProxyCall): { agent: unknown; ssl: obje
 
 /**
  * http-proxy pipes its option `buffer`, instead of the request, into the upstream request as soon as that exists. This
- * is the only moment at which the gateway can reliably take over head and body: the event `proxyReq` may come after the
- * head has been written, and with Expect it does not come at all.
+ * is the only moment at which the gateway can reliably take over head and body: the event `proxyReq` may be emitted
+ * after the head has been written, and with Expect not at all.
  */
 function pipeHook(onUpstreamRequest: (upstream: ClientRequest) => void): Stream {
   return { pipe: onUpstreamRequest } as unknown as Stream;

@@ -2,15 +2,15 @@ import type { IncomingMessage, OutgoingMessage } from 'node:http';
 
 export interface PumpListener {
   readonly onEnd: () => void;
-  /** The other side has stopped taking bytes, or takes them again. */
+  /** The other side's buffer is full, or has drained. */
   readonly onFlowChange: () => void;
   /** Called with each chunk that was passed on. */
   readonly onPassed: ((chunk: Buffer) => void) | undefined;
 }
 
 /**
- * Passes a body on, chunk by chunk, as fast as the other side takes it. After the other side has gone, the rest is read
- * and dropped, so that the connection stays usable.
+ * Passes a body on, chunk by chunk, as fast as the other side accepts it. After the other side has closed, the rest is
+ * read and dropped, so that the connection stays usable.
  */
 export function pump(
   from: IncomingMessage,

@@ -23,7 +23,7 @@ export class ReadAhead {
     this.#services = services;
   }
 
-  /** `leftover`: bytes that came together with the head. Undefined if memory has no room for it. */
+  /** `leftover`: bytes that came with the head. Undefined if the budget has no room for them. */
   static of(socket: Socket, leftover: Buffer, services: GatewayServices): ReadAhead | undefined {
     const ahead = new ReadAhead(socket, services);
     if (!ahead.#keep(leftover)) return undefined;
@@ -38,7 +38,7 @@ export class ReadAhead {
     this.#socket.pause();
     const ahead = Buffer.concat(this.#chunks);
     this.#forget();
-    // A stream that has ended takes nothing back: such a client finished before the upgrade was accepted.
+    // An ended stream cannot take bytes back: such a client closed its side before the upgrade was accepted.
     if (ahead.length > 0 && !this.#socket.readableEnded) this.#socket.unshift(ahead);
   }
 
@@ -72,7 +72,7 @@ export class ReadAhead {
 
   readonly #forget = (): void => {
     this.#chunks.length = 0;
-    this.#services.options.memory.budget.give('ahead', this.#bytes);
+    this.#services.options.memory.budget.giveBack('ahead', this.#bytes);
     this.#bytes = 0;
   };
 

@@ -4,9 +4,9 @@ import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-wri
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
-import { NO_SIZE, type RequestSize } from './request-head.ts';
+import { type QueuedRequest, UNSENT_REQUEST } from './queued-request.ts';
 import type { GatewayServices } from './services.ts';
-import { type Turn, WAITING_TURN } from './turn.ts';
+import { NO_SIZE, type RequestSize } from './set-request-head.ts';
 import type { UpstreamAgent } from './upstream-agent.ts';
 
 /** Requests that may wait while one is being served. One read can hold about 2,500; no client needs that. */
@@ -15,7 +15,7 @@ export const MAX_WAITING = 256;
 /** The socket is paused while this many wait, so that only a burst of more than 128 requests in one read is refused. */
 const MANY_WAITING = MAX_WAITING / 2;
 
-/** Bytes that the paused side of a stalled body holds, in Node's streams and in the read under way. Measured. */
+/** Bytes that the paused side of a stalled body holds, in Node's streams and in the current read. Measured. */
 const PAUSED_BYTES = 104 * 1024;
 
 /** Node calls `onIncoming` for each head that its parser has read; undocumented, the same in Node 20 and 26. */
@@ -48,8 +48,8 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   readonly #account: RequestAccount;
   /** The upstream's socket, once the connection is a tunnel. */
   #tunnel: net.Socket | undefined;
-  /** The first turn is running, the others wait. */
-  readonly #turns: Turn[] = [];
+  /** The first request is running, the others wait. */
+  readonly #queue: QueuedRequest[] = [];
   readonly #sizes: RequestSize[] = [];
   /** The socket is not read until no request waits. */
   #isReadingStopped = false;
@@ -65,7 +65,9 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   #hasClientEnded = false;
   /** `socket.bytesRead` at the last check that found no unfinished head. */
   #headlessAtBytes: number;
-  /** `socket.bytesRead` when the connection became idle: while it is unchanged, nothing of a next request has come. */
+  /**
+   * `socket.bytesRead` when the connection became idle: while it is unchanged, no byte of a next request has arrived.
+   */
   #idleAtBytes: number;
 
   constructor(socket: net.Socket, { client, agent, isDraining }: Serving, services: GatewayServices) {
@@ -87,18 +89,21 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     socket.on('close', () => this.#onClosed());
   }
 
-  /** The running turn is the last: the connection drains or its client has ended, and no other request waits. */
+  /** The running request is the last: the connection drains or its client has ended, and no other request waits. */
   get isLast(): boolean {
-    return (this.#isDraining || this.#hasClientEnded) && this.#turns.length === 1;
+    return (this.#isDraining || this.#hasClientEnded) && this.#queue.length === 1;
   }
 
-  /** As `isLast`, for an answer that announces it: that holds even if further requests arrive (RFC 9112 §9.6). */
+  /**
+   * As `isLast`, for an answer that announces the end: the answer is then the last even if requests follow (RFC 9112
+   * §9.6).
+   */
   tellIfLast(): boolean {
     this.#hasToldEnd ||= this.isLast;
     return this.#hasToldEnd;
   }
 
-  /** The connection takes no more requests. */
+  /** The connection accepts no more requests. */
   get isClosing(): boolean {
     return this.#isClosing || this.#isRefusing;
   }
@@ -108,16 +113,16 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   }
 
   get isFull(): boolean {
-    return this.#turns.length > MAX_WAITING;
+    return this.#queue.length > MAX_WAITING;
   }
 
   get bytesRead(): number {
     return this.socket.bytesRead;
   }
 
-  /** No request is under way, and nothing of a next one has come. */
+  /** No request is in progress, and no byte of a next one has arrived. */
   get isIdle(): boolean {
-    return this.#turns.length === 0 && this.socket.bytesRead === this.#idleAtBytes;
+    return this.#queue.length === 0 && this.socket.bytesRead === this.#idleAtBytes;
   }
 
   /**
@@ -125,22 +130,22 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
    * so the sidecar would not see it leave: its silence counts, as in the relay.
    */
   get canBeSilent(): boolean {
-    const isTooFarAhead = this.#isReadingStopped && this.#turns.at(-1)?.isReceiving !== true;
-    return this.#turns[0]?.canBeSilent === true && !isTooFarAhead;
+    const isTooFarAhead = this.#isReadingStopped && this.#queue.at(-1)?.isReceiving !== true;
+    return this.#queue[0]?.canBeSilent === true && !isTooFarAhead;
   }
 
   /** To be called when a write starts or stops waiting, and periodically. */
-  lookForStall(): void {
+  checkStalled(): void {
     this.#services.options.stalled.check(this);
   }
 
   /** Charges an unfinished head. To be called periodically. `isInMessage`: Node's parser has a part of a message. */
-  lookForHead(isInMessage: boolean): void {
+  chargeHead(isInMessage: boolean): void {
     if (this.isClosing || !this.#isParsed) return;
     const { headBytes } = this.#services.options;
     const { bytesRead } = this.socket;
     const waitingBytes = this.#waiting('keptBytes');
-    if (!isInMessage || this.#turns.at(-1)?.isReceiving === true) {
+    if (!isInMessage || this.#queue.at(-1)?.isReceiving === true) {
       this.#headlessAtBytes = bytesRead;
       this.#account.keep(waitingBytes);
       return;
@@ -149,10 +154,10 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     if (!this.#account.keep(waitingBytes + unfinishedBytes, this)) this.onHeadEvicted();
   }
 
-  /** Node's parser keeps the head while the socket is open, so the client gets no time to go on sending. */
+  /** Node's parser keeps the head while the socket is open, so the connection closes without lingering. */
   onHeadEvicted(): void {
     this.#services.reporter.hits.hit('limits.memoryBytes');
-    if (this.#turns.length > 0) {
+    if (this.#queue.length > 0) {
       resetConnection(this.socket);
       return;
     }
@@ -163,13 +168,13 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   get stalledBytes(): number {
     const { socket } = this;
     if (socket.destroyed) return 0;
-    const upstreamBytes = (this.#turns[0]?.upstream ?? this.#tunnel)?.writableLength ?? 0;
+    const upstreamBytes = (this.#queue[0]?.upstream ?? this.#tunnel)?.writableLength ?? 0;
     const bytes = socket.writableLength + upstreamBytes;
     return bytes < PAUSING_BYTES ? bytes : bytes + PAUSED_BYTES;
   }
 
   get sentBytes(): number {
-    const upstream = this.#turns[0]?.upstream?.socket ?? this.#tunnel;
+    const upstream = this.#queue[0]?.upstream?.socket ?? this.#tunnel;
     return sentOn(this.socket) + (upstream ? sentOn(upstream) : 0);
   }
 
@@ -179,7 +184,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   }
 
   get isBusy(): boolean {
-    return this.#turns.length > 0;
+    return this.#queue.length > 0;
   }
 
   /** Reserves memory for a request of that size, which the caller then adds. False without room. */
@@ -187,16 +192,16 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     return this.#account.keep(this.#waiting('keptBytes') + keptBytes);
   }
 
-  add(turn: Turn, size: RequestSize = NO_SIZE): void {
-    this.#turns.push(turn);
+  add(queued: QueuedRequest, size: RequestSize = NO_SIZE): void {
+    this.#queue.push(queued);
     this.#sizes.push(size);
-    if (this.#turns.length === 1) {
-      turn.begin();
+    if (this.#queue.length === 1) {
+      queued.begin();
       return;
     }
     // Pause at once: a stream hands over all that it has buffered in one turn of the loop.
     const isTooMuch =
-      this.#waiting('headBytes') > this.#services.options.headBytes || this.#turns.length > MANY_WAITING;
+      this.#waiting('headBytes') > this.#services.options.headBytes || this.#queue.length > MANY_WAITING;
     if (isTooMuch && this.#isParsed) this.#stopReading();
     // More of the request's body may come in the same read; its size is known when the parser has finished.
     if (this.#isSettling) return;
@@ -217,11 +222,11 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.#isReadingStopped = false;
   }
 
-  /** To be called by the running turn when both its sides have finished. */
-  done(turn: Turn): void {
-    if (this.#turns[0] !== turn) return;
+  /** To be called by the running request when both its sides have finished. */
+  done(queued: QueuedRequest): void {
+    if (this.#queue[0] !== queued) return;
     this.#shift();
-    const next = this.#turns[0];
+    const next = this.#queue[0];
     if (next !== undefined && !this.#hasToldEnd) {
       if (!this.#isClosing) next.begin();
       return;
@@ -230,29 +235,31 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     if (this.#hasToldEnd || this.#mustEnd || this.#hasClientEnded) this.close();
   }
 
-  /** To be called instead of `done` by a turn whose request will be read again. */
-  release(turn: Turn): void {
-    if (this.#turns[0] === turn) this.#shift();
+  /** To be called instead of `done` by a request that will be read again. */
+  release(queued: QueuedRequest): void {
+    if (this.#queue[0] === queued) this.#shift();
   }
 
-  /** Answers now say that their connection ends. A response whose head went out without that does not end it. */
+  /**
+   * Answers from now on announce the end of their connection. A response whose head was already sent does not end it.
+   */
   announceEnd(): void {
     this.#isDraining = true;
   }
 
-  /** Ends the connection after the last request that has arrived, whether or not a response has announced it. */
-  endBehindLast(): void {
+  /** Ends the connection after the last request that has arrived, whether or not a response has announced the end. */
+  endAfterLast(): void {
     this.#isDraining = true;
     this.#mustEnd = true;
   }
 
-  /** The client may have begun to send: see `QUIET_MS` in lifecycle.ts. */
+  /** A client may begin to send at the same moment: see `QUIET_MS` in lifecycle.ts. */
   closeIfIdle(): void {
     if (this.isIdle) this.close();
   }
 
   /**
-   * Refuses the request at the end of the queue when its turn comes, and closes. Reads nothing after it, since the
+   * Refuses the request at the end of the queue after those before it, and closes. Reads nothing after it, since the
    * start of a next request cannot be known.
    */
   refuse(status: RequestProblemStatus, isHead = false): void {
@@ -260,27 +267,27 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.#isRefusing = true;
     this.#stopParsing();
     const answer = toRawResponse(requestProblem(status), { isHead, isLast: true });
-    const last = this.#turns.at(-1);
+    const last = this.#queue.at(-1);
     if (last?.isReceiving === true) {
       last.cancel();
-      if (this.#turns.length === 1) {
+      if (this.#queue.length === 1) {
         if (last.hasAnswered) this.socket.destroy();
         else this.close(answer);
         return;
       }
-      this.#turns.pop();
+      this.#queue.pop();
       this.#sizes.pop();
     }
     // The client is not read until it gets the refusal.
-    if (this.#turns.length > 0) this.#stopReading();
+    if (this.#queue.length > 0) this.#stopReading();
     this.add({
-      ...WAITING_TURN,
+      ...UNSENT_REQUEST,
       begin: () => this.close(answer),
       cancel: () => undefined,
     });
   }
 
-  /** Answers the running turn's request instead of its upstream, and closes. */
+  /** Answers the running request instead of the upstream, and closes. */
   refuseNow(status: RequestProblemStatus, isHead: boolean): void {
     this.close(toRawResponse(requestProblem(status), { isHead, isLast: true }));
   }
@@ -295,7 +302,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     const { idleTimeoutMs } = this.#services.options;
     socket.setTimeout(idleTimeoutMs > 0 ? idleTimeoutMs : LINGER_MS, () => socket.destroy());
     if (answer !== undefined) socket.write(answer);
-    closeAfterWrites(socket, () => this.lookForStall());
+    closeAfterWrites(socket, () => this.checkStalled());
   }
 
   /** The connection carries no more HTTP from here on; the tunnel ends it. */
@@ -304,17 +311,17 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     Reflect.deleteProperty(this.socket, 'destroySoon');
   }
 
-  /** Ends a connection in the middle of a response, so that the client cannot take the response for a complete one. */
+  /** Ends a connection in the middle of a response, so that the client cannot mistake it for a complete one. */
   breakOff(isUntilClose: boolean): void {
     if (isUntilClose) resetConnection(this.socket);
     else this.close();
   }
 
   #shift(): void {
-    this.#turns.shift();
+    this.#queue.shift();
     this.#sizes.shift();
     this.#account.keep(this.#waiting('keptBytes'));
-    if (this.#turns.length > 1 || !this.#isReadingStopped || this.isClosing) return;
+    if (this.#queue.length > 1 || !this.#isReadingStopped || this.isClosing) return;
     this.#isReadingStopped = false;
     this.socket.resume();
   }
@@ -322,16 +329,16 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   /** Bytes of all requests that wait, including what has arrived of their bodies. */
   #waiting(of: keyof RequestSize): number {
     let bytes = 0;
-    for (const [i, turn] of this.#turns.entries()) if (i > 0) bytes += (this.#sizes[i]?.[of] ?? 0) + turn.bodyBytes;
+    for (const [i, queued] of this.#queue.entries()) if (i > 0) bytes += (this.#sizes[i]?.[of] ?? 0) + queued.bodyBytes;
     return bytes;
   }
 
   /** Runs after each read that brought a waiting request. */
   readonly #settle = (): void => {
     this.#isSettling = false;
-    if (this.#turns.length < 2 || this.isClosing) return;
+    if (this.#queue.length < 2 || this.isClosing) return;
     // Without this Node reads up to a stream's high-water mark; the kernel's buffers are enough.
-    if (this.#isParsed && this.#turns.at(-1)?.isReceiving === true) this.#stopReading();
+    if (this.#isParsed && this.#queue.at(-1)?.isReceiving === true) this.#stopReading();
     if (!this.#account.keep(this.#waiting('keptBytes'))) {
       this.#services.reporter.hits.hit('limits.memoryBytes');
       this.refuse(503);
@@ -343,12 +350,12 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
     this.socket.pause();
   }
 
-  /** Node resumes the socket by itself at the end of each message and at each 'drain'. */
+  /** Node itself resumes the socket at the end of each message and at each 'drain'. */
   readonly #onResume = (): void => {
     if (this.#isReadingStopped) this.socket.pause();
   };
 
-  /** Nothing is parsed from here on: bytes are read and dropped. */
+  /** From here on bytes are read and dropped, not parsed. */
   #stopParsing(): void {
     const { parser } = this.socket as ParsedSocket;
     if (parser?.onIncoming !== undefined) parser.onIncoming = STOP;
@@ -357,7 +364,7 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
   #onClientEnded(): void {
     this.#hasClientEnded = true;
     if (this.#isClosing) return;
-    if (this.#turns.length === 0) {
+    if (this.#queue.length === 0) {
       this.close();
       return;
     }
@@ -365,12 +372,12 @@ export class ServedConnection implements StallingConnection, HeadWaiter {
       if (!this.#isClosing) this.#services.reporter.hits.hit('timeouts.halfClosed');
       this.socket.destroy();
     });
-    if (this.#turns.length === 1) this.#turns[0]?.onClientEnded();
+    if (this.#queue.length === 1) this.#queue[0]?.onClientEnded();
   }
 
   #onClosed(): void {
     this.#isClosing = true;
-    for (const turn of this.#turns.splice(0)) turn.cancel();
+    for (const queued of this.#queue.splice(0)) queued.cancel();
     this.#account.keep(0);
     this.#services.options.stalled.remove(this);
     this.agent.destroy();

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { resetConnection } from '../../tls/connection-end.ts';
 import type { TunnelObserver } from '../exchange/exchange.ts';
 
-/** How long the second direction of a tunnel may last after the first has ended: WebSocket closes both at once. */
+/** How long the second direction of a tunnel may stay open after the first has ended: WebSocket closes both at once. */
 const HALF_CLOSED_MS = 30_000;
 
 /**
@@ -17,24 +17,26 @@ export function endTogether(client: Socket, upstream: Socket, idleMs: number): v
   endWith(client, upstream);
   endWith(upstream, client);
   if (idleMs === 0) return;
-  askWhilePaused(client, idleMs);
-  askWhilePaused(upstream, idleMs);
+  probeWhilePaused(client, idleMs);
+  probeWhilePaused(upstream, idleMs);
 }
 
 /**
  * Call it once the pipes are set up: removes http-proxy's listeners, which answer a reset of one end with an orderly
  * end of the other.
  */
-export function leaveErrors(client: Socket, upstream: Socket): void {
+export function ignoreErrors(client: Socket, upstream: Socket): void {
   for (const socket of [client, upstream]) socket.removeAllListeners('error').on('error', () => undefined);
 }
 
-/** A socket is paused while the other end takes no bytes: it does not see its peer leave. An empty write then fails. */
-function askWhilePaused(socket: Socket, everyMs: number): void {
+/**
+ * A socket is paused while the other end's buffer is full, and then does not see its peer leave. An empty write fails.
+ */
+function probeWhilePaused(socket: Socket, everyMs: number): void {
   let timer: NodeJS.Timeout | undefined;
   socket.on('pause', () => {
     if (timer !== undefined || socket.destroyed) return;
-    // The system then sends keep-alive probes: a peer that vanished answers nothing, or with a reset.
+    // The system then sends keep-alive probes: a vanished peer does not answer, or answers with a reset.
     socket.setKeepAlive(true, everyMs);
     timer = setInterval(() => {
       if (socket.isPaused() && socket.writable && socket.writableLength === 0) socket.write('');
@@ -45,8 +47,8 @@ function askWhilePaused(socket: Socket, everyMs: number): void {
 
 /**
  * Lets `observer` see what passes through a tunnel. To be called right after the pipes are set up, in the same turn of
- * the event loop. Nothing has come out of either end by then, so the observer sees every byte, including those read
- * together with the heads. A 'data' listener beside the pipe's then changes no flow: it starts a stream that was about
+ * the event loop. Neither end has emitted bytes by then, so the observer sees every byte, including those read
+ * together with the heads. An additional 'data' listener then changes no flow: it starts a stream that was about
  * to start anyway, but not one that the pipe has paused. A listener set before the pipes would be the only one to get
  * the first bytes.
  */

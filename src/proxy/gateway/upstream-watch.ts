@@ -52,13 +52,13 @@ export class UpstreamWatch {
     upstream.on('close', () => this.#timer.stop());
   }
 
-  /** To be called at each interim response: the first byte of an answer has come, and the wait may last. */
+  /** To be called at each interim response: the answer has begun, so `responseTimeoutMs` no longer applies. */
   onInterim(status: number): void {
     // 100 asks for the body, so the wait for the answer has not even begun.
     if (status !== 100) this.#timer.stop();
   }
 
-  /** To be called when the final response's head has come. */
+  /** To be called when the head of the final response has arrived. */
   onResponse(response: IncomingMessage): void {
     this.#timer.stop();
     this.#phase = 'response';
@@ -70,14 +70,14 @@ export class UpstreamWatch {
     return this.#response?.complete === true;
   }
 
-  /** To be called at the response's end. Reports what broke it off, or undefined; maybe after a moment. */
+  /** To be called at the response's end. Reports the error that cut it off, or undefined; possibly later. */
   confirmEnd(onConfirmed: (cause: Error | undefined) => void): void {
     const confirm = () => onConfirmed(this.#end.kind === 'reset' ? this.#end.cause : undefined);
     if (this.#end.kind === 'doubtful') this.#onEndKnown = confirm;
     else confirm();
   }
 
-  /** What `cause` means at this point; to be called once, when it ends the request. */
+  /** Converts `cause` to a failure by the current phase. To be called once, when it ends the request. */
   toFailure(cause: unknown): UpstreamFailure {
     const code = (cause as { code?: unknown } | undefined)?.code;
     if (code === 'HPE_HEADER_OVERFLOW') return new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE', cause);

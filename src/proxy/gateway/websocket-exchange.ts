@@ -3,15 +3,15 @@ import type { Socket } from 'node:net';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { toClientHead, toFinalStatus, toInterimBytes } from './client-response-head.ts';
 import { callWebSocket } from './proxy.ts';
+import type { QueuedRequest } from './queued-request.ts';
 import { GatewayResponseHead, listOf, toGroups, toLines, valuesOf } from './raw-fields.ts';
 import type { ReadAhead } from './read-ahead.ts';
-import { isVersion10, setRequestHead } from './request-head.ts';
-import { toClientHead, toFinalStatus, toInterimBytes } from './response-head.ts';
 import type { ServedConnection } from './served-connection.ts';
 import type { GatewayServices } from './services.ts';
-import { endTogether, leaveErrors, observeTunnel } from './tunnel.ts';
-import type { Turn } from './turn.ts';
+import { isVersion10, setRequestHead } from './set-request-head.ts';
+import { endTogether, ignoreErrors, observeTunnel } from './tunnel.ts';
 import { toFailure, UpstreamWatch } from './upstream-watch.ts';
 
 /**
@@ -38,7 +38,7 @@ export function hasBody({ rawHeaders: raw }: IncomingMessage): boolean {
 }
 
 /** One WebSocket handshake, through http-proxy's `ws`, and the tunnel that follows if the upstream accepts. */
-export class WebSocketExchange implements Turn {
+export class WebSocketExchange implements QueuedRequest {
   readonly isReceiving = false;
   readonly canBeSilent = true;
   /** `ReadAhead` counts the bytes that follow the request. */
@@ -105,7 +105,7 @@ export class WebSocketExchange implements Turn {
     }
   }
 
-  /** No effect once the tunnel is open: its ends watch each other. */
+  /** No effect once the tunnel is open: its two sockets end each other (`endTogether`). */
   cancel(): void {
     this.#isOver = true;
     this.#ahead.drop();
@@ -157,7 +157,7 @@ export class WebSocketExchange implements Turn {
     upstream.on('upgrade', (response, tunnel, leftover) => {
       if (!this.#accept(response, tunnel)) return;
       openTunnel?.call(upstream, response, tunnel, leftover);
-      leaveErrors(this.#connection.socket, tunnel);
+      ignoreErrors(this.#connection.socket, tunnel);
       this.#onTunnel(tunnel);
       const observer = this.#services.reporter.tunnelOf(this.#exchange);
       if (observer !== undefined) observeTunnel(this.#connection.socket, tunnel, observer);

@@ -26,8 +26,8 @@ const COUNTERS = '/proc/net/netstat';
 
 /**
  * The accept queue of the listener on `port` that a client of this machine reached from `clientPort`. Undefined if that
- * client is not connected, or if /proc tells nothing. Blocks for 3 µs per connection of this machine (or pod), since
- * the kernel prints them all.
+ * client is not connected, or without /proc. Blocks for 3 µs per connection of this machine (or pod), since
+ * the kernel lists them all.
  */
 export function readAcceptQueue(port: number, clientPort: number): AcceptQueue | undefined {
   for (const table of TABLES) {

@@ -2,12 +2,12 @@ import { closeSync, openSync } from 'node:fs';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 
-const LOOK_MS = 1_000;
+const CHECK_MS = 1_000;
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /**
  * Notices when the process or the machine has no file descriptor left. Node does not report it: it accepts a client and
- * closes it at once, without an event. So this opens one descriptor each second and closes it, which takes 20 µs.
+ * closes it at once, without an event. So this class opens and closes a file each second, which takes 20 µs.
  */
 export class DescriptorWatch {
   readonly #clock: Clock;
@@ -25,13 +25,13 @@ export class DescriptorWatch {
     this.#open = open;
   }
 
-  /** How often a check found none: about the seconds in which clients were refused without an event. */
+  /** How many checks found none: about the number of seconds in which clients were refused without an event. */
   get shortages(): number {
     return this.#shortages;
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.#timer ??= setInterval(() => this.check(), CHECK_MS).unref();
   }
 
   stop(): void {
@@ -39,7 +39,7 @@ export class DescriptorWatch {
     this.#timer = undefined;
   }
 
-  look(): void {
+  check(): void {
     try {
       closeSync(this.#open());
     } catch (cause) {
@@ -48,20 +48,20 @@ export class DescriptorWatch {
     }
     if (!this.#isShort) return;
     this.#isShort = false;
-    this.#logger.info({ shortages: this.#shortages }, 'there are file descriptors again');
+    this.#logger.info({ shortages: this.#shortages }, 'file descriptors are available again');
   }
 
   #onFailed(code: string | undefined): void {
     if (code !== 'EMFILE' && code !== 'ENFILE') return;
     this.#shortages += 1;
     const nowNs = this.#clock.nowNs();
-    // At most one line in this time, and the end is logged only if the beginning was.
+    // Logs at most one line per interval, and the end only if the beginning was logged.
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
     this.#isShort = true;
     this.#loggedNs = nowNs;
     this.#logger.error(
       { code, shortages: this.#shortages },
-      'no file descriptor is left: clients are turned away, and calls answered with 503; raise the limit (LimitNOFILE, ulimit -n)',
+      'no file descriptor is left: clients are refused, and calls answered with 503; raise the limit (LimitNOFILE, ulimit -n)',
     );
   }
 }

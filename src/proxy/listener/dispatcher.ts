@@ -1,8 +1,9 @@
 /**
  * This folder accepts clients, enforces the limits on their number, and closes the listener without resetting any. The
- * dispatcher gives each connection to the relay, or to the gateway with `dataPath: gateway`. When the relay reports a
- * head that it does not take (`RequestReader.peek` says why), the dispatcher hands the connection over to the gateway,
- * for the rest of its life. The folder must not know metrics/; it only describes its own numbers.
+ * dispatcher gives each new connection to the relay, or to the gateway with `dataPath: gateway`. After that the relay
+ * decides, request by request: it calls `handOver` before one that it cannot serve (an `Irregularity`). The dispatcher
+ * then gives the connection to the gateway, for the rest of its life. Neither path knows the other. The folder must not
+ * know metrics/; it only describes its own numbers.
  */
 
 import net from 'node:net';
@@ -53,11 +54,12 @@ interface Secured {
   readonly client: ClientConnection;
 }
 
-type TakeSecured = (socket: net.Socket, client: ClientConnection) => void;
+type AcceptSecure = (socket: net.Socket, client: ClientConnection) => void;
 
 /** Connections that the kernel may accept ahead of us. */
 const BACKLOG = 4096;
-const LOOK_MS = 250;
+/** Interval at which a drain samples connections. */
+const SAMPLE_MS = 250;
 
 export class Dispatcher implements RelayContext {
   readonly services: RelayServices;
@@ -76,7 +78,7 @@ export class Dispatcher implements RelayContext {
   readonly proxyHeaders: ProxyHeaders;
   #options: DispatcherOptions;
   #isDraining = false;
-  #lookTimer: NodeJS.Timeout | undefined;
+  #sampleTimer: NodeJS.Timeout | undefined;
   #accepted = 0;
 
   constructor(options: DispatcherOptions, services: RelayServices, gateway: Gateway, clock: Clock, logger: Logger) {
@@ -96,15 +98,15 @@ export class Dispatcher implements RelayContext {
   }
 
   /**
-   * `options` apply to the next connections; those above a new limit stay, and no new one is accepted. `relayOptions`
+   * `options` apply to new connections; those above a new limit stay, and no new one is accepted. `relayOptions`
    * apply to the relay's next requests, `idleTimeoutMs` to open connections, too, `headBytes` only to the next ones.
    */
   reconfigure(options: LiveDispatcherOptions, relayOptions: DataPathOptions): void {
-    const hasOtherNumber = options.maxConnections !== this.#options.maxConnections;
+    const hasNewLimit = options.maxConnections !== this.#options.maxConnections;
     this.#options = { ...this.#options, ...options };
     this.services.options = relayOptions;
     this.#addresses.max = options.maxConnectionsPerAddress;
-    if (!hasOtherNumber) return;
+    if (!hasNewLimit) return;
     this.#server.maxConnections = options.maxConnections;
     this.#capByDescriptors();
   }
@@ -129,7 +131,7 @@ export class Dispatcher implements RelayContext {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  /** How often the check each second found no file descriptor left. */
+  /** How many of the checks, one a second, found no free file descriptor. */
   get descriptorShortages(): number {
     return this.#descriptors.shortages;
   }
@@ -163,8 +165,8 @@ export class Dispatcher implements RelayContext {
   drain(): void {
     this.#isDraining = true;
     this.#gateway.drain();
-    this.#lookTimer ??= setInterval(() => this.#quiet.look(this.#connections()), LOOK_MS).unref();
-    this.#quiet.look(this.#connections());
+    this.#sampleTimer ??= setInterval(() => this.#quiet.sample(this.#connections()), SAMPLE_MS).unref();
+    this.#quiet.sample(this.#connections());
   }
 
   /** Closes connections that are idle and have sent nothing for `quietMs`, counted from `drain` at the earliest. */
@@ -172,23 +174,23 @@ export class Dispatcher implements RelayContext {
     this.#quiet.close(this.#connections(), quietMs);
   }
 
-  /** Stops accepting connections, after those that the kernel has already accepted are taken. */
+  /** Stops accepting connections, after those in the kernel's accept queue. */
   async stopListening(): Promise<void> {
     await this.#listenerEnd.close();
   }
 
   destroy(): void {
     this.#descriptors.stop();
-    clearInterval(this.#lookTimer);
+    clearInterval(this.#sampleTimer);
     this.#server.close();
     for (const connection of this.#relayed) connection.destroy();
     this.#gateway.destroy();
     this.proxyHeaders.destroy();
-    // Connections in their handshake belong to neither path yet.
+    // Connections in the TLS handshake belong to neither path yet.
     for (const { socket } of this.#secured.values()) socket.destroy();
   }
 
-  onIrregular(connection: RelayConnection, { socket, unread, upstream }: HandedOver, irregularity: Irregularity): void {
+  handOver(connection: RelayConnection, { socket, unread, upstream }: HandedOver, irregularity: Irregularity): void {
     this.#relayed.delete(connection);
     this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
     socket.pause();
@@ -208,7 +210,7 @@ export class Dispatcher implements RelayContext {
 
   #createServer(): net.Server {
     const { tls: listenerTls } = this.#options;
-    const takeSecured = listenerTls && this.#createTlsServer(listenerTls);
+    const acceptSecure = listenerTls && this.#createTlsServer(listenerTls);
     const options = {
       noDelay: true,
       // A client that has closed its sending side still waits for its answer, but not for a TLS handshake.
@@ -220,15 +222,15 @@ export class Dispatcher implements RelayContext {
       const { trustedProxies, hasProxyHeaders, dataPath } = this.#options;
       const isProxy = trustedProxies.has(peer.remoteAddress);
       if (isProxy && hasProxyHeaders) {
-        this.#readProxyHeader(accepted, peer, takeSecured);
+        this.#readProxyHeader(accepted, peer, acceptSecure);
         return;
       }
       // All clients of a proxy share its address.
       if (!isProxy && !this.#admits(accepted, peer.remoteAddress)) return;
       this.#accepted += 1;
       const client = isProxy ? { ...peer, isProxy } : peer;
-      if (takeSecured !== undefined) {
-        takeSecured(accepted, client);
+      if (acceptSecure !== undefined) {
+        acceptSecure(accepted, client);
         return;
       }
       // Not after a PROXY header or TLS: those connections have been read as streams.
@@ -237,7 +239,7 @@ export class Dispatcher implements RelayContext {
     });
   }
 
-  #readProxyHeader(socket: net.Socket, peer: ClientConnection, takeSecured: TakeSecured | undefined): void {
+  #readProxyHeader(socket: net.Socket, peer: ClientConnection, acceptSecure: AcceptSecure | undefined): void {
     this.#accepted += 1;
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
       const client =
@@ -246,18 +248,18 @@ export class Dispatcher implements RelayContext {
           : { ...peer, remoteAddress: source.address, remotePort: source.port, isAddressFromProxy: true };
       // Without a source the proxy sends its own health check.
       if (source !== undefined && !this.#admits(socket, source.address)) return;
-      if (takeSecured === undefined) this.#onConnection(socket, client);
-      else takeSecured(socket, client);
+      if (acceptSecure === undefined) this.#onConnection(socket, client);
+      else acceptSecure(socket, client);
     });
   }
 
-  /** The returned function begins the handshake of a connection of that client. */
-  #createTlsServer(listenerTls: ListenerTls): TakeSecured {
+  /** The returned function begins the handshake on a client's connection. */
+  #createTlsServer(listenerTls: ListenerTls): AcceptSecure {
     const server = tls.createServer(listenerTls.serverOptions(this.services.options.headTimeoutMs));
     listenerTls.attach(server);
     server.on('secureConnection', (socket) => {
       const { client } = this.#secured.get(peerOf(socket)) ?? {};
-      // As for plain TCP, but only after the handshake: a client that closes during it waits for nothing.
+      // As for plain TCP, but only after the handshake: before it, no answer is pending.
       socket.allowHalfOpen = true;
       const plain = client ?? toClientConnection(socket);
       this.#onConnection(socket, toSecureClient(plain, socket, listenerTls, this.services.options));
@@ -269,7 +271,7 @@ export class Dispatcher implements RelayContext {
       socket.on('close', () => {
         if (this.#secured.get(key) === secured) this.#secured.delete(key);
       });
-      // The server never listens itself: the PROXY header comes before TLS.
+      // The TLS server never listens itself, since a PROXY header precedes the handshake.
       server.emit('connection', socket);
     };
   }
@@ -314,7 +316,7 @@ export class Dispatcher implements RelayContext {
     if (limit >= needed) return;
     this.#logger.warn(
       { openFiles: limit, needed, connections },
-      'limits.connections needs more open files than the process may have, so fewer are taken: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
+      'limits.connections needs more open files than the process may have, so fewer connections are accepted: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
     );
   }
 }

@@ -3,50 +3,52 @@ import { nextTick } from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readAcceptQueue, readCookiesSent } from './accept-queue.ts';
 
-/** Then the listener closes anyway and may reset clients: they come too fast, or our own connection cannot enter. */
-const MOST_TRIES = 20;
-/** Bounded, since a client that is gone leaves its half-open handshake for a minute. */
-const MOST_WAITS = 4;
+/**
+ * After these the listener closes anyway and may reset clients: they arrive too fast, or our connection cannot enter.
+ */
+const MAX_TRIES = 20;
+/** Bounded, since a client that has vanished leaves a half-open handshake for a minute. */
+const MAX_WAITS = 4;
 /** Time for accepting the whole queue: Node accepts one connection per turn. */
-const TO_BE_TAKEN_MS = 2_000;
+const ACCEPT_LIMIT_MS = 2_000;
 /** A client retransmits its first data after 200 ms (RFC 6298 as in Linux), or later over a long distance. */
-const REPETITION_MS = 300;
+const RETRANSMISSION_MS = 300;
 
 /**
  * Closes a listener without resetting clients. On close, the kernel resets every connection in the accept queue,
  * including the requests that may have arrived on it. On a busy machine the process may be suspended at any moment. So
  * the queue must hold only our own connection when it is dropped, and nothing else may enter before that:
  *
- * 1. A connection of our own enters the queue, and the backlog is set to its minimum. The queue is then full (it is when
- *    it holds more than `backlog`), and stays full until its last connection is accepted: no other can enter.
- * 2. The kernel tells the queue's length. When all but one are accepted, and ours is not among them, the listener closes
- *    with only ours in the queue.
+ * 1. A connection of our own enters the queue, and the backlog is set to its minimum. The queue is then full (it is
+ *    when it holds more than `backlog`), and stays full until its last connection is accepted: no other can enter.
+ * 2. /proc shows the queue's length. When all but one are accepted, and ours is not among them, only ours is left:
+ *    the listener closes.
  * 3. If ours was not the last one, repeat.
  * 4. A client whose final ACK met the full queue is not in it, but believes that it is connected. It enters when it
- *    retransmits. So the listener goes on for that long, and then repeats.
+ *    retransmits. So the listener stays open for that long, and then repeats.
  *
  * Meanwhile other clients get no answer to their SYN; they retry a second later, and are refused. A short queue that is
- * not full would not do: the kernel would then answer with SYN cookies, and nothing shows which clients hold one.
+ * not full would not work: the kernel would answer with SYN cookies, and no table shows which clients hold one.
  */
 export class ListenerEnd {
   readonly #server: net.Server;
   /** The normal backlog of the listener. */
   readonly #backlog: number;
   #own: net.Socket | undefined;
-  #isOwnTaken = false;
-  #taken = 0;
-  #onTaken: () => void = () => undefined;
+  #isOwnAccepted = false;
+  #accepted = 0;
+  #onAccepted: () => void = () => undefined;
 
   constructor(server: net.Server, backlog: number) {
     this.#server = server;
     this.#backlog = backlog;
     // Dropped connections are accepted as well, and closed at once.
-    server.on('drop', (data) => this.#take(data ?? {}));
+    server.on('drop', (data) => this.#countAccepted(data ?? {}));
   }
 
   /** Call first for each accepted socket. True for our own connection, which is then destroyed. */
   isOwn(socket: net.Socket): boolean {
-    const isOwn = this.#take(socket);
+    const isOwn = this.#countAccepted(socket);
     if (isOwn) socket.destroy();
     return isOwn;
   }
@@ -58,56 +60,56 @@ export class ListenerEnd {
     this.#own?.destroy();
   }
 
-  /** The listener must close in the same turn. */
+  /** Once this resolves, the listener must close in the same turn of the event loop. */
   async #makeQueueOurs({ port, address }: net.AddressInfo): Promise<void> {
-    const target = { port, host: toReachable(address) };
+    const reachable = { port, host: toReachable(address) };
     let waits = 0;
-    for (let tries = 0; tries < MOST_TRIES && waits < MOST_WAITS; tries += 1) {
-      const found = await this.#tryQueue(target);
+    for (let tries = 0; tries < MAX_TRIES && waits < MAX_WAITS; tries += 1) {
+      const found = await this.#tryQueue(reachable);
       if (found === 'ours') return;
       this.#own?.destroy();
       setBacklog(this.#server, this.#backlog);
       if (found !== 'later') continue;
       waits += 1;
-      await wait(REPETITION_MS);
+      await wait(RETRANSMISSION_MS);
     }
   }
 
-  async #tryQueue(target: { port: number; host: string }): Promise<'ours' | 'others' | 'later'> {
+  async #tryQueue(reachable: { port: number; host: string }): Promise<'ours' | 'others' | 'later'> {
     const cookies = readCookiesSent();
-    this.#isOwnTaken = false;
-    const own = net.connect(target);
+    this.#isOwnAccepted = false;
+    const own = net.connect(reachable);
     own.on('error', () => undefined);
     this.#own = own;
     // After the connect(2) call, which Node defers to the next tick.
     await new Promise<void>((resolve) => nextTick(resolve));
     setBacklog(this.#server, 0);
-    const queue = readAcceptQueue(target.port, own.localPort ?? 0);
+    const queue = readAcceptQueue(reachable.port, own.localPort ?? 0);
     if (readCookiesSent() !== cookies || queue?.hasHalfOpen === true) return 'later';
     if (queue === undefined) {
-      // Let connections in, ours too.
+      // Lets connections into the queue, including ours.
       await wait(1);
       return 'others';
     }
-    if (!(await this.#areTaken(queue.length - 1))) return 'later';
-    return this.#isOwnTaken ? 'others' : 'ours';
+    if (!(await this.#areAccepted(queue.length - 1))) return 'later';
+    return this.#isOwnAccepted ? 'others' : 'ours';
   }
 
-  /** Resolves with true in the very turn in which the last of `count` is accepted, or with false on timeout. */
-  async #areTaken(count: number): Promise<boolean> {
+  /** Resolves with true in the same turn in which the last of `count` is accepted, or with false on timeout. */
+  async #areAccepted(count: number): Promise<boolean> {
     if (count === 0) return true;
-    const last = this.#taken + count;
+    const last = this.#accepted + count;
     return await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(resolve, TO_BE_TAKEN_MS, false);
-      this.#onTaken = () => {
-        if (this.#taken < last) return;
+      const timer = setTimeout(resolve, ACCEPT_LIMIT_MS, false);
+      this.#onAccepted = () => {
+        if (this.#accepted < last) return;
         clearTimeout(timer);
         resolve(true);
       };
     });
   }
 
-  #take({
+  #countAccepted({
     remotePort,
     remoteAddress,
   }: {
@@ -116,9 +118,9 @@ export class ListenerEnd {
   }): boolean {
     const { localPort, localAddress } = this.#own ?? {};
     const isOwn = remotePort !== undefined && remotePort === localPort && remoteAddress === localAddress;
-    if (isOwn) this.#isOwnTaken = true;
-    this.#taken += 1;
-    this.#onTaken();
+    if (isOwn) this.#isOwnAccepted = true;
+    this.#accepted += 1;
+    this.#onAccepted();
     return isOwn;
   }
 }
@@ -129,7 +131,7 @@ function toReachable(address: string): string {
   return address === '::' ? '::1' : address;
 }
 
-/** listen(2) may be called again with another backlog. Node has no documented way; without it, some may be reset. */
+/** Calls listen(2) again with another backlog. Undocumented in Node; without it, some clients may be reset. */
 function setBacklog(server: net.Server, backlog: number): void {
   const { _handle: handle } = server as unknown as { _handle?: { listen?: (backlog: number) => number } | null };
   handle?.listen?.(backlog);

@@ -2,8 +2,8 @@
 const DESCRIPTORS_PER_CONNECTION = 2;
 
 /**
- * Reserved for everything else. A started sidecar has some 25 descriptors open, and the monitoring port, the control
- * socket, the JVM's files and the log must still get theirs when all connections are in use.
+ * Reserved for everything else. A started sidecar has some 25 descriptors open. The monitoring port, the control
+ * socket, the JVM's files and the log still need descriptors when all connections are in use.
  */
 const RESERVED_DESCRIPTORS = 64;
 

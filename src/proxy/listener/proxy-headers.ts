@@ -19,8 +19,8 @@ export class ProxyHeaders {
   }
 
   /**
-   * Reads the header, then calls `onRead` with the client it names, if any; the next byte of `socket` is the first after
-   * the header. `timeoutMs`: longest time for the header.
+   * Reads the header, then calls `onRead` with the client it names, if any; the next byte of `socket` is the first
+   * after the header. `timeoutMs`: longest time for the header.
    */
   read(socket: Socket, timeoutMs: number, onRead: (source: ProxySource | undefined) => void): void {
     let bytes: Buffer = Buffer.alloc(0);
@@ -43,7 +43,7 @@ export class ProxyHeaders {
       onRead(header.source);
     };
     const onEnd = () => {
-      // Load balancers connect and leave to see whether we listen.
+      // Health checks of load balancers connect and close without sending anything.
       if (bytes.length === 0) socket.destroy();
       else refuse('broken');
     };

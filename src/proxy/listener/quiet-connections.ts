@@ -6,26 +6,26 @@ export interface ClosableConnection {
   closeIfIdle(): void;
 }
 
-interface Look {
+interface Sample {
   readonly bytesRead: number;
   readonly sinceNs: number;
 }
 
-/** Distinguishes unused connections from those whose clients only pause between two requests, by sampling them. */
+/** Samples connections to distinguish unused ones from those whose clients only pause between two requests. */
 export class QuietConnections {
   readonly #clock: Clock;
-  readonly #looks = new WeakMap<ClosableConnection, Look>();
+  readonly #samples = new WeakMap<ClosableConnection, Sample>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Samples all connections. Call once before the first `close`, the earlier the better. */
-  look(connections: Iterable<ClosableConnection>): void {
+  /** Samples all connections. Call it at least once before the first `close`, as early as possible. */
+  sample(connections: Iterable<ClosableConnection>): void {
     for (const connection of connections) this.#quietNs(connection);
   }
 
-  /** Closes connections that are idle and have been quiet for `quietMs`, as far as they were sampled. */
+  /** Closes sampled connections that are idle and have been quiet for `quietMs`. */
   close(connections: Iterable<ClosableConnection>, quietMs: number): void {
     for (const connection of connections) {
       const quietNs = this.#quietNs(connection);
@@ -36,10 +36,10 @@ export class QuietConnections {
   #quietNs(connection: ClosableConnection): number {
     const nowNs = this.#clock.nowNs();
     const { bytesRead, isIdle } = connection;
-    const last = this.#looks.get(connection);
+    const last = this.#samples.get(connection);
     // A running request is not quiet, though its client may send nothing until the answer.
     if (isIdle && last?.bytesRead === bytesRead) return nowNs - last.sinceNs;
-    this.#looks.set(connection, { bytesRead, sinceNs: nowNs });
+    this.#samples.set(connection, { bytesRead, sinceNs: nowNs });
     return 0;
   }
 }

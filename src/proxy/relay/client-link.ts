@@ -9,7 +9,7 @@ import type { Watched } from './silence-watch.ts';
 import { DeferredWriter } from './write-batch.ts';
 
 export interface ClientListener {
-  /** The exchange waits for the upstream, so the client may be silent for any time. */
+  /** The exchange waits for the upstream, so the client may be silent indefinitely. */
   readonly canBeSilent: boolean;
   /** With `buffer`, `bytes` lie in it and are valid only during the call. */
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void;
@@ -135,7 +135,7 @@ export class ClientLink implements Watched {
     closeAfterWrites(this.#socket, () => this.#listener.checkStalled());
   }
 
-  /** Closes at once; what the system has not taken yet is lost. */
+  /** Closes at once; bytes that the system has not accepted yet are lost. */
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();
@@ -147,13 +147,16 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** Writes deferred text, then resets the connection: the client must not take a broken answer for a whole one. */
+  /**
+   * Writes deferred text, then resets the connection: the client must not mistake a truncated answer for a complete
+   * one.
+   */
   reset(): void {
     this.#writer.flush();
     resetConnection(this.#socket);
   }
 
-  /** Removes all listeners and returns the socket to a new owner. */
+  /** Removes all listeners and returns the socket, for a new owner. */
   detach(): Socket {
     const socket = this.#socket;
     this.#isDetached = true;

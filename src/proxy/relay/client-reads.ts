@@ -4,7 +4,10 @@ import { ReadBuffer, type ReadBuffers } from '../upstream/read-buffer.ts';
 /** `bytes` are valid only during the call: the next read reuses the memory. `buffer` writes them to another socket. */
 export type ReadListener = (bytes: Buffer, buffer: ReadBuffer) => void;
 
-/** Fields of a socket of Node 20 and 26, undocumented; test/system/proxy/relay/client-reads.test.ts would notice their loss. */
+/**
+ * Fields of a socket of Node 20 and 26, undocumented; test/system/proxy/relay/client-reads.test.ts would notice their
+ * loss.
+ */
 type Fields = Record<symbol, unknown> & {
   _handle: { readonly useUserBuffer?: (buffer: Buffer) => void } | null;
 };
@@ -63,10 +66,10 @@ export class ClientReads {
   readonly #onRead = (length: number, memory: Uint8Array): boolean => {
     const bytes = (memory as Buffer).subarray(0, length);
     if (this.listener === undefined) {
-      return this.socket.push(Buffer.from(bytes)) && this.#buffer.hasTurn(length, this.socket);
+      return this.socket.push(Buffer.from(bytes)) && this.#buffer.mayReadOn(length, this.socket);
     }
     this.listener(bytes, this.#buffer);
     this.#buffer.onRead(length);
-    return this.#buffer.hasTurn(length, this.socket);
+    return this.#buffer.mayReadOn(length, this.socket);
   };
 }

@@ -16,10 +16,9 @@ const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
 
 /**
- * Inserts the fields about the client before the empty line of a request's head, and removes those that only the sidecar
- * may write. `bytes` are the head and the body so far;
- * they stay in one piece, since one write costs less than two. `text` is the latin1 text of `bytes`, of their
- * beginning, or of more than `bytes`.
+ * Inserts the fields about the client before the empty line of a request's head, and removes those that only the
+ * sidecar may write. `bytes` are the head and the body so far; they stay in one piece, since one write costs less than
+ * two. `text` is the latin1 text of `bytes`, of their beginning, or of more than `bytes`.
  */
 export function withOwnFields(
   { forwarded, replacedFields }: DataPathOptions,
@@ -58,7 +57,7 @@ function withReplacedFields(
   return Buffer.concat([Buffer.from(`${rest}${lines.join('')}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
 }
 
-/** Puts the field in the place of the client's own, or last. */
+/** Replaces the client's own field, or adds one at the end. */
 function withTraceparent(headText: string, traceparent: string): string {
   const line = `traceparent: ${traceparent}\r\n`;
   let isPlaced = false;

@@ -10,7 +10,7 @@ export class ObservedExchange {
   readonly #reporter: ExchangeReporter;
   readonly #exchange: Exchange;
   readonly #maxTrailerBytes: number;
-  /** Observers may be slow: flush the bytes before telling them. */
+  /** An observer may be slow: flush the bytes before calling it. */
   readonly takesTime: boolean;
   readonly #request: PayloadReader | undefined;
   #response: PayloadReader | undefined;

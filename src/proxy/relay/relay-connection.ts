@@ -1,8 +1,8 @@
 /**
  * The relay is the fast path. This folder serves one client connection with one upstream connection of its own. It
- * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. A request that it
- * cannot frame without doubt goes to the gateway, at a message boundary, with every byte unread (but without an upgrade
- * to something else than a WebSocket). The folder must not know the gateway or metrics/: it reports exchanges.
+ * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. The relay decides
+ * per request: before one that it cannot frame without doubt (`Irregularity`) it hands the connection over to the
+ * gateway, through the dispatcher. The folder must not know the gateway or metrics/: it reports exchanges.
  */
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
@@ -31,8 +31,8 @@ export interface RelayContext {
   readonly services: RelayServices;
   /** True while the sidecar drains: responses then announce the end of their connection. */
   readonly isDraining: boolean;
-  /** The relay cannot serve the next request of this connection. */
-  onIrregular(connection: RelayConnection, sockets: HandedOver, irregularity: Irregularity): void;
+  /** The relay cannot serve the next request of this connection: the gateway must. */
+  handOver(connection: RelayConnection, sockets: HandedOver, irregularity: Irregularity): void;
   onRelayClosed(connection: RelayConnection): void;
 }
 
@@ -51,7 +51,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #head: Http1RequestHead | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
-  /** The buffer of the client read in progress, unless its bytes have memory of their own. */
+  /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
   /** We added `Connection: close` to the current response. */
   #hasDrainNotice = false;
@@ -136,7 +136,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       if (this.#toClient.hasEnded) this.#close();
       return;
     }
-    const head = this.#request.peek();
+    const head = this.#request.nextHead();
     if (head === undefined) {
       this.#awaitHead();
     } else if (typeof head === 'string') {
@@ -185,20 +185,20 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       const sent = withOwnFields(options, head, this.client, bytes, text, this.#exchange?.traceparent);
       this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
     }
-    // A body may still arrive without an upstream, after an early response or our own: then its rest is dropped.
+    // Without an upstream, after an early response or our own, the rest of a body is dropped.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
     // Flush first: observers may be slow.
     if (this.#observed?.takesTime === true) this.#toUpstream.flush();
     this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
-    // The client has cut off a pipelined request: its rest never comes, and the upstream must not wait for it.
+    // The client has ended in the middle of a pipelined request: the upstream must not wait for the rest.
     else if (this.#toClient.hasEnded) this.#toUpstream.end();
   }
 
   #onRequestDone(): void {
     // The response was complete before its request: see `#completed`.
     if (this.#exchange === undefined) {
-      this.#toUpstream.letGo();
+      this.#toUpstream.endAfterRest();
       return;
     }
     if (this.#toClient.hasEnded && this.#request.unread.length === 0) this.#toUpstream.end();
@@ -213,7 +213,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       this.#takeNext();
       return;
     }
-    // The request was answered early and is now cut off: neither side will send more.
+    // The request was answered early, and the client ends in the middle of it: neither side will send more.
     if (this.#exchange === undefined && !this.#toUpstream.isOpen) {
       this.#close();
       return;
@@ -226,7 +226,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   // ---- responses: upstream to client
 
   onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
-    // A connection that was dropped or let go.
+    // A connection that was dropped, or is ending (`UpstreamLink.endAfterRest`).
     if (!this.#toUpstream.is(upstream)) {
       upstream.destroy();
       return false;
@@ -234,7 +234,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
     if (this.#exchange === undefined || this.#isRefused) {
       this.#toUpstream.drop(true);
-      // The upstream takes no more of a request body that it answered early, and the client may wait for us to close.
+      // The upstream reads no more of a request body that it answered early, and the client may wait for us to close.
       if (!this.#request.isDone) this.#close();
       return false;
     }
@@ -254,7 +254,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     return canGoOn;
   }
 
-  /** Passes on what was read; false when the client takes no more for now. `endedNs`: 0 before the response's end. */
+  /** Passes on what was read; false if the client's socket is full. `endedNs`: 0 before the response's end. */
   #passResponse(read: Buffer, buffer: ReadBuffer | undefined, endedNs: number): boolean {
     const { bytes, end, headEnd, head } = this.#response;
     if (end === 0) return true;
@@ -292,10 +292,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #completed(endedNs: number): void {
     this.#endExchange(COMPLETED, endedNs);
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
-    // An upstream that answers before it has read the whole request may take the rest for the next request. The rest is
+    // An upstream that answers before it has read the whole request may read the rest as the next request. The rest is
     // still sent; then the connection ends (RFC 9112 §9.3).
-    else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.letGo();
-    // A drain closes a connection only after the client was told: otherwise the close may cross with its next request.
+    else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
+    // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
     const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
     const isLast = isAnnounced || this.#hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
     this.#head = undefined;
@@ -364,7 +364,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
   #fail(failure: UpstreamFailure): void {
     const hasAnswerBegun = this.#response.head !== undefined;
-    // A client that has closed its side may be gone, and the upstream's close may only be a consequence.
+    // A client that has closed its side may have left; the upstream's close may only be a consequence.
     this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
     this.#toUpstream.drop(true);
     if (hasAnswerBegun) {
@@ -401,7 +401,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#close();
   }
 
-  // ---- the pace: who may send to whom, and who may be silent
+  // ---- flow control: which side is read, and which may be silent
 
   get canBeSilent(): boolean {
     const isAllPassed = this.#request.isDone && !this.#toClient.isPaused;
@@ -413,7 +413,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (this.#toUpstream.isFull) this.checkStalled();
   };
 
-  /** Bounds what a client sends ahead. Before a request of the gateway, which cannot take an ended stream, reading stops. */
+  /** Bounds pipelined bytes. Reading stops before a request for the gateway, which cannot take an ended stream. */
   #isTooFarAhead(): boolean {
     if (this.#exchange === undefined || !this.#request.isDone) return false;
     const { length } = this.#request.unread;
@@ -445,7 +445,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#toUpstream.keepAlive();
   }
 
-  /** Besides the unsent bytes, the side that is paused holds one read. */
+  /** The paused side also holds one read. */
   get stalledBytes(): number {
     const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes;
     return unsentBytes < PAUSING_BYTES ? unsentBytes : unsentBytes + READ_BUFFER_BYTES;
@@ -470,7 +470,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#timer.stop();
     const upstream = this.#toUpstream.release();
     this.#services.stalled.remove(this);
-    this.#context.onIrregular(this, { socket, unread, upstream }, irregularity);
+    this.#context.handOver(this, { socket, unread, upstream }, irregularity);
   }
 
   #close(): void {

@@ -24,7 +24,7 @@ export interface RelayServices {
   readonly stalled: StalledWrites;
 }
 
-/** A connection for its new owner. */
+/** What the gateway needs to continue a relayed connection. */
 export interface HandedOver {
   readonly socket: Socket;
   /** Begins with the first byte of the next request. */

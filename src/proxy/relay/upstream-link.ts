@@ -9,8 +9,8 @@ import type { UpstreamConnection, UpstreamListener } from '../upstream/upstream-
 import type { RelayServices } from './relay-services.ts';
 import { DeferredWriter } from './write-batch.ts';
 
-/** How long an upstream may take to close a connection that was let go, after the last byte was sent. */
-const LET_GO_MS = 2_000;
+/** How long an upstream may take to close an ending connection, after the last byte was sent. */
+const END_LIMIT_MS = 2_000;
 
 /**
  * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
@@ -24,9 +24,9 @@ export class UpstreamLink {
   readonly #writer: DeferredWriter;
   readonly #stalled: StalledWrites;
   #connection: UpstreamConnection | undefined;
-  /** A socket that was let go and has not closed yet. */
-  #leaving: Socket | undefined;
-  /** The socket takes no more until its 'drain'. */
+  /** A socket that `endAfterRest` ends and that has not closed yet. */
+  #ending: Socket | undefined;
+  /** The socket's buffer is full until its 'drain'. */
   isFull = false;
 
   constructor(services: RelayServices, listener: UpstreamListener, onFullChange: () => void) {
@@ -116,25 +116,27 @@ export class UpstreamLink {
 
   /**
    * Ends the connection after the remaining bytes are sent. Nothing that it receives is read any more: the listener
-   * destroys a connection that still sends. Only one may be leaving: an earlier one is destroyed.
+   * destroys a connection that still sends. Only one may be ending: an earlier one is destroyed.
    */
-  letGo(): void {
+  endAfterRest(): void {
     const socket = this.#connection?.socket;
     if (socket === undefined) return;
     this.#writer.flush();
     this.#connection = undefined;
-    this.#leaving?.destroy();
-    this.#leaving = socket;
-    socket.end(() => socket.setTimeout(LET_GO_MS, () => socket.destroy()));
+    this.#ending?.destroy();
+    this.#ending = socket;
+    socket.end(() => socket.setTimeout(END_LIMIT_MS, () => socket.destroy()));
     socket.resume();
-    this.#watchLeaving(socket);
+    this.#watchEnding(socket);
     if (this.isFull) this.onDrain();
   }
 
-  /** An upstream that never read the rest of a body would keep it in memory for ever: the memory limit ends that. */
-  #watchLeaving(socket: Socket): void {
+  /**
+   * An upstream that never reads the rest of a body would keep it in memory for ever: the memory limit prevents that.
+   */
+  #watchEnding(socket: Socket): void {
     if (socket.writableLength === 0) return;
-    const leaving: StallingConnection = {
+    const ending: StallingConnection = {
       get stalledBytes() {
         return socket.destroyed ? 0 : socket.writableLength;
       },
@@ -143,8 +145,8 @@ export class UpstreamLink {
       },
       onStalledTooLong: () => socket.destroy(),
     };
-    this.#stalled.check(leaving);
-    socket.once('close', () => this.#stalled.remove(leaving));
+    this.#stalled.check(ending);
+    socket.once('close', () => this.#stalled.remove(ending));
   }
 
   onDrain(): void {

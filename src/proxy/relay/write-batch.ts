@@ -7,7 +7,7 @@
 import type { Socket } from 'node:net';
 import type { AddedTime } from '../exchange/added-time.ts';
 
-/** Most writes in a batch: no call waits longer than these take. */
+/** Maximum writes in a batch. It bounds how long a call waits. */
 const MAX_WRITES = 64;
 
 export class WriteBatch {
@@ -46,7 +46,7 @@ export class DeferredWriter {
   #text = '';
   #sinceNs = 0;
 
-  /** `onFull` is called where `write` would have returned false: the socket takes no more until its 'drain'. */
+  /** `onFull` is called when the socket's `write` returns false: its buffer is full until its 'drain'. */
   constructor(batch: WriteBatch, added: AddedTime, onFull: () => void) {
     this.#batch = batch;
     this.#added = added;

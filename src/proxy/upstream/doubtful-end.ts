@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
  * (until libuv#4997). For plain TCP only. Call at the socket's 'end', before Node's own listener, which makes `write`
  * fail.
  *
- * False: the peer is still there, or we have already closed our side, and then the difference is lost. True: the
+ * False: the peer is still there, or we have already closed our side, which makes a reset indistinguishable. True: the
  * connection is gone, and `onKnown` follows shortly, with the error after a reset, or with undefined if it had ended in
  * order before.
  */

@@ -1,4 +1,4 @@
-/** Time limit of the current wait, for a head or for a response. Only one runs at a time. */
+/** Time limit of the current wait: for a connection, a head or a response. Only one runs at a time. */
 export class PhaseTimer {
   #timer: NodeJS.Timeout | undefined;
 

@@ -2,9 +2,9 @@ import type { Socket } from 'node:net';
 
 /**
  * Buffers for socket reads of upstream connections, and of clients (relay/client-reads.ts); each side has its own
- * `ReadBuffers`. Most requests and answers are small: all connections of a side share one buffer, and passing its bytes
- * on copies them. A connection that fills it gets a buffer of its own while its reads stay large; those bytes are
- * passed on without a copy. Copying took a third off the throughput of 1 MB answers.
+ * `ReadBuffers`. Most requests and answers are small: all connections of a side share one buffer, and forwarding its
+ * bytes copies them. A connection that fills it gets a buffer of its own while its reads stay large; those bytes are
+ * forwarded without a copy. Copying took a third off the throughput of 1 MB answers.
  */
 
 export const READ_BUFFER_BYTES = 64 * 1024;
@@ -25,7 +25,7 @@ export class ReadBuffers {
   #turn = 0;
   #isTurnEnding = false;
 
-  /** Number of the current turn of the event loop. Counts only turns in which it was asked for. */
+  /** Number of the current turn of the event loop. Counts only turns in which it was read. */
   get turn(): number {
     if (!this.#isTurnEnding) {
       this.#isTurnEnding = true;
@@ -82,7 +82,7 @@ export class ReadBuffer {
    * True if `socket`, from which `length` bytes have just been read, may be read again in this turn. If false, the
    * caller must stop reading it. Reading resumes in the next turn unless the socket is paused by then.
    */
-  hasTurn(length: number, socket: Socket): boolean {
+  mayReadOn(length: number, socket: Socket): boolean {
     // A read that is not full has emptied the socket.
     if (length < READ_BUFFER_BYTES) return true;
     const { turn } = this.#buffers;

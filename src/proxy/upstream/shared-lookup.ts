@@ -8,7 +8,8 @@ type Callback = Parameters<LookupFunction>[2];
  * per name at a time. Callers during a query share its answer. Answers are not cached.
  *
  * With a silent resolver each query takes 10 s and more, whatever the time limit of its connection, and Node runs only
- * two at a time. Unshared, the queries of some minutes would have to fail before a recovered resolver could answer one.
+ * two at a time. Without sharing, the queries of several minutes would have to fail before a recovered resolver could
+ * answer one.
  */
 export class SharedLookup {
   readonly #waiting = new Map<string, Callback[]>();

@@ -52,7 +52,7 @@ export class UpstreamConnection {
   }
 
   /**
-   * Ends the reports and returns the socket, an ordinary stream from now on; undefined if it cannot serve another
+   * Stops reporting and returns the socket as an ordinary stream; undefined if it cannot serve another
    * request. Call only between two exchanges.
    */
   release(): net.Socket | undefined {
@@ -86,7 +86,7 @@ export class UpstreamConnection {
               : this.#listener.onUpstreamBytes(socket, bytes as Buffer, length, buffer);
           buffer.onRead(length);
           // The listener resumes a socket that it has stopped.
-          return canGoOn && buffer.hasTurn(length, socket);
+          return canGoOn && buffer.mayReadOn(length, socket);
         },
       },
     });

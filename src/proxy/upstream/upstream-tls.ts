@@ -11,7 +11,7 @@ import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
 import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
 
-/** Every request may fail alike: log one line in this time. */
+/** Every request may fail in the same way: at most one log line per interval. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 const UNVERIFIED = 'upstream.tls.verify is false: any server at upstream.url is accepted as the application server';

@@ -1,4 +1,7 @@
-/** This folder connects to the application server. It knows addresses, limits, reachability; it must not know HTTP. */
+/**
+ * This folder connects to the application server. It knows addresses, time limits and reachability; it must not know
+ * HTTP.
+ */
 
 import net from 'node:net';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
@@ -10,7 +13,7 @@ import { SharedLookup } from './shared-lookup.ts';
 import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
 import type { UpstreamTls } from './upstream-tls.ts';
 
-/** Whether the upstream accepted the last connection attempt, and since when this has been so. */
+/** Whether the upstream accepted the last connection attempt, and since when. */
 export type Reachability =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }

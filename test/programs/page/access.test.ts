@@ -64,7 +64,7 @@ describeInChromium('the live page with authentication', (chromium) => {
 
   it('says that a password or a token was wrong, and then accepts the right one', async () => {
     await live.signIn('zofia', 'wrong');
-    await live.seeAlert('That was not accepted. The credential is not right.');
+    await live.seeAlert('That was not accepted. The credential is wrong.');
     await live.useToken('wrong');
     await live.seeAlert('That was not accepted.');
     await live.useToken(reader.token);

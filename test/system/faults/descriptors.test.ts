@@ -168,7 +168,7 @@ describe('the descriptor watch', () => {
   it('counts each shortage, and logs at most once in ten seconds', () => {
     const { watch, clock, logged } = watchOf(failing('EMFILE'));
     for (let second = 0; second < 25; second += 1) {
-      watch.look();
+      watch.check();
       clock.advanceS(1);
     }
     expect(watch.shortages).toBe(25);
@@ -181,7 +181,7 @@ describe('the descriptor watch', () => {
 
   it('does not count another failure as a shortage', () => {
     const { watch, logged } = watchOf(failing('EACCES'));
-    watch.look();
+    watch.check();
     expect([watch.shortages, logged]).toEqual([0, []]);
   });
 });

@@ -33,7 +33,7 @@ export function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): 
       if (take(bytes, 0)) return { requests, end: 'last' };
     }
     while (reader.isDone && reader.unread.length > 0) {
-      const head = reader.peek();
+      const head = reader.nextHead();
       if (head === undefined) break;
       if (typeof head === 'string') return { requests, end: 'gateway' };
       const { method, target, isLast, framing, text } = head;

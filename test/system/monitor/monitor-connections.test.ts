@@ -5,8 +5,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { LimitHits } from '../../../src/limits/limit-hits.ts';
+import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { MonitorConnections } from '../../../src/monitor/monitor-connections.ts';
-import { Turns } from '../../../src/monitor/turns.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { listening } from '../../support/net.ts';
 
@@ -26,8 +26,8 @@ class Stand {
   constructor(maxConnections: number, maxConnectionsPerAddress: number) {
     const nextTurn = (run: () => void) => void (this.isHeld ? this.#heldTurns.push(run) : setImmediate(run));
     let ns = 0;
-    const turns = new Turns({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
-    this.connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, this.hits, turns);
+    const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
+    this.connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, this.hits, share);
     this.#server = http.createServer((request, response) => {
       this.connections.accepted(request.socket, response);
       this.responses.push(response);

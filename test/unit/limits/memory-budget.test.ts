@@ -5,7 +5,7 @@ it('gives a kind at most half of what there is, all or nothing, and counts refus
   const budget = new MemoryBudget(200);
   const taken = [60, 41, 40, 1].map((bytes) => budget.take('bodies', bytes));
   expect(taken).toEqual([true, false, true, false]);
-  budget.give('bodies', 60);
+  budget.giveBack('bodies', 60);
   expect([budget.used.bodies, budget.refusals.bodies, budget.take('bodies', 60)]).toEqual([40, 2, true]);
 });
 
@@ -26,6 +26,6 @@ it('gives nothing more under a smaller maximum until enough has come back', () =
   budget.take('windows', 80);
   budget.maxBytes = 100;
   expect(budget.take('bodies', 30)).toBe(false);
-  budget.give('windows', 40);
+  budget.giveBack('windows', 40);
   expect(budget.take('bodies', 30)).toBe(true);
 });

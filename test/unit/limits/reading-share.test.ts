@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
-import { type Reading, ReadingShare } from '../../../src/limits/reading-share.ts';
+import { ReadingShare, type ReadingTask } from '../../../src/limits/reading-share.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 const KB = 1_024;
@@ -23,7 +23,7 @@ class Bench {
 
   read(address: string, name: string, { steps = 1, stepMs = 0, bytes = KB, room = true, fails = false } = {}): void {
     let left = steps;
-    const reading: Reading = {
+    const reading: ReadingTask = {
       step: () => {
         this.clock.advanceMs(stepMs);
         if (fails) throw new Error(name);

@@ -9,7 +9,7 @@ it('LoopDelay counts how much later than its interval a timer ran', () => {
   delay.start();
   for (const ms of [20, 19, 23, 320]) {
     clock.ns += ms * 1e6;
-    delay.look();
+    delay.sample();
   }
   delay.stop();
   // Bounds: 1, 2.5, 5, 10, 25, 50, 100, 250, 500 ms, 1 s.

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
+import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { SlicedAnswer } from '../../../src/monitor/sliced-answer.ts';
-import { Turns } from '../../../src/monitor/turns.ts';
 
 const MAX_CHUNK = 33_000;
 
@@ -14,7 +14,7 @@ async function chunksOf(answer: SlicedAnswer): Promise<string[]> {
 }
 
 function answerOf(pieces: Iterable<string>): SlicedAnswer {
-  return new SlicedAnswer(pieces, new Turns(systemClock));
+  return new SlicedAnswer(pieces, new LoopShare(systemClock));
 }
 
 /** Endless, and tells how much of it was taken and whether it was ended. */

@@ -73,7 +73,8 @@ describe('the verdict', () => {
         const p95 = at < 88 ? before : after;
         return { rpc: [5, 0, p95 / 2, p95, p95] };
       });
-    const text = 'The server, or the network between the sidecar and it: calls take longer than usual (p95 200 ms, usually 100 ms).';
+    const text =
+      'The server, or the network between the sidecar and it: calls take longer than usual (p95 200 ms, usually 100 ms).';
     expect(verdictOf(slower(0.1, 0.2))).toMatchObject({ subject: 'server', text });
     expect(verdictOf(slower(0.1, 0.19)).subject).toBe('nobody');
     expect(verdictOf(slower(0.001, 0.04)).subject).toBe('nobody');
@@ -94,7 +95,7 @@ describe('the verdict', () => {
     expect(subject).toBe('sidecar');
     expect(text).toBe('The sidecar is draining on request: clients are asked to leave.');
     const names = rules.filter(({ applies }) => applies).map(({ name }) => name);
-    expect(names).toEqual(['The sidecar is leaving', 'Calls fail', 'Clients leave early']);
+    expect(names).toEqual(['The sidecar is draining or stopping', 'Calls fail', 'Clients leave early']);
     expect(rules.every(({ text }) => text.includes('Now: '))).toBe(true);
   });
 

@@ -1,5 +1,5 @@
 import { KeptBytes } from '../../../limits/kept-bytes.ts';
-import type { Reading } from '../../../limits/reading-share.ts';
+import type { ReadingTask } from '../../../limits/reading-share.ts';
 import type { Unfinished, UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
@@ -32,13 +32,13 @@ export interface BodyReadingParts {
  * The body of a Comet request or response. It is collected as it passes and read in steps after `ReadingShare.read` is
  * called for it. Until then nothing parses its bytes.
  */
-export class BodyReading implements BodyObserver, Reading, Unfinished {
+export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];
   #batches: MessageBatches | undefined;
-  /** Size of the texts, taken from the budget. */
+  /** Size of the texts, charged to the budget. */
   #textBytes = 0;
 
   constructor(parts: BodyReadingParts) {
@@ -50,7 +50,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     return this.#state === 'collecting';
   }
 
-  /** It is complete and has not been given up. */
+  /** The body is complete and has not been given up. */
   get isWhole(): boolean {
     return this.#state === 'whole';
   }
@@ -90,22 +90,22 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     return isMore;
   }
 
-  /** Copies nothing: the bytes are its own already. */
+  /** Copies nothing: this object owns the bytes already. */
   keep(): number {
     return this.#kept.heldBytes + this.#textBytes + OVERHEAD_BYTES;
   }
 
-  /** Frees it unread. */
+  /** Frees the memory without reading. */
   drop(): void {
     this.#state = 'ended';
     this.#kept.release();
-    this.#parts.bodies.give(this.#textBytes);
+    this.#parts.bodies.giveBack(this.#textBytes);
     this.#textBytes = 0;
     this.#texts = [];
     this.#batches = undefined;
   }
 
-  /** Called when it is incomplete and its memory is needed, or when it is complete and there is no time to read it. */
+  /** Called when an incomplete body's memory is needed, or when there is no time to read a complete one. */
   giveUp(): void {
     this.#giveUp(this.#state === 'collecting' ? 'budget' : 'time');
   }
@@ -120,7 +120,7 @@ export class BodyReading implements BodyObserver, Reading, Unfinished {
     this.#state = 'reading';
     const { coding, maxInflatedBytes } = this.#parts;
     const body = this.#kept.view();
-    // A server that ignores the coding of requests reads the plain body. A false coding must not hide it from us.
+    // A server that ignores the content coding reads the plain body, so a false coding must not hide the body from us.
     const content = decodeContent(body, coding, maxInflatedBytes) ?? (isJson(body) ? body : undefined);
     if (content === undefined) {
       this.#parts.onUnread('content-coding');

@@ -13,22 +13,22 @@ import type { CometClients } from './comet-clients.ts';
 import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
-/** The reading options from the configuration. A reload replaces them at any moment, so keep no copies. */
-export interface CometReading {
+/** Options of reading, from the configuration. A reload may replace them at any moment, so keep no copies. */
+export interface CometReadingOptions {
   readonly config: Config['comet'];
   readonly classifier: CometClassifier;
   /** The user name in a handshake, safe to display. */
   userOf(handshake: BayeuxMessage): string | null;
 }
 
-export interface CometApplication extends CometReading {
+export interface CometApplication extends CometReadingOptions {
   readonly clock: Clock;
   readonly credentials: Credentials;
   readonly sessions: SessionTable;
   readonly clients: CometClients;
   readonly name: string;
   readonly observers: CallObservers;
-  /** Shared by all applications, like the four that follow. */
+  /** This and the next four are shared by all applications. */
   readonly metrics: CometMetrics;
   readonly memory: MemoryBudget;
   readonly bodies: UnfinishedBodies;

@@ -6,15 +6,15 @@ export class CometClient {
   /** Keyed hash of its `clientId`. */
   readonly token: string;
   readonly calls: PendingCalls;
-  /** What it monitors: from the requested channel or name to the object's name. */
+  /** The monitored objects: from the requested channel or name to the object's name. */
   readonly monitorings = new Map<string, string>();
-  /** Undefined until the server is seen to know the client, and when there were too many sessions. */
+  /** Undefined until the server's answer confirms the client, and when the session table was full. */
   session: Session | undefined;
-  /** Its open WebSockets and its held `/meta/connect`s. */
+  /** Its open WebSockets and its holds. */
   connections = 0;
   /** When its last connection closed; infinity while it has one. */
   goneSinceNs: number;
-  /** Whether the server has been seen to accept it. */
+  /** The server's answer has confirmed it. */
   isKnown = false;
   /** The server offered WebSocket, or the client used it. */
   couldUseWebSocket = false;

@@ -48,10 +48,10 @@ interface Login {
   goneSinceNs: number;
 }
 
-/** Why a client ended. A client that left on its own is not mistaken for one from before the sidecar's start. */
+/** Why a client ended. A client that has `left` is not adopted as one from before the sidecar's start. */
 type Leaving = 'left' | 'idle';
 
-/** Highest expected average of tabs for each login. */
+/** Highest expected average of tabs per login. */
 const CLIENTS_PER_SESSION = 4;
 /** Ended clients in one generation of the cache. */
 const REMEMBERED_ENDS = 8_192;
@@ -81,7 +81,7 @@ export class CometClients {
     this.#maxClients = toMaxClients(config);
   }
 
-  /** The client with that token. A new one is not kept until the server is seen to know it (`know`). */
+  /** The client with that token. A new one is not kept until the server's answer confirms it (`know`). */
   findOrCreate(token: string, atNs: number): CometClient {
     return this.#byToken.get(token) ?? this.#create(token, atNs);
   }
@@ -95,12 +95,12 @@ export class CometClients {
     return this.#byToken.has(token);
   }
 
-  /** Why the client with that token ended, if it did lately. */
+  /** Why the client with that token ended, if it ended recently. */
   endingOf(token: string): Leaving | undefined {
     return this.#ended.get(token);
   }
 
-  /** Keeps a client that the server knows, with its session. False when there are too many clients; that is counted. */
+  /** Keeps a client that the server knows, with its session. False if the table is full; that is counted. */
   know(client: CometClient, session: Session | undefined, hasCookie: boolean): boolean {
     if (client.isKnown) return true;
     if (this.#byToken.size >= this.#maxClients) {
@@ -176,7 +176,7 @@ export class CometClients {
     client?.session?.statistics.object.recordValue(name);
   }
 
-  /** Counts a call that ended at `atNs`. It must no longer be among the client's pending calls. */
+  /** Counts a call that ended at `atNs`, and that is no longer among the client's pending calls. */
   callEnded(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
     const { beganNs, session: atBegin } = pending;
     const session = atBegin ?? client.session;
@@ -243,7 +243,7 @@ export class CometClients {
     return client;
   }
 
-  /** Ends calls and clients that are expired at `nowNs`. All traffic up to then must have been read. */
+  /** Ends calls and clients that are expired at `nowNs`. All traffic up to `nowNs` must have been read. */
   sweep(nowNs: number): void {
     for (const client of this.#byToken.values()) {
       if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
@@ -289,7 +289,7 @@ export class CometClients {
   }
 
   #unsubscribe(client: CometClient, key: string, name: string): void {
-    this.#parts.memory.give('names', toBytes(key, name));
+    this.#parts.memory.giveBack('names', toBytes(key, name));
     this.#parts.statistics.object.unsubscribe(name);
     client.session?.statistics.object.unsubscribe(name);
   }
@@ -302,7 +302,7 @@ export class CometClients {
   #updateLogin(login: Login): void {
     const { session, clients } = login;
     if (clients.size > 0) login.goneSinceNs = latestGone(clients);
-    // The last client has left. If the login was gone before, it stays gone since then.
+    // The last client has left. A login that was already gone keeps its earlier moment.
     else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
     if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.sessions.back(session);
     else this.#parts.sessions.gone(session, login.goneSinceNs);

@@ -17,8 +17,8 @@ const SWITCHING_PROTOCOLS = 101;
  * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
  *
  * The request of an unknown client is not parsed until the server has accepted it (2xx), so that refused requests cost
- * us no work. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
- * held polls must be known while they are running.
+ * nothing. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
+ * holds must be known while they are running.
  */
 export class CometExchange implements ExchangeReading {
   readonly #application: CometApplication;
@@ -33,11 +33,11 @@ export class CometExchange implements ExchangeReading {
   #clientToken: string | undefined;
   /** The request has been read or is scheduled to be. */
   #isRead = false;
-  /** The conversation has received something or will. */
+  /** The conversation has received messages or will. */
   #isOpen = false;
   #callback: string | undefined;
-  /** The response body has been read and understood. */
-  #isHeard = false;
+  /** The response body held Bayeux messages. */
+  #isUnderstood = false;
 
   constructor(application: CometApplication, exchange: Exchange) {
     const { credentials, sessions } = application;
@@ -77,9 +77,9 @@ export class CometExchange implements ExchangeReading {
     // Most GETs are upgrades to a WebSocket.
     if (queryAt < 0 || !request.target.includes('message=', queryAt)) return;
     this.#request = this.#readingOf(undefined, beganNs, (query) => {
-      const asked = parseCallbackQuery(query);
-      this.#callback = asked && detached(asked.callback);
-      return asked?.texts ?? [];
+      const parsed = parseCallbackQuery(query);
+      this.#callback = parsed && detached(parsed.callback);
+      return parsed?.texts ?? [];
     });
     this.#request.onBytes(Buffer.from(request.target.slice(queryAt + 1), 'latin1'));
     this.#request.onEnd();
@@ -147,7 +147,7 @@ export class CometExchange implements ExchangeReading {
         this.#readings.read(body, atNs);
       },
       onMessages: (messages) => {
-        this.#isHeard = true;
+        this.#isUnderstood = true;
         this.#conversation.onUpstreamMessages(messages, atNs, from);
       },
       onRead: () => this.#conversation.onUpstreamEnd(atNs),
@@ -168,15 +168,17 @@ export class CometExchange implements ExchangeReading {
     if (!this.#isOpen) return;
     const { endedNs } = exchange;
     this.#readings.runAfter(() => {
-      this.#conversation.onClosed(endedNs, this.#resultOfUnheard(exchange, ending));
+      this.#conversation.onClosed(endedNs, this.#resultOfUnanswered(exchange, ending));
     });
   }
 
-  /** The result of this request's calls that its response did not answer; undefined leaves them pending. */
-  #resultOfUnheard({ status }: Exchange, ending: Ending): CallResult | undefined {
+  /** The result of this request's calls without an answer in its response; undefined leaves them pending. */
+  #resultOfUnanswered({ status }: Exchange, ending: Ending): CallResult | undefined {
     if (ending.kind === 'failed') return { kind: 'failed', code: ending.failure.code };
     // They stay pending if the client left or the response was not understood: another exchange may bring the answer.
-    return ending.kind === 'completed' && !this.#isHeard && status >= 400 ? { kind: 'answered', status } : undefined;
+    return ending.kind === 'completed' && !this.#isUnderstood && status >= 400
+      ? { kind: 'answered', status }
+      : undefined;
   }
 
   #createReading(coding: string | undefined, parts: ReadingParts): BodyReading {

@@ -10,9 +10,9 @@ export interface CometListener {
 
 /** Wraps a listener so that its exceptions do not reach the reader. */
 export function shielded(listener: CometListener): CometListener {
-  const attempt = (hear: () => void): void => {
+  const attempt = (notify: () => void): void => {
     try {
-      hear();
+      notify();
     } catch {
       // Counted but not shown: the text of an exception may quote the message.
       listener.onFailure();

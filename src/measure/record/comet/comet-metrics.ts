@@ -1,4 +1,7 @@
-/** Comet numbers besides calls and objects: holds (not calls), trouble between clients and server, and unread data. */
+/**
+ * Comet numbers besides calls and objects: holds, handshakes, failures, and unread data. A hold is a `/meta/connect` that
+ * the server has not answered yet, over HTTP or a WebSocket. It is not a call.
+ */
 
 import type { Clock } from '../../../base/clock.ts';
 import { NS_PER_S } from '../../../base/clock.ts';
@@ -6,10 +9,13 @@ import { counter, gauge, type MetricDescription, summary } from '../../../base/m
 import { LifetimeTimer } from '../../../metrics/lifetime-timer.ts';
 import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
 
-/** What ended a `/meta/connect`: a delivery, the server's time limit, or an interruption by either side. */
+/** What ended a hold: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
 
-/** Why something passed unread. Its bytes were forwarded as always. */
+/**
+ * Why a body, message or direction passed unread. Its bytes were forwarded as always. `body-too-large` is an HTTP body,
+ * `too-large` a WebSocket message.
+ */
 export type UnreadReason = (typeof UNREAD_REASONS)[number];
 
 const UNREAD_REASONS = [
@@ -32,7 +38,7 @@ export type CometTable = 'clients' | 'subscriptions' | 'calls' | 'requests';
 /** Plain numbers since the start, at the moment of reading. */
 export type CometNumbers = ReturnType<CometMetrics['read']>;
 
-/** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. from all browsers after the server's restart. */
+/** This many handshakes within `STORM_WITHIN_NS` are a storm, e.g. of all browsers after the server's restart. */
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
@@ -85,7 +91,7 @@ export class CometMetrics {
   }
 
   /** Counts every handshake request, whatever the answer. */
-  handshakeAsked(nowNs: number): void {
+  handshakeRequested(nowNs: number): void {
     if (nowNs - this.#stormBeganNs > STORM_WITHIN_NS) {
       this.#stormBeganNs = nowNs;
       this.#stormHandshakes = 0;
@@ -102,7 +108,7 @@ export class CometMetrics {
     this.#untracked[table] += 1;
   }
 
-  /** Everything except the current holds. Synchronous, so all is of one moment. */
+  /** Everything except the current holds. Synchronous, so all numbers are of one moment. */
   save(): Fields {
     return {
       ...Object.fromEntries(PLAIN_COUNTERS.map((name) => [name, this[name]])),
@@ -139,14 +145,18 @@ export class CometMetrics {
 
 export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   counter('d2_comet_messages_total', 'Bayeux messages by who sent them.', ({ messages }) => messages, 'sender'),
-  gauge('d2_comet_holds', 'Connects that the server holds now.', ({ holds }) => holds.now),
+  gauge(
+    'd2_comet_holds',
+    'Holds now: /meta/connect requests that the server has not answered yet.',
+    ({ holds }) => holds.now,
+  ),
   counter(
     'd2_comet_holds_ended_total',
-    'Held connects by ending: delivery, empty, broken.',
+    'Ended holds, by ending: delivery, empty, broken.',
     ({ holds }) => holds.ended,
     'ending',
   ),
-  summary('d2_comet_hold_duration_seconds', 'How long connects were held.', ({ holds }) => {
+  summary('d2_comet_hold_duration_seconds', 'Durations of holds.', ({ holds }) => {
     const { count, mean } = holds.duration.snapshot();
     // The timer covers its whole life, so this is the sum of all durations, up to rounding.
     return { count, sum: (mean * count) / NS_PER_S };
@@ -159,18 +169,18 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   ),
   counter(
     'd2_comet_handshake_storms_total',
-    'Times that 50 handshakes came within 10 s.',
+    'How often 50 handshakes came within 10 s.',
     ({ handshakes }) => handshakes.storms,
   ),
   counter(
     'd2_comet_unknown_clients_total',
-    'Answers 402: the client has to shake hands again.',
+    'Replies 402: the server does not know the client, which must handshake again.',
     ({ unknownClients }) => unknownClients,
   ),
   counter('d2_comet_fallbacks_total', 'Clients that fell back to long-polling.', ({ fallbacks }) => fallbacks),
   counter(
     'd2_comet_connect_gaps_total',
-    'Connects a second or more later than the server advised.',
+    'Connects at least a second later than the server advised.',
     ({ connectGaps }) => connectGaps,
   ),
   counter(
@@ -187,7 +197,7 @@ export const COMET_METRICS: readonly MetricDescription<CometNumbers>[] = [
   counter('d2_sidecar_comet_unread_total', 'Comet traffic passed unread, by reason.', ({ unread }) => unread, 'reason'),
   counter(
     'd2_sidecar_comet_untracked_total',
-    'Entries that did not fit, by full table.',
+    'Entries dropped because their table was full, by table.',
     ({ untracked }) => untracked,
     'table',
   ),

@@ -8,7 +8,7 @@ import { NS_PER_MS } from '../../../base/clock.ts';
 import type { ReadingShare } from '../../../limits/reading-share.ts';
 import type { Exchange } from '../../../proxy/exchange/exchange.ts';
 import type { CometRoutes } from '../../classify/comet-route.ts';
-import type { CometApplication, CometReading } from './comet-application.ts';
+import type { CometApplication, CometReadingOptions } from './comet-application.ts';
 import type { CometClients, CometClientsParts } from './comet-clients.ts';
 import { CometExchange } from './comet-exchange.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
@@ -23,7 +23,7 @@ export interface CometReaderParts {
 }
 
 export interface CometReaderChanges extends Pick<CometReaderParts, 'routes' | 'userField'> {
-  readonly reading: CometReading;
+  readonly reading: CometReadingOptions;
   readonly limits: CometClientsParts['config'];
 }
 
@@ -36,7 +36,7 @@ export class CometReader {
     this.#parts = parts;
   }
 
-  /** Starts to read an exchange when it begins; undefined if it is not Comet's. */
+  /** Starts to read an exchange when it begins; undefined if it is neither Comet nor a login form. */
   begin(exchange: Exchange): ExchangeReading | undefined {
     const { routes, applications, userField } = this.#parts;
     const route = routes.find(exchange.request.method, exchange.request.target);
@@ -60,7 +60,7 @@ export class CometReader {
     return this.#parts.applications.get(application)?.clients;
   }
 
-  /** Reads what waits, for `CATCH_UP_NS` at most. Call it before numbers are read. */
+  /** Reads waiting traffic, for `CATCH_UP_NS` at most. Call it before numbers are read. */
   catchUp(): void {
     this.#parts.reading.catchUp(CATCH_UP_NS);
   }

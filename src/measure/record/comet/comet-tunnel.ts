@@ -1,4 +1,4 @@
-import type { ClientReadings, Reading } from '../../../limits/reading-share.ts';
+import type { ClientReadings, ReadingTask } from '../../../limits/reading-share.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
 import { parseExtensions } from '../../../protocol/websocket/extensions.ts';
@@ -19,7 +19,7 @@ export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
   readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
-  /** Undefined if the peers agreed on an extension that we cannot read. */
+  /** Undefined if the peers agreed on an extension that cannot be read. */
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
@@ -29,7 +29,7 @@ export class CometTunnel implements TunnelObserver {
     const cookieToken =
       credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
-    // A separate queue: the server has accepted this client, and others behind its address must not wait for it.
+    // Its own queue: the server has accepted this client, and other clients of the same address must not wait for it.
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
@@ -46,7 +46,7 @@ export class CometTunnel implements TunnelObserver {
     }
     const { maxBodyBytes: maxMessageBytes, maxInflatedBytes } = config;
     const nowNs = () => clock.nowNs();
-    const read = (message: Reading, atNs: number) => this.#readings.read(message, atNs);
+    const read = (message: ReadingTask, atNs: number) => this.#readings.read(message, atNs);
     const hasRoom = () => this.#readings.hasRoom;
     const limits = { maxMessageBytes, maxInflatedBytes, budget: memory, bodies, read, nowNs, frameRate, hasRoom };
     this.#client = new WebSocketMessageReader(

@@ -8,43 +8,43 @@ import { toErrorCode } from '../../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import { detached } from '../../../protocol/http1/text.ts';
 import { isFailedReply, toReplyId } from '../../classify/comet-reply.ts';
-import { type Asked, AskedTable } from './asked.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
 import type { HoldEnding } from './comet-metrics.ts';
 import type { CallResult } from './ended-message.ts';
-import type { CallOrigin, PendingCall } from './pending-calls.ts';
+import type { CallSource, PendingCall } from './pending-calls.ts';
+import { type PendingRequest, PendingRequests } from './pending-requests.ts';
 import { Registration, type Speaker } from './registration.ts';
 
 /** How late a connect may be beyond the advised interval: clients and networks need some time. */
 const CONNECT_GRACE_NS = 1_000 * NS_PER_MS;
 /** Key prefix of a monitoring that was requested with a message to a service, not with a channel subscription. */
-const SAID = 'said:';
+const BY_SERVICE = 'said:';
 
 export class Conversation {
   readonly #application: CometApplication;
-  readonly #origin: CallOrigin;
+  readonly #source: CallSource;
   readonly #registration: Registration;
-  readonly #asked: AskedTable;
+  readonly #requests: PendingRequests;
   /** The calls of this exchange. Empty for a WebSocket, where only their answers tell how they end. */
   readonly #calls: { readonly client: CometClient; readonly pending: PendingCall }[] = [];
-  /** Clients that the server had not been seen to know when they called. */
-  readonly #strangers = new Set<CometClient>();
+  /** Clients whose calls began before the server was seen to know them. */
+  readonly #unconfirmed = new Set<CometClient>();
   /** The `/meta/connect` that the server holds. */
   #hold: { readonly client: CometClient; readonly beganNs: number } | undefined;
-  /** The connect reply in the response, or text, that is being read. */
+  /** The reply to `/meta/connect` in the response or WebSocket text that is being read. */
   #connectReply: BayeuxMessage | undefined;
   #hasDelivery = false;
 
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
-    this.#asked = new AskedTable(application.memory);
+    this.#requests = new PendingRequests(application.memory);
     const { path, connectionType, remoteAddress, traceparent } = speaker;
-    this.#origin = { application: application.name, path, connectionType, remoteAddress, traceparent };
+    this.#source = { application: application.name, path, connectionType, remoteAddress, traceparent };
     this.#registration = new Registration(application, speaker);
   }
 
-  // ---- from the client
+  // ---- messages from the client
 
   onClientMessages(messages: readonly BayeuxMessage[], atNs: number): void {
     this.#application.metrics.clientMessages += messages.length;
@@ -67,7 +67,7 @@ export class Conversation {
         this.#onConnect(client, atNs);
         return;
       case '/meta/disconnect':
-        this.#ask(message, { kind: 'disconnect', client });
+        this.#addRequest(message, { kind: 'disconnect', client });
         return;
       case '/meta/subscribe':
         this.#onSubscription('subscribe', client, message, atNs);
@@ -80,11 +80,11 @@ export class Conversation {
     }
   }
 
-  #onHandshake(message: BayeuxMessage, askedNs: number): void {
-    this.#application.metrics.handshakeAsked(askedNs);
+  #onHandshake(message: BayeuxMessage, requestedNs: number): void {
+    this.#application.metrics.handshakeRequested(requestedNs);
     const userName = this.#application.userOf(message);
     const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
-    this.#ask(message, { kind: 'handshake', askedNs, userName, offersWebSocket });
+    this.#addRequest(message, { kind: 'handshake', requestedNs, userName, offersWebSocket });
   }
 
   #onConnect(client: CometClient, atNs: number): void {
@@ -98,7 +98,7 @@ export class Conversation {
       metrics.fallbacks += 1;
     }
     this.#endHold('broken', atNs);
-    // No call, since the server answers only when it has something to say. `CometMetrics` counts and times the hold.
+    // Not a call: the server holds the request until it has messages. `CometMetrics` counts and times the hold.
     this.#hold = { client, beganNs: atNs };
     metrics.holdBegan();
     this.#registration.connecting(client);
@@ -111,7 +111,7 @@ export class Conversation {
       const meaning = this.#application.classifier.classify(kind, channel, undefined);
       if (meaning?.kind === 'object') monitorings.set(channel, meaning.name);
     }
-    if (monitorings.size > 0) this.#ask(message, { kind, client, monitorings });
+    if (monitorings.size > 0) this.#addRequest(message, { kind, client, monitorings });
   }
 
   #onPublish(client: CometClient, message: BayeuxMessage, atNs: number): void {
@@ -120,19 +120,19 @@ export class Conversation {
     if (meaning === undefined || meaning.action === 'value') return;
     if (meaning.action === 'call') {
       const id = toReplyId(meaning.reply, message);
-      // Without an id nobody can match the answer, not even the client.
+      // Without an id not even the client can match the answer.
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
       const { session } = client;
-      const { connectionType, remoteAddress } = this.#origin;
+      const { connectionType, remoteAddress } = this.#source;
       this.#beginCall(client, {
-        ...{ call: meaning, channel, id, origin: this.#origin, connectionType, remoteAddress },
+        ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
         ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined, threadDump: undefined },
       });
       return;
     }
-    const monitorings = new Map([[`${SAID}${meaning.name}`, meaning.name]]);
-    if (message.id !== undefined) this.#ask(message, { kind: meaning.action, client, monitorings });
+    const monitorings = new Map([[`${BY_SERVICE}${meaning.name}`, meaning.name]]);
+    if (message.id !== undefined) this.#addRequest(message, { kind: meaning.action, client, monitorings });
     // Without an id a refusal could not be matched, so it takes effect at once.
     else this.#apply(meaning.action, client, monitorings);
   }
@@ -142,16 +142,16 @@ export class Conversation {
       this.#application.metrics.tableFull('calls');
       return;
     }
-    if (!client.isKnown) this.#strangers.add(client);
+    if (!client.isKnown) this.#unconfirmed.add(client);
     pending.session?.callBegan(pending.beganNs);
     if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
   }
 
-  #ask(message: BayeuxMessage, asked: Asked): void {
-    if (!this.#asked.add(message, asked)) this.#application.metrics.tableFull('requests');
+  #addRequest(message: BayeuxMessage, request: PendingRequest): void {
+    if (!this.#requests.add(message, request)) this.#application.metrics.tableFull('requests');
   }
 
-  // ---- from the server
+  // ---- messages from the server
 
   /**
    * A batch of messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last batch. `from`: the
@@ -178,33 +178,37 @@ export class Conversation {
     const hasDelivery = this.#hasDelivery;
     this.#connectReply = undefined;
     this.#hasDelivery = false;
-    // Handled last, wherever it stands: the other messages decide how the hold ended.
+    // Handled last, whatever its position: the other messages decide how the hold ended.
     if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
   }
 
   #onMetaReply(message: BayeuxMessage, atNs: number): void {
-    const asked = this.#asked.take(message);
-    if (asked === undefined) {
+    const request = this.#requests.take(message);
+    if (request === undefined) {
       this.#registration.isUnknown(message, this.#registration.current);
-    } else if (asked.kind === 'handshake') {
-      this.#onHandshakeReply(message, asked, atNs);
+    } else if (request.kind === 'handshake') {
+      this.#onHandshakeReply(message, request, atNs);
     } else if (message.successful === true) {
-      this.#registration.prove(asked.client, 'activity', atNs);
-      if (asked.kind === 'disconnect') this.#registration.left(asked.client);
-      else this.#apply(asked.kind, asked.client, asked.monitorings);
+      this.#registration.confirm(request.client, 'activity', atNs);
+      if (request.kind === 'disconnect') this.#registration.left(request.client);
+      else this.#apply(request.kind, request.client, request.monitorings);
     } else {
-      this.#registration.isUnknown(message, asked.client);
+      this.#registration.isUnknown(message, request.client);
     }
   }
 
-  #onHandshakeReply(message: BayeuxMessage, asked: Extract<Asked, { kind: 'handshake' }>, atNs: number): void {
+  #onHandshakeReply(
+    message: BayeuxMessage,
+    request: Extract<PendingRequest, { kind: 'handshake' }>,
+    atNs: number,
+  ): void {
     const { clientId, successful } = message;
     if (successful !== true || clientId === undefined) {
       this.#application.metrics.refused += 1;
       return;
     }
     this.#application.metrics.accepted += 1;
-    this.#registration.handshaken({ ...message, clientId }, asked, atNs);
+    this.#registration.handshaken({ ...message, clientId }, request, atNs);
     takeAdvice(this.#registration.current, message);
   }
 
@@ -214,7 +218,7 @@ export class Conversation {
     if (client === undefined) return;
     takeAdvice(client, message);
     client.lastConnectedNs = atNs;
-    if (message.successful === true) this.#registration.prove(client, 'heartbeat', atNs);
+    if (message.successful === true) this.#registration.confirm(client, 'heartbeat', atNs);
     else this.#registration.isUnknown(message, client);
   }
 
@@ -241,7 +245,7 @@ export class Conversation {
       this.#registration.isUnknown(message, client);
       return;
     }
-    this.#registration.prove(client, 'activity', atNs);
+    this.#registration.confirm(client, 'activity', atNs);
     if (message.data !== undefined) {
       const status = isFailedReply(pending.call.reply, message) ? 500 : 200;
       this.#endCall(client, pending, { kind: 'answered', status }, atNs);
@@ -251,34 +255,34 @@ export class Conversation {
   }
 
   #onAcknowledged(client: CometClient | undefined, message: BayeuxMessage, atNs: number): void {
-    const asked = this.#asked.take(message);
+    const request = this.#requests.take(message);
     if (message.successful !== true) {
       this.#registration.isUnknown(message, client);
       return;
     }
-    if (client !== undefined) this.#registration.prove(client, 'activity', atNs);
-    if (asked?.kind === 'subscribe' || asked?.kind === 'unsubscribe') {
-      this.#apply(asked.kind, asked.client, asked.monitorings);
+    if (client !== undefined) this.#registration.confirm(client, 'activity', atNs);
+    if (request?.kind === 'subscribe' || request?.kind === 'unsubscribe') {
+      this.#apply(request.kind, request.client, request.monitorings);
     }
   }
 
   // ---- the end
 
   /**
-   * The exchange has ended, or the WebSocket is closed. `unheard` is the result of this exchange's calls that nothing
-   * was heard of. Undefined leaves them pending, since their answers may come in another exchange.
+   * The exchange has ended, or the WebSocket is closed. `unanswered` is the result of this exchange's unanswered
+   * calls. Undefined leaves them pending, since their answers may come in another exchange.
    */
-  onClosed(atNs: number, unheard?: CallResult): void {
+  onClosed(atNs: number, unanswered?: CallResult): void {
     this.#endHold('broken', atNs);
     this.#registration.closed(atNs);
-    this.#asked.clear();
-    if (unheard !== undefined) {
+    this.#requests.clear();
+    if (unanswered !== undefined) {
       for (const { client, pending } of this.#calls) {
-        if (pending.ackedNs === 0) this.#endCall(client, pending, unheard, atNs);
+        if (pending.ackedNs === 0) this.#endCall(client, pending, unanswered, atNs);
       }
     }
-    // A client that the server was never seen to know is in no other table; its calls free their memory here.
-    for (const client of this.#strangers) if (!client.isKnown) client.calls.takeAll();
+    // A client that the server never confirmed is in no other table; its calls free their memory here.
+    for (const client of this.#unconfirmed) if (!client.isKnown) client.calls.takeAll();
   }
 
   #endHold(ending: HoldEnding, atNs: number): void {
@@ -307,8 +311,10 @@ function takeAdvice(client: CometClient | undefined, { advice }: BayeuxMessage):
     client.adviceIntervalMs = Math.max(0, advice.intervalMs);
 }
 
-/** The result of a refused call: always an error. Codes 400 to 499 admit no name, since strangers can provoke them. */
+/**
+ * The result of a refused call: always an error. Codes 400 to 499 create no name, since any client can provoke them.
+ */
 function toRefusal(code: number | undefined): CallResult {
-  const isStrangers = code !== undefined && code >= 400 && code < 500;
-  return isStrangers ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
+  const isClientError = code !== undefined && code >= 400 && code < 500;
+  return isClientError ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
 }

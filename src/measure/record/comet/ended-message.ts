@@ -7,7 +7,7 @@ import type { PendingCall } from './pending-calls.ts';
 /** How a call ended, as `CallStatistics` counts it. */
 export type CallResult =
   | { readonly kind: 'answered'; readonly status: number }
-  /** Answered with an error that strangers can provoke, so it admits no name. `status`: 400 to 499. */
+  /** Answered with an error that any client can provoke, so it creates no name. `status`: 400 to 499. */
   | { readonly kind: 'refused'; readonly status: number }
   | { readonly kind: 'failed'; readonly code: UpstreamFailureCode }
   | { readonly kind: 'aborted' };
@@ -39,7 +39,7 @@ export class EndedMessage implements EndedCall {
   }
 
   get application(): string {
-    return this.#pending.origin.application;
+    return this.#pending.source.application;
   }
 
   get status(): number {
@@ -59,16 +59,16 @@ export class EndedMessage implements EndedCall {
   }
 
   get path(): DataPath {
-    return this.#pending.origin.path;
+    return this.#pending.source.path;
   }
 
   get remoteAddress(): string {
-    return this.#pending.origin.remoteAddress;
+    return this.#pending.source.remoteAddress;
   }
 
   readonly ownTraceparent = undefined;
 
   get traceparent(): string | undefined {
-    return this.#pending.origin.traceparent;
+    return this.#pending.source.traceparent;
   }
 }

@@ -81,7 +81,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
     const present = this.#presentSession(key, endedNs);
     if (present !== undefined) {
       sessions.addToken(present, key);
-      sessions.name(present, this.#userName, 'proven');
+      sessions.name(present, this.#userName, 'verified');
       present.touch(endedNs);
       return;
     }
@@ -102,7 +102,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
     return user === undefined || user === '' ? null : toShownName(Buffer.from(user, 'utf8').toString('utf8'));
   }
 
-  /** The cookie's session. It ends if another user's proven name is on it: each login has its own session. */
+  /** The cookie's session. It ends if it has another user's verified name: each login has its own session. */
   #presentSession(key: string, atNs: number) {
     const { sessions } = this.#application;
     const present =

@@ -11,8 +11,8 @@ import type { RunningCall, RunningCalls } from '../running-calls.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
 
-/** Where a call came from: the same for all calls of an exchange or a WebSocket. */
-export interface CallOrigin {
+/** The exchange or WebSocket that a call came over; shared by all its calls. */
+export interface CallSource {
   readonly connectionType: ConnectionType;
   readonly application: string;
   readonly path: DataPath;
@@ -23,7 +23,7 @@ export interface CallOrigin {
 
 export interface PendingCall extends RunningCall {
   readonly call: CometCall;
-  readonly origin: CallOrigin;
+  readonly source: CallSource;
   /** The channel of the answer. */
   readonly channel: string;
   readonly id: string;
@@ -35,7 +35,7 @@ export interface PendingCall extends RunningCall {
 }
 
 /** Calls whose answers are matched by the same rule. */
-interface Waiting {
+interface RuleCalls {
   readonly reply: ReplyRule;
   /** By id, oldest first. */
   readonly calls: Map<string, PendingCall>;
@@ -49,7 +49,7 @@ export class PendingCalls {
   readonly #memory: MemoryBudget;
   readonly #running: RunningCalls;
   /** By the channel of the answer; usually one entry each. */
-  readonly #byChannel = new Map<string, Waiting[]>();
+  readonly #byChannel = new Map<string, RuleCalls[]>();
   #size = 0;
 
   /** Charges its calls to `memory`; `running` lists the calls of all clients. */
@@ -66,7 +66,7 @@ export class PendingCalls {
   /** False when there are too many, there is no memory for it, or another call waits for the same answer. */
   add(pending: PendingCall): boolean {
     if (this.#size >= this.#max) return false;
-    const { calls } = this.#waitingFor(pending);
+    const { calls } = this.#callsOfRule(pending);
     if (calls.has(pending.id) || !this.#memory.take('names', toBytes(pending))) return false;
     calls.set(pending.id, pending);
     this.#running.add(pending);
@@ -87,15 +87,15 @@ export class PendingCalls {
 
   /** Removes a call; false if it was removed already. */
   take(pending: PendingCall): boolean {
-    const waitings = this.#byChannel.get(pending.channel);
-    const waiting = waitings?.find(({ calls }) => calls.get(pending.id) === pending);
-    if (waiting === undefined) return false;
-    waiting.calls.delete(pending.id);
+    const ofChannel = this.#byChannel.get(pending.channel);
+    const ofRule = ofChannel?.find(({ calls }) => calls.get(pending.id) === pending);
+    if (ofRule === undefined) return false;
+    ofRule.calls.delete(pending.id);
     this.#running.remove(pending);
-    this.#memory.give('names', toBytes(pending));
+    this.#memory.giveBack('names', toBytes(pending));
     this.#size -= 1;
     // The default rules have few channels, but a rule may match any number.
-    if (waitings?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
+    if (ofChannel?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
     return true;
   }
 
@@ -112,25 +112,25 @@ export class PendingCalls {
 
   #takeWhere(isWanted: (pending: PendingCall) => boolean): PendingCall[] {
     const taken: PendingCall[] = [];
-    for (const waitings of this.#byChannel.values()) {
-      for (const { calls } of waitings) taken.push(...[...calls.values()].filter(isWanted));
+    for (const ofChannel of this.#byChannel.values()) {
+      for (const { calls } of ofChannel) taken.push(...[...calls.values()].filter(isWanted));
     }
     for (const pending of taken) this.take(pending);
     return taken;
   }
 
-  #waitingFor({ channel, call: { reply } }: PendingCall): Waiting {
-    let waitings = this.#byChannel.get(channel);
-    if (waitings === undefined) {
-      waitings = [];
-      this.#byChannel.set(channel, waitings);
+  #callsOfRule({ channel, call: { reply } }: PendingCall): RuleCalls {
+    let ofChannel = this.#byChannel.get(channel);
+    if (ofChannel === undefined) {
+      ofChannel = [];
+      this.#byChannel.set(channel, ofChannel);
     }
-    let waiting = waitings.find((candidate) => candidate.reply === reply);
-    if (waiting === undefined) {
-      waiting = { reply, calls: new Map() };
-      waitings.push(waiting);
+    let ofRule = ofChannel.find((candidate) => candidate.reply === reply);
+    if (ofRule === undefined) {
+      ofRule = { reply, calls: new Map() };
+      ofChannel.push(ofRule);
     }
-    return waiting;
+    return ofRule;
   }
 }
 

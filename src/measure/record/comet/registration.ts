@@ -1,4 +1,4 @@
-/** Identifies the clients of a conversation: they appear, are found again, and leave, with their sessions. */
+/** Identifies the clients of a conversation, and begins, finds and ends their sessions. */
 import { isUnknownClient } from '../../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import type { StatedName } from '../../sessions/credentials.ts';
@@ -6,21 +6,21 @@ import type { ConnectionType, Session } from '../../sessions/session.ts';
 import type { NameProof } from '../../sessions/session-table.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
-import type { CallOrigin } from './pending-calls.ts';
+import type { CallSource } from './pending-calls.ts';
 
-/** The sender of the messages, as far as HTTP identifies it. */
-export interface Speaker extends Omit<CallOrigin, 'application'> {
+/** What HTTP says about the sender of the messages. */
+export interface Speaker extends Omit<CallSource, 'application'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
   readonly stated: StatedName;
   /** Token of the login cookie that the client sent. */
   readonly cookieToken: string | undefined;
 }
 
-/** A handshake that the client has requested; `Registration.handshaken` needs it once the server accepts. */
+/** A handshake that the client has requested. `Registration.handshaken` takes it when the server accepts. */
 export interface Handshake {
   readonly userName: string | null;
   readonly offersWebSocket: boolean;
-  readonly askedNs: number;
+  readonly requestedNs: number;
 }
 
 export class Registration {
@@ -57,7 +57,7 @@ export class Registration {
     const client = clients.findOrCreate(credentials.clientTokenOf(reply.clientId), atNs);
     client.couldUseWebSocket =
       this.isWebSocket || (handshake.offersWebSocket && reply.supportedConnectionTypes?.includes('websocket') === true);
-    const creationNs = atNs - handshake.askedNs;
+    const creationNs = atNs - handshake.requestedNs;
     const session = this.#sessionOf(client, { userName: handshake.userName, atNs, creationNs, isAdopted: false });
     session?.touch(atNs);
     this.#know(client, session);
@@ -65,11 +65,11 @@ export class Registration {
   }
 
   /**
-   * The server has shown that it knows this client. If we see the client for the first time, it existed before the
-   * sidecar's start; it is adopted unless it has left since. A client whose session ended by idleness returns with the
+   * The server's answer shows that it knows this client. A client that is new to us existed before the sidecar's start;
+   * it is adopted unless it has left since. A client whose session ended by idleness returns with the
    * next activity of its user; a heartbeat is not enough.
    */
-  prove(client: CometClient, by: 'activity' | 'heartbeat', atNs: number): void {
+  confirm(client: CometClient, by: 'activity' | 'heartbeat', atNs: number): void {
     if (client.isKnown) {
       this.#bind(client);
       return;
@@ -122,18 +122,18 @@ export class Registration {
   /** The session of the cookie's login, else a new one; undefined when there are too many. */
   #sessionOf(
     client: CometClient,
-    origin: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
+    start: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
   ): Session | undefined {
     const { sessions } = this.#application;
     const { cookieToken, connectionType, remoteAddress } = this.#speaker;
-    const userName = this.#stated.userName ?? origin.userName;
-    const proof = this.#proofOf(origin);
+    const userName = this.#stated.userName ?? start.userName;
+    const proof = this.#proofOf(start);
     const key = this.setCookieToken ?? cookieToken ?? client.token;
     const present =
-      (cookieToken === undefined ? undefined : sessions.recognise(cookieToken, origin.atNs)) ??
-      sessions.recognise(key, origin.atNs) ??
-      sessions.join(key, key, origin.atNs);
-    const session = present ?? sessions.begin(key, key, { ...origin, userName: null, connectionType, remoteAddress });
+      (cookieToken === undefined ? undefined : sessions.recognise(cookieToken, start.atNs)) ??
+      sessions.recognise(key, start.atNs) ??
+      sessions.join(key, key, start.atNs);
+    const session = present ?? sessions.begin(key, key, { ...start, userName: null, connectionType, remoteAddress });
     if (present !== undefined) sessions.addToken(present, key);
     if (session !== undefined) sessions.name(session, userName, proof);
     return session;
@@ -143,15 +143,15 @@ export class Registration {
     return this.statedByServer ?? this.#speaker.stated;
   }
 
-  /** How far a name is proven that came with a handshake or, for an adopted client, with its first message. */
+  /** What verifies a name that came with a handshake or, for an adopted client, with its first message. */
   #proofOf({ userName, atNs, isAdopted }: { userName: string | null; atNs: number; isAdopted: boolean }): NameProof {
     const { isVerified, isAlone, credentialToken, userName: byHttp } = this.#stated;
-    if (isVerified) return 'proven';
-    if (credentialToken === undefined) return isAlone && !isAdopted ? 'proven' : { credentialToken };
-    // The credential names nobody, and the server may have checked only that: nothing proves the handshake's name.
+    if (isVerified) return 'verified';
+    if (credentialToken === undefined) return isAlone && !isAdopted ? 'verified' : { credentialToken };
+    // The credential names nobody, and the server may have checked only that: nothing verifies the handshake's name.
     if (byHttp === null) return { credentialToken: undefined };
-    if (this.#application.sessions.recognise(credentialToken, atNs) !== undefined) return 'proven';
+    if (this.#application.sessions.recognise(credentialToken, atNs) !== undefined) return 'verified';
     const isSameName = userName === null || userName === byHttp;
-    return isAlone && isSameName && !isAdopted ? 'proven' : { credentialToken };
+    return isAlone && isSameName && !isAdopted ? 'verified' : { credentialToken };
   }
 }

@@ -7,12 +7,12 @@ import type { CometClient } from './comet-client.ts';
 
 export interface SavedClient {
   readonly token: string;
-  /** What it monitors: from the requested channel or name to the object's name. */
+  /** The monitored objects: from the requested channel or name to the object's name. */
   readonly monitorings: readonly (readonly [string, string])[];
   readonly couldUseWebSocket: boolean;
   readonly hasFallenBack: boolean;
   readonly adviceIntervalMs: number;
-  /** When its last connection closed. A connected client has the moment of saving: it has no connection now. */
+  /** When its last connection closed. For a client that was connected: the moment of saving. */
   readonly goneSinceNs: number;
 }
 

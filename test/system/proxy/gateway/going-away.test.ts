@@ -43,20 +43,20 @@ async function expectClosed(client: Peer): Promise<void> {
   await client.ended();
   expect(client.received).toBe('');
   await stand.allClosed();
-  expect(stand.gateway.tunnelsLetGo).toEqual({ closed: 1, cut: 0 });
+  expect(stand.gateway.closedTunnels).toEqual({ closed: 1, cut: 0 });
 }
 
 async function expectCut(client: Peer): Promise<void> {
   await client.ended();
   expect(client.received).toBe('');
   await stand.allClosed();
-  expect(stand.gateway.tunnelsLetGo).toEqual({ closed: 0, cut: 1 });
+  expect(stand.gateway.closedTunnels).toEqual({ closed: 0, cut: 1 });
 }
 
 describe('a WebSocket that is let go', () => {
   it('is closed towards the upstream first, then with 1001 towards the client, and ends with its answer', async () => {
     const client = await tunnel();
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     const upstream = stand.upstreams[0] as Peer;
     const frame = Buffer.from(await upstream.take(MASKED_CLOSE), 'latin1');
     expect([6, 7].map((i) => (frame[i] as number) ^ (frame[i - 4] as number))).toEqual([3, 233]);
@@ -68,7 +68,7 @@ describe('a WebSocket that is let go', () => {
 
   it('gives the client 1001 whatever status the upstream answers with, and nothing after it', async () => {
     const client = await tunnel(take(MASKED_CLOSE), send(`${text('a')}\x88\x02\x03\xe8${text('too late')}`));
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     await client.take(`${text('a')}${GOING_AWAY}`);
     client.send(maskedText('not for the upstream any more'));
     await expectClosed(client);
@@ -80,7 +80,7 @@ describe('a WebSocket that is let go', () => {
     const [first, rest] = [maskedText('whole message').slice(0, 11), maskedText('whole message').slice(11)];
     client.send(first);
     await client.take(text('go on'));
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     client.send(`${rest}${maskedText('one more')}`);
     const upstream = stand.upstreams[0] as Peer;
     expect((await upstream.take(MASKED_CLOSE)).slice(0, -8)).toBe(' message');
@@ -95,7 +95,7 @@ describe('a WebSocket that is let go', () => {
     const [begun, rest] = [text('in two pieces').slice(0, 6), text('in two pieces').slice(6)];
     const client = await tunnel(send(begun), take(MASKED_CLOSE), send(`${rest}${GOING_AWAY}`));
     await client.take(begun);
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     expect(await client.take(GOING_AWAY)).toBe(`${rest}${GOING_AWAY}`);
     await expectClosed(client);
   });
@@ -105,7 +105,7 @@ describe('a WebSocket that is let go', () => {
     ['just ends', finish()],
   ])('sends the client 1001 also when the upstream %s', async (_what, act) => {
     const client = await tunnel(take(MASKED_CLOSE), act);
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     await client.take(GOING_AWAY);
     await expectClosed(client);
   });
@@ -114,13 +114,13 @@ describe('a WebSocket that is let go', () => {
     const begun = text('never ends').slice(0, 5);
     const client = await tunnel(send(begun), take(MASKED_CLOSE), () => vi.advanceTimersByTime(CLOSE_LIMIT_MS));
     await client.take(begun);
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     await expectCut(client);
   });
 
   it('is cut when the client does not answer', async () => {
     const client = await tunnel(take(MASKED_CLOSE), send(GOING_AWAY));
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     await client.take(GOING_AWAY);
     vi.advanceTimersByTime(CLOSE_LIMIT_MS - 1);
     expect(client.hasEnded).toBe(false);
@@ -131,7 +131,7 @@ describe('a WebSocket that is let go', () => {
   it('is cut without a close frame when the bytes are no frames', async () => {
     const client = await tunnel(send('+OK ready\r\n'));
     await client.take('ready\r\n');
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     vi.advanceTimersByTime(CLOSE_LIMIT_MS);
     await expectCut(client);
   });
@@ -140,12 +140,12 @@ describe('a WebSocket that is let go', () => {
     const client = await tunnel(take(MASKED_CLOSE), send(text('got it')));
     client.send('\x88\x82\0\0\0\0\x03\xe8');
     await client.take(text('got it'));
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     stand.upstreams[0]?.finish('\x88\x02\x03\xe8');
     expect(await client.take('\x03\xe8')).toBe('\x88\x02\x03\xe8');
     client.finish();
     await stand.allClosed();
-    expect(stand.gateway.tunnelsLetGo).toMatchObject({ closed: 0 });
+    expect(stand.gateway.closedTunnels).toMatchObject({ closed: 0 });
   });
 
   it('delivers a large message to a slow client completely', async () => {
@@ -155,7 +155,7 @@ describe('a WebSocket that is let go', () => {
     const client = await tunnel(send(message), take(MASKED_CLOSE), send(GOING_AWAY));
     client.socket.pause();
     await until('the client is too slow', () => (stand.upstreams[0]?.socket.writableLength ?? 0) > 0);
-    stand.gateway.letTunnelsGo(0);
+    stand.gateway.closeTunnels(0);
     client.socket.resume();
     expect((await client.take(GOING_AWAY)) === message + GOING_AWAY).toBe(true);
     await expectClosed(client);
@@ -171,7 +171,7 @@ it('many WebSockets that are let go over a time go one after another, the longes
   const clients = [await tunnel(take(MASKED_CLOSE), closing)];
   while (clients.length < 10) clients.push(await stand.tunnel());
   const answering = clients.map((client) => client.take(GOING_AWAY).then(() => client.send(MASKED_GOING_AWAY)));
-  stand.gateway.letTunnelsGo(600);
+  stand.gateway.closeTunnels(600);
   // Each step closes the same share of the tunnels as it is of the time that is left.
   for (const left of [10, 9, 8, 7, 6, 5, 4, 4, 3, 2, 1, 0]) {
     clock.advanceMs(50);
@@ -181,5 +181,5 @@ it('many WebSockets that are let go over a time go one after another, the longes
   await Promise.all(answering);
   expect(closed).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   await stand.allClosed();
-  expect(stand.gateway.tunnelsLetGo).toEqual({ closed: 10, cut: 0 });
+  expect(stand.gateway.closedTunnels).toEqual({ closed: 10, cut: 0 });
 });

@@ -76,7 +76,7 @@ describe('a turn of the event loop', () => {
     const connectionOf = (name: string, isPaused = false) => {
       const socket = { destroyed: false, isPaused: () => isPaused, resume: () => resumed.push(name) };
       const buffer = new ReadBuffer(buffers);
-      return (length = SIZE) => buffer.hasTurn(length, socket as unknown as net.Socket);
+      return (length = SIZE) => buffer.mayReadOn(length, socket as unknown as net.Socket);
     };
     const [one, other, paused] = [connectionOf('one'), connectionOf('other'), connectionOf('paused', true)];
     expect([one(), one(100), one(), other(), other(), paused(), paused()]).toEqual([

@@ -94,7 +94,7 @@ describe('marks', () => {
     sources.lifecycle.state = 'draining';
     look();
     sources.lifecycle.state = 'stopping';
-    expect(look().slice(1)).toEqual(['drain: The sidecar has begun to let its clients go.']);
+    expect(look().slice(1)).toEqual(['drain: The sidecar has begun to drain.']);
   });
 
   it('are also added by the steps, without a reader', () => {

@@ -94,7 +94,7 @@ describe('files of users and tokens that are unusable at the start', () => {
     expect(lines.map(([level]) => level)).toEqual(['error']);
     expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
     expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
-    expect(detailOf(access)).toContain(`cannot be used (${reason}), so that nobody can be let in`);
+    expect(detailOf(access)).toContain(`cannot be used (${reason}), so nobody has access`);
     expect(detailOf(access)).toMatch(/^monitor\.auth/);
     expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
     expect(detailOf(access)).not.toContain(folder.path);

@@ -93,6 +93,17 @@ it('renderTables reads at most eight numbers for each piece', () => {
   expect(taken).toBe(10_000);
 });
 
+it.each([
+  ['a record', { x: { y: 1 } }],
+  ['a map', { x: new Map([['y', 1]]) }],
+])('renderTables fails for a description that gives more levels than it has labels: %s', (_, values) => {
+  const table = toTable(
+    counter('c_total', 'By kind.', () => values, 'kind'),
+    {},
+  );
+  expect(() => textOf([table])).toThrow('more levels than labels: c_total{kind="');
+});
+
 it('renderTables reads one histogram for each piece', () => {
   const durations = new DurationBuckets(toBounds([1]));
   const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);

@@ -9,12 +9,12 @@ function lookingMs(from: number, to: number): number {
   const reader = new RequestReader(MAX_HEAD_BYTES);
   const head = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${'x'.repeat(MAX_HEAD_BYTES)}`;
   reader.append(Buffer.from(head.slice(0, from), 'latin1'));
-  expect(reader.peek()).toBeUndefined();
+  expect(reader.nextHead()).toBeUndefined();
   let spentMs = 0;
   for (let at = from; at < to; at += 1) {
     reader.append(Buffer.from(head[at] ?? '', 'latin1'));
     const beganMs = performance.now();
-    reader.peek();
+    reader.nextHead();
     spentMs += performance.now() - beganMs;
   }
   return spentMs;
@@ -74,7 +74,7 @@ it.each(['/b HTTP/1.2', 'http://a/b HTTP/1.1'])(
       reader.append(Buffer.from([byte]));
     for (let i = 0; i < 2; i += 1) {
       expect(reader.isNextIrregular()).toBe(false);
-      const head = reader.peek();
+      const head = reader.nextHead();
       expect(head).toMatchObject({ target: '/a' });
       expect(reader.begin(head as Http1RequestHead)?.toString('latin1')).toBe(get);
     }
@@ -95,7 +95,7 @@ it('keeps requests whole that wait, are begun and are added to in turns, cut at 
       else passed += reader.continue(bytes)?.toString('latin1') ?? '';
       // Every other time what has come waits.
       if ((at / size) % 2 === 0 && at + size < all.length) continue;
-      for (let head = reader.peek(); reader.isDone && typeof head === 'object'; head = reader.peek()) {
+      for (let head = reader.nextHead(); reader.isDone && typeof head === 'object'; head = reader.nextHead()) {
         passed += reader.begin(head)?.toString('latin1') ?? '';
       }
     }

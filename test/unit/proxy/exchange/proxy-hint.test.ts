@@ -21,7 +21,7 @@ class Site {
       fields: () => [],
     };
     const client = { remoteAddress, remotePort: 1, secure: false };
-    return this.#hint.look(new Exchange(head, client, 'relay', minute * MINUTE_NS));
+    return this.#hint.search(new Exchange(head, client, 'relay', minute * MINUTE_NS));
   }
 }
 

@@ -16,7 +16,7 @@ const clock = { nowNs: () => nowMs * 1e6, epochMs: () => 0 };
 
 function look(quiet: QuietConnections, atMs: number, ...connections: readonly Connection[]): void {
   nowMs = atMs;
-  quiet.look(connections);
+  quiet.sample(connections);
 }
 
 function close(quiet: QuietConnections, atMs: number, ...connections: readonly Connection[]): readonly boolean[] {

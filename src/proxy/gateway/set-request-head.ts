@@ -17,14 +17,14 @@ const ADDED_BY_NODE = ['connection', 'content-length', 'transfer-encoding'] as c
 
 /**
  * Characters of a request-target: any other could split the request line (RFC 9112 §3). A fragment is not allowed
- * (§3.2): some servers cut it off, others take it for a part of the path.
+ * (§3.2): some servers cut it off, others treat it as part of the path.
  */
 const TARGET = /^[\x21\x22\x24-\xff]+$/;
 
 /** `trim` removes more: a no-break space is not whitespace to Node's parser or to others (RFC 9110 §5.6.3). */
 const BLANKS_AROUND = /^[ \t]+|[ \t]+$/g;
 
-/** A longer number is not a real body length, and not every server counts that far. The relay has the same limit. */
+/** No real body is longer, and not every server can parse a longer number. The relay has the same limit. */
 const LENGTH = /^0*\d{1,15}$/;
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
@@ -44,10 +44,10 @@ export function toHeadProblem(request: IncomingMessage): 400 | 505 | undefined {
   // RFC 9112 §6.1: HTTP/1.0 has no transfer codings, so the framing of such a request is in doubt.
   const hasCoding = hasField(raw, 'transfer-encoding');
   if (isHttp10 && hasCoding) return 400;
-  // RFC 9112 §6.3: such a body has no end. Node finds out only after the head.
+  // RFC 9112 §6.3: the end of such a body cannot be found. Node notices only after the head.
   if (hasCoding && !hasPlainCodings(raw)) return 400;
   if (valuesOf(raw, 'content-length').some((length) => !LENGTH.test(length))) return 400;
-  // Node's parser takes RTSP for HTTP, and knows RTSP's methods, which have no other use.
+  // Node's parser accepts RTSP as HTTP, and its methods, which have no other use.
   if (!METHODS.includes(request.method ?? '')) return 400;
   return TARGET.test(request.url ?? '') ? undefined : 400;
 }
@@ -60,7 +60,7 @@ function hasPlainCodings(raw: readonly string[]): boolean {
   return codings.every((coding) => TOKEN.test(coding)) && codings.indexOf('chunked') === codings.length - 1;
 }
 
-/** What a request takes besides its body, until it has been served. */
+/** What a waiting request costs, besides its body. */
 export interface RequestSize {
   /** Size of the head, approximately as on the wire. */
   readonly headBytes: number;
@@ -120,20 +120,20 @@ function toUpstreamFields(request: IncomingMessage, context: RequestHeadContext)
   }
   // Node refuses to send it without chunks (Node's own rule; RFC 9110 §6.6.2 only makes it useless there).
   if (!isChunked(raw)) fields.delete('trailer');
-  if (isVersion10(request)) speakFor10(fields, raw, context.authority);
+  if (isVersion10(request)) makeExplicit(fields, raw, context.authority);
   putLengthLast(fields);
   return fields;
 }
 
 /** Node always writes HTTP/1.1, so what HTTP/1.0 implies must be explicit (RFC 9112 §9.3, RFC 9110 §10.1.1). */
-function speakFor10(fields: ReturnType<typeof toGroups>, raw: readonly string[], authority: string): void {
+function makeExplicit(fields: ReturnType<typeof toGroups>, raw: readonly string[], authority: string): void {
   if (!fields.has('host')) fields.set('host', { name: 'Host', values: [authority] });
   if (!listOf(raw, 'connection').includes('keep-alive'))
     fields.set('connection', { name: 'Connection', values: ['close'] });
   fields.delete('expect');
 }
 
-/** Node re-encodes Content-Disposition, and changes its bytes, when Content-Length comes before it. */
+/** Node re-encodes Content-Disposition, and so changes its bytes, when Content-Length precedes it. */
 function putLengthLast(fields: ReturnType<typeof toGroups>): void {
   const length = fields.get('content-length');
   if (length === undefined || !fields.has('content-disposition')) return;

@@ -7,7 +7,7 @@ import type { ClientConnection, RequestHead } from './exchange.ts';
  * Finds the client of a request that came from a trusted proxy (`listen.trustedProxies`), by the field that the proxy
  * wrote.
  */
-export class RequestOrigin {
+export class ClientFinder {
   readonly #field: ClientField;
   readonly #trusted: AddressRanges;
 
@@ -20,7 +20,7 @@ export class RequestOrigin {
   clientOf(request: RequestHead, connection: ClientConnection): ClientConnection {
     const address = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
     if (address === undefined) return connection;
-    // Sessions keep the address longer than the head lives.
+    // Sessions keep the address after the head is released.
     return { ...connection, remoteAddress: detached(address), isAddressFromProxy: true };
   }
 }

@@ -1,25 +1,25 @@
 import { type Clock, NS_PER_MS, NS_PER_US } from '../base/clock.ts';
 
 /**
- * Bounds of the time that all answers together take in one turn of the event loop. Between them it is the time that
- * everything else took in that turn. A call that passes meanwhile waits for at most two such turns: one on its way to
- * the upstream and one on its way back. So turns are short while calls are fast. When calls queue anyway, turns are
- * long enough for answers to finish.
+ * Bounds of the share: the time that all answers together take in one turn of the event loop. Within the bounds, the
+ * share equals the time that everything else took in that turn. A passing call waits for the share at most twice: on
+ * its way to the upstream and on its way back. So the share is small while calls are fast. When calls queue anyway, it
+ * is large enough for answers to finish.
  */
 const MIN_WORK_NS = 100 * NS_PER_US;
 const MAX_WORK_NS = 1 * NS_PER_MS;
 
-/** Calls `run` in the next turn of the event loop, preferably after the work of that turn that calls wait for. */
+/** Calls `run` in the next turn of the event loop, preferably after that turn's work for calls. */
 export type NextTurn = (run: () => void) => void;
 
 /** Does a part of its work: it stops when `isDue` and enters again for the rest. */
 export type Work = () => void;
 
 /**
- * Shares the event loop between traffic and answers in progress. Long work enters here and runs in turns of the loop,
- * so that traffic is served in between. All answers together share the time of one, however many there are.
+ * Shares the event loop between traffic and answers in progress. Long work enters here and runs in slices, one per turn
+ * of the loop, so that traffic is served in between. All answers together have one share, however many there are.
  */
-export class Turns {
+export class LoopShare {
   readonly #clock: Clock;
   readonly #nextTurn: NextTurn;
   /** First in, first out. */
@@ -34,7 +34,7 @@ export class Turns {
     this.#nextTurn = nextTurn;
   }
 
-  /** True when the time of this turn is used up. */
+  /** True when the share of this turn is used up. */
   get isDue(): boolean {
     return this.#clock.nowNs() >= this.#endNs;
   }

@@ -1,11 +1,11 @@
-/** Requests of a client in one conversation that the server has not answered yet, except calls. */
+/** Requests of one conversation, other than calls (pending-calls.ts), that the server has not answered yet. */
 
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
 import type { CometClient } from './comet-client.ts';
 import type { Handshake } from './registration.ts';
 
-export type Asked =
+export type PendingRequest =
   | ({ readonly kind: 'handshake' } & Handshake)
   | { readonly kind: 'disconnect'; readonly client: CometClient }
   /** `monitorings`: from the requested channel or name to the object's name. */
@@ -15,37 +15,37 @@ export type Asked =
       readonly monitorings: ReadonlyMap<string, string>;
     };
 
-/** More than any client has pending. Beyond that the oldest is dropped, and its answer has no effect. */
-const MAX_ASKED = 1_000;
+/** More than any client has pending. Beyond this limit the oldest is dropped, and its answer has no effect. */
+const MAX_REQUESTS = 1_000;
 
 /** Estimated memory of one request, and of one name in it, without the texts. */
-const QUESTION_BYTES = 400;
+const REQUEST_BYTES = 400;
 const NAME_BYTES = 150;
 
-export class AskedTable {
+export class PendingRequests {
   readonly #memory: MemoryBudget;
-  readonly #byKey = new Map<string, { readonly asked: Asked; readonly bytes: number }>();
+  readonly #byKey = new Map<string, { readonly request: PendingRequest; readonly bytes: number }>();
 
   /** Charges the kept names to `memory`. */
   constructor(memory: MemoryBudget) {
     this.#memory = memory;
   }
 
-  /** False when a request is lost: this one, for lack of memory, or the oldest. */
-  add(message: BayeuxMessage, asked: Asked): boolean {
+  /** False if a request was dropped: this one, for lack of memory, or the oldest. */
+  add(message: BayeuxMessage, request: PendingRequest): boolean {
     const key = toKey(message);
-    const bytes = toBytes(key, asked);
+    const bytes = toBytes(key, request);
     if (!this.#memory.take('names', bytes)) return false;
     this.#delete(key);
-    this.#byKey.set(key, { asked, bytes });
-    if (this.#byKey.size <= MAX_ASKED) return true;
+    this.#byKey.set(key, { request, bytes });
+    if (this.#byKey.size <= MAX_REQUESTS) return true;
     const [oldest] = this.#byKey.keys();
     if (oldest !== undefined) this.#delete(oldest);
     return false;
   }
 
   /** Removes and returns the request that `message` answers, by its channel and id. */
-  take(message: BayeuxMessage): Asked | undefined {
+  take(message: BayeuxMessage): PendingRequest | undefined {
     return this.#delete(toKey(message));
   }
 
@@ -54,19 +54,19 @@ export class AskedTable {
     for (const key of this.#byKey.keys()) this.#delete(key);
   }
 
-  #delete(key: string): Asked | undefined {
+  #delete(key: string): PendingRequest | undefined {
     const entry = this.#byKey.get(key);
     if (entry === undefined) return undefined;
     this.#byKey.delete(key);
-    this.#memory.give('names', entry.bytes);
-    return entry.asked;
+    this.#memory.giveBack('names', entry.bytes);
+    return entry.request;
   }
 }
 
-function toBytes(key: string, asked: Asked): number {
-  let bytes = QUESTION_BYTES + key.length;
-  if (!('monitorings' in asked)) return bytes;
-  for (const [said, name] of asked.monitorings) bytes += NAME_BYTES + said.length + name.length;
+function toBytes(key: string, request: PendingRequest): number {
+  let bytes = REQUEST_BYTES + key.length;
+  if (!('monitorings' in request)) return bytes;
+  for (const [key, name] of request.monitorings) bytes += NAME_BYTES + key.length + name.length;
   return bytes;
 }
 

@@ -8,14 +8,14 @@ export interface ResponseHeadContext {
   readonly isVersion10: boolean;
   /** The client's connection ends after this response, and the response says so. */
   readonly isLast: boolean;
-  /** The client still waits for its 100: Node would end the connection unless the fields say that it goes on. */
+  /** The client still waits for its 100: Node would end the connection unless the fields say otherwise. */
   readonly isContinueDue: boolean;
 }
 
 /** A response's fields for the client, flat like `rawHeaders`, and how its body ends there. */
 export interface ClientResponseHead {
   readonly fields: string[];
-  /** Only the end of the connection ends the body: a connection that breaks off must not look like that end. */
+  /** Only the end of the connection ends the body, so a failure must not look like an orderly end. */
   readonly isUntilClose: boolean;
   readonly isChunked: boolean;
 }
@@ -40,7 +40,7 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
   if (!canChunk) removed.add('trailer');
   if (BODILESS.has(upstream.statusCode ?? 0)) removed.add('transfer-encoding').add('trailer');
   if (context.isVersion10) {
-    // HTTP/1.0 has no chunks, and Node knows best whether the connection can go on.
+    // HTTP/1.0 has no chunks, and Node decides whether the connection stays open.
     for (const name of ['transfer-encoding', 'connection', 'keep-alive']) removed.add(name);
   }
   const isLast = context.isLast || (isUntilClose && hasCoding && !context.isVersion10);
@@ -52,8 +52,8 @@ export function toClientHead(upstream: IncomingMessage, context: ResponseHeadCon
 }
 
 /**
- * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` takes Link only in one
- * form, and `writeProcessing` takes no fields at all.
+ * An interim response as bytes, e.g. a 103 with its Link fields. Node's own `writeEarlyHints` accepts Link only in one
+ * form, and `writeProcessing` accepts no fields at all.
  */
 export function toInterimBytes(interim: {
   readonly statusCode: number;
@@ -72,7 +72,7 @@ function toFields(raw: RawFields, removed: ReadonlySet<string>, isLast: boolean)
   forEachField(raw, (lowerName, value, name) => {
     if (removed.has(lowerName)) return;
     if (isLast && (lowerName === 'connection' || lowerName === 'keep-alive')) return;
-    // Node re-encodes Content-Disposition, and changes its bytes, when Content-Length comes before it.
+    // Node re-encodes Content-Disposition, and so changes its bytes, when Content-Length precedes it.
     if (isLengthLast && lowerName === 'content-length') length = [name, value];
     else fields.push(name, value);
   });

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { NS_PER_US } from '../../../src/base/clock.ts';
-import { Turns } from '../../../src/monitor/turns.ts';
+import { LoopShare } from '../../../src/monitor/loop-share.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 const STEP_NS = 10 * NS_PER_US;
@@ -8,7 +8,7 @@ const STEP_NS = 10 * NS_PER_US;
 /** Turns of a loop that turns when it is told to, with time that passes only with work. */
 class Loop {
   readonly clock = new ManualClock();
-  readonly turns = new Turns(this.clock, (run) => this.#due.push(run));
+  readonly share = new LoopShare(this.clock, (run) => this.#due.push(run));
   #due: (() => void)[] = [];
 
   /** Runs what is due in the next turn; how long that took. */
@@ -33,10 +33,10 @@ class Loop {
         left -= 1;
         notes.push(name);
         this.clock.ns += STEP_NS;
-      } while (!this.turns.isDue);
-      this.turns.enter(work);
+      } while (!this.share.isDue);
+      this.share.enter(work);
     };
-    this.turns.enter(work);
+    this.share.enter(work);
   }
 }
 
@@ -45,12 +45,12 @@ beforeEach(() => {
   loop = new Loop();
 });
 
-it('Turns gives work a tenth of a millisecond of each turn until it is done', () => {
+it('LoopShare gives work a tenth of a millisecond of each turn until it is done', () => {
   loop.enter(25);
   expect([loop.turn(), loop.turn(), loop.turn()]).toEqual([10 * STEP_NS, 10 * STEP_NS, 5 * STEP_NS]);
 });
 
-it('Turns gives work as much time as everything else took in the turn, at most a millisecond', () => {
+it('LoopShare gives work as much time as everything else took in the turn, at most a millisecond', () => {
   loop.enter(400);
   const turns = [5, 10, 20, 100, 1_000, 10].map((othersSteps) => {
     loop.clock.ns += othersSteps * STEP_NS;
@@ -59,14 +59,14 @@ it('Turns gives work as much time as everything else took in the turn, at most a
   expect(turns).toEqual([10, 10, 20, 100, 100, 10]);
 });
 
-it('Turns shares one turn among all work, in order', () => {
+it('LoopShare shares one turn among all work, in order', () => {
   const notes: string[] = [];
   for (const name of ['a', 'b', 'c']) loop.enter(20, name, notes);
   for (let turn = 0; turn < 6; turn += 1) expect(loop.turn()).toBe(10 * STEP_NS);
   expect(notes.join('')).toBe(['a', 'b', 'c', 'a', 'b', 'c'].map((name) => name.repeat(10)).join(''));
 });
 
-it('Turns gives the rest of a turn to the next', () => {
+it('LoopShare gives the rest of a turn to the next', () => {
   const notes: string[] = [];
   loop.enter(4, 'a', notes);
   loop.enter(20, 'b', notes);
@@ -77,26 +77,26 @@ it('Turns gives the rest of a turn to the next', () => {
   expect(loop.isIdle, 'when nothing is left').toBe(true);
 });
 
-it('Turns calls work once that entered twice, and not at all after it left', () => {
+it('LoopShare calls work once that entered twice, and not at all after it left', () => {
   let calls = 0;
   const work = (): void => {
     calls += 1;
   };
-  loop.turns.enter(work);
-  loop.turns.enter(work);
+  loop.share.enter(work);
+  loop.share.enter(work);
   loop.turn();
   expect(calls).toBe(1);
-  loop.turns.enter(work);
-  loop.turns.leave(work);
+  loop.share.enter(work);
+  loop.share.leave(work);
   loop.turn();
   expect(calls).toBe(1);
   expect(loop.isIdle).toBe(true);
 });
 
-it('Turns uses the next turn of the event loop by default', async () => {
+it('LoopShare uses the next turn of the event loop by default', async () => {
   const order: string[] = [];
   await new Promise<void>((resolve) => {
-    new Turns(new ManualClock()).enter(() => {
+    new LoopShare(new ManualClock()).enter(() => {
       order.push('work');
       resolve();
     });

@@ -2,12 +2,12 @@ import type { ClientRequest } from 'node:http';
 
 /**
  * One request in a connection's queue. Node hands over pipelined requests as soon as it has read them. Here each one
- * waits for its turn, so that one upstream connection is enough and responses cannot change order.
+ * waits until the one before it has ended, so that one upstream connection is enough and responses cannot change order.
  */
-export interface Turn {
-  /** Starts this request: no earlier one is under way on either side. */
+export interface QueuedRequest {
+  /** Starts this request. Call it when no earlier one is in progress on either side. */
   begin(): void;
-  /** Ends what has begun: the client has left, or its request has turned out to be broken. */
+  /** Ends the request: the client has left, or the request is malformed. */
   cancel(): void;
   /** The client has closed its sending side, and everything that it sent has been read. */
   onClientEnded(): void;
@@ -15,7 +15,7 @@ export interface Turn {
   readonly isReceiving: boolean;
   /** The request does not wait for the client, so the client may be silent for any time. */
   readonly canBeSilent: boolean;
-  /** Bytes of the body that arrived before its turn. */
+  /** Bytes of the body that arrived before `begin`. */
   readonly bodyBytes: number;
   /** Part of the final response may be on its way to the client. */
   readonly hasAnswered: boolean;
@@ -23,7 +23,7 @@ export interface Turn {
 }
 
 /** For a request that is never sent to the upstream. */
-export const WAITING_TURN = {
+export const UNSENT_REQUEST = {
   onClientEnded: () => undefined,
   isReceiving: false,
   canBeSilent: true,
