@@ -55,7 +55,7 @@ listen: { tls: ${pem('listen.tls')} }
   { yaml: `monitor: «monitor»\njvm: { http: { passwordFile: ${NUMBER} } }`, named: 'jvm.http.passwordFile' },
   { yaml: 'jvm: «jvm»', named: 'jvm' },
   { yaml: 'sessions:\n  apiKeys:\n   - user: a\n     key: "«key without its quote»\n  max: 1', named: 'not YAML' },
-  { yaml: 'sessions: { apiKeys: &«anchor» [*«alias»] }', named: 'not YAML' },
+  { yaml: 'sessions: { apiKeys: &«anchor» [*«alias»] }', named: 'unusable YAML' },
   {
     env: {
       D2_SIDECAR_UPSTREAM_URL: 'http://u:«password in D2_SIDECAR_UPSTREAM_URL»@h/',

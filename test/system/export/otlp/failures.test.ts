@@ -49,7 +49,7 @@ const answerSlowly: Answer = (response) => {
 it('a receiver that accepts everything is logged once', async () => {
   const running = await pushed({}, 2);
   expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 2, failed: 0 }, reasons: [] });
-  expect(told(running)).toEqual(['info the OTLP receiver takes metrics']);
+  expect(told(running)).toEqual(['info the OTLP receiver accepts metrics']);
 });
 
 it('a receiver that is away loses what was to be sent, and gets the next push after its return', async () => {
@@ -63,7 +63,7 @@ it('a receiver that is away loses what was to be sent, and gets the next push af
   receiver = await OtlpReceiver.listen(undefined, port);
   await running.otlp.flush();
   expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1, failed: 2 } });
-  expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver takes metrics again']);
+  expect(told(running)).toEqual(['warn unreachable', 'info the OTLP receiver accepts metrics again']);
   expect(running.logger.lines[0]).toMatchObject({ code: 'D2S_ERR_OTLP', signal: 'metrics', detail: 'ECONNREFUSED' });
 });
 

@@ -148,7 +148,7 @@ it('AttachOverlay waits for the socket no longer than a reading may take, and us
   expect((await apply()).memory).toBe('live');
 });
 
-it('AttachOverlay says that a socket was removed as soon as it was there', async () => {
+it('AttachOverlay says that a socket was removed right after it was created', async () => {
   overlay = overlayOf({ mayOpen: true, timeoutMs: 5_000, openTimeoutMs: 5_000 });
   jvm.obey();
   let isHere = true;
@@ -161,7 +161,7 @@ it('AttachOverlay says that a socket was removed as soon as it was there', async
     },
   };
   expect(await overlay.apply(BASE, hiding, NEVER)).toBe(BASE);
-  expect(overlay.reason).toContain('removed as soon as');
+  expect(overlay.reason).toContain('removed right after');
 });
 
 it('AttachOverlay says why the socket was not opened', async () => {
