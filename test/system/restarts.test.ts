@@ -154,7 +154,7 @@ describe('a sidecar', () => {
     expect(next.logs.some(({ msg }) => msg === 'state restored')).toBe(true);
   });
 
-  it('whose state cannot be saved serves on, and says so', async () => {
+  it('whose state cannot be saved keeps serving, and says so', async () => {
     const sidecar = await start(`${folder}/none/state`);
     expect(await call(sidecar, 'TestIn', 'user0')).toBe(true);
     const failures = /d2_sidecar_state_save_failures_total [1-9]/;

@@ -88,7 +88,7 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     await expect.poll(() => stand.stand.sidecar.openExchanges).toBe(0);
   });
 
-  it('are reset where they are oldest, while a slow reader gets its answer', async () => {
+  it('are reset where they are oldest, while a slow reader gets its answer', { timeout: 60_000 }, async () => {
     const stand = await stands.start(mode, memoryOf(2 * SHARE_BYTES), onConnection);
     const slow = await stand.connect();
     slow.send(GET);

@@ -222,13 +222,19 @@ describe('with a /tmp that is shared and processes that are not visible', () => 
 
   it('takes it when that counter moves', async () => {
     const path = addUnseen('jdk17-g1');
-    const bytes = fs.readFileSync(path);
-    const searching = find(ELSEWHERE);
-    setTimeout(() => {
-      bytes.writeBigInt64LE(5_000_000_000n, entryOf(bytes, 'sun.os.hrt.ticks').dataOffset);
-      fs.writeFileSync(path, bytes);
-    }, 60);
-    expect((await searching).candidate.liveness).toBe('alive');
+    const { dataOffset } = entryOf(fs.readFileSync(path), 'sun.os.hrt.ticks');
+    const file = fs.openSync(path, 'r+');
+    const ticks = new BigInt64Array([5_000_000_000n]);
+    const ticking = setInterval(() => {
+      ticks[0]! += 1_000_000n;
+      fs.writeSync(file, ticks, 0, 8, dataOffset);
+    }, 5);
+    try {
+      expect((await find(ELSEWHERE)).candidate.liveness).toBe('alive');
+    } finally {
+      clearInterval(ticking);
+      fs.closeSync(file);
+    }
   });
 
   it('matches jvm.pid with the file’s name, and asks for jvm.user if two match', async () => {
