@@ -66,8 +66,7 @@ export type MetricValues = MetricValue | undefined | Labelled;
 
 export interface MetricDescription<Source> extends Family {
   /**
-   * Must return as many levels as there are `labels`, which the compiler does not check: with fewer, `/metrics` fails;
-   * with more, it omits the values.
+   * Must return as many levels as there are `labels`. The compiler does not check that: `/metrics` fails otherwise.
    */
   readonly read: (source: Source) => MetricValues;
 }

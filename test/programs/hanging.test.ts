@@ -133,7 +133,7 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     const rule = async () => (await verdict()).rules.find(({ name }) => name === 'The server is out of processor time');
     await expect
       .poll(rule, WITHIN)
-      .toMatchObject({ holds: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });
+      .toMatchObject({ applies: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });
     expect(await top()).toMatch(/Server .*(?:0\.9\d|1\.0\d) of 1 cores/);
     await expect.poll(dump, WITHIN).toMatch(/^ +4 {2}in .*burn_jsp/m);
   });

@@ -99,7 +99,7 @@ export class Dispatcher implements RelayContext {
 
   /**
    * `options` apply to new connections; those above a new limit stay, and no new one is accepted. `relayOptions`
-   * apply to the relay's next requests, `idleTimeoutMs` to open connections, too, `headBytes` only to the next ones.
+   * apply to the relay's next requests, `idleTimeoutMs` to open connections, too, `headBytes` to new connections.
    */
   reconfigure(options: LiveDispatcherOptions, relayOptions: DataPathOptions): void {
     const hasNewLimit = options.maxConnections !== this.#options.maxConnections;

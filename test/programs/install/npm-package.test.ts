@@ -167,7 +167,7 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     await expectCode(0, 'health', '--ready');
     await expectCode(0, 'health', '--monitor', monitor);
     expect((await run('report')).stdout).toContain('"sidecar"');
-    expect((await run('top', '--once')).stdout).toContain('No call runs now.');
+    expect((await run('top', '--once')).stdout).toContain('No calls are running.');
     // There is no JVM, and the message says so.
     expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
     for (const command of ['reload', 'drain', 'shutdown']) await expectCode(0, command);

@@ -306,7 +306,7 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     );
     await live.see('The sidecar is draining on request: clients are asked to leave.');
     await live.page.getByText(/^What happened/).click();
-    await live.see('The sidecar has begun to let its clients go.');
+    await live.see('The sidecar has begun to drain.');
     expect(await live.events()).toEqual(['drain', 'start']);
     await drawn('drain');
     await harness.stopSidecar('SIGKILL');
