@@ -296,7 +296,7 @@ it.each([
 it.each([
   ...['evil.example', 'evil.example:9280', 'plant.example.evil.example'],
   ...['127.0.0.1.evil.example', 'localhost.evil.example'],
-])('the requested host may not be %s, but for health, whoever asks', async (host) => {
+])('only health answers a request for %s, whatever the role', async (host) => {
   for (const { port } of [monitor, open]) {
     const answer = await ask(path, { host, authorization: ANN, port });
     expect([answer.status, faultsOf(answer, 'GET')]).toEqual([421, []]);

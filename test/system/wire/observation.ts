@@ -22,7 +22,7 @@ export interface Observation {
   readonly clientTunnel: string;
   /**
    * `open` when the script ended with the connection up; `closed` when every response before the end was whole; `cut` else.
-   * FIN and RST are not told apart: which of them comes with bytes still under way is the kernel's timing. A body that only
+   * FIN and RST are not distinguished: which of them comes with bytes still under way is the kernel's timing. A body that only
    * the end delimits is whole after a FIN and cut after an RST.
    */
   readonly clientEnding: 'open' | 'closed' | 'cut';

@@ -16,7 +16,7 @@ async function greeting(
     if (end.isOwn(socket)) return;
     taken += 1;
     socket.on('error', () => undefined);
-    // Read first, as whoever serves does: what is left unread would be a reset as well.
+    // Read first, as a server does: unread bytes would cause a reset as well.
     socket.once('data', () => socket.end('hello'));
   });
   const end = new ListenerEnd(server, 4096);

@@ -76,7 +76,7 @@ describe('marks', () => {
   it.each([
     ['collections', { collectors: new Map([['G1', { count: 3 }]]) }, { collectors: new Map([['G1', { count: 2 }]]) }],
     ['loaded classes', { classes: { loaded: 900 } }, { classes: { loaded: 899 } }],
-  ])('tell that the JVM is another one, by its %s', (_what, before, after) => {
+  ])('notice a restarted JVM by its %s', (_what, before, after) => {
     sources.jvm.state = available(before);
     look();
     expect(look()).toEqual([]);

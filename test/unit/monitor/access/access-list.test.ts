@@ -110,7 +110,7 @@ describe('the access list', () => {
     expect(list.readers, 'before it is taken over').toHaveLength(1);
     apply?.();
     expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
-    expect(list.users.get('ann'), 'who has not changed is the same object').toBe(before);
+    expect(list.users.get('ann'), 'an unchanged entry keeps its object').toBe(before);
     for (const spoil of [
       () => folder.write('users', `${ann}\nbob:${SECRET}`),
       () => folder.write('users', ''),

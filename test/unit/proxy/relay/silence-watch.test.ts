@@ -8,7 +8,7 @@ import type { RelayServices } from '../../../../src/proxy/relay/relay-services.t
 import { SilenceWatch } from '../../../../src/proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
 
-/** A socket's timer as Node keeps it: set anew by whoever reads or writes. */
+/** A socket's timer as Node keeps it: each read and write sets it anew. */
 class FakeSocket extends EventEmitter {
   timeoutMs = 0;
   readonly timersSet: number[] = [];
