@@ -5,7 +5,7 @@ import { CertificateFolder, type Pair, textOf } from '../support/tls/certificate
 import { listenerTls } from '../support/tls/secure-stand.ts';
 import { type RunningSidecar, startSidecar } from '../support/wire/data-paths.ts';
 import { dataPathCases } from './data-path.cases.ts';
-import { splitCases } from './wire/cases/splits.ts';
+import { splitCases } from './wire/cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './wire/comparison.ts';
 import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';

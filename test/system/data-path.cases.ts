@@ -2,12 +2,11 @@
  * One suite of HTTP/1.1 for every data path: through the sidecar, both ends see the same as without it. Cases are played
  * at both ends with raw sockets (`wire/`), so that nothing in between is assumed.
  */
-import { abortCases } from './wire/cases/aborts.ts';
 import { connectionCases } from './wire/cases/connections.ts';
 import { contentCases } from './wire/cases/contents.ts';
-import { earlyAndHalfClosedCases } from './wire/cases/early-and-half-closed.ts';
+import { endAndPressureCases } from './wire/cases/ends-and-pressure.ts';
 import { headCases } from './wire/cases/heads.ts';
-import { interimAndExpectCases } from './wire/cases/interim.ts';
+import { interimAndEarlyCases } from './wire/cases/interim-and-early.ts';
 import { realServerCases } from './wire/cases/real-servers.ts';
 import { sidecarOnlyCases } from './wire/cases/sidecar-only.ts';
 import { upgradeCases } from './wire/cases/upgrades.ts';
@@ -16,10 +15,9 @@ import type { DataPathCase } from './wire/run-case.ts';
 export const dataPathCases: readonly DataPathCase[] = [
   ...headCases,
   ...contentCases,
-  ...interimAndExpectCases,
+  ...interimAndEarlyCases,
   ...connectionCases,
-  ...earlyAndHalfClosedCases,
-  ...abortCases,
+  ...endAndPressureCases,
   ...upgradeCases,
   ...realServerCases,
   ...sidecarOnlyCases,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningSidecar, startSidecar } from '../support/wire/data-paths.ts';
 import { dataPathCases } from './data-path.cases.ts';
+import { splitCases } from './wire/cases/connections.ts';
 import { forwardedCase } from './wire/cases/sidecar-only.ts';
-import { splitCases } from './wire/cases/splits.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, EXACT_RELAY, expectFacts, GATEWAY, RELAY } from './wire/comparison.ts';
 
 const underTest = [

@@ -36,26 +36,13 @@ export class CaseEnd {
     await this.#writer.write(data);
   }
 
-  async tunnelCame(bytes: number): Promise<void> {
-    await this.until(() => this.tunnel.length >= bytes);
-  }
-
-  async ended(): Promise<void> {
-    await this.run.until(() => this.ending !== 'open');
-  }
-
-  /** FIN; what still comes is read, so that the kernel does not turn this into an RST that overtakes what was sent. */
-  finish(): void {
-    this.socket.end();
-  }
-
   reset(): void {
     this.onEnded('reset');
     resetConnection(this.socket);
   }
 
   /** Waiting for what cannot come any more fails at once, and shows what came instead. */
-  protected async until(condition: () => boolean): Promise<void> {
+  async until(condition: () => boolean): Promise<void> {
     await this.run.until(() => condition() || this.ending !== 'open');
     if (!condition())
       throw new Error(`the connection has ended (${this.ending}) after ${JSON.stringify(this.raw.slice(0, 600))}`);

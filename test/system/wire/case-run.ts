@@ -44,23 +44,4 @@ export class CaseRun {
     this.notes.push(text);
     this.notify();
   }
-
-  async requestsCame(count: number): Promise<void> {
-    await this.until(() => this.requests.filter((request) => request.isComplete).length >= count);
-  }
-
-  async bodyCame(bytes: number): Promise<void> {
-    await this.until(() => (this.requests.at(-1)?.body.bytes ?? 0) >= bytes);
-  }
-
-  /** Until every upstream connection of this run has been ended by the other side. */
-  async upstreamEnded(): Promise<void> {
-    await this.until(
-      () => this.upstreamConnections.length > 0 && this.upstreamConnections.every(({ ending }) => ending !== 'open'),
-    );
-  }
-
-  async noted(count: number): Promise<void> {
-    await this.until(() => this.notes.length >= count);
-  }
 }

@@ -4,7 +4,7 @@ import { fieldOf, type Message, methodOf } from './message-reader.ts';
 import type { RawClient } from './raw-client.ts';
 import type { DataPathCase } from './run-case.ts';
 import type { UpstreamConnection, UpstreamScript } from './scripted-upstream.ts';
-import { acceptUpgrade, finals, playSteps, requestsCame, type Step, send, untilEnded } from './steps.ts';
+import { acceptUpgrade, contentCame, finals, playSteps, requestsCame, type Step, send, untilEnded } from './steps.ts';
 
 /** `request('GET /a', 'Accept: x')`: a request head of HTTP/1.1, with the fields that every request of the suite needs. */
 export function request(methodAndTarget: string, ...fields: readonly string[]): string {
@@ -84,7 +84,7 @@ export function answeringPostsEarly(answer: string, bodyBytes = 0): UpstreamScri
   return async (connection) => {
     for (let next = await connection.head(); next !== undefined; next = await connection.head()) {
       const isEarly = methodOf(next) === 'POST';
-      if (isEarly && bodyBytes > 0) await connection.run.bodyCame(bodyBytes);
+      if (isEarly && bodyBytes > 0) await contentCame(bodyBytes)(connection);
       await connection.send(isEarly ? answer : OK);
     }
   };

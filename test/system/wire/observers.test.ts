@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { ObservedPlane } from '../../support/wire/observed-plane.ts';
 import { dataPathCases } from '../data-path.cases.ts';
-import { splitCases } from './cases/splits.ts';
+import { splitCases } from './cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './comparison.ts';
 import { answeringPostsEarly, OK, request, requestInChunks, response } from './compose.ts';
 import type { MessageSeen, Observation } from './observation.ts';

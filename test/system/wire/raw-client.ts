@@ -35,24 +35,12 @@ export class RawClient extends CaseEnd {
     await super.send(bytes);
   }
 
-  async finals(count: number): Promise<void> {
-    await this.until(() => this.#finals().filter((response) => response.isComplete).length >= count);
-  }
-
-  async heads(count: number): Promise<void> {
-    await this.until(() => this.responses.length >= count);
-  }
-
-  async bodyCame(bytes: number): Promise<void> {
-    await this.until(() => (this.responses.at(-1)?.body.bytes ?? 0) >= bytes);
-  }
-
-  #finals(): Message[] {
+  get finals(): readonly Message[] {
     return this.responses.filter((response) => !isInterim(response));
   }
 
   #methodToAnswer(): string {
-    const request = this.#sent.messages[this.#finals().length];
+    const request = this.#sent.messages[this.finals.length];
     return request === undefined ? 'GET' : methodOf(request);
   }
 }

@@ -31,7 +31,7 @@ export class UpstreamConnection extends CaseEnd {
       this.run.notify();
     }
     this.#isDone = true;
-    if (this.ending === 'fin') this.finish();
+    if (this.ending === 'fin') this.socket.end();
   }
 
   /** The next request once its head has come (its body may still come); undefined when there will be none. */
@@ -51,14 +51,9 @@ export class UpstreamConnection extends CaseEnd {
     return message.isComplete ? message : undefined;
   }
 
-  /** Takes the bytes behind the latest request, which asked for an upgrade, as the new protocol's. */
-  acceptUpgrade(): void {
-    this.reader.resume('tunnel');
-  }
-
-  /** Goes on reading requests behind one that asked for an upgrade. */
-  declineUpgrade(): void {
-    this.reader.resume('head');
+  /** Takes the bytes behind the latest request, which asked for an upgrade, as the new protocol's, or as more requests. */
+  readOn(as: 'tunnel' | 'head'): void {
+    this.reader.resume(as);
   }
 
   /** Gives this connection, from its first byte on, to a real server; what it sees is for its handlers to note. */
@@ -88,7 +83,7 @@ export class UpstreamConnection extends CaseEnd {
   protected override onEnded(ending: EndingSeen): void {
     const wasOpen = this.ending === 'open';
     super.onEnded(ending);
-    if (wasOpen && this.#isDone && ending === 'fin') this.finish();
+    if (wasOpen && this.#isDone && ending === 'fin') this.socket.end();
   }
 }
 

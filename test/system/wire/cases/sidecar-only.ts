@@ -15,6 +15,7 @@ import {
   send,
   takeHead,
   takeRequest,
+  untilEnded,
   upstreamEnded,
 } from '../steps.ts';
 
@@ -67,16 +68,16 @@ function idle(name: string, how: typeof reset): DataPathCase {
     upstream: async (connection, run) => {
       await connection.request();
       await connection.send(OK);
-      await run.noted(run.upstreamConnections.length);
+      await noted(run.upstreamConnections.length)(connection);
       how(connection);
     },
     client: async (client, run) => {
       for (let count = 1; count <= 3; count += 1) {
         await client.send(request(`POST /calls/${count}`, 'Content-Length: 0'));
-        await client.finals(count);
+        await finals(count)(client);
         run.note(`client: has answer ${count}`);
         // The upstream's end is reached when the sidecar has ended its side, too.
-        await run.upstreamEnded();
+        await upstreamEnded(client);
         // An RST is not answered by anything. A request that crosses it on its way is lost, so let it arrive first: these are
         // turns of the one event loop that both ends share.
         await turns(10);
@@ -112,7 +113,7 @@ const unasked: DataPathCase = {
     const isFirst = run.upstreamConnections.length === 1;
     await connection.request();
     await connection.send(isFirst ? responseWith('first', '200 OK') + responseWith('unasked', '200 OK') : OK);
-    if (isFirst) await connection.ended();
+    if (isFirst) await untilEnded(connection);
   },
   client: [send(request('GET /calls/1')), finals(1), upstreamEnded, send(request('GET /calls/2')), finals(2)],
   verify: ({ responses }) => expect(responses.map(({ body }) => body)).toEqual(['first', 'fine']),

@@ -10,9 +10,21 @@ import {
   response,
   responseWith,
 } from '../compose.ts';
-import type { DataPathCase } from '../run-case.ts';
-import { finals, finish, heads, note, noted, requestsCame, send, takeHead, takeRequest, untilEnded } from '../steps.ts';
-import { EARLY_ENDS_UPSTREAM } from './early-and-half-closed.ts';
+import type { ClientScript, DataPathCase } from '../run-case.ts';
+import {
+  bodyCame,
+  contentCame,
+  finals,
+  finish,
+  heads,
+  note,
+  noted,
+  requestsCame,
+  send,
+  takeHead,
+  takeRequest,
+  untilEnded,
+} from '../steps.ts';
 
 const CONTINUE = response('100 Continue');
 const PROCESSING = response('102 Processing');
@@ -48,6 +60,68 @@ const interimCases: readonly DataPathCase[] = [
       ].map((answer) => hints('a.css') + answer),
     ),
     client: asking(...['GET /1', 'GET /2', 'HEAD /3', 'GET /4'].map((line) => request(line))),
+  },
+];
+
+/** Why the next request comes over another connection, which it does not without the sidecar. */
+const EARLY_ENDS_UPSTREAM = 'nothing follows on an upstream connection whose answer was complete before its request';
+
+/** A client that is answered after `first`, sends the rest of its content all the same, and another request. */
+const goingOn = (first: string, rest: string): ClientScript => [
+  ...[send(first), finals(1), send(rest), requestsCame(1)],
+  ...[send(request('GET /calls/2')), finals(2)],
+];
+
+/** RFC 9112 §9.3: an upstream may answer before the request has come whole. */
+const earlyAnswers: readonly DataPathCase[] = [
+  {
+    name: 'early answer: the rest of the content and another request follow',
+    statuses: [413, 200],
+    sidecarOnly: EARLY_ENDS_UPSTREAM,
+    upstream: answeringPostsEarly(responseWith('too large', '413 Content Too Large'), 100),
+    client: goingOn(request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100), 'b'.repeat(900)),
+    verify: ({ requests, upstreamConnections }) => {
+      expect(requests.map(({ body }) => body.length)).toEqual([1_000, 0]);
+      expect(upstreamConnections).toBe(2);
+    },
+  },
+  ...[
+    ['to a length', request('POST /calls/1', 'Content-Length: 1000') + 'a'.repeat(100), 100] as const,
+    ['to chunks', `${request('POST /calls/1', 'Transfer-Encoding: chunked')}3\r\nabc\r\n`, 3] as const,
+  ].map(
+    ([what, asked, contentBytes]): DataPathCase => ({
+      name: `early answer: ${what}, then the end of the connection`,
+      statuses: [401],
+      upstream: [
+        takeHead,
+        contentCame(contentBytes),
+        send(responseWith('who?', '401 Unauthorized', 'Connection: close')),
+        finish,
+      ],
+      client: [send(asked), untilEnded],
+      verify: ({ responses }) => expect(responses[0]?.body).toBe('who?'),
+    }),
+  ),
+  {
+    name: 'early answer: to the head alone',
+    statuses: [403, 200],
+    sidecarOnly: EARLY_ENDS_UPSTREAM,
+    upstream: answeringPostsEarly(responseWith('no', '403 Forbidden')),
+    client: goingOn(request('POST /calls/1', 'Content-Length: 4'), 'body'),
+  },
+  {
+    name: 'both ways at once: each piece of the content is answered before the next is sent',
+    statuses: [200],
+    upstream: [
+      ...[takeHead, send(response('200 OK', 'Transfer-Encoding: chunked'))],
+      ...[1, 2, 3, 4, 5].flatMap((piece) => [contentCame(piece), send(`1\r\n${piece}\r\n`)]),
+      send('0\r\n\r\n'),
+    ],
+    client: [
+      ...[send(request('POST /calls/1', 'Transfer-Encoding: chunked')), heads(1)],
+      ...[1, 2, 3, 4, 5].flatMap((piece) => [send(`1\r\n${piece}\r\n`), bodyCame(piece)]),
+      ...[send('0\r\n\r\n'), finals(1), requestsCame(1)],
+    ],
   },
 ];
 
@@ -107,4 +181,4 @@ const expectCases: readonly DataPathCase[] = [
   },
 ];
 
-export const interimAndExpectCases: readonly DataPathCase[] = [...interimCases, ...expectCases];
+export const interimAndEarlyCases: readonly DataPathCase[] = [...interimCases, ...earlyAnswers, ...expectCases];
