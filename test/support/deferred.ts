@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { afterAll, afterEach } from 'vitest';
+import { type afterAll, type afterEach, onTestFinished } from 'vitest';
 
 export type Defer = (close: () => unknown) => void;
 
@@ -14,6 +14,9 @@ export function deferTo(hook: typeof afterAll | typeof afterEach): Defer {
   });
   return (close) => closings.push(close);
 }
+
+/** For what a running test has opened itself. */
+export const untilTestEnds: Defer = (close) => onTestFinished(async () => void (await close()));
 
 export function temporaryFolder(defer: Defer): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'd2s-test-'));

@@ -4,7 +4,7 @@ import v8 from 'node:v8';
 import vm from 'node:vm';
 import { afterEach, expect, it } from 'vitest';
 import { playsAll } from '../support/effort.ts';
-import { type Stand, startStand } from './wire/stand.ts';
+import { type Stand, startStand } from '../support/wire/stand.ts';
 
 const ABORTS = playsAll ? 5_000 : 1_000;
 const AT_ONCE = 50;

@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../support/fuzz/random.ts';
 import { clientText, compressed, deflated, text } from '../support/protocol/websocket/frames.ts';
-import { type Stand, startStand } from './wire/stand.ts';
+import { type Stand, startStand } from '../support/wire/stand.ts';
 
 const STREAMS = Number(process.env.MUTATED_STREAMS ?? 60);
 const FRAMES = 12;
@@ -69,8 +69,9 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
   it('passes over WebSocket unchanged, in both directions', async () => {
     const random = new Random(20_261_121);
     for (let i = 0; i < STREAMS; i += 1) {
-      const [{ socket: client, until }, upstream] = await openTunnel(stand, random.chance(0.7));
-      await until('\r\n\r\n');
+      const [peer, upstream] = await openTunnel(stand, random.chance(0.7));
+      await peer.until('\r\n\r\n');
+      const client = peer.socket;
       client.removeAllListeners('data');
       const fromClient = mutatedStream(random, 'client');
       const fromUpstream = mutatedStream(random, 'upstream');
@@ -97,7 +98,8 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
       ['', (bytes: Buffer) => bytes],
     ] as const;
     for (let i = 0; i < STREAMS; i += 1) {
-      const { socket: client, ended } = await stand.connect();
+      const peer = await stand.connect();
+      const client = peer.socket;
       client.removeAllListeners('data');
       const bodyBy = (coding: (bytes: Buffer) => Buffer) =>
         mutated(random, coding(Buffer.from(random.pick(MESSAGES).repeat(random.pick([1, 1, 3, 150])))));
@@ -118,7 +120,7 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
       const atClient: Buffer[] = [];
       client.on('data', (chunk: Buffer) => atClient.push(chunk));
       upstream.end(message('HTTP/1.1 200 OK', responseBody));
-      await ended;
+      await peer.ended();
       expect(bodyOf(Buffer.concat(atClient)).equals(responseBody)).toBe(true);
     }
     // Those that were left whole are read, in each coding.

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { Agent, request } from 'undici';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../support/jvm/http/scripted-server.ts';
-import { answering, OK, type Stand, startStand } from './wire/stand.ts';
+import { answering, OK, type Stand, startStand } from '../support/wire/stand.ts';
 
 const WELL = readFileSync(new URL('../fixtures/jvm/http/jolokia/bulk-response.json', import.meta.url), 'utf8');
 const ENDPOINTS = ['/classloader', '/memory', '/garbagecollector', ''];

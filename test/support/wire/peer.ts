@@ -42,9 +42,10 @@ export class Peer {
     this.socket.resetAndDestroy();
   }
 
-  /** Until `pattern` has come; rejects when the connection ends before. */
-  async until(pattern: string | RegExp): Promise<void> {
+  /** Until `pattern` has come, resolves with all that came; rejects when the connection ends before. */
+  async until(pattern: string | RegExp): Promise<string> {
     await this.#until(pattern);
+    return this.received;
   }
 
   /** Until `pattern` has come; what came, up to its end, is taken out of `received`. */

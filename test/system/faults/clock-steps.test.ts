@@ -1,7 +1,7 @@
 /** The wall clock is set forwards and backwards while calls run: only labels may change. */
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import { atHeads, FaultHarness, OK } from './fault-stand.ts';
+import { atHeads, OK, startFaultStand } from './fault-stand.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -36,17 +36,11 @@ interface Timer {
   readonly m1_rate: number;
 }
 
-let harness: FaultHarness;
-
-afterEach(() => harness.close());
-
-const sessions = () => harness.stand.read<Session[]>('d2/sessions');
-
 for (const dataPath of ['auto', 'gateway'] as const) {
   it(`with dataPath ${dataPath} a step of the wall clock changes no duration, rate, session or counter`, async () => {
     const clock = new SteppingClock();
     let release: (() => void) | undefined;
-    harness = await FaultHarness.start({
+    const harness = await startFaultStand({
       ...{ dataPath, clock },
       script: (upstream, nth) =>
         atHeads(upstream, () => {
@@ -60,13 +54,13 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     release?.();
     await held.until('fine');
     await harness.client(rpc('second')).until('fine');
-    const ahead = await sessions();
+    const ahead = await harness.read<Session[]>('d2/sessions');
 
     clock.offsetMs = -DAY_MS;
     await harness.client(rpc('third')).until('fine');
-    const behind = await sessions();
+    const behind = await harness.read<Session[]>('d2/sessions');
 
-    const { timers } = await harness.stand.read<{ readonly timers: Record<string, Timer> }>('metrics/d2/rpc');
+    const { timers } = await harness.read<{ readonly timers: Record<string, Timer> }>('metrics/d2/rpc');
     expect(timers.rpc?.count).toBe(3);
     expect(timers.rpc?.max).toBeLessThan(60);
     expect(timers.rpc?.mean_rate).toBeGreaterThan(0);

@@ -1,10 +1,10 @@
 /** Ambiguous ends: an answer without length or chunks is complete or not depending on how the upstream's connection ends. */
 import type net from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sumOf } from '../../support/monitor/prometheus/samples.ts';
 import type { Peer } from '../../support/wire/peer.ts';
-import { answering } from '../wire/stand.ts';
-import { atHeads, FaultHarness, GET, OK, WEBSOCKET } from './fault-stand.ts';
+import { answering } from '../../support/wire/stand.ts';
+import { atHeads, type FaultStand, GET, OK, startFaultStand, WEBSOCKET } from './fault-stand.ts';
 
 const PART_OF_A_POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 1000\r\n\r\npart';
 const HEAD = 'HTTP/1.1 200 OK\r\nX-A: b\r\n\r\n';
@@ -16,12 +16,7 @@ const REQUESTS = [
   ['a WebSocket handshake', WEBSOCKET],
 ] as const;
 
-let harness: FaultHarness | undefined;
-
-afterEach(async () => {
-  await harness?.close();
-  harness = undefined;
-});
+let harness: FaultStand;
 
 /** `leave` follows in the same turn as the last bytes, so that the sidecar reads both at once. */
 async function answered(
@@ -37,14 +32,14 @@ async function answered(
         leave(upstream);
       });
     });
-  harness = await FaultHarness.start({ dataPath, script });
+  harness = await startFaultStand({ dataPath, script });
   const client = harness.client(request);
   await client.ended();
   return client;
 }
 
 async function endings(): Promise<Record<string, number>> {
-  const samples = (await harness?.samples()) ?? new Map<string, number>();
+  const samples = (await harness.samples()) ?? new Map<string, number>();
   const sum = (ending: string) => sumOf(samples, 'd2_sidecar_exchanges_total', `ending="${ending}"`);
   return {
     completed: sum('completed'),
@@ -81,7 +76,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
     ['twice to a WebSocket handshake, marked as the last one', WEBSOCKET, LAST + LAST],
     ['to a WebSocket handshake, with rubbish after it', WEBSOCKET, `${OK}rubbish\r\n\r\n`],
   ])('is passed on when it comes %s', async (_what, request, answer) => {
-    harness = await FaultHarness.start({ dataPath, script: answering(answer) });
+    harness = await startFaultStand({ dataPath, script: answering(answer) });
     const client = harness.client(request);
     await client.until('fine');
     await expect.poll(async () => (await endings()).completed).toBe(1);
@@ -100,7 +95,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
           isSent = true;
         });
       });
-    harness = await FaultHarness.start({ dataPath, script });
+    harness = await startFaultStand({ dataPath, script });
     const client = harness.client(GET);
     await client.until('\r\n\r\n');
     await expect.poll(() => isSent).toBe(true);

@@ -6,12 +6,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { Recorder } from '../../../src/measure/record/recorder.ts';
 import type { Exchange, ResponseHeadView } from '../../../src/proxy/exchange/exchange.ts';
+import { deferTo } from '../../support/deferred.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { Comparison, EXACT_RELAY, GATEWAY, RELAY } from '../wire/comparison.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
 import type { DataPathCase } from '../wire/run-case.ts';
 import { acceptUpgrade, heads, send, takeRequest, tunnelCame, untilEnded } from '../wire/steps.ts';
-import { FaultHarness } from './fault-stand.ts';
+import { type FaultStand, startFaultStand } from './fault-stand.ts';
 
 const TIMEOUT_MS = 60_000;
 /** Frames of a text, unmasked from the server, masked (with zeros) from the client. */
@@ -131,33 +132,34 @@ function breakAll(recorder: Recorder): void {
   });
 }
 
+const defer = deferTo(afterAll);
 let comparison: Comparison;
 
 beforeAll(async () => {
   comparison = await Comparison.start();
+  defer(() => comparison.close());
 });
-
-afterAll(() => comparison.close());
 
 for (const path of [EXACT_RELAY, GATEWAY]) {
   const { dataPath } = path;
   describe(`dataPath ${dataPath}`, () => {
-    let harness: FaultHarness;
+    let harness: FaultStand;
 
     beforeAll(async () => {
-      harness = await FaultHarness.start({
-        dataPath,
-        config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: comparison.upstream.port } }),
-      });
+      harness = await startFaultStand(
+        {
+          dataPath,
+          config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: comparison.upstream.port } }),
+        },
+        defer,
+      );
     });
-
-    afterAll(() => harness.close());
 
     it(
       'passes everything on unchanged when every table is full and the JVM cannot be read',
       async () => {
-        await fill(harness.stand.port);
-        await comparison.playAll(quick, harness.stand.port, path);
+        await fill(harness.port);
+        await comparison.playAll(quick, harness.port, path);
         const samples = await harness.samples();
         for (const kind of ['rpc', 'object']) {
           expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
@@ -178,7 +180,7 @@ for (const path of [EXACT_RELAY, GATEWAY]) {
       'passes everything on unchanged when all measuring throws, and logs that once',
       async () => {
         breakAll(harness.sidecar.recorder);
-        await comparison.playAll(quick, harness.stand.port, path);
+        await comparison.playAll(quick, harness.port, path);
         const { reporter } = harness.sidecar;
         const before = reporter.observerErrors;
         expect(before).toBeGreaterThan(quick.length);

@@ -1,18 +1,19 @@
 import dns from 'node:dns';
-import { vi } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 
 /** The name that it resolves; the system resolves all others. */
 export const NAME = 'plant.example';
 
 export type Answer = (cause: Error | null, addresses?: unknown, family?: number) => void;
 
-/** Replaces the system's resolver for that one name. Silent until `answer` is called. */
+/** Replaces the system's resolver for that one name, until the test is over. Silent until `answer` is called. */
 export class FakeResolver {
   asked = 0;
   answer: (answer: Answer, isAll: boolean) => void = (answer) => this.#waiting.push(answer);
   readonly #waiting: Answer[] = [];
 
   constructor() {
+    onTestFinished(() => void vi.restoreAllMocks());
     const resolve = dns.lookup as unknown as (...parameters: unknown[]) => void;
     vi.spyOn(dns, 'lookup').mockImplementation(((name: string, ...rest: unknown[]) => {
       if (name !== NAME) {

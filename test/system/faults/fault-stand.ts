@@ -4,12 +4,10 @@ import net from 'node:net';
 import tls from 'node:tls';
 import type { Clock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
-import type { Sidecar } from '../../../src/sidecar/sidecar.ts';
+import { type Defer, untilTestEnds } from '../../support/deferred.ts';
 import { type Pair, textOf } from '../../support/tls/certificates.ts';
-import { Peer } from '../../support/wire/peer.ts';
-import { type LoggedLine, recordingLogger } from '../../support/wire/recording-logger.ts';
+import { atHeads, get, startStand } from '../../support/wire/stand.ts';
 import { WEBSOCKET as HANDSHAKE } from '../wire/compose.ts';
-import { atHeads, get, type Stand, startStand } from '../wire/stand.ts';
 
 export { atHeads };
 
@@ -26,56 +24,27 @@ export interface FaultOptions {
   readonly clock?: Clock;
 }
 
-export class FaultHarness {
-  readonly stand: Stand;
-  readonly logged: readonly LoggedLine[];
-  readonly upstream: FaultyUpstream;
-  readonly #clients: Peer[] = [];
+export type FaultStand = Awaited<ReturnType<typeof startFaultStand>>;
 
-  private constructor(stand: Stand, logged: readonly LoggedLine[], upstream: FaultyUpstream) {
-    this.stand = stand;
-    this.logged = logged;
-    this.upstream = upstream;
-  }
-
-  static async start(options: FaultOptions): Promise<FaultHarness> {
-    const { dataPath, script, secure, config, clock } = options;
-    const upstream = new FaultyUpstream(options);
-    await upstream.comeUp(script);
-    if (script === undefined) await upstream.goDown();
-    const noFiles = { certFile: undefined, keyFile: undefined, serverName: undefined };
-    const upstreamTls = secure && { ...noFiles, caFile: secure.authority.certFile, verify: true };
-    const { logger, logged } = recordingLogger();
-    const stand = await startStand({
-      ...{ upstreamPort: upstream.port, logger, clock },
-      config: (base) => {
-        const own = { dataPath, upstream: { ...base.upstream, tls: upstreamTls } };
-        return { ...own, ...config?.({ ...base, ...own }) };
-      },
-    });
-    return new FaultHarness(stand, logged, upstream);
-  }
-
-  get sidecar(): Sidecar {
-    return this.stand.sidecar;
-  }
-
-  client(text = ''): Peer {
-    const client = new Peer(net.connect({ port: this.stand.port, host: '127.0.0.1', allowHalfOpen: true }));
-    this.#clients.push(client);
-    if (text !== '') client.send(text);
-    return client;
-  }
-
-  samples(): Promise<Map<string, number>> {
-    return this.stand.samples();
-  }
-
-  async close(): Promise<void> {
-    for (const { socket } of this.#clients) socket.destroy();
-    await this.upstream.goDown();
-    await this.stand.close();
-  }
+export async function startFaultStand(options: FaultOptions, defer: Defer = untilTestEnds) {
+  const { dataPath, script, secure, config, clock } = options;
+  const upstream = new FaultyUpstream(options);
+  await upstream.comeUp(script);
+  if (script === undefined) await upstream.goDown();
+  const noFiles = { certFile: undefined, keyFile: undefined, serverName: undefined };
+  const upstreamTls = secure && { ...noFiles, caFile: secure.authority.certFile, verify: true };
+  const stand = await startStand({
+    ...{ upstreamPort: upstream.port, clock },
+    config: (base) => {
+      const own = { dataPath, upstream: { ...base.upstream, tls: upstreamTls } };
+      return { ...own, ...config?.({ ...base, ...own }) };
+    },
+  });
+  defer(async () => {
+    await upstream.goDown();
+    await stand.close();
+  });
+  return { ...stand, upstream };
 }
 
 /** Listens on the port that the sidecar connects to, or not. */

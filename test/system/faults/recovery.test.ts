@@ -1,21 +1,14 @@
 /** Upstreams that are not there yet, restart, answer at the wrong time, or have no name for a while. */
-import { afterEach, describe, expect, it, vi } from 'vitest';
-import { answering } from '../wire/stand.ts';
+import { describe, expect, it } from 'vitest';
+import { answering } from '../../support/wire/stand.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
-import { FaultHarness, RPC, sound, WEBSOCKET } from './fault-stand.ts';
-
-let harness: FaultHarness;
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await harness.close();
-});
+import { RPC, sound, startFaultStand, WEBSOCKET } from './fault-stand.ts';
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   const path = dataPath === 'auto' ? 'relay' : 'gateway';
   describe(`dataPath ${dataPath}: an upstream`, () => {
     it('that is down is logged once, not for each request, and serves the same client connection once it is up', async () => {
-      harness = await FaultHarness.start({ dataPath });
+      const harness = await startFaultStand({ dataPath });
       expect((await harness.samples()).get('d2_upstream_reachable')).toBeUndefined();
       const client = harness.client();
       for (let count = 1; count <= 20; count += 1) {
@@ -36,7 +29,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     });
 
     it('that restarts fails the calls in progress, refuses calls while it is down, and serves again', async () => {
-      harness = await FaultHarness.start({
+      const harness = await startFaultStand({
         dataPath,
         script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegin'),
       });
@@ -68,7 +61,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     it('affects new connections only when it is gone, and is looked up for each of them', async () => {
       const resolver = new FakeResolver();
       resolver.answer = resolver.loopback;
-      harness = await FaultHarness.start({ ...named, script: sound } as never);
+      const harness = await startFaultStand({ ...named, script: sound } as never);
       const [established, fresh] = [harness.client(RPC), harness.client()];
       await established.until('fine');
       resolver.answer = resolver.gone;
@@ -88,7 +81,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
 
     it('is looked up once for all clients that wait for a silent resolver', async () => {
       const resolver = new FakeResolver();
-      harness = await FaultHarness.start({ ...named, script: sound } as never);
+      const harness = await startFaultStand({ ...named, script: sound } as never);
       const clients = Array.from({ length: 20 }, () => harness.client(RPC));
       await expect.poll(() => harness.sidecar.openExchanges).toBe(20);
       expect(resolver.asked).toBe(1);

@@ -2,10 +2,10 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { untilStill } from '../../support/wire/still.ts';
-import { FaultHarness, GET, SWITCHING, sound, WEBSOCKET } from './fault-stand.ts';
+import { type FaultStand, GET, SWITCHING, sound, startFaultStand, WEBSOCKET } from './fault-stand.ts';
 
 /** More than all buffers between the two ends hold. */
 const UPLOAD_BYTES = 48 * 1024 * 1024;
@@ -15,9 +15,7 @@ const IDLE_MS = 500;
 
 const impatient = ({ timeouts }: Config) => ({ timeouts: { ...timeouts, idleMs: IDLE_MS } });
 
-let harness: FaultHarness;
-
-afterEach(() => harness.close());
+let harness: FaultStand;
 
 async function fill(socket: Socket): Promise<number> {
   let sent = 0;
@@ -31,7 +29,7 @@ async function fill(socket: Socket): Promise<number> {
 }
 
 async function stuckUpload(dataPath: Config['dataPath']) {
-  harness = await FaultHarness.start({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
+  harness = await startFaultStand({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
   const client = harness.client(UPLOAD);
   await once(client.socket, 'connect');
   const sent = await fill(client.socket);
@@ -80,7 +78,7 @@ describe('a WebSocket of which one end sends and the other does not read', () =>
         upstream.pause();
       });
     };
-    harness = await FaultHarness.start({ dataPath: 'auto', script, config: impatient });
+    harness = await startFaultStand({ dataPath: 'auto', script, config: impatient });
     const client = harness.client(WEBSOCKET);
     await client.until('\r\n\r\n');
     client.socket.pause();
@@ -122,8 +120,8 @@ const socket = net.connect(port, '127.0.0.1', () => {
 
 describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that resets before it is accepted', (dataPath) => {
   it('is not served: its address is unknown', async () => {
-    harness = await FaultHarness.start({ dataPath, script: sound });
-    const { port } = harness.stand;
+    harness = await startFaultStand({ dataPath, script: sound });
+    const { port } = harness;
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const worker = new Worker(LEAVES_UNSWITCHING, { eval: true, workerData: { port, request: GET, gate } });
     expect(Atomics.wait(gate, 0, 0, 10_000)).toBe('ok');

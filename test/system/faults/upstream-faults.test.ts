@@ -1,13 +1,22 @@
 /** The table of upstream faults in docs/reliability.md: what the client sees, what is counted, what is logged. */
 import type net from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
 import type { Peer } from '../../support/wire/peer.ts';
-import { answering } from '../wire/stand.ts';
+import { answering } from '../../support/wire/stand.ts';
 import { type Answer, FakeResolver, failing, NAME } from './fake-resolver.ts';
-import { atHeads, FaultHarness, type FaultScript, OK, RPC, reset, WEBSOCKET } from './fault-stand.ts';
+import {
+  atHeads,
+  type FaultScript,
+  type FaultStand,
+  OK,
+  RPC,
+  reset,
+  startFaultStand,
+  WEBSOCKET,
+} from './fault-stand.ts';
 
 type Kind = 'call' | 'websocket';
 
@@ -182,7 +191,6 @@ async function expectCut(client: Peer, beginning: string, leave: () => void): Pr
   expect(client.received.endsWith(beginning)).toBe(true);
 }
 
-let harness: FaultHarness | undefined;
 let folder: CertificateFolder;
 let secure: { readonly authority: Pair; readonly own: Pair };
 
@@ -197,12 +205,6 @@ beforeAll(() => {
 
 afterAll(() => folder.remove());
 
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await harness?.close();
-  harness = undefined;
-});
-
 for (const dataPath of ['auto', 'gateway'] as const) {
   for (const isSecure of [false, true]) {
     for (const kind of ['call', 'websocket'] as const) {
@@ -212,7 +214,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       describe(`dataPath ${dataPath}, ${isSecure ? 'TLS to the upstream' : 'plain'}, ${kind}: an upstream that`, () => {
         it.each(fitting)('$name', async (fault) => {
           if (fault.config === named) Object.assign(new FakeResolver(), fault.lookup && { answer: fault.lookup });
-          harness = await FaultHarness.start({
+          const harness = await startFaultStand({
             ...{ dataPath, script: fault.script, config: fault.config, isPlainDespiteTls: fault.isPlainDespiteTls },
             secure: isSecure ? secure : undefined,
           });
@@ -220,7 +222,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
           if (fault.sees.kind === 'problem') await expectProblem(client, fault, fault.sees);
           else
             await expectCut(client, fault.sees.beginning, () =>
-              fault.leaves?.(harness?.upstream.scripted[0] as net.Socket),
+              fault.leaves?.(harness.upstream.scripted[0] as net.Socket),
             );
           await expectAccounted(harness, fault, kind, dataPath);
         });
@@ -231,12 +233,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
 
 type Dropwizard = Record<'timers' | 'meters', Record<string, { readonly count: number }>>;
 
-async function expectAccounted(
-  on: FaultHarness,
-  fault: Fault,
-  kind: Kind,
-  dataPath: Config['dataPath'],
-): Promise<void> {
+async function expectAccounted(on: FaultStand, fault: Fault, kind: Kind, dataPath: Config['dataPath']): Promise<void> {
   const path = kind === 'websocket' ? 'gateway' : dataPath === 'auto' ? 'relay' : 'gateway';
   const calls = kind === 'call' ? 1 : 0;
   const samples = await on.samples();
@@ -245,7 +242,7 @@ async function expectAccounted(
   expect(failures).toEqual([[`d2_sidecar_upstream_failures_total{code="${fault.code}"}`, 1]]);
   expect(samples.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(calls);
   expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
-  const { timers, meters } = await on.stand.read<Dropwizard>('metrics/d2/rpc');
+  const { timers, meters } = await on.read<Dropwizard>('metrics/d2/rpc');
   expect([timers.rpc?.count, meters['rpc.errors']?.count]).toEqual([0, calls]);
   // One line, whichever room logs it; for TLS the dialler does, with the reason.
   const lines = on.logged.filter(({ details }) => details.code === fault.code);

@@ -1,27 +1,19 @@
 /** What a time limit counts from, what stops it, and that a client which leaves ends it. */
 
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
-import { atHeads, FaultHarness, GET, OK, sound } from './fault-stand.ts';
+import { atHeads, GET, OK, sound, startFaultStand } from './fault-stand.ts';
 
 const POST = 'POST /smartWeb/x HTTP/1.1\r\nHost: plant.example\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n';
-
-let harness: FaultHarness | undefined;
-
-afterEach(async () => {
-  vi.restoreAllMocks();
-  await harness?.close();
-  harness = undefined;
-});
 
 const impatient = ({ upstream }: Config) => ({ upstream: { ...upstream, responseTimeoutMs: 60 } });
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   describe(`dataPath ${dataPath}: upstream.responseTimeout`, () => {
     it('stops at an interim answer, since the upstream has begun to answer', async () => {
-      harness = await FaultHarness.start({
+      const harness = await startFaultStand({
         ...{ dataPath, config: impatient },
         script: (upstream) =>
           atHeads(upstream, () => {
@@ -35,7 +27,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
     });
 
     it('does not stop at a 100, which only asks for the body', async () => {
-      harness = await FaultHarness.start({
+      const harness = await startFaultStand({
         ...{ dataPath, config: impatient },
         script: async (upstream) => {
           await new Peer(upstream).until('body');
@@ -56,7 +48,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
         upstream: { ...upstream, host: NAME },
         timeouts: { ...timeouts, halfClosedMs: 30 },
       });
-      harness = await FaultHarness.start({ dataPath, config, script: sound });
+      const harness = await startFaultStand({ dataPath, config, script: sound });
       const client = harness.client(GET);
       const { sidecar } = harness;
       await expect.poll(() => resolver.asked).toBe(1);

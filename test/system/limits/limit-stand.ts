@@ -10,7 +10,7 @@ import { CertificateFolder, type Pair, textOf } from '../../support/tls/certific
 import { listenerTls } from '../../support/tls/secure-stand.ts';
 import { Peer, type Response } from '../../support/wire/peer.ts';
 import { SWITCHING } from '../faults/fault-stand.ts';
-import { atHeads, OK, type Stand, startStand } from '../wire/stand.ts';
+import { atHeads, OK, type Stand, startStand } from '../../support/wire/stand.ts';
 
 export interface Mode {
   readonly name: string;

@@ -17,7 +17,7 @@ import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { AVAILABLE } from '../../support/monitor/prometheus/plant.ts';
 import { type Answer, exchange, send } from '../../support/net.ts';
-import { OK, startStand } from '../wire/stand.ts';
+import { OK, startStand } from '../../support/wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
 const USER_NAME = 'a-user-name';

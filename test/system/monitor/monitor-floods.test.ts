@@ -9,7 +9,7 @@ import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access
 import { type Answer, send } from '../../support/net.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/secure-stand.ts';
-import { type Stand, startStand } from '../wire/stand.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
 
 const READER = '127.0.0.9';
 const STRANGER = '127.0.0.2';

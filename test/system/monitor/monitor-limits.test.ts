@@ -9,8 +9,8 @@ import type { Config } from '../../../src/config/config.ts';
 import type { LimitKey } from '../../../src/limits/limit-hits.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { get as getSecurely, listenerTls } from '../../support/tls/secure-stand.ts';
-import { RawPeer } from '../limits/limit-stand.ts';
-import { answering, OK, get as requestTo, type Stand, startStand } from '../wire/stand.ts';
+import { Peer } from '../../support/wire/peer.ts';
+import { answering, OK, get as requestTo, type Stand, startStand } from '../../support/wire/stand.ts';
 
 const certificates = new CertificateFolder();
 const ca = certificates.authority();
@@ -31,9 +31,9 @@ async function start(monitor: Partial<Config['monitor']>): Promise<void> {
 
 const ask = (path: string) => getSecurely(stand.monitorPort, path, { ca });
 
-async function connect(): Promise<RawPeer> {
+async function connect(): Promise<Peer> {
   const socket = tls.connect({ port: stand.monitorPort, ca: textOf(ca.certFile), servername: 'localhost' });
-  const peer = new RawPeer(socket);
+  const peer = new Peer(socket);
   onTestFinished(() => void socket.destroy());
   await once(socket, 'secureConnect');
   return peer;
@@ -83,7 +83,7 @@ it('monitor.maxAnswerBytes: a streamed answer is cut at the limit, and the next 
   for (let i = 0; i < 100; i += 1) {
     client.socket.write(requestTo(`/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call${i}`).replace('GET', 'POST'));
   }
-  await expect.poll(() => client.received().split('200 OK').length).toBe(101);
+  await expect.poll(() => client.received.split('200 OK').length).toBe(101);
   const peer = await connect();
   peer.send(METRICS);
   await peer.ended();

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basic } from '../../support/monitor/access/access-files.ts';
 import { type Answer, send } from '../../support/net.ts';
-import { startStand } from '../wire/stand.ts';
+import { startStand } from '../../support/wire/stand.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const BASE = `${REST}/admin`;

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type Client, get, OK, type Stand, startStand } from '../wire/stand.ts';
+import type { Peer } from '../../support/wire/peer.ts';
+import { get, OK, type Stand, startStand } from '../../support/wire/stand.ts';
 
 const ANNOUNCED = OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
 
@@ -10,11 +11,9 @@ let stand: Stand;
 afterEach(() => stand.close());
 
 /** A client whose request is with the upstream. */
-async function busyClient(): Promise<{ client: Client; upstream: net.Socket }> {
-  const client = await stand.connect();
-  const coming = stand.nextUpstream();
-  client.socket.write(get('/a'));
-  const upstream = await coming;
+async function busyClient(): Promise<{ client: Peer; upstream: net.Socket }> {
+  const client = stand.client(get('/a'));
+  const upstream = await stand.nextUpstream();
   await once(upstream, 'data');
   return { client, upstream };
 }
@@ -31,20 +30,19 @@ describe.each(['auto', 'gateway'] as const)('a draining sidecar, dataPath %s', (
     const late = await busyClient();
     for (const { client, upstream } of [busy, late]) {
       upstream.write(OK);
-      await client.ended;
-      expect(client.received()).toBe(ANNOUNCED);
+      await client.ended();
+      expect(client.received).toBe(ANNOUNCED);
     }
     // They had time to be closed, and are served and told instead.
-    idle.client.socket.write(get('/b'));
+    idle.client.send(get('/b'));
     await once(idle.upstream, 'data');
     idle.upstream.write(OK);
-    await idle.client.ended;
-    expect(idle.client.received()).toBe(OK + ANNOUNCED);
-    const coming = stand.nextUpstream();
-    fresh.socket.write(get('/a'));
-    (await coming).write(OK);
-    await fresh.ended;
-    expect(fresh.received()).toBe(ANNOUNCED);
+    await idle.client.ended();
+    expect(idle.client.received).toBe(OK + ANNOUNCED);
+    fresh.send(get('/a'));
+    (await stand.nextUpstream()).write(OK);
+    await fresh.ended();
+    expect(fresh.received).toBe(ANNOUNCED);
   });
 
   it('closes no connection after an answer that began without Connection: close', async () => {
@@ -55,10 +53,10 @@ describe.each(['auto', 'gateway'] as const)('a draining sidecar, dataPath %s', (
     stand.sidecar.drain();
     upstream.write('ok');
     await client.until('okok');
-    client.socket.write(get('/b'));
+    client.send(get('/b'));
     await once(upstream, 'data');
     upstream.write(OK);
-    await client.ended;
-    expect(client.received().endsWith(ANNOUNCED)).toBe(true);
+    await client.ended();
+    expect(client.received.endsWith(ANNOUNCED)).toBe(true);
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { readSamples } from '../../support/monitor/prometheus/samples.ts';
 import { exchange } from '../../support/net.ts';
-import { answering, get, OK, type Stand, type StandOptions, startStand } from '../wire/stand.ts';
+import { answering, get, OK, type Stand, type StandOptions, startStand } from '../../support/wire/stand.ts';
 
 const PATH = '/smartWeb/a';
 let stand: Stand;
@@ -112,9 +112,9 @@ describe('limits of connections', () => {
       await client.until('ok');
     }
     await reload(({ limits }) => ({ limits: { ...limits, connections: 1 } }));
-    await (await stand.connect()).ended;
+    await (await stand.connect()).ended();
     await reload(({ limits }) => ({ limits: { ...limits, connections: 10, connectionsPerAddress: 1 } }));
-    await (await stand.connect()).ended;
+    await (await stand.connect()).ended();
     for (const client of clients) {
       client.socket.write(get(`${PATH}/again`));
       await client.until('ok');

@@ -15,7 +15,7 @@ import type { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { OtlpReceiver } from '../../../support/export/otlp/otlp-receiver.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
 import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
-import { type Stand, startStand } from '../../wire/stand.ts';
+import { type Stand, startStand } from '../../../support/wire/stand.ts';
 import { type OtlpConfig, otlpConfig } from './stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';

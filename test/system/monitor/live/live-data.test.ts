@@ -7,8 +7,8 @@ import { basic } from '../../../support/monitor/access/access-files.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
 import { send, startApplication } from '../../../support/net.ts';
+import { OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
 import { toUnusedPort } from '../../../support/wire/unused-port.ts';
-import { OK, type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
 
 interface Live extends Readonly<Record<string, unknown>> {
   readonly startTime: string;

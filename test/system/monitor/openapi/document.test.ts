@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
 import { complaintsAbout, type Named, type Reference } from '../../../support/monitor/answers/answer-check.ts';
 import { send } from '../../../support/net.ts';
-import { type Stand, startStand } from '../../wire/stand.ts';
+import { type Stand, startStand } from '../../../support/wire/stand.ts';
 
 type Content = Named<{ schema?: Reference; examples?: Named<Reference> }>;
 

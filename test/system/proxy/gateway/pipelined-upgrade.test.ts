@@ -1,5 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { type Stand, startStand } from '../../wire/stand.ts';
+import { type Stand, startStand } from '../../../support/wire/stand.ts';
 import { UPGRADE } from './stand.ts';
 
 // More than the kernel holds on both sides of the sidecar.

@@ -1,11 +1,12 @@
 import type net from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Peer } from '../../../support/wire/peer.ts';
+import { answering, get, OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
 import { untilStill } from '../../../support/wire/still.ts';
-import { answering, type Client, get, OK, type Stand, type StandOptions, startStand } from '../../wire/stand.ts';
 
 let stand: Stand;
 
-async function stood(options?: StandOptions): Promise<{ client: Client }> {
+async function stood(options?: StandOptions): Promise<{ client: Peer }> {
   stand = await startStand(options);
   return { client: await stand.connect() };
 }
@@ -27,10 +28,8 @@ describe('an upstream that gives no answer', () => {
   it('is answered without a body for HEAD', async () => {
     const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     client.socket.write('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    await client.ended;
-    expect(client.received()).toMatch(
-      /^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/,
-    );
+    await client.ended();
+    expect(client.received).toMatch(/^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/);
   });
 
   it('ends the connection of a client that does not read the 502s', async () => {
@@ -51,9 +50,9 @@ describe('an upstream that gives no answer', () => {
   it('still gives the client the whole 502 when its body was not yet sent', async () => {
     const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
     client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
-    await client.ended;
-    expect(client.received()).toContain('Connection: close\r\n');
-    expect(problemOf(client.received())).toMatchObject({ status: 502 });
+    await client.ended();
+    expect(client.received).toContain('Connection: close\r\n');
+    expect(problemOf(client.received)).toMatchObject({ status: 502 });
   });
 });
 
@@ -72,9 +71,9 @@ describe('a client that has sent everything ahead, and its end', () => {
   ])('gets %s', async (_what, ahead, behind) => {
     const { client } = await stood({ onConnection: answeringLate });
     client.socket.end(get('/a') + ahead);
-    await client.ended;
-    expect(client.received().slice(0, OK.length)).toBe(OK);
-    expect(client.received().slice(OK.length)).toMatch(behind);
+    await client.ended();
+    expect(client.received.slice(0, OK.length)).toBe(OK);
+    expect(client.received.slice(OK.length)).toMatch(behind);
   });
 
   /** Late enough for the client's end to have come before the first answer. */
@@ -90,7 +89,7 @@ describe('a client', () => {
       config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
     });
     client.socket.write(get('/hold') + get('/next').repeat(5_000));
-    await client.ended;
+    await client.ended();
     await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(0);
   });
 
@@ -99,8 +98,8 @@ describe('a client', () => {
     async (line) => {
       const { client } = await stood({ onConnection: answering(OK) });
       client.socket.write(`${get('/first')}${line}\r\nHost: a\r\n\r\n`);
-      await client.ended;
-      expect(client.received()).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP\/1\.1 400 /);
+      await client.ended();
+      expect(client.received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP\/1\.1 400 /);
       expect(stand.upstreams).toHaveLength(1);
     },
   );
@@ -114,8 +113,8 @@ describe('a client', () => {
       },
     });
     client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
-    await client.ended;
-    expect(client.received().startsWith(OK)).toBe(true);
+    await client.ended();
+    expect(client.received.startsWith(OK)).toBe(true);
     expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({
       completed: 1,
       failed: 0,
@@ -139,8 +138,8 @@ describe('a client', () => {
     client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf');
     await client.until('ok');
     client.socket.end();
-    await client.ended;
-    expect(client.received()).toBe(OK);
+    await client.ended();
+    expect(client.received).toBe(OK);
   });
 });
 

@@ -1,34 +1,30 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
-import { createLogger, type Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
-import { readSamples } from '../../support/monitor/prometheus/samples.ts';
-import { listening, portOf } from '../../support/net.ts';
-import { Peer } from '../../support/wire/peer.ts';
-import { testConfig } from '../../support/wire/test-config.ts';
+import { readSamples } from '../monitor/prometheus/samples.ts';
+import { listening, portOf } from '../net.ts';
+import { Peer } from './peer.ts';
+import { type LoggedLine, recordingLogger } from './recording-logger.ts';
+import { testConfig } from './test-config.ts';
 
 /** A sidecar in this process in front of an upstream whose every connection the test speaks for. */
 export interface Stand {
   readonly sidecar: Sidecar;
   readonly port: number;
   readonly monitorPort: number;
+  readonly logged: readonly LoggedLine[];
   readonly upstreams: readonly net.Socket[];
   nextUpstream(): Promise<net.Socket>;
-  connect(): Promise<Client>;
+  /** A client of its own connection; `text` is its first bytes. */
+  client(text?: string): Peer;
+  /** A client that is connected. */
+  connect(): Promise<Peer>;
   samples(): Promise<Map<string, number>>;
   /** JSON of the monitoring interface, e.g. `d2/sessions`. */
   read<Answer>(path: string): Promise<Answer>;
   close(): Promise<void>;
-}
-
-export interface Client {
-  readonly socket: net.Socket;
-  received(): string;
-  /** Resolves as soon as `text` has been received; rejects when the connection ends before. */
-  until(text: string): Promise<string>;
-  readonly ended: Promise<void>;
 }
 
 export interface StandOptions {
@@ -36,12 +32,11 @@ export interface StandOptions {
   /** Of an upstream of the test's own. */
   readonly upstreamPort?: number;
   readonly config?: (base: Config) => Partial<Config>;
-  readonly logger?: Logger;
   readonly clock?: Clock | undefined;
 }
 
 export async function startStand(options: StandOptions = {}): Promise<Stand> {
-  const { onConnection, config, logger = createLogger('silent'), clock = systemClock } = options;
+  const { onConnection, config, clock = systemClock } = options;
   const upstreams: net.Socket[] = [];
   const upstream = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
@@ -51,28 +46,26 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
   const ownPort = await listening(upstream);
   const base = testConfig();
   const withUpstream = { ...base, upstream: { ...base.upstream, port: options.upstreamPort ?? ownPort } };
+  const { logger, logged } = recordingLogger();
   const sidecar = await Sidecar.create({ ...withUpstream, ...config?.(withUpstream) }, logger, clock);
   const bound = await sidecar.start();
   const clients: net.Socket[] = [];
+  const client = (text = '') => {
+    const peer = new Peer(net.connect({ port: portOf(bound.listen), host: '127.0.0.1', allowHalfOpen: true }));
+    clients.push(peer.socket);
+    if (text !== '') peer.send(text);
+    return peer;
+  };
   return {
-    sidecar,
-    port: portOf(bound.listen),
-    monitorPort: portOf(bound.monitor),
-    upstreams,
+    ...{ sidecar, port: portOf(bound.listen), monitorPort: portOf(bound.monitor), logged, upstreams, client },
     nextUpstream: async () => {
       const [socket] = await once(upstream, 'connection');
       return socket as net.Socket;
     },
     connect: async () => {
-      const socket = net.connect({ port: portOf(bound.listen), host: '127.0.0.1', allowHalfOpen: true });
-      const peer = new Peer(socket);
-      await once(socket, 'connect');
-      clients.push(socket);
-      const until = async (text: string) => {
-        await peer.until(text);
-        return peer.received;
-      };
-      return { socket, received: () => peer.received, until, ended: peer.ended() };
+      const peer = client();
+      await once(peer.socket, 'connect');
+      return peer;
     },
     samples: () => readSamples(bound.monitor),
     read: async <Answer>(path: string) => {
