@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { someOf } from '../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
-import { listenerTls } from '../support/tls/secure-stand.ts';
-import { type RunningSidecar, startSidecar } from '../support/wire/data-paths.ts';
+import { listenerTls, upstreamTls } from '../support/tls/ends.ts';
+import { type Stand, startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './wire/comparison.ts';
@@ -37,29 +37,29 @@ const ends = [
 for (const path of [RELAY, GATEWAY]) {
   for (const { name, hasClient, hasUpstream } of ends) {
     describe(`through the ${path.name}, ${name}`, () => {
-      let sidecar: RunningSidecar;
+      let stand: Stand;
       let runner: CaseRunner;
 
       beforeAll(async () => {
         const upstream = hasUpstream ? secure : plain.upstream;
-        const noFiles = { certFile: undefined, keyFile: undefined };
-        const upstreamTls = { ...noFiles, caFile: authority.certFile, serverName: undefined, verify: true };
-        sidecar = await startSidecar({
-          dataPath: path.dataPath,
+        stand = await startStand({
           upstreamPort: upstream.port,
-          listenTls: hasClient ? listenerTls(own) : undefined,
-          upstreamTls: hasUpstream ? upstreamTls : undefined,
+          config: (base) => ({
+            ...{ dataPath: path.dataPath, forwarded: 'append' },
+            listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
+            upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
+          }),
         });
         runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
       });
 
-      afterAll(() => sidecar.close());
+      afterAll(() => stand.close());
 
       if (hasClient && hasUpstream) {
         for (const subject of someOf(dataPathCases, 2)) {
           const known = subject.knownDifference?.[path.name];
           it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, () =>
-            plain.play(subject, sidecar.port, path, runner),
+            plain.play(subject, stand.port, path, runner),
           );
         }
         return;
@@ -68,12 +68,12 @@ for (const path of [RELAY, GATEWAY]) {
       // The code is the same for one end or both.
       it('a part of the cases', EVERY_SPLIT_LIMIT, async () => {
         const part = dataPathCases.filter(({ deadlineMs }, index) => deadlineMs === undefined && index % 6 === 0);
-        await plain.playAll(part, sidecar.port, path, { runner });
+        await plain.playAll(part, stand.port, path, { runner });
       });
 
       // Cut elsewhere, TLS delivers one record or two.
       it.each(splitCases.slice(0, 1))('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
-        await plain.playEverySplit(subject, sidecar.port, path, runner);
+        await plain.playEverySplit(subject, stand.port, path, runner);
       });
     });
   }

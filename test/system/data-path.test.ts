@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningSidecar, startSidecar } from '../support/wire/data-paths.ts';
+import { type Stand, startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { forwardedCase } from './wire/cases/sidecar-only.ts';
@@ -38,21 +38,22 @@ describe('directly', () => {
 
 for (const { name, path, forwarded } of underTest) {
   describe(`through the ${name}`, () => {
-    let sidecar: RunningSidecar;
+    let stand: Stand;
     beforeAll(async () => {
-      sidecar = await startSidecar({ dataPath: path.dataPath, upstreamPort: comparison.upstream.port, forwarded });
+      const config = () => ({ dataPath: path.dataPath, forwarded });
+      stand = await startStand({ upstreamPort: comparison.upstream.port, config });
     });
-    afterAll(() => sidecar.close());
+    afterAll(() => stand.close());
 
     for (const subject of [...dataPathCases, ...(forwarded === 'append' ? [forwardedCase] : [])]) {
       const known = subject.knownDifference?.[path.name];
       it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, () =>
-        comparison.play(subject, sidecar.port, path),
+        comparison.play(subject, stand.port, path),
       );
     }
 
     it.each(splitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
-      await comparison.playEverySplit(subject, sidecar.port, path);
+      await comparison.playEverySplit(subject, stand.port, path);
     });
   });
 }

@@ -10,7 +10,7 @@ import { readSamples } from '../support/monitor/prometheus/samples.ts';
 import { listening, portOf, send } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
-import { connected } from '../support/tls/secure-stand.ts';
+import { connected } from '../support/tls/ends.ts';
 import { Peer } from '../support/wire/peer.ts';
 
 const REST = '/smartWeb/api/rest/v0';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listening, portOf } from '../support/net.ts';
 import { startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../support/tls/certificates.ts';
-import { get } from '../support/tls/secure-stand.ts';
+import { get } from '../support/tls/ends.ts';
 import { runProgram } from './secrets/programs.ts';
 
 const folder = new CertificateFolder();

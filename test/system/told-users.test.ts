@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { send, startApplication } from '../support/net.ts';
-import { startSecureStand } from '../support/tls/secure-stand.ts';
+import { startStand } from '../support/wire/stand.ts';
 
 const RPC = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
 const LOGOUT = '/smartWeb/api/rest/v0/d2/auth/logout';
@@ -19,10 +19,10 @@ async function start(dataPath: Config['dataPath'], userField: string | null = 'X
     response.end(url?.startsWith(COMET) ? toReply(body) : '{}');
   });
   onTestFinished(upstream.close);
-  const stand = await startSecureStand((base) => ({
-    ...{ dataPath, upstream: { ...base.upstream, port: upstream.port } },
-    sessions: { ...base.sessions, userField: userField ?? undefined },
-  }));
+  const stand = await startStand({
+    upstreamPort: upstream.port,
+    config: ({ sessions }) => ({ dataPath, sessions: { ...sessions, userField: userField ?? undefined } }),
+  });
   onTestFinished(stand.close);
   const ask = async (path: string, headers: Record<string, string>, body = '') =>
     (await send(stand.port, path, { method: path === LOGOUT ? 'GET' : 'POST', headers, body })).status;

@@ -12,8 +12,9 @@ import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { listenerTls } from '../../support/tls/ends.ts';
 import { isTomcatInstalled, startTomcat, type Tomcat } from '../../support/tomcat/tomcat.ts';
+import { answering, OK, type Stand, type StandOptions, startStand } from '../../support/wire/stand.ts';
 
 const hasTomcat = isAvailable('Tomcat', isTomcatInstalled());
 const hasOpenssl = isAvailable('openssl', spawnSync('openssl', ['version']).status === 0);
@@ -44,8 +45,8 @@ const deferToEnd = deferTo(afterAll);
 const defer = deferTo(afterEach);
 deferToEnd(() => folder.remove());
 
-async function start(config: Parameters<typeof startSecureStand>[0]): Promise<SecureStand> {
-  const stand = await startSecureStand(config);
+async function start(config: NonNullable<StandOptions['config']>): Promise<Stand> {
+  const stand = await startStand({ onConnection: answering(OK), config });
   defer(() => stand.close());
   return stand;
 }

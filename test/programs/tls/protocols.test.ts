@@ -6,7 +6,8 @@ import { CIPHERS } from '../../../src/tls/policy.ts';
 import { listening } from '../../support/net.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { listenerTls } from '../../support/tls/ends.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -43,12 +44,12 @@ describe.runIf(isInstalled)('both listeners', () => {
 
   for (const [kind, pair] of Object.entries(pairs)) {
     describe(`with a key for ${kind}`, () => {
-      let stand: SecureStand;
+      let stand: Stand;
       beforeAll(async () => {
-        stand = await startSecureStand((base) => ({
-          listen: { ...base.listen, tls: listenerTls(pair) },
-          monitor: { ...base.monitor, tls: listenerTls(pair) },
-        }));
+        const tls = listenerTls(pair);
+        stand = await startStand({
+          config: ({ listen, monitor }) => ({ listen: { ...listen, tls }, monitor: { ...monitor, tls } }),
+        });
       });
       afterAll(() => stand.close());
 

@@ -1,6 +1,7 @@
 import { AddressRanges } from '../../../src/base/address.ts';
 import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import type { Config } from '../../../src/config/config.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { RequestMemory } from '../../../src/limits/request-memory.ts';
 import { StalledWrites } from '../../../src/limits/stalled-writes.ts';
@@ -14,13 +15,16 @@ import { SilenceWatch } from '../../../src/proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../../../src/proxy/relay/write-batch.ts';
 import { ReadBuffers } from '../../../src/proxy/upstream/read-buffer.ts';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import type { SidecarOptions } from './data-paths.ts';
 import { turns } from './split-writer.ts';
 
 const HEAD_BYTES = 65_536;
 const HOUR_MS = 3_600_000;
 
-export interface PlaneOptions extends SidecarOptions {
+export interface PlaneOptions {
+  readonly dataPath: Config['dataPath'];
+  readonly upstreamPort: number;
+  /** Default `append`. */
+  readonly forwarded?: Config['forwarded'];
   /** In place of limits that no test meets by accident. */
   readonly limits?: Partial<GatewayOptions> | undefined;
 }

@@ -6,6 +6,7 @@ import type { Clock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { type Defer, untilTestEnds } from '../../support/deferred.ts';
 import { type Pair, textOf } from '../../support/tls/certificates.ts';
+import { upstreamTls } from '../../support/tls/ends.ts';
 import { atHeads, get, startStand } from '../../support/wire/stand.ts';
 import { WEBSOCKET as HANDSHAKE } from '../wire/compose.ts';
 
@@ -31,12 +32,10 @@ export async function startFaultStand(options: FaultOptions, defer: Defer = unti
   const upstream = new FaultyUpstream(options);
   await upstream.comeUp(script);
   if (script === undefined) await upstream.goDown();
-  const noFiles = { certFile: undefined, keyFile: undefined, serverName: undefined };
-  const upstreamTls = secure && { ...noFiles, caFile: secure.authority.certFile, verify: true };
   const stand = await startStand({
     ...{ upstreamPort: upstream.port, clock },
     config: (base) => {
-      const own = { dataPath, upstream: { ...base.upstream, tls: upstreamTls } };
+      const own = { dataPath, upstream: { ...base.upstream, tls: secure && upstreamTls(secure.authority) } };
       return { ...own, ...config?.({ ...base, ...own }) };
     },
   });

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { toPlainAddress } from '../../../src/base/address.ts';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { get, LimitStands, MODES } from '../limits/limit-stand.ts';
+import { get, MODES, startLimitStand } from '../limits/limit-stand.ts';
 
 /** FUZZ_CASES=1000000 for a long run; FUZZ_SEED to repeat one. */
 const CASES = Number(process.env.FUZZ_CASES ?? (playsAll ? 10_000 : 2_000));
@@ -14,8 +14,6 @@ const SEED = Number(process.env.FUZZ_SEED ?? 20_261);
 const AT_A_TIME = 100;
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const PEER = '127.0.0.1';
-
-const stands = new LimitStands();
 
 /** The client that a connection with these first bytes has, and the bytes of its requests; undefined: it is closed. */
 function readAsReference(bytes: Buffer): { client: string; rest: Buffer } | undefined {
@@ -86,7 +84,7 @@ for (const mode of MODES.filter(({ isSecure }) => !isSecure)) {
     const random = new Random(SEED);
     /** What each connection of the server has received. */
     const received: { text: string }[] = [];
-    const stand = await stands.start(
+    const stand = await startLimitStand(
       mode,
       (base) => ({
         listen: { ...base.listen, trustedProxies: [PEER], clientAddress: 'proxy-protocol' },
@@ -109,7 +107,7 @@ for (const mode of MODES.filter(({ isSecure }) => !isSecure)) {
       const whole = Buffer.concat([mutated(header(random), random), Buffer.from(request)]);
       const bytes = random.chance(0.1) ? whole.subarray(0, random.below(whole.length)) : whole;
       const cuts = Array.from({ length: random.below(5) }, () => random.below(bytes.length)).sort((a, b) => a - b);
-      const socket = net.connect(stand.stand.port, PEER).on('error', () => undefined);
+      const socket = net.connect(stand.port, PEER).on('error', () => undefined);
       const closed = once(socket, 'close');
       socket.setNoDelay(true).resume();
       let from = 0;

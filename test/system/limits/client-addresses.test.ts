@@ -1,9 +1,7 @@
 /** `listen.trustedProxies`: whose word on its client is taken, by each form in which a proxy gives it. */
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { get, type LimitStand, LimitStands, MODES, type Mode, type RawPeer } from './limit-stand.ts';
-
-const stands = new LimitStands();
+import { get, type LimitStand, MODES, type Mode, type RawPeer, startLimitStand } from './limit-stand.ts';
 
 type Listen = Config['listen'];
 
@@ -15,7 +13,7 @@ async function start(
   clientAddress: Listen['clientAddress'],
   more: (base: Config) => Partial<Config> = () => ({}),
 ): Promise<LimitStand> {
-  return await stands.start(mode, (base) => {
+  return await startLimitStand(mode, (base) => {
     const listen = { ...base.listen, trustedProxies: ['127.0.0.1', '10.0.0.0/8'], clientAddress };
     running = { ...base, dataPath: mode.dataPath, listen, ...more(base) };
     return running;
@@ -34,7 +32,7 @@ async function addressFor(stand: LimitStand, peer: RawPeer, ...fields: readonly 
   const credentials = Buffer.from(`user${users}:secret`).toString('base64');
   const { status } = await peer.ask(call(`Authorization: Basic ${credentials}`, ...fields));
   expect(status).toBe(200);
-  const sessions = await stand.stand.read<{ userName: string; remoteAddress: string }[]>('d2/sessions');
+  const sessions = await stand.read<{ userName: string; remoteAddress: string }[]>('d2/sessions');
   return sessions.find(({ userName }) => userName === `user${users}`)?.remoteAddress;
 }
 
@@ -175,7 +173,7 @@ for (const mode of MODES) {
       const field = 'X-Forwarded-For: 203.0.113.7';
       expect(await addressFor(stand, await stand.connect(), field)).toBe('203.0.113.7');
       const listen = { ...running.listen, trustedProxies: [] };
-      (await stand.stand.sidecar.prepareReload({ ...running, listen }))();
+      (await stand.sidecar.prepareReload({ ...running, listen }))();
       expect(await addressFor(stand, await stand.connect(), field)).toBe('127.0.0.1');
     });
   });

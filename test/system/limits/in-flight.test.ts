@@ -1,9 +1,7 @@
 /** `limits.inFlight`: what a request beyond it is told, and that everything else goes on as before. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { WEBSOCKET } from '../wire/compose.ts';
-import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response } from './limit-stand.ts';
-
-const stands = new LimitStands();
+import { get, type LimitStand, MODES, post, type RawPeer, type Response, startLimitStand } from './limit-stand.ts';
 
 const KEY = 'limits.inFlight';
 
@@ -21,7 +19,7 @@ for (const mode of MODES) {
 
     /** With two requests held, which are all that there may be. */
     beforeEach(async () => {
-      stand = await stands.start(mode, (base) => ({ limits: { ...base.limits, inFlight: 2 } }));
+      stand = await startLimitStand(mode, (base) => ({ limits: { ...base.limits, inFlight: 2 } }));
       holders = [await stand.connect(), await stand.connect()];
       for (const holder of holders) holder.send(get('/hold'));
       await stand.upstream.holding(2);
@@ -48,7 +46,7 @@ for (const mode of MODES) {
       const peer = await stand.connect();
       expectBusy(await peer.ask(get('/a')));
       holders[0]!.socket.destroy();
-      await expect.poll(() => stand.stand.sidecar.reporter.inFlight).toBe(1);
+      await expect.poll(() => stand.sidecar.reporter.inFlight).toBe(1);
       expect((await peer.ask(get('/a'))).status).toBe(200);
     });
 
@@ -127,7 +125,7 @@ for (const mode of MODES) {
     it('counts requests that are sent ahead one at a time: a connection takes one place', async () => {
       const [first] = holders as [RawPeer];
       first.send(get('/a').repeat(20));
-      await expect.poll(() => stand.stand.sidecar.reporter.inFlight).toBe(2);
+      await expect.poll(() => stand.sidecar.reporter.inFlight).toBe(2);
       stand.upstream.release();
       for (let i = 0; i < 21; i += 1) expect((await first.response()).status).toBe(200);
       expect(await stand.hits(KEY)).toBe(0);

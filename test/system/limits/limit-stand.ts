@@ -2,15 +2,14 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach } from 'vitest';
-import type { Clock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
+import { untilTestEnds } from '../../support/deferred.ts';
 import { playsAll } from '../../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls } from '../../support/tls/secure-stand.ts';
+import { listenerTls } from '../../support/tls/ends.ts';
 import { Peer, type Response } from '../../support/wire/peer.ts';
+import { atHeads, OK, startStand } from '../../support/wire/stand.ts';
 import { SWITCHING } from '../faults/fault-stand.ts';
-import { atHeads, OK, type Stand, startStand } from '../../support/wire/stand.ts';
 
 export interface Mode {
   readonly name: string;
@@ -81,83 +80,46 @@ export class Upstream {
   }
 }
 
-export interface LimitStand {
-  readonly stand: Stand;
-  readonly upstream: Upstream;
-  /**
-   * From `localAddress`, default 127.0.0.1. Resolves when the TCP connection stands, with TLS when its handshake is over or has failed.
-   * `first` is sent before TLS.
-   */
-  connect(localAddress?: string, first?: Buffer): Promise<Peer>;
-  hits(key: string): Promise<number>;
-  kept(kind: 'requests' | 'ahead' | 'stalled'): Promise<number>;
-  sample(name: string): Promise<number | undefined>;
-  close(): Promise<void>;
-}
+export type LimitStand = Awaited<ReturnType<typeof startLimitStand>>;
 
-/** One for a file of tests: making keys takes time. */
-export class LimitStands {
-  readonly #certificates = new CertificateFolder();
-  #authority: Pair | undefined;
-  #pair: Pair | undefined;
-  readonly #open: LimitStand[] = [];
-
-  constructor() {
-    afterEach(() => this.closeAll());
-    afterAll(() => this.remove());
-  }
-
-  async start(
-    { dataPath, isSecure }: Mode,
-    config: (base: Config) => Partial<Config> = () => ({}),
-    onConnection?: (socket: net.Socket) => void,
-    clock?: Clock,
-  ): Promise<LimitStand> {
-    const [authority, pair] = isSecure ? this.#pairs() : [];
-    const upstream = new Upstream();
-    const stand = await startStand({
-      onConnection: onConnection ?? upstream.onConnection,
-      clock,
-      config: (base) => {
-        const listen = { ...base.listen, tls: pair === undefined ? undefined : listenerTls(pair) };
-        return { listen, dataPath, ...config({ ...base, listen }) };
-      },
-    });
-    const peers: Peer[] = [];
-    const sample = async (name: string) => (await stand.samples()).get(name);
-    const limitStand: LimitStand = {
-      stand,
-      upstream,
-      connect: async (localAddress = '127.0.0.1', first = Buffer.alloc(0)) => {
-        const peer = new Peer(await connectFrom(localAddress, stand.port, first, authority));
-        peers.push(peer);
-        return peer;
-      },
-      hits: async (key) => (await sample(`d2_sidecar_limit_hits_total{limit="${key}"}`)) ?? -1,
-      kept: async (kind) => (await sample(`d2_sidecar_kept_bytes{kind="${kind}"}`)) ?? -1,
-      sample,
-      close: async () => {
-        for (const { socket } of peers) socket.destroy();
-        await stand.close();
-      },
-    };
-    this.#open.push(limitStand);
-    return limitStand;
-  }
-
-  #pairs(): readonly [Pair, Pair] {
-    this.#authority ??= this.#certificates.authority();
-    this.#pair ??= this.#certificates.signed(this.#authority, { name: 'localhost' });
-    return [this.#authority, this.#pair];
-  }
-
-  async closeAll(): Promise<void> {
-    for (const one of this.#open.splice(0)) await one.close();
-  }
-
-  remove(): void {
-    this.#certificates.remove();
-  }
+/** Closed when its test has ended. */
+export async function startLimitStand(
+  { dataPath, isSecure }: Mode,
+  config: (base: Config) => Partial<Config> = () => ({}),
+  onConnection?: (socket: net.Socket) => void,
+) {
+  const certificates = new CertificateFolder();
+  untilTestEnds(() => certificates.remove());
+  const authority = isSecure ? certificates.authority() : undefined;
+  const own = authority && listenerTls(certificates.signed(authority, { name: 'localhost' }));
+  const upstream = new Upstream();
+  const stand = await startStand({
+    onConnection: onConnection ?? upstream.onConnection,
+    config: (base) => {
+      const listen = { ...base.listen, tls: own };
+      return { listen, dataPath, ...config({ ...base, listen }) };
+    },
+  });
+  const peers: Peer[] = [];
+  untilTestEnds(async () => {
+    for (const { socket } of peers) socket.destroy();
+    await stand.close();
+  });
+  const sample = async (name: string) => (await stand.samples()).get(name);
+  return {
+    ...{ ...stand, upstream, sample },
+    /**
+     * Resolves when the TCP connection stands, with TLS when its handshake is over or has failed. `first` is sent before TLS.
+     */
+    connect: async (localAddress = '127.0.0.1', first = Buffer.alloc(0)) => {
+      const peer = new Peer(await connectFrom(localAddress, stand.port, first, authority));
+      peers.push(peer);
+      return peer;
+    },
+    hits: async (key: string) => (await sample(`d2_sidecar_limit_hits_total{limit="${key}"}`)) ?? -1,
+    kept: async (kind: 'requests' | 'ahead' | 'stalled') =>
+      (await sample(`d2_sidecar_kept_bytes{kind="${kind}"}`)) ?? -1,
+  };
 }
 
 async function connectFrom(localAddress: string, port: number, first: Buffer, authority?: Pair): Promise<net.Socket> {

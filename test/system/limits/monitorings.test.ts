@@ -3,11 +3,9 @@ import http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { LimitStands, MODES, type Mode, post } from './limit-stand.ts';
+import { MODES, type Mode, post, startLimitStand } from './limit-stand.ts';
 
 const WAIT = { timeout: 10_000 };
-const stands = new LimitStands();
-
 const server = http.createServer(async (request, response) => {
   const accepted = (message: object) => ({ ...message, successful: true, clientId: 'client-1' });
   const messages = JSON.parse(await text(request)) as object[];
@@ -17,7 +15,7 @@ const server = http.createServer(async (request, response) => {
 
 it('monitorings beyond comet.maxSubscriptions are not counted, until another one has ended', async () => {
   const limited = ({ comet }: Config) => ({ comet: { ...comet, maxSubscriptions: 2 } });
-  const stand = await stands.start(MODES[0] as Mode, limited, (socket) => server.emit('connection', socket));
+  const stand = await startLimitStand(MODES[0] as Mode, limited, (socket) => server.emit('connection', socket));
   const peer = await stand.connect();
   const send = async (channel: string, more: object) => {
     const body = JSON.stringify([{ channel, id: '1', clientId: 'client-1', ...more }]);

@@ -3,9 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { untilStill } from '../../support/wire/still.ts';
-import { type LimitStand, LimitStands, MODES, post, type RawPeer } from './limit-stand.ts';
-
-const stands = new LimitStands();
+import { type LimitStand, MODES, post, type RawPeer, startLimitStand } from './limit-stand.ts';
 
 const KEY = 'limits.memoryBytes';
 const MEBIBYTE = 1024 * 1024;
@@ -40,24 +38,24 @@ async function expectServed(peer: RawPeer, count: number): Promise<void> {
 describe.each(MODES)('requests sent ahead, $name', (mode) => {
   // A head of 62 kB each, so that they come in more reads than one.
   it('wait in the system’s buffers past limits.headBytes, and are all answered', async () => {
-    const stand = await stands.start(mode);
+    const stand = await startLimitStand(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     // More than the kernel's buffers hold.
     const count = 600;
     peer.send(sized('/a', 62_000).repeat(count));
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(MEBIBYTE);
-    expect(stand.stand.sidecar.openExchanges).toBeLessThan(8);
+    expect(stand.sidecar.openExchanges).toBeLessThan(8);
     expect(await stand.kept('requests')).toBeGreaterThan(60_000);
     expect(await stand.kept('requests')).toBeLessThan(5 * 65_536);
     stand.upstream.release();
     await expectServed(peer, 1 + count);
     expect(await stand.kept('requests')).toBe(0);
-    expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(0);
+    expect(stand.sidecar.gateway.overflowedConnections).toBe(0);
   });
 
   it('are all answered, in order, though more come than may wait: 300 of 300 bytes', async () => {
-    const stand = await stands.start(mode);
+    const stand = await startLimitStand(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     for (let i = 0; i < 300; i += 1) peer.send(sized(`/${i}`, 300));
     await standsStill(peer);
@@ -68,7 +66,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
   });
 
   it('may have bodies, which wait as well', async () => {
-    const stand = await stands.start(mode);
+    const stand = await startLimitStand(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     const body = 'b'.repeat(8 * MEBIBYTE);
     peer.send(post('/body', body) + sized('/behind', 100));
@@ -82,7 +80,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
   });
 
   it('are answered when the client has closed its side after them', async () => {
-    const stand = await stands.start(mode);
+    const stand = await startLimitStand(mode);
     const peer = await holding(stand, GATEWAY_HOLD);
     peer.socket.end(sized('/a', 60_000).repeat(5), 'latin1');
     stand.upstream.release();
@@ -91,7 +89,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
   });
 
   it('are given back with their connection', async () => {
-    const stand = await stands.start(mode, ({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 50 } }));
+    const stand = await startLimitStand(mode, ({ timeouts }) => ({ timeouts: { ...timeouts, halfClosedMs: 50 } }));
     const peer = await holding(stand, GATEWAY_HOLD);
     peer.send(sized('/a', 30_000));
     await expect.poll(() => stand.kept('requests')).toBeGreaterThan(30_000);
@@ -103,7 +101,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     ['the gateway', GATEWAY_HOLD],
     ['the data path', sized('/hold', 100)],
   ])('are refused with 503 when there is no memory for them, and others are served, by %s', async (_path, hold) => {
-    const stand = await stands.start(mode, smallMemory);
+    const stand = await startLimitStand(mode, smallMemory);
     const peers: RawPeer[] = [];
     for (let i = 0; i < 6; i += 1) peers.push(await holding(stand, hold));
     for (const [i, peer] of peers.entries()) {
@@ -133,7 +131,7 @@ describe.each(MODES)('heads that are not finished, $name', (mode) => {
   let stand: LimitStand;
 
   beforeEach(async () => {
-    stand = await stands.start(mode, smallMemory);
+    stand = await startLimitStand(mode, smallMemory);
   });
 
   /** Every other connection has been served before. */
@@ -212,7 +210,7 @@ describe.each(MODES)('a flood of small requests after one that the gateway serve
     ['is held', '/hold'],
     ['is answered to nobody', '/a'],
   ])('is not parsed beyond its refusal, though the first %s', async (_what, target) => {
-    const stand = await stands.start(mode);
+    const stand = await startLimitStand(mode);
     let parsed = 0;
     const count = () => {
       parsed += 1;
@@ -227,7 +225,7 @@ describe.each(MODES)('a flood of small requests after one that the gateway serve
     await standsStill(peer);
     unsubscribe('http.server.request.start', count);
     expect(parsed).toBeLessThan(300);
-    expect(stand.stand.sidecar.gateway.overflowedConnections).toBe(1);
+    expect(stand.sidecar.gateway.overflowedConnections).toBe(1);
     const other = await stand.connect();
     expect((await other.ask(sized('/b', 100))).status).toBe(200);
   });

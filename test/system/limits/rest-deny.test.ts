@@ -3,9 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { OUTSIDE_ADDRESS as ADDRESS } from '../../support/wire/outside-address.ts';
 import { WEBSOCKET } from '../wire/compose.ts';
-import { get, type LimitStand, LimitStands, MODES, post, type RawPeer, type Response } from './limit-stand.ts';
-
-const stands = new LimitStands();
+import { get, type LimitStand, MODES, post, type RawPeer, type Response, startLimitStand } from './limit-stand.ts';
 
 if (ADDRESS === undefined) console.warn('SKIPPED: the tests of rest.deny; they need an address that is not loopback');
 
@@ -32,7 +30,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     const exchanges = (ending: string) => stand.sample(`d2_sidecar_exchanges_total{path="${path}",ending="${ending}"}`);
 
     beforeEach(async () => {
-      stand = await stands.start(mode, (base) => {
+      stand = await startLimitStand(mode, (base) => {
         running = base;
         return denying(['/manager'])(base);
       });
@@ -75,17 +73,16 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     );
 
     it('counts a denied call neither as answered nor as failed', async () => {
-      await stand.close();
-      stand = await stands.start(mode, denying(['/smartWeb/api/rest/v0/d2/rpc']));
+      stand = await startLimitStand(mode, denying(['/smartWeb/api/rest/v0/d2/rpc']));
       const call = post('/smartWeb/api/rest/v0/d2/rpc/E.Demo/Call', '{}');
       expectDenied(await (await stand.connect(ADDRESS)).ask(call));
-      const rpc = await stand.stand.read('metrics/d2/rpc');
+      const rpc = await stand.read('metrics/d2/rpc');
       expect(rpc).toMatchObject({ timers: { rpc: { count: 0 } }, meters: { 'rpc.errors': { count: 0 } } });
       expect(await stand.sample('d2_calls_unanswered_total{kind="rpc"}')).toBe(0);
     });
 
     it('applies a new list on a reload', async () => {
-      const { sidecar } = stand.stand;
+      const { sidecar } = stand;
       expectDenied(await peer.ask(get('/manager')));
       (await sidecar.prepareReload({ ...running, ...denying(['/other'])(running) }))();
       expect((await peer.ask(get('/manager'))).status).toBe(200);

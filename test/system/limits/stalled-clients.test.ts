@@ -2,9 +2,7 @@
 import type net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { type LimitStand, LimitStands, MODES, type RawPeer } from './limit-stand.ts';
-
-const stands = new LimitStands();
+import { type LimitStand, MODES, type RawPeer, startLimitStand } from './limit-stand.ts';
 
 const KEY = 'limits.memoryBytes';
 const MEBIBYTE = 1024 * 1024;
@@ -75,21 +73,21 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     { who: 'uploads that the upstream does not read', count: 25, text: UPLOAD, refusals: 0, leastBytes: 0 },
     { who: 'WebSockets whose client reads nothing', count: 40, text: UPGRADE, refusals: 0, leastBytes: 0 },
   ])('are bounded for $who', async ({ count, text, refusals, leastBytes }) => {
-    const stand = await stands.start(mode, memoryOf(MEBIBYTE), onConnection);
+    const stand = await startLimitStand(mode, memoryOf(MEBIBYTE), onConnection);
     const peers = await unread(stand, count, text);
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(refusals);
     // While the system’s buffers grow, nothing is stalled for a moment.
     await expect.poll(() => stand.kept('stalled'), WAIT).toBeGreaterThanOrEqual(leastBytes);
     expect(await stand.kept('stalled')).toBeLessThan(2.2 * MEBIBYTE);
-    expect(stand.stand.sidecar.openExchanges).toBeLessThan(30);
+    expect(stand.sidecar.openExchanges).toBeLessThan(30);
     // A client that is not read is not seen leaving.
     for (const socket of [...upstreams, ...peers.map((peer) => peer.socket)]) socket.destroy();
     await expect.poll(() => stand.kept('stalled'), WAIT).toBe(0);
-    await expect.poll(() => stand.stand.sidecar.openExchanges).toBe(0);
+    await expect.poll(() => stand.sidecar.openExchanges).toBe(0);
   });
 
   it('are reset where they are oldest, while a slow reader gets its answer', { timeout: 60_000 }, async () => {
-    const stand = await stands.start(mode, memoryOf(2 * SHARE_BYTES), onConnection);
+    const stand = await startLimitStand(mode, memoryOf(2 * SHARE_BYTES), onConnection);
     const slow = await stand.connect();
     slow.send(GET);
     const read = readSlowly(slow);

@@ -6,9 +6,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { WEBSOCKET } from '../wire/compose.ts';
-import { get, type LimitStand, LimitStands, MODES, post, type RawPeer } from './limit-stand.ts';
-
-const stands = new LimitStands();
+import { get, type LimitStand, MODES, post, type RawPeer, startLimitStand } from './limit-stand.ts';
 
 const limits = (over: Partial<Config['limits']>) => (base: Config) => ({ limits: { ...base.limits, ...over } });
 const timeouts = (over: Partial<Config['timeouts']>) => (base: Config) => ({ timeouts: { ...base.timeouts, ...over } });
@@ -33,7 +31,7 @@ async function expectRefused(peer: RawPeer, request: string, status: number): Pr
 for (const mode of MODES) {
   describe(`limits (${mode.name})`, () => {
     it('headBytes: a larger head causes a 431', async () => {
-      const stand = await stands.start(mode, limits({ headBytes: 2_048 }));
+      const stand = await startLimitStand(mode, limits({ headBytes: 2_048 }));
       const large = await stand.connect();
       await expectRefused(large, get('/a', `X-Large: ${'x'.repeat(2_048)}`), 431);
       await expectRefused(await stand.connect(), get(`/${'x'.repeat(2_048)}`), 431);
@@ -44,7 +42,7 @@ for (const mode of MODES) {
     });
 
     it('fields: one field too many causes a 431, and the upstream is not asked', async () => {
-      const stand = await stands.start(mode, limits({ fields: 10 }));
+      const stand = await startLimitStand(mode, limits({ fields: 10 }));
       const peer = await stand.connect();
       expect((await peer.ask(get('/ten', ...fields(10)))).status).toBe(200);
       expect(await stand.hits('limits.fields')).toBe(0);
@@ -61,7 +59,7 @@ for (const mode of MODES) {
     ] as const)(
       '%s: one too many is closed at once, and its place is free when another has gone',
       async (key, from, other) => {
-        const stand = await stands.start(mode, limits({ [key]: 2 }));
+        const stand = await startLimitStand(mode, limits({ [key]: 2 }));
         const [first, second] = [await stand.connect(from), await stand.connect(from)];
         const third = await stand.connect(from);
         await third.ended();
@@ -70,16 +68,16 @@ for (const mode of MODES) {
         for (const peer of [first, second]) expect((await peer.ask(get('/a'))).status).toBe(200);
         if (other !== undefined) await serves(stand, other);
         first.socket.destroy();
-        await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(1);
+        await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(1);
         await serves(stand, from);
         second.socket.destroy();
-        await expect.poll(() => stand.stand.sidecar.dispatcher.clientAddresses).toBe(0);
+        await expect.poll(() => stand.sidecar.dispatcher.clientAddresses).toBe(0);
         expect(await stand.hits(`limits.${key}`)).toBe(1);
       },
     );
 
     it('timeouts.head: an unfinished head causes a 408', async () => {
-      const stand = await stands.start(mode, timeouts({ headMs: 150 }));
+      const stand = await startLimitStand(mode, timeouts({ headMs: 150 }));
       const slow = await stand.connect();
       await expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
       expect(await stand.hits('timeouts.head')).toBe(1);
@@ -87,7 +85,7 @@ for (const mode of MODES) {
     });
 
     it('timeouts.idle: a silent connection is closed, one that waits for its answer is not', async () => {
-      const stand = await stands.start(mode, timeouts({ idleMs: 150 }));
+      const stand = await startLimitStand(mode, timeouts({ idleMs: 150 }));
       const waiting = await stand.connect();
       waiting.send(get('/hold'));
       await stand.upstream.holding(1);
@@ -100,20 +98,20 @@ for (const mode of MODES) {
     });
 
     it('timeouts.idle: a body that stands still is broken off on both sides', async () => {
-      const stand = await stands.start(mode, timeouts({ idleMs: 150 }));
+      const stand = await startLimitStand(mode, timeouts({ idleMs: 150 }));
       const slow = await stand.connect();
       slow.send(post('/hold', 'begun', 'Content-Length: 100'));
       await expect.poll(() => stand.upstream.received).toContain('begun');
       await slow.ended();
       expect(await stand.hits('timeouts.idle')).toBe(1);
-      await expect.poll(() => stand.stand.sidecar.reporter.inFlight).toBe(0);
+      await expect.poll(() => stand.sidecar.reporter.inFlight).toBe(0);
       await expect.poll(() => stand.upstream.connections.every(({ destroyed }) => destroyed)).toBe(true);
       await serves(stand);
     });
 
     it('timeouts.idle: a client that does not read its answer is cut off', async () => {
       const block = Buffer.alloc(1_048_576, 'x');
-      const stand = await stands.start(mode, timeouts({ idleMs: 150 }), (socket) => {
+      const stand = await startLimitStand(mode, timeouts({ idleMs: 150 }), (socket) => {
         socket.on('error', () => undefined);
         socket.once('data', () => {
           socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${64 * block.length}\r\n\r\n`);
@@ -124,12 +122,12 @@ for (const mode of MODES) {
       slow.socket.pause();
       slow.send(get('/large'));
       await expect.poll(() => stand.hits('timeouts.idle'), { timeout: 15_000 }).toBe(1);
-      await expect.poll(() => stand.stand.sidecar.dispatcher.openConnections).toBe(0);
-      expect(stand.stand.sidecar.reporter.inFlight).toBe(0);
+      await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(0);
+      expect(stand.sidecar.reporter.inFlight).toBe(0);
     });
 
     it('timeouts.halfClosed: a client that has closed its sending side waits that long at most', async () => {
-      const stand = await stands.start(mode, timeouts({ halfClosedMs: 150 }));
+      const stand = await startLimitStand(mode, timeouts({ halfClosedMs: 150 }));
       stand.upstream.staysHalfOpen = true;
       const half = await stand.connect();
       half.socket.end(get('/hold'), 'latin1');

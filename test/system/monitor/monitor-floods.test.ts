@@ -8,7 +8,7 @@ import type { Config } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { type Answer, send } from '../../support/net.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { listenerTls } from '../../support/tls/secure-stand.ts';
+import { listenerTls } from '../../support/tls/ends.ts';
 import { type Stand, startStand } from '../../support/wire/stand.ts';
 
 const READER = '127.0.0.9';

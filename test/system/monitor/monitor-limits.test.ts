@@ -8,7 +8,7 @@ import { afterAll, afterEach, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { LimitKey } from '../../../src/limits/limit-hits.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { get as getSecurely, listenerTls } from '../../support/tls/secure-stand.ts';
+import { get as getSecurely, listenerTls } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
 import { answering, OK, get as requestTo, type Stand, startStand } from '../../support/wire/stand.ts';
 

@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { connected, listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { connected, listenerTls } from '../../support/tls/ends.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -36,7 +37,7 @@ upstream.on('upgrade', ({ headers }, socket) => {
   socket.end('HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n');
 });
 let upstreamPort: number;
-let stand: SecureStand;
+let stand: Stand;
 
 beforeAll(async () => {
   upstreamPort = await listening(upstream);
@@ -52,12 +53,10 @@ afterAll(() => {
 
 async function start(clientCertificate: Config['clientCertificate'], more: Partial<Config>): Promise<void> {
   const clients = { clientCaFile: clientAuthority.certFile, clientAuth: 'request' } as const;
-  stand = await startSecureStand(({ upstream, listen }) => ({
-    upstream: { ...upstream, port: upstreamPort },
-    listen: { ...listen, tls: listenerTls(own, clients) },
-    clientCertificate,
-    ...more,
-  }));
+  stand = await startStand({
+    upstreamPort,
+    config: ({ listen }) => ({ listen: { ...listen, tls: listenerTls(own, clients) }, clientCertificate, ...more }),
+  });
 }
 
 const connect = (as?: Pair) => connected(stand.port, authority, as && pemOf(as));

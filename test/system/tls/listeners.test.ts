@@ -8,8 +8,9 @@ import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
-import { connected, get, listenerTls, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { connected, get, listenerTls } from '../../support/tls/ends.ts';
 import { Peer } from '../../support/wire/peer.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -28,7 +29,7 @@ const upstream = http.createServer(({ headers }, response) => {
   response.end(JSON.stringify({ proto: headers['x-forwarded-proto'] }));
 });
 let upstreamPort: number;
-let stand: SecureStand;
+let stand: Stand;
 
 beforeAll(async () => {
   upstreamPort = await listening(upstream);
@@ -44,9 +45,10 @@ afterAll(() => {
 type Setup = (base: Config) => Partial<Config>;
 
 async function start(...setups: readonly Setup[]): Promise<void> {
-  stand = await startSecureStand((base) =>
-    Object.assign({ upstream: { ...base.upstream, port: upstreamPort } }, ...setups.map((setup) => setup(base))),
-  );
+  stand = await startStand({
+    upstreamPort,
+    config: (base) => Object.assign({}, ...setups.map((setup) => setup(base))),
+  });
 }
 
 const listen =

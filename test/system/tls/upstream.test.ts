@@ -5,7 +5,8 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config, UpstreamTlsConfig } from '../../../src/config/config.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, pemOf, textOf, type Wanted } from '../../support/tls/certificates.ts';
-import { get, type SecureStand, startSecureStand } from '../../support/tls/secure-stand.ts';
+import { get, upstreamTls } from '../../support/tls/ends.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
 import { testConfig } from '../../support/wire/test-config.ts';
 
 const folder = new CertificateFolder();
@@ -14,16 +15,9 @@ const another = folder.authority('another');
 const own = folder.signed(authority, { name: 'plant' });
 const sidecarOwn = folder.signed(authority, { name: 'd2-sidecar', usage: 'clientAuth' });
 
-const VERIFIED: UpstreamTlsConfig = {
-  caFile: authority.certFile,
-  serverName: undefined,
-  verify: true,
-  certFile: undefined,
-  keyFile: undefined,
-};
 const ASKING: tls.TlsOptions = { requestCert: true, rejectUnauthorized: true, ca: textOf(authority.certFile) };
 
-let stand: SecureStand;
+let stand: Stand;
 let server: net.Server;
 /** Requests that came to the upstream through TLS. */
 let received = '';
@@ -75,13 +69,13 @@ interface More extends Partial<Config> {
   readonly host?: string;
 }
 
-async function start(port: number, upstreamTls: Partial<UpstreamTlsConfig> = {}, more: More = {}): Promise<void> {
+async function start(port: number, tls: Partial<UpstreamTlsConfig> = {}, more: More = {}): Promise<void> {
   const { host = '127.0.0.1', ...rest } = more;
-  const tls = { ...VERIFIED, ...upstreamTls };
-  stand = await startSecureStand((base) => ({
-    upstream: { ...base.upstream, host, port, tls },
+  const config = ({ upstream }: Config) => ({
+    upstream: { ...upstream, host, tls: upstreamTls(authority, tls) },
     ...rest,
-  }));
+  });
+  stand = await startStand({ upstreamPort: port, config });
 }
 
 const ask = () => get(stand.port, '/secret-path');
@@ -185,7 +179,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (da
       [undefined, false],
       ['smartweb.plant', true],
     ] as const) {
-      (await stand.sidecar.tls.upstream?.prepareReload({ ...VERIFIED, serverName, verify }))?.();
+      (await stand.sidecar.tls.upstream?.prepareReload(upstreamTls(authority, { serverName, verify })))?.();
       statuses.push((await ask()).status);
     }
     expect(statuses).toEqual([502, 502, 200, 200]);
@@ -196,8 +190,8 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (da
 it.each([
   ['by TLS', {}, 200],
   ['and its certificate is refused', { caFile: another.certFile }, 503],
-])('whether the upstream is ready is asked %s', async (_, upstreamTls, status) => {
+])('whether the upstream is ready is asked %s', async (_, tls, status) => {
   const monitor = { ...testConfig().monitor, readyWithUpstream: true };
-  await start(await secureUpstream(), upstreamTls, { monitor });
+  await start(await secureUpstream(), tls, { monitor });
   expect((await get(stand.monitorPort, '/readyz')).status).toBe(status);
 });

@@ -10,8 +10,9 @@ import type { UpstreamTlsConfig } from '../../../../src/config/config.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { listening } from '../../../support/net.ts';
 import { CertificateFolder, pemOf } from '../../../support/tls/certificates.ts';
-import { startSidecar } from '../../../support/wire/data-paths.ts';
+import { upstreamTls } from '../../../support/tls/ends.ts';
 import { Peer } from '../../../support/wire/peer.ts';
+import { startStand } from '../../../support/wire/stand.ts';
 import { UPGRADE as WEBSOCKET } from '../gateway/stand.ts';
 
 const HOST = 'Host: plant.example\r\n';
@@ -32,7 +33,7 @@ const folder = new CertificateFolder();
 afterAll(() => folder.remove());
 
 /** The server, whose upgraded connections say their number as well; and a function that connects a client. */
-async function start(upstreamTls?: UpstreamTlsConfig, tlsOptions?: tls.TlsOptions) {
+async function start(toServer?: UpstreamTlsConfig, tlsOptions?: tls.TlsOptions) {
   const sockets: net.Socket[] = [];
   const serve = (socket: net.Socket) => {
     const number = `<${sockets.push(socket)}>`;
@@ -55,14 +56,12 @@ async function start(upstreamTls?: UpstreamTlsConfig, tlsOptions?: tls.TlsOption
   const upstreamPort = await listening(server);
   defer(() => server.close());
   defer(() => sockets.map((socket) => socket.destroy()));
-  const sidecar = await startSidecar({ dataPath: 'auto', upstreamPort, upstreamTls });
-  defer(() => sidecar.close());
-  const connect = () => {
-    const client = new Peer(net.connect(sidecar.port, '127.0.0.1'));
-    defer(() => client.socket.destroy());
-    return client;
-  };
-  return { sockets, connect };
+  const stand = await startStand({
+    upstreamPort,
+    config: (base) => ({ upstream: { ...base.upstream, tls: toServer } }),
+  });
+  defer(() => stand.close());
+  return { sockets, connect: stand.client };
 }
 
 /** The number of the connection that the server answers on. */
@@ -86,9 +85,8 @@ describe('a handover to the gateway', () => {
 
     it('takes a connection with TLS along', async () => {
       const authority = folder.authority();
-      const upstreamTls = { certFile: undefined, keyFile: undefined, serverName: 'localhost', verify: true };
       const own = pemOf(folder.signed(authority, { name: 'localhost' }));
-      const { connect } = await start({ ...upstreamTls, caFile: authority.certFile }, own);
+      const { connect } = await start(upstreamTls(authority, { serverName: 'localhost' }), own);
       const client = connect();
       for (const each of [RELAYED, request]) expect(await numberOf(client, each)).toBe('1');
     });

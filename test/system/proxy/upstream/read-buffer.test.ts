@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ReadBuffer, ReadBuffers } from '../../../../src/proxy/upstream/read-buffer.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { startApplication } from '../../../support/net.ts';
-import { startSidecar } from '../../../support/wire/data-paths.ts';
+import { startStand } from '../../../support/wire/stand.ts';
 
 const SIZE = 64 * 1024;
 const MEGABYTE = 1_048_576;
@@ -106,11 +106,11 @@ describe('large answers side by side', () => {
       response.end(answers[Number(url?.split('/').at(-1))]),
     );
     defer(() => upstream.close());
-    const sidecar = await startSidecar({ dataPath: 'auto', upstreamPort: upstream.port });
-    defer(() => sidecar.close());
+    const stand = await startStand({ upstreamPort: upstream.port });
+    defer(() => stand.close());
 
     async function fetchSlowly(index: number): Promise<string> {
-      const client = net.connect(sidecar.port, '127.0.0.1');
+      const client = net.connect(stand.port, '127.0.0.1');
       defer(() => client.destroy());
       client.write(`GET /smartWeb/${index} HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n\r\n`);
       const pieces: Buffer[] = [];

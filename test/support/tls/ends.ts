@@ -1,30 +1,17 @@
-/** A sidecar in this process, with TLS as the test configures it, in front of an upstream that answers every request. */
+/** What a test with TLS configures, and clients with TLS. */
 import tls from 'node:tls';
-import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
-import { Sidecar } from '../../../src/sidecar/sidecar.ts';
-import { type Answer, portOf, send } from '../net.ts';
-import { type LoggedLine, recordingLogger } from '../wire/recording-logger.ts';
-import { testConfig } from '../wire/test-config.ts';
+import type { ListenerTlsConfig, UpstreamTlsConfig } from '../../../src/config/config.ts';
+import { type Answer, send } from '../net.ts';
 import { type Pair, pemOf, textOf } from './certificates.ts';
-
-export interface SecureStand {
-  readonly sidecar: Sidecar;
-  readonly port: number;
-  readonly monitorPort: number;
-  readonly logged: readonly LoggedLine[];
-  close(): Promise<void>;
-}
 
 export function listenerTls(own: Pair, clients: Partial<ListenerTlsConfig> = {}): ListenerTlsConfig {
   return { ...own, clientCaFile: undefined, clientAuth: 'none', ...clients };
 }
 
-export async function startSecureStand(config: (base: Config) => Partial<Config>): Promise<SecureStand> {
-  const { logger, logged } = recordingLogger();
-  const base = testConfig();
-  const sidecar = await Sidecar.create({ ...base, ...config(base) }, logger);
-  const { listen, monitor } = await sidecar.start();
-  return { sidecar, port: portOf(listen), monitorPort: portOf(monitor), logged, close: () => sidecar.stop() };
+/** Verifies the upstream by `authority`, and has no certificate for it. */
+export function upstreamTls(authority: Pair, more: Partial<UpstreamTlsConfig> = {}): UpstreamTlsConfig {
+  const none = { certFile: undefined, keyFile: undefined, serverName: undefined };
+  return { ...none, caFile: authority.certFile, verify: true, ...more };
 }
 
 /** One GET on a new connection, with TLS where an authority is given. */
