@@ -7,21 +7,11 @@ import type {
 } from '../../../src/proxy/exchange/exchange.ts';
 import { BodySeen } from './message-reader.ts';
 
-/** What was observed, one letter each; bytes in a row are one. */
-const MOMENTS = {
-  begin: 'b',
-  requestBytes: 'q',
-  requestEnd: 'Q',
-  head: 'h',
-  responseBytes: 'r',
-  responseEnd: 'R',
-  end: 'e',
-  clientBytes: 'c',
-  upstreamBytes: 'u',
-  closed: 'x',
-} as const;
-
-type Moment = keyof typeof MOMENTS;
+/**
+ * One letter each: beginning, bytes (q) and end (Q) of the request, head, bytes (r) and end (R) of the response, end; in a tunnel bytes
+ * of the client and the upstream, and its closing (x). Bytes in a row are one.
+ */
+type Moment = 'b' | 'q' | 'Q' | 'h' | 'r' | 'R' | 'e' | 'c' | 'u' | 'x';
 
 export class ExchangeSeen {
   readonly exchange: Exchange;
@@ -39,9 +29,7 @@ export class ExchangeSeen {
   }
 
   note(moment: Moment): void {
-    const letter = MOMENTS[moment];
-    if (moment.endsWith('Bytes') && this.order.endsWith(letter)) return;
-    this.order += letter;
+    if (!'qrcu'.includes(moment) || !this.order.endsWith(moment)) this.order += moment;
   }
 }
 
@@ -70,8 +58,8 @@ export class RecordingObserver implements ExchangeObserver {
     this.#seen.set(token, [...this.seenOf(token), seen]);
     this.#seenOf.set(exchange, seen);
     exchange.wantsResponse = true;
-    exchange.requestObserver = this.#reader(exchange, seen.request, 'requestBytes', 'requestEnd');
-    this.#note(exchange, 'begin');
+    exchange.requestObserver = this.#reader(exchange, seen.request, 'q', 'Q');
+    this.#note(exchange, 'b');
   }
 
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
@@ -79,17 +67,17 @@ export class RecordingObserver implements ExchangeObserver {
     seen.head = response;
     if (response.status === 101) {
       exchange.tunnelObserver = {
-        onClientBytes: (bytes) => this.#onBytes(exchange, seen.fromClient, 'clientBytes', bytes),
-        onUpstreamBytes: (bytes) => this.#onBytes(exchange, seen.fromUpstream, 'upstreamBytes', bytes),
-        onClosed: () => this.#note(exchange, 'closed'),
+        onClientBytes: (bytes) => this.#onBytes(exchange, seen.fromClient, 'c', bytes),
+        onUpstreamBytes: (bytes) => this.#onBytes(exchange, seen.fromUpstream, 'u', bytes),
+        onClosed: () => this.#note(exchange, 'x'),
       };
-    } else exchange.responseObserver = this.#reader(exchange, seen.response, 'responseBytes', 'responseEnd');
-    this.#note(exchange, 'head');
+    } else exchange.responseObserver = this.#reader(exchange, seen.response, 'r', 'R');
+    this.#note(exchange, 'h');
   }
 
   onEnd(exchange: Exchange, ending: Ending): void {
     this.#find(exchange).ending = ending;
-    this.#note(exchange, 'end');
+    this.#note(exchange, 'e');
   }
 
   #find(exchange: Exchange): ExchangeSeen {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -7,6 +6,7 @@ import { observeTunnel } from '../../../../src/proxy/gateway/tunnel.ts';
 import { type Peer, type PeerScript, send, takeHead } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
+import { BodySeen } from '../../wire/message-reader.ts';
 import { type StandOptions, SWITCHING, UPGRADE, useStand } from './stand.ts';
 
 const MEBIBYTE = 1_048_576;
@@ -17,10 +17,8 @@ const stand = useStand();
 
 /** What one tunnel's observer was told. */
 class Seen implements TunnelObserver {
-  readonly bytes = { client: 0, upstream: 0 };
-  /** The first of them. */
-  readonly text = { client: '', upstream: '' };
-  readonly hashes = { client: createHash('sha256'), upstream: createHash('sha256') };
+  readonly client = new BodySeen();
+  readonly upstream = new BodySeen();
   closed = 0;
   bytesBehindClosing = 0;
 
@@ -37,9 +35,7 @@ class Seen implements TunnelObserver {
   }
 
   #see(side: Side, bytes: Buffer): void {
-    this.bytes[side] += bytes.length;
-    this.hashes[side].update(bytes);
-    if (this.text[side].length < 1_000) this.text[side] += bytes.toString('latin1');
+    this[side].add(bytes);
     if (this.closed > 0) this.bytesBehindClosing += bytes.length;
   }
 }
@@ -106,7 +102,7 @@ describe('a tunnel’s observer', () => {
     second.finish('mine');
     await first.take('and mine');
     await expectClosedOnce();
-    expect([seen.text[side], seen.text[other(side)]]).toEqual(['last words', 'and mine']);
+    expect([seen[side].describe(), seen[other(side)].describe()]).toEqual(['last words', 'and mine']);
   });
 
   it('is told of the end only after a slow client has read the upstream’s last bytes', async () => {
@@ -117,12 +113,12 @@ describe('a tunnel’s observer', () => {
     // More than the kernel takes of it towards the client, and no more than it takes from the upstream.
     upstream.socket.end(Buffer.alloc(8 * MEBIBYTE));
     await upstream.ended();
-    await untilStill(() => seen.bytes.upstream);
+    await untilStill(() => seen.upstream.bytes);
     expect(seen.closed).toBe(0);
     client.socket.resume();
     await client.closed();
     await expectClosedOnce();
-    expect(seen.bytes.upstream).toBe(8 * MEBIBYTE);
+    expect(seen.upstream.bytes).toBe(8 * MEBIBYTE);
   });
 
   // `endTogether`: http-proxy's pipes leave the other end open for ever.
@@ -133,7 +129,7 @@ describe('a tunnel’s observer', () => {
     await Promise.all([second.take('from the first'), first.take('from the second')]);
     first.reset();
     await expectClosedOnce();
-    expect([seen.text[side], seen.text[other(side)]]).toEqual(['from the first', 'from the second']);
+    expect([seen[side].describe(), seen[other(side)].describe()]).toEqual(['from the first', 'from the second']);
   });
 
   it.each(SIDES)('is told when the %s resets right after the 101', async (side) => {
@@ -161,30 +157,30 @@ describe('an observed tunnel', () => {
     // More than the kernel and the streams hold on two hops, and far less than the whole.
     const stalledBelow = sentBytes / 2;
     const piece = Buffer.alloc(MEBIBYTE, 'a b c d e f g \xff');
-    const [expected, received] = [createHash('sha256'), createHash('sha256')];
+    const [expected, received] = [new BodySeen(), new BodySeen()];
     let sent = 0;
     const sending = (async () => {
       for (; sent < sentBytes; sent += piece.length) {
         await new Promise((resolve) => sender.socket.write(piece, resolve));
-        expected.update(piece);
+        expected.add(piece);
       }
     })();
     expect(await untilStill(() => sent)).toBeLessThan(stalledBelow);
     // Nothing has been let out of the stalled stream to the observer alone.
-    expect(await untilStill(() => seen.bytes[other(slow)])).toBeLessThan(stalledBelow);
+    expect(await untilStill(() => seen[other(slow)].bytes)).toBeLessThan(stalledBelow);
     // The other direction does not stand.
     reader.write('still here');
     await sender.take('still here');
 
-    reader.on('data', (bytes: Buffer) => received.update(bytes));
+    reader.on('data', (bytes: Buffer) => received.add(bytes));
     reader.resume();
     await sending;
     sender.socket.end();
     await once(reader, 'end');
     reader.end();
-    const checksum = expected.digest('hex');
-    expect([received.digest('hex'), seen.hashes[other(slow)].digest('hex')]).toEqual([checksum, checksum]);
-    expect(seen.bytes[other(slow)]).toBe(sentBytes);
+    expect(received.describe()).toBe(expected.describe());
+    expect(seen[other(slow)].describe()).toBe(expected.describe());
+    expect(seen[other(slow)].bytes).toBe(sentBytes);
     await expectClosedOnce();
   });
 });
@@ -210,7 +206,8 @@ describe('observeTunnel', () => {
     const observer = new Seen();
     observeTunnel(client, upstream, observer);
     await turns(1);
-    expect([client.isPaused(), upstream.isPaused(), observer.bytes]).toEqual([true, true, { client: 0, upstream: 0 }]);
+    expect([client.isPaused(), upstream.isPaused()]).toEqual([true, true]);
+    expect([observer.client.bytes, observer.upstream.bytes]).toEqual([0, 0]);
     for (const socket of [client, upstream]) socket.destroy();
   });
 });
