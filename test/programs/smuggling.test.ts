@@ -96,7 +96,7 @@ async function playAll(server: RealServer, setting: Setting): Promise<{ faults: 
           faults.push(`${name}: ${verdict.outcome}, not ${taken.join(' or ')}`);
       }
     } finally {
-      harness.close();
+      await harness.close();
     }
   };
   await Promise.all(Array.from({ length: HARNESSES }, work));

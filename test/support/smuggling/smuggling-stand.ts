@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import type { Config } from '../../../src/config/config.ts';
 import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
-import { ObservedPlane } from '../wire/observed-plane.ts';
+import { type ObservedStand, startObserved } from '../wire/observed-stand.ts';
 import { Peer } from '../wire/peer.ts';
 import { turns } from '../wire/split-writer.ts';
 import { Tap, type TappedConnection } from './tap.ts';
@@ -43,31 +43,32 @@ export interface HarnessOptions {
 /** A sidecar with one client at a time and a real server behind a tap, so that bytes can be attributed with certainty. */
 export class SmugglingHarness {
   readonly #tap: Tap;
-  readonly #plane: ObservedPlane;
+  readonly #stand: ObservedStand;
   readonly #observer: Counting;
 
-  private constructor(tap: Tap, plane: ObservedPlane, observer: Counting) {
+  private constructor(tap: Tap, stand: ObservedStand, observer: Counting) {
     this.#tap = tap;
-    this.#plane = plane;
+    this.#stand = stand;
     this.#observer = observer;
   }
 
   static async start({ dataPath, forwarded, server }: HarnessOptions): Promise<SmugglingHarness> {
     const tap = await Tap.listen(server);
     const observer = new Counting();
-    const plane = await ObservedPlane.start({ dataPath, forwarded, upstreamPort: tap.port }, observer);
-    return new SmugglingHarness(tap, plane, observer);
+    const config = () => ({ dataPath, forwarded });
+    const stand = await startObserved({ upstreamPort: tap.port, config }, observer);
+    return new SmugglingHarness(tap, stand, observer);
   }
 
   /** Sends `pieces` on a new connection, optionally half-closes after them, and waits until everything has ended. */
   async play(pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> {
-    const conversed = await converse(this.#plane.port, pieces, isHalfClosed);
-    await this.#plane.allClosed();
+    const conversed = await converse(this.#stand.port, pieces, isHalfClosed);
+    await this.#stand.allClosed();
     return { ...conversed, exchanges: this.#observer.takeAll(), upstream: await this.#tap.takeAll() };
   }
 
-  close(): void {
-    this.#plane.close();
+  async close(): Promise<void> {
+    await this.#stand.close();
     this.#tap.close();
   }
 }

@@ -75,7 +75,7 @@ it(`a server sees one reading of ${CASES} mutated messages, and nothing that was
         faults.push(...verdict.faults.map((fault) => `${about}\n  ${fault}`));
       }
     } finally {
-      harness.close();
+      await harness.close();
     }
   };
   try {

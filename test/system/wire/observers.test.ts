@@ -1,9 +1,9 @@
 /** What observers are told of exchanges: everything once and in order, of whole bodies and of broken ones, without changing a case. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { ObservedPlane } from '../../support/wire/observed-plane.ts';
+import { type ObservedStand, startObserved } from '../../support/wire/observed-stand.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases } from './cases/connections.ts';
-import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './comparison.ts';
+import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, type Path, RELAY } from './comparison.ts';
 import { answeringPostsEarly, OK, request, requestInChunks, response } from './compose.ts';
 import type { MessageSeen, Observation } from './observation.ts';
 import { type ExchangeSeen, RecordingObserver } from './recording-observer.ts';
@@ -105,17 +105,20 @@ beforeAll(async () => {
 
 afterAll(() => comparison.close());
 
+function startObserving({ dataPath }: Path, observer: RecordingObserver): Promise<ObservedStand> {
+  return startObserved({ upstreamPort: comparison.upstream.port, config: () => ({ dataPath }) }, observer);
+}
+
 for (const path of [RELAY, GATEWAY]) {
   describe(`observers of the ${path.name} are told everything once and in order, and no case changes:`, () => {
     const observer = new RecordingObserver();
     const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
-    let plane: ObservedPlane;
+    let stand: ObservedStand;
     let played = 0;
     beforeAll(async () => {
-      const options = { dataPath: path.dataPath, upstreamPort: comparison.upstream.port };
-      plane = await ObservedPlane.start(options, observer);
+      stand = await startObserving(path, observer);
     });
-    afterAll(() => plane.close());
+    afterAll(() => stand.close());
 
     function expectTold(seen: readonly ExchangeSeen[], ends: Observation): void {
       for (const one of seen) expectOrder(one);
@@ -125,11 +128,11 @@ for (const path of [RELAY, GATEWAY]) {
     it.each(cases.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined))(
       '$name',
       async (subject) => {
-        const ends = await comparison.play(subject, plane.port, path);
-        await plane.allClosed();
+        const ends = await comparison.play(subject, stand.port, path);
+        await stand.allClosed();
         expectTold(observer.takeAll(), ends);
         played += 1;
-        expect([plane.reporter.observerErrors, plane.reporter.open]).toEqual([0, 0]);
+        expect([stand.sidecar.reporter.observerErrors, stand.sidecar.openExchanges]).toEqual([0, 0]);
       },
     );
 
@@ -142,8 +145,8 @@ for (const path of [RELAY, GATEWAY]) {
 
     it.each(splitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
       const straight = await comparison.directly(subject);
-      const plays = await comparison.playEverySplit(subject, plane.port, path);
-      await plane.allClosed();
+      const plays = await comparison.playEverySplit(subject, stand.port, path);
+      await stand.allClosed();
       const before = { ...compared };
       const { tokens } = observer;
       for (const token of tokens) expectTold(observer.seenOf(token), straight);
@@ -156,13 +159,13 @@ for (const path of [RELAY, GATEWAY]) {
   });
 }
 
-let plane: ObservedPlane;
+let stand: ObservedStand;
 let observer: RecordingObserver;
 
 /** What was observed of the exchanges of one client, to whom both ends do what they will. */
 async function play(client: ClientScript, script: UpstreamScript): Promise<readonly ExchangeSeen[]> {
-  await new CaseRunner(comparison.upstream).run({ name: 'broken', statuses: [], upstream: script, client }, plane.port);
-  await plane.allClosed();
+  await new CaseRunner(comparison.upstream).run({ name: 'broken', statuses: [], upstream: script, client }, stand.port);
+  await stand.allClosed();
   const seen = observer.takeAll();
   for (const one of seen) expectOrder(one);
   return seen;
@@ -174,13 +177,13 @@ const breaking = (answer: string): UpstreamScript => [takeRequest, send(answer),
 
 const asking: ClientScript = [send(request('GET /calls/1')), untilEnded];
 
-for (const { name, dataPath } of [RELAY, GATEWAY]) {
-  describe(`observers of the ${name}`, () => {
-    afterEach(() => plane.close());
+for (const path of [RELAY, GATEWAY]) {
+  describe(`observers of the ${path.name}`, () => {
+    afterEach(() => stand.close());
 
     beforeEach(async () => {
       observer = new RecordingObserver();
-      plane = await ObservedPlane.start({ dataPath, upstreamPort: comparison.upstream.port }, observer);
+      stand = await startObserving(path, observer);
     });
 
     it.each([

@@ -46,7 +46,7 @@ describe('a request that Node’s parser or RFC 9112 does not allow', () => {
   });
 
   it('is closed without an answer when no byte of it has come in time', async () => {
-    await start({ gateway: { headTimeoutMs: 40 } });
+    await start({ timeouts: { headMs: 40 } });
     const client = stand.client();
     await client.ended();
     expect(client.received).toBe('');

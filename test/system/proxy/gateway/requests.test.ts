@@ -1,16 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { GatewayOptions } from '../../../../src/proxy/gateway/services.ts';
 import { answeringAll, send, take } from '../../../support/wire/peer.ts';
-import { GET, OK, useStand } from './stand.ts';
+import { GET, OK, type StandOptions, useStand } from './stand.ts';
 
 const stand = useStand();
 const answerAll = answeringAll(OK);
 
 /** The head that came to the upstream for what the client sent. */
-async function forwarded(text: string, gateway: Partial<GatewayOptions> = {}): Promise<string> {
+async function forwarded(text: string, options: StandOptions = {}): Promise<string> {
   const heads: string[] = [];
   await stand.start({
-    gateway,
+    ...options,
     upstream: async (upstream) => {
       heads.push(await upstream.head());
       upstream.send(OK);
@@ -60,7 +59,7 @@ describe('a request’s head', () => {
 
 // Guard: requestTimeout 0; Node's own is 5 minutes, for head and body together.
 it('a request’s body may take longer than the limit for heads', async () => {
-  await stand.start({ upstream: [take('ab'), send(OK)], gateway: { headTimeoutMs: 40 } });
+  await stand.start({ upstream: [take('ab'), send(OK)], timeouts: { headMs: 40 } });
   const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na');
   await new Promise((resolve) => setTimeout(resolve, 150));
   client.send('b');

@@ -127,8 +127,7 @@ it('a chunked response that breaks off has the connection of an HTTP/1.0 client 
 
 describe('an upstream that gives no answer', () => {
   it('causes a 502 also while the client is sending; the rest of its request is dropped', async () => {
-    await stand.start();
-    await stand.stopListening();
+    await stand.start({ upstreamPort: 1 });
     const client = stand.client('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
     await client.take('"}');
     client.send(`67890${GET}`);

@@ -1,12 +1,12 @@
-import net from 'node:net';
+import type net from 'node:net';
 import { afterEach } from 'vitest';
 import type { Clock } from '../../../../src/base/clock.ts';
+import type { Config } from '../../../../src/config/config.ts';
+import type { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import type { Ending, Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import type { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import type { Gateway } from '../../../../src/proxy/gateway/gateway.ts';
-import type { GatewayOptions } from '../../../../src/proxy/gateway/services.ts';
-import { listening } from '../../../support/net.ts';
-import { ObservedPlane } from '../../../support/wire/observed-plane.ts';
+import { type ObservedStand, startObserved } from '../../../support/wire/observed-stand.ts';
 import { Peer, type PeerScript, playPeer } from '../../../support/wire/peer.ts';
 
 export const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -18,7 +18,11 @@ export const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket
 export interface StandOptions {
   /** What an upstream does with one connection. */
   readonly upstream?: PeerScript;
-  readonly gateway?: Partial<GatewayOptions>;
+  /** Instead of that upstream's. */
+  readonly upstreamPort?: number;
+  readonly forwarded?: Config['forwarded'];
+  readonly limits?: Partial<Config['limits']>;
+  readonly timeouts?: Partial<Config['timeouts']>;
   readonly observer?: Pick<ExchangeObserver, 'onBegin' | 'onResponse'>;
   readonly clock?: Clock;
 }
@@ -29,45 +33,44 @@ interface Ended {
 }
 
 /** A gateway between raw clients and a raw upstream, all in this process. */
-class Stand {
+class GatewayStand {
   upstreams: Peer[] = [];
   ended: Ended[] = [];
-  #options: StandOptions = {};
-  #upstreamServer = net.createServer();
-  #plane!: ObservedPlane;
-  #clients: Peer[] = [];
+  #stand!: ObservedStand;
   #failure: unknown;
   #wakeUps: (() => void)[] = [];
 
-  async start(options: StandOptions = {}): Promise<void> {
-    const { gateway, observer, clock } = options;
-    [this.#options, this.upstreams, this.ended, this.#clients, this.#failure] = [options, [], [], [], undefined];
-    const onUpstream = (socket: net.Socket) => this.#onUpstreamConnection(socket);
-    this.#upstreamServer = net.createServer({ allowHalfOpen: true }, onUpstream);
-    const upstreamPort = await listening(this.#upstreamServer);
+  async start({ upstream = [], observer, forwarded = 'off', ...options }: StandOptions = {}): Promise<void> {
+    [this.upstreams, this.ended, this.#failure] = [[], [], undefined];
     const onEnd = (exchange: Exchange, ending: Ending) => {
       this.ended.push({ exchange, ending });
       this.#wake();
     };
-    const limits = { headBytes: 16_384, idleTimeoutMs: 60_000, ...gateway };
-    const plane = { dataPath: 'gateway', upstreamPort, forwarded: 'off', limits } as const;
-    this.#plane = await ObservedPlane.start(plane, { onBegin: () => undefined, ...observer, onEnd }, clock);
+    const config = (base: Config): Partial<Config> => ({
+      ...{ dataPath: 'gateway', forwarded },
+      limits: { ...base.limits, headBytes: 16_384, ...options.limits },
+      timeouts: { ...base.timeouts, idleMs: 60_000, ...options.timeouts },
+    });
+    const onConnection = (socket: net.Socket) => this.#onUpstreamConnection(socket, upstream);
+    const observing = { onBegin: () => undefined, ...observer, onEnd };
+    this.#stand = await startObserved({ ...options, config, onConnection }, observing);
   }
 
   get gateway(): Gateway {
-    return this.#plane.gateway;
+    return this.#stand.sidecar.gateway;
   }
 
   get reporter(): ExchangeReporter {
-    return this.#plane.reporter;
+    return this.#stand.sidecar.reporter;
+  }
+
+  get memory(): MemoryBudget {
+    return this.#stand.sidecar.recorder.memory;
   }
 
   /** A client of its own connection; `text` is its first bytes. */
-  client(text = ''): Peer {
-    const peer = new Peer(net.connect({ port: this.#plane.port, host: '127.0.0.1', allowHalfOpen: true }));
-    this.#clients.push(peer);
-    if (text !== '') peer.send(text);
-    return peer;
+  client(text?: string): Peer {
+    return this.#stand.client(text);
   }
 
   /** A client whose upgrade the upstream has accepted. */
@@ -96,16 +99,9 @@ class Stand {
     while (this.gateway.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Frees the upstream's port: connections are refused from now on. */
-  stopListening(): Promise<void> {
-    return closed(this.#upstreamServer);
-  }
-
   /** Ends everything; throws what an upstream's script threw. */
   async close(): Promise<void> {
-    this.#plane.close();
-    for (const peer of [...this.#clients, ...this.upstreams]) peer.socket.destroy();
-    await closed(this.#upstreamServer);
+    await this.#stand.close();
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -117,11 +113,11 @@ class Stand {
     for (const wake of this.#wakeUps.splice(0)) wake();
   }
 
-  #onUpstreamConnection(socket: net.Socket): void {
+  #onUpstreamConnection(socket: net.Socket, script: PeerScript): void {
     const peer = new Peer(socket);
     this.upstreams.push(peer);
     this.#wake();
-    playPeer(this.#options.upstream ?? [], peer).catch((failure: unknown) => {
+    playPeer(script, peer).catch((failure: unknown) => {
       // A script that still waits when its connection ends has nothing to complain about.
       if (!peer.isClosed && !peer.hasEnded) this.#failure = failure;
     });
@@ -129,12 +125,8 @@ class Stand {
 }
 
 /** A stand that each test starts, and that is closed after it. */
-export function useStand(): Stand {
-  const stand = new Stand();
+export function useStand(): GatewayStand {
+  const stand = new GatewayStand();
   afterEach(() => stand.close());
   return stand;
-}
-
-async function closed(server: net.Server): Promise<void> {
-  if (server.listening) await new Promise((resolve) => server.close(resolve));
 }

@@ -1,6 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { RequestMemory } from '../../../../src/limits/request-memory.ts';
 import type { Peer } from '../../../support/wire/peer.ts';
 import { turns } from '../../../support/wire/split-writer.ts';
 import { untilStill } from '../../../support/wire/still.ts';
@@ -20,7 +18,7 @@ const ways = leaving.flatMap(([how, leave]) => ['', 'sent ahead'].map((ahead) =>
 
 describe('a client that asks for a WebSocket', () => {
   it.each(ways)('and $how while the upstream is silent closes its upstream connection ($ahead)', async (way) => {
-    await stand.start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
+    await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
     const client = stand.client(UPGRADE + way.ahead);
     const upstream = await stand.asked();
     client.send(way.ahead);
@@ -31,7 +29,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it.each(ways)('after a held request, and $how, ends both ($ahead)', async (way) => {
-    await stand.start({ gateway: { halfClosedTimeoutMs: 50 } });
+    await stand.start({ timeouts: { halfClosedMs: 50 } });
     const client = stand.client(GET + UPGRADE + way.ahead);
     const upstream = await stand.asked();
     await expect.poll(() => stand.reporter.open).toBe(2);
@@ -43,7 +41,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it.each(leaving)('or another protocol after a held request, and %s, ends both', async (_how, leave) => {
-    await stand.start({ gateway: { halfClosedTimeoutMs: 50 } });
+    await stand.start({ timeouts: { halfClosedMs: 50 } });
     const client = stand.client(GET + OTHER_UPGRADE);
     const upstream = await stand.asked();
     leave(client);
@@ -53,7 +51,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('after another request, and closes its side before that is answered, is not passed on', async () => {
-    await stand.start({ gateway: { halfClosedTimeoutMs: 3_600_000 } });
+    await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
     const client = stand.client(GET + UPGRADE);
     const upstream = await stand.asked();
     await expect.poll(() => stand.reporter.open).toBe(2);
@@ -115,7 +113,7 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('can send a bounded number of bytes ahead', async () => {
-    await stand.start({ gateway: { headBytes: 16_384 } });
+    await stand.start();
     const client = stand.client(UPGRADE);
     const upstream = await stand.asked();
     // More than the kernel's buffers on both sides of the loopback hold.
@@ -129,24 +127,22 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('has what it sends ahead charged to the memory budget until its upstream has answered', async () => {
-    const budget = new MemoryBudget(65_536);
-    await stand.start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
+    await stand.start({ limits: { memoryBytes: 65_536 } });
     const client = stand.client(`${UPGRADE}one`);
     const upstream = await stand.asked();
     client.send('x'.repeat(10_000));
-    await expect.poll(() => budget.used.ahead).toBe(10_003);
+    await expect.poll(() => stand.memory.used.ahead).toBe(10_003);
     upstream.send(SWITCHING);
     await client.take(SWITCHING);
     await upstream.take('x'.repeat(10_000));
-    expect([budget.used.ahead, budget.usedBytes]).toEqual([0, 0]);
+    expect([stand.memory.used.ahead, stand.memory.usedBytes]).toEqual([0, 0]);
   });
 
   it.each([
     ['together with its request', '', /^HTTP\/1\.1 503 /],
     ['behind it', 'y', /^$/],
   ])('ends where there is no memory for what it sends ahead %s', async (_when, first, received) => {
-    const budget = new MemoryBudget(16_384);
-    await stand.start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
+    await stand.start({ limits: { memoryBytes: 16_384 } });
     const ahead = 'x'.repeat(12_000);
     const client = stand.client(UPGRADE + (first || ahead));
     if (first !== '') {
@@ -158,6 +154,6 @@ describe('a client that asks for a WebSocket', () => {
     expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
     client.socket.destroy();
     await stand.allClosed();
-    expect(budget.usedBytes).toBe(0);
+    expect(stand.memory.usedBytes).toBe(0);
   });
 });

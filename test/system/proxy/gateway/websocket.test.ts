@@ -39,7 +39,7 @@ describe('an accepted WebSocket', () => {
         upstream.send('so am I');
       },
       // Node adds a second to the latter.
-      gateway: { headTimeoutMs: 40, idleTimeoutMs: 150 },
+      timeouts: { headMs: 40, idleMs: 150 },
     });
     const client = stand.client(GET);
     await client.take('ok');
@@ -140,7 +140,7 @@ describe('any other upgrade', () => {
         await upstream.head();
         setTimeout(() => upstream.send(OK), 1_200);
       },
-      gateway: { idleTimeoutMs: 150 },
+      timeouts: { idleMs: 150 },
     });
     const client = stand.client(get('/a') + get('/b', H2C));
     await client.take('ok');

@@ -6,7 +6,7 @@ import type { Direction } from '../../../../src/proxy/exchange/added-time.ts';
 import type { Exchange, ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
-import { ObservedPlane } from '../../../support/wire/observed-plane.ts';
+import { type ObservedStand, startObserved } from '../../../support/wire/observed-stand.ts';
 
 const LARGE = 'x'.repeat(20_000);
 /** What passes between the head's reading and its writing, on the way to the upstream, there, and on the way back. */
@@ -15,7 +15,7 @@ const [BEFORE_NS, UPSTREAM_NS, BEHIND_NS] = [5_000_000, 30_000_000, 7_000_000];
 let clock: ManualClock;
 let added: [direction: Direction, addedNs: number][];
 let upstream: Application;
-let plane: ObservedPlane;
+let stand: ObservedStand;
 const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
 
 const OBSERVER: ExchangeObserver = {
@@ -32,7 +32,7 @@ const OBSERVER: ExchangeObserver = {
 };
 
 async function start(dataPath: Config['dataPath'], observer = OBSERVER): Promise<void> {
-  plane = await ObservedPlane.start({ dataPath, upstreamPort: upstream.port }, observer, clock);
+  stand = await startObserved({ upstreamPort: upstream.port, clock, config: () => ({ dataPath }) }, observer);
 }
 
 beforeEach(async () => {
@@ -45,12 +45,12 @@ beforeEach(async () => {
   });
 });
 
-afterEach(() => {
-  plane.close();
+afterEach(async () => {
+  await stand.close();
   upstream.close();
 });
 
-const send = (path: string, body = '') => sendTo(plane.port, path, { method: 'POST', agent, body });
+const send = (path: string, body = '') => sendTo(stand.port, path, { method: 'POST', agent, body });
 
 describe('the time that the relay adds', () => {
   it('is from the head having been read to its being written, and from the last byte of the answer likewise', async () => {
