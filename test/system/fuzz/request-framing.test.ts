@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
+import { RequestReader } from '../../../src/protocol/http1/request-reader.ts';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { readStrictly } from '../../support/smuggling/strict-reader.ts';
-import { readWithRelay } from './relay-reader.ts';
+import { contentOfChunks, readStrictly, type StrictRequest } from '../../support/smuggling/strict-reader.ts';
 import { mutatedRequests, pieces } from './request-corpus.ts';
 
 /** FUZZ_CASES=1000000 for a long run; FUZZ_SEED to repeat one. */
@@ -12,6 +12,51 @@ const MAX_HEAD_BYTES = 16 * 1024;
 
 /** Ends any head and any chunk line that a mutation left open, so that both readers must decide. */
 const TERMINATOR = '\r\n\r\n';
+
+type ReadRequest = Pick<StrictRequest, 'method' | 'target' | 'body'>;
+
+interface RelayReading {
+  /** Requests that the relay accepts, read to their last byte. */
+  readonly requests: readonly ReadRequest[];
+  /** `gateway`: handed over there. `refused`: a broken body. `last`: the client asked to close. `waiting`: incomplete. */
+  readonly end: 'gateway' | 'refused' | 'last' | 'waiting';
+}
+
+/** Reads a client's bytes with the relay's own reader, without sockets. */
+function readWithRelay(chunks: readonly Buffer[], maxHeadBytes: number): RelayReading {
+  const requests: ReadRequest[] = [];
+  const reader = new RequestReader(maxHeadBytes);
+  let current: { method: string; target: string; isLast: boolean; isChunked: boolean; raw: string } | undefined;
+  const take = (bytes: Buffer, headBytes: number): boolean => {
+    if (current === undefined) return false;
+    current.raw += bytes.toString('latin1', headBytes);
+    if (!reader.isDone) return false;
+    const { method, target, isLast, isChunked, raw } = current;
+    requests.push({ method, target, body: isChunked ? contentOfChunks(raw) : raw });
+    current = undefined;
+    return isLast;
+  };
+  for (const chunk of chunks) {
+    if (reader.isDone) {
+      reader.append(chunk);
+    } else {
+      const bytes = reader.continue(chunk);
+      if (bytes === undefined) return { requests, end: 'refused' };
+      if (take(bytes, 0)) return { requests, end: 'last' };
+    }
+    while (reader.isDone && reader.unread.length > 0) {
+      const head = reader.nextHead();
+      if (head === undefined) break;
+      if (typeof head === 'string') return { requests, end: 'gateway' };
+      const { method, target, isLast, framing, text } = head;
+      current = { method, target, isLast, isChunked: framing.kind === 'chunked', raw: '' };
+      const bytes = reader.begin(head);
+      if (bytes === undefined) return { requests, end: 'refused' };
+      if (take(bytes, text.length)) return { requests, end: 'last' };
+    }
+  }
+  return { requests, end: 'waiting' };
+}
 
 it(`the framing of ${CASES} mutated streams is that of RFC 9112, and accepts nothing that it rejects`, {
   timeout: 3_600_000,

@@ -1,0 +1,311 @@
+/** A log that cannot be written, in this process and of a real one: it serves, counts lost lines, and ends on request. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  statfsSync,
+  unlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import path from 'node:path';
+import { Writable } from 'node:stream';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { LogOutput } from '../../../src/base/log-output.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { readSamples } from '../../support/monitor/prometheus/samples.ts';
+import { type Application, portOf, send, startApplication } from '../../support/net.ts';
+import { exitOf, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
+import { toUnusedPort } from '../../support/wire/unused-port.ts';
+
+/** A pipe whose reader takes nothing until the test says so. */
+class SlowReader extends Writable {
+  readonly lines: string[] = [];
+  #waiting: ((cause?: Error) => void) | undefined;
+  #isReading = false;
+
+  override _write(chunk: Buffer, _encoding: string, done: (cause?: Error) => void): void {
+    this.lines.push(chunk.toString('utf8'));
+    // Like libuv, not within the call.
+    if (this.#isReading) setImmediate(done);
+    else this.#waiting = done;
+  }
+
+  readAll(): void {
+    this.#isReading = true;
+    this.#waiting?.();
+  }
+
+  readOne(): void {
+    this.#waiting?.();
+  }
+
+  leave(): void {
+    this.#waiting?.(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
+  }
+}
+
+const defer = deferTo(afterEach);
+
+const temporary = (name: string) => path.join(temporaryFolder(defer), name);
+
+function opened(file: string, flags: string | number = 'a'): number {
+  const fd = openSync(file, flags);
+  defer(() => closeSync(fd));
+  return fd;
+}
+
+const noStream = () => {
+  throw new Error('not a pipe');
+};
+
+function makeFifo(): string {
+  const fifo = temporary('fifo');
+  execFileSync('mkfifo', [fifo]);
+  return fifo;
+}
+
+/** The descriptor of a pipe, of which only the type is read. Opened for both directions, so that open does not wait for a reader. */
+const pipeDescriptor = () => opened(makeFifo(), constants.O_RDWR);
+
+describe('log lines to a pipe', () => {
+  it('are written at once while the reader keeps up', async () => {
+    const reader = new SlowReader();
+    const output = new LogOutput(pipeDescriptor(), () => reader);
+    output.write('one\n');
+    expect(reader.lines).toEqual(['one\n']);
+    expect(output.lostLines).toBe(0);
+  });
+
+  it('wait for a slow reader up to a bound; lines past it are lost and counted until the queue is empty', async () => {
+    const reader = new SlowReader();
+    const output = new LogOutput(pipeDescriptor(), () => reader);
+    const told: number[] = [];
+    output.whenRecovered((lost) => told.push(lost));
+    const line = `${'x'.repeat(1_023)}\n`;
+    for (let count = 0; count < 2_000; count += 1) output.write(line);
+    expect(reader.writableLength).toBeLessThanOrEqual(1_048_576);
+    expect(output.lostLines).toBe(2_000 - 1_024);
+    expect(told).toEqual([]);
+    // Room for one line is not enough to resume: each line would be followed by a gap.
+    reader.readOne();
+    await expect.poll(() => reader.writableLength).toBe(1_047_552);
+    output.write(line);
+    expect(output.lostLines).toBe(2_000 - 1_024 + 1);
+    reader.readAll();
+    await output.flush(1_000);
+    await expect.poll(() => told).toEqual([2_000 - 1_024 + 1]);
+    output.write('again\n');
+    await expect.poll(() => reader.lines.at(-1)).toBe('again\n');
+    expect(reader.lines).toHaveLength(1_025);
+    expect(told).toHaveLength(1);
+  });
+
+  it('are counted as lost when the reader leaves, queued lines included', async () => {
+    const reader = new SlowReader();
+    const output = new LogOutput(pipeDescriptor(), () => reader);
+    for (const line of ['one\n', 'two\n', 'three\n']) output.write(line);
+    reader.leave();
+    await expect.poll(() => output.lostLines).toBe(3);
+    output.write('four\n');
+    await expect.poll(() => output.lostLines).toBe(4);
+  });
+
+  it('are flushed at the end, within a deadline', async () => {
+    const reader = new SlowReader();
+    const output = new LogOutput(pipeDescriptor(), () => reader);
+    output.write('one\n');
+    const beganNs = performance.now();
+    await output.flush(30);
+    expect(performance.now() - beganNs).toBeGreaterThanOrEqual(20);
+    expect(reader.writableLength).toBeGreaterThan(0);
+  });
+});
+
+describe('log lines to a file', () => {
+  it('are in the file when the call returns', () => {
+    const file = temporary('log');
+    new LogOutput(opened(file), noStream).write('žltý kôň\n');
+    expect(readFileSync(file, 'utf8')).toBe('žltý kôň\n');
+  });
+
+  it('are lost and counted while the disk is full, without an exception', () => {
+    const output = new LogOutput(opened('/dev/full'), noStream);
+    for (let count = 0; count < 3; count += 1) output.write('line\n');
+    expect(output.lostLines).toBe(3);
+  });
+
+  it('are lost and counted when the descriptor is closed', () => {
+    const output = new LogOutput(1_000_000, noStream);
+    output.write('line\n');
+    expect(output.lostLines).toBe(1);
+  });
+});
+
+describe('a logger', () => {
+  it('counts lost lines, and logs how many once lines can be written again', async () => {
+    const reader = new SlowReader();
+    const logger = createLogger('info', new LogOutput(pipeDescriptor(), () => reader));
+    const note = 'n'.repeat(2_000);
+    for (let count = 0; count < 1_000; count += 1) logger.info(note);
+    const lost = logger.lostLines ?? 0;
+    expect(lost).toBeGreaterThan(400);
+    reader.readAll();
+    await expect.poll(() => reader.writableLength).toBe(0);
+    logger.info('back');
+    const parsed = () => reader.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    await expect.poll(() => parsed().at(-1)?.msg).toBe('back');
+    expect(parsed().at(-2)).toMatchObject({ level: 'warn', lost, name: 'd2-sidecar' });
+    expect(logger.lostLines).toBe(lost);
+  });
+});
+
+let upstream: Application;
+
+beforeAll(async () => {
+  upstream = await startApplication((_request, response) => response.end('fine'));
+});
+
+afterAll(() => upstream.close());
+
+interface Started {
+  readonly child: ChildProcess;
+  readonly listen: string;
+  readonly monitor: string;
+}
+
+/** With `stdout` as its standard output. Waits until it serves, since its log may say nothing. */
+async function start(stdout: number): Promise<Started> {
+  const [listen, monitor] = [`127.0.0.1:${await toUnusedPort()}`, `127.0.0.1:${await toUnusedPort()}`];
+  const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
+  const args = [MAIN_PATH, '--upstream', url, '--listen', listen, '--monitor', monitor];
+  const started = spawn(process.execPath, args, { stdio: ['ignore', stdout, 'ignore'] });
+  defer(() => stopProcess(started, exitOf(started), 'SIGKILL'));
+  const startup = () => send(portOf(monitor), '/startupz').catch(() => ({ status: 0 }));
+  await expect.poll(async () => (await startup()).status, { timeout: 15_000 }).toBe(200);
+  return { child: started, listen, monitor };
+}
+
+async function lostLines({ monitor }: Started): Promise<number | undefined> {
+  return (await readSamples(monitor)).get('d2_sidecar_log_lines_lost_total');
+}
+
+async function expectServing({ listen }: Started): Promise<void> {
+  for (let count = 0; count < 3; count += 1) {
+    expect((await send(portOf(listen), '/smartWeb/x')).body).toBe('fine');
+  }
+}
+
+async function expectEnd({ child }: Started): Promise<void> {
+  child.kill('SIGTERM');
+  expect(await exitOf(child)).toBe(0);
+}
+
+function linesOf(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** A full pipe with both ends in this process: the reader's, and the writer's as the sidecar gets it, blocking. */
+function fullPipe() {
+  const fifo = makeFifo();
+  const reader = opened(fifo, constants.O_RDWR | constants.O_NONBLOCK);
+  const filling = Buffer.alloc(4_096, '.');
+  filling[4_095] = 0x0a;
+  try {
+    for (;;) writeSync(reader, filling);
+  } catch {
+    // EAGAIN: full.
+  }
+  return { reader, writer: opened(fifo, constants.O_WRONLY) };
+}
+
+function readAll(reader: number): string {
+  let text = '';
+  const buffer = Buffer.alloc(65_536);
+  try {
+    for (let bytes = 1; bytes > 0; ) {
+      bytes = readSync(reader, buffer);
+      text += buffer.toString('utf8', 0, bytes);
+    }
+  } catch {
+    // EAGAIN: empty.
+  }
+  return text;
+}
+
+describe('a sidecar whose log cannot be written', () => {
+  it('starts and serves while its standard output is a full pipe, and writes the queued lines as soon as it is read', async () => {
+    const { reader, writer } = fullPipe();
+    const sidecar = await start(writer);
+    await expectServing(sidecar);
+    expect(await lostLines(sidecar)).toBe(0);
+    let text = '';
+    await expect
+      .poll(() => {
+        text += readAll(reader);
+        return linesOf(text).some(({ msg }) => msg === 'listening');
+      })
+      .toBe(true);
+    await expectEnd(sidecar);
+    text += readAll(reader);
+    expect(linesOf(text).at(-1)).toMatchObject({ msg: 'stopped' });
+  });
+
+  it('ends as it should when nobody reads its full pipe', async () => {
+    await expectEnd(await start(fullPipe().writer));
+  });
+
+  it('loses and counts its lines on a full disk, serves and ends as it should', async () => {
+    const sidecar = await start(opened('/dev/full', 'w'));
+    await expectServing(sidecar);
+    expect(await lostLines(sidecar)).toBeGreaterThan(0);
+    await expectEnd(sidecar);
+  });
+
+  it('logs how many lines were lost once its disk has room, and never merges two lines', async (context) => {
+    const disk = mountSmallDisk(temporary('disk'));
+    if (disk === undefined) {
+      context.skip('a small disk can be made by root only');
+      return;
+    }
+    defer(() => execFileSync('umount', [disk]));
+    const [log, filling] = [path.join(disk, 'log'), path.join(disk, 'filling')];
+    writeFileSync(log, '');
+    fill(disk, filling);
+    const sidecar = await start(opened(log, 'a'));
+    await expectServing(sidecar);
+    const lost = await lostLines(sidecar);
+    unlinkSync(filling);
+    await expectEnd(sidecar);
+    const text = readFileSync(log, 'utf8');
+    const lines = linesOf(text);
+    // The first line may have begun in the rest of the last page.
+    expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('{'))).toEqual([]);
+    if (lost !== 0) expect(lines.find(({ lost: told }) => told !== undefined)).toMatchObject({ level: 'warn', lost });
+    expect(lines.at(-1)).toMatchObject({ msg: 'stopped' });
+  });
+});
+
+/** A disk of 64 KiB in memory; undefined where mounting is not allowed. */
+function mountSmallDisk(folderOf: string): string | undefined {
+  execFileSync('mkdir', [folderOf]);
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folderOf], { stdio: 'ignore' });
+  } catch {
+    return undefined;
+  }
+  return existsSync(folderOf) ? folderOf : undefined;
+}
+
+function fill(disk: string, file: string): void {
+  const { bavail, bsize } = statfsSync(disk);
+  writeFileSync(file, Buffer.alloc(bavail * bsize));
+}
