@@ -13,7 +13,7 @@ import {
   startNode,
   startTomcatServer,
 } from '../support/smuggling/servers.ts';
-import { type CountedExchange, type Played, SmugglingHarness } from '../support/smuggling/smuggling-stand.ts';
+import { type CountedExchange, type Played, startSmugglingStand } from '../support/smuggling/smuggling-stand.ts';
 import { readTolerantly } from '../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER, type Outcome, type Verdict } from '../support/smuggling/verdict.ts';
 import { isTomcatInstalled } from '../support/tomcat/tomcat.ts';
@@ -81,7 +81,7 @@ async function playAll(server: RealServer, setting: Setting): Promise<{ faults: 
   const verdicts: Verdict[] = [];
   const left = [...ambiguousMessages];
   const work = async () => {
-    const harness = await SmugglingHarness.start({ ...setting, server: server.address });
+    const harness = await startSmugglingStand(server.address, setting);
     try {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const { name, bytes, taken } = next;

@@ -1,9 +1,10 @@
 /** The suite of `data-path.cases.ts` with TLS on either side and on both: both ends see the same as without sidecar and TLS. */
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, describe, it } from 'vitest';
+import { deferTo } from '../support/deferred.ts';
 import { someOf } from '../support/effort.ts';
-import { CertificateFolder, type Pair, textOf } from '../support/tls/certificates.ts';
+import { CertificateFolder, pemOf, textOf } from '../support/tls/certificates.ts';
 import { listenerTls, upstreamTls } from '../support/tls/ends.ts';
-import { type Stand, startStand } from '../support/wire/stand.ts';
+import { startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './wire/comparison.ts';
@@ -11,22 +12,12 @@ import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';
 
 const folder = new CertificateFolder();
-let authority: Pair;
-let own: Pair;
-let plain: Comparison;
-let secure: ScriptedUpstream;
-
-beforeAll(async () => {
-  authority = folder.authority();
-  own = folder.signed(authority, { name: 'localhost' });
-  plain = await Comparison.start();
-  secure = await ScriptedUpstream.listen({ cert: textOf(own.certFile), key: textOf(own.keyFile) });
-});
-
-afterAll(async () => {
-  await Promise.all([plain.close(), secure.close()]);
-  folder.remove();
-});
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'localhost' });
+const plain = await Comparison.start();
+const secure = await ScriptedUpstream.listen(pemOf(own));
+const defer = deferTo(afterAll);
+for (const close of [() => folder.remove(), () => plain.close(), () => secure.close()]) defer(close);
 
 const ends = [
   { name: 'TLS at the client', hasClient: true, hasUpstream: false },
@@ -36,25 +27,19 @@ const ends = [
 
 for (const path of [RELAY, GATEWAY]) {
   for (const { name, hasClient, hasUpstream } of ends) {
+    const upstream = hasUpstream ? secure : plain.upstream;
+    const runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
+    const stand = await startStand({
+      upstreamPort: upstream.port,
+      config: (base) => ({
+        ...{ dataPath: path.dataPath, forwarded: 'append' },
+        listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
+        upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
+      }),
+    });
+    defer(() => stand.close());
+
     describe(`through the ${path.name}, ${name}`, () => {
-      let stand: Stand;
-      let runner: CaseRunner;
-
-      beforeAll(async () => {
-        const upstream = hasUpstream ? secure : plain.upstream;
-        stand = await startStand({
-          upstreamPort: upstream.port,
-          config: (base) => ({
-            ...{ dataPath: path.dataPath, forwarded: 'append' },
-            listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
-            upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
-          }),
-        });
-        runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
-      });
-
-      afterAll(() => stand.close());
-
       if (hasClient && hasUpstream) {
         for (const subject of someOf(dataPathCases, 2)) {
           const known = subject.knownDifference?.[path.name];
@@ -68,7 +53,7 @@ for (const path of [RELAY, GATEWAY]) {
       // The code is the same for one end or both.
       it('a part of the cases', EVERY_SPLIT_LIMIT, async () => {
         const part = dataPathCases.filter(({ deadlineMs }, index) => deadlineMs === undefined && index % 6 === 0);
-        await plain.playAll(part, stand.port, path, { runner });
+        await plain.playAll(part, stand.port, path, runner);
       });
 
       // Cut elsewhere, TLS delivers one record or two.

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Stand, startStand } from '../support/wire/stand.ts';
+import { afterAll, describe, expect, it } from 'vitest';
+import { startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
 import { forwardedCase } from './wire/cases/sidecar-only.ts';
@@ -11,12 +11,7 @@ const underTest = [
   { name: 'gateway', path: GATEWAY, forwarded: 'append' },
 ] as const;
 
-let comparison: Comparison;
-
-beforeAll(async () => {
-  comparison = await Comparison.start();
-});
-
+const comparison = await Comparison.start();
 afterAll(() => comparison.close());
 
 it('the cases have distinct names', () => {
@@ -37,14 +32,11 @@ describe('directly', () => {
 });
 
 for (const { name, path, forwarded } of underTest) {
-  describe(`through the ${name}`, () => {
-    let stand: Stand;
-    beforeAll(async () => {
-      const config = () => ({ dataPath: path.dataPath, forwarded });
-      stand = await startStand({ upstreamPort: comparison.upstream.port, config });
-    });
-    afterAll(() => stand.close());
+  const config = () => ({ dataPath: path.dataPath, forwarded });
+  const stand = await startStand({ upstreamPort: comparison.upstream.port, config });
+  afterAll(() => stand.close());
 
+  describe(`through the ${name}`, () => {
     for (const subject of [...dataPathCases, ...(forwarded === 'append' ? [forwardedCase] : [])]) {
       const known = subject.knownDifference?.[path.name];
       it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, () =>

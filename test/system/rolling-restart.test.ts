@@ -28,10 +28,7 @@ const STOP = { D2_SIDECAR_STOP_DELAY: '1500ms', D2_SIDECAR_STOP_WINDOW: '1500ms'
 
 const defer = deferTo(afterEach);
 
-interface Ports {
-  readonly listen: number;
-  readonly monitor: number;
-}
+type Ports = Readonly<Record<'listen' | 'monitor', number>>;
 
 function start(plant: RollingPlant, ports: Ports, control: string): Promise<SidecarProcess> {
   const args = [

@@ -1,7 +1,7 @@
 import https from 'node:https';
 import type net from 'node:net';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { listening, portOf } from '../support/net.ts';
 import { startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../support/tls/certificates.ts';
@@ -16,11 +16,7 @@ const expired = folder.signed(authority, { name: 'plant', days: -1 });
 const upstream = https.createServer(pemOf(own), (request, response) => {
   response.end(`${request.headers['x-forwarded-proto']} ${request.url}`);
 });
-let upstreamPort: number;
-
-beforeAll(async () => {
-  upstreamPort = await listening(upstream as unknown as net.Server);
-});
+const upstreamPort = await listening(upstream as unknown as net.Server);
 
 afterAll(() => {
   upstream.close();

@@ -34,13 +34,8 @@ export async function startTomcatServer(): Promise<RealServer> {
   return { address: { port: tomcat.port, host: '127.0.0.1' }, stop: () => tomcat.stop() };
 }
 
-export function startNginx(): Promise<RealServer> {
-  return startProxy('nginx', nginxConfig);
-}
-
-export function startHaproxy(): Promise<RealServer> {
-  return startProxy('haproxy', haproxyConfig);
-}
+export const startNginx = () => startProxy('nginx', nginxConfig);
+export const startHaproxy = () => startProxy('haproxy', haproxyConfig);
 
 async function startProxy(program: 'nginx' | 'haproxy', config: (folder: string) => string): Promise<RealServer> {
   let address: net.NetConnectOpts = { path: '' };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import type { Config } from '../../../src/config/config.ts';
 import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
-import { type ObservedStand, startObserved } from '../wire/observed-stand.ts';
+import { startObserved } from '../wire/observed-stand.ts';
 import { Peer } from '../wire/peer.ts';
 import { turns } from '../wire/split-writer.ts';
 import { Tap, type TappedConnection } from './tap.ts';
@@ -34,43 +34,25 @@ export interface Played {
   readonly isEndedFirst: boolean;
 }
 
-export interface HarnessOptions {
-  readonly dataPath: Config['dataPath'];
-  readonly forwarded: Config['forwarded'];
-  readonly server: net.NetConnectOpts;
-}
-
 /** A sidecar with one client at a time and a real server behind a tap, so that bytes can be attributed with certainty. */
-export class SmugglingHarness {
-  readonly #tap: Tap;
-  readonly #stand: ObservedStand;
-  readonly #observer: Counting;
-
-  private constructor(tap: Tap, stand: ObservedStand, observer: Counting) {
-    this.#tap = tap;
-    this.#stand = stand;
-    this.#observer = observer;
-  }
-
-  static async start({ dataPath, forwarded, server }: HarnessOptions): Promise<SmugglingHarness> {
-    const tap = await Tap.listen(server);
-    const observer = new Counting();
-    const config = () => ({ dataPath, forwarded });
-    const stand = await startObserved({ upstreamPort: tap.port, config }, observer);
-    return new SmugglingHarness(tap, stand, observer);
-  }
-
+export async function startSmugglingStand(
+  server: net.NetConnectOpts,
+  { dataPath, forwarded }: Pick<Config, 'dataPath' | 'forwarded'>,
+) {
+  const tap = await Tap.listen(server);
+  const observer = new Counting();
+  const stand = await startObserved({ upstreamPort: tap.port, config: () => ({ dataPath, forwarded }) }, observer);
   /** Sends `pieces` on a new connection, optionally half-closes after them, and waits until everything has ended. */
-  async play(pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> {
-    const conversed = await converse(this.#stand.port, pieces, isHalfClosed);
-    await this.#stand.allClosed();
-    return { ...conversed, exchanges: this.#observer.takeAll(), upstream: await this.#tap.takeAll() };
-  }
-
-  async close(): Promise<void> {
-    await this.#stand.close();
-    this.#tap.close();
-  }
+  const play = async (pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> => {
+    const conversed = await converse(stand.port, pieces, isHalfClosed);
+    await stand.allClosed();
+    return { ...conversed, exchanges: observer.takeAll(), upstream: await tap.takeAll() };
+  };
+  const close = async () => {
+    await stand.close();
+    tap.close();
+  };
+  return { play, close };
 }
 
 async function converse(port: number, pieces: readonly Buffer[], isHalfClosed: boolean) {

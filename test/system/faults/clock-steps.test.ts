@@ -23,18 +23,8 @@ class SteppingClock implements Clock {
   }
 }
 
-interface Session {
-  readonly userName: string;
-  readonly createTime: string;
-  readonly lastActivityTime: string;
-}
-
-interface Timer {
-  readonly count: number;
-  readonly max: number;
-  readonly mean_rate: number;
-  readonly m1_rate: number;
-}
+type Session = Readonly<Record<'userName' | 'createTime' | 'lastActivityTime', string>>;
+type Timer = Readonly<Record<'count' | 'max' | 'mean_rate', number>>;
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   it(`with dataPath ${dataPath} a step of the wall clock changes no duration, rate, session or counter`, async () => {

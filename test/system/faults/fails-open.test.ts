@@ -2,7 +2,7 @@
  * Measuring fails open: with every observer throwing, every table full and no source for the JVM, both ends see the same bytes
  * as without a sidecar. The configuration turns the cases of `data-path.cases.ts` into calls of the application.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { Recorder } from '../../../src/measure/record/recorder.ts';
 import type { Exchange, ResponseHeadView } from '../../../src/proxy/exchange/exchange.ts';
@@ -12,7 +12,7 @@ import { Comparison, EXACT_RELAY, GATEWAY, RELAY } from '../wire/comparison.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
 import type { DataPathCase } from '../wire/run-case.ts';
 import { acceptUpgrade, heads, send, takeRequest, tunnelCame, untilEnded } from '../wire/steps.ts';
-import { type FaultStand, startFaultStand } from './fault-stand.ts';
+import { startFaultStand } from './fault-stand.ts';
 
 const TIMEOUT_MS = 60_000;
 /** Frames of a text, unmasked from the server, masked (with zeros) from the client. */
@@ -133,28 +133,18 @@ function breakAll(recorder: Recorder): void {
 }
 
 const defer = deferTo(afterAll);
-let comparison: Comparison;
-
-beforeAll(async () => {
-  comparison = await Comparison.start();
-  defer(() => comparison.close());
-});
+const comparison = await Comparison.start();
+defer(() => comparison.close());
 
 for (const path of [EXACT_RELAY, GATEWAY]) {
   const { dataPath } = path;
+  const config = (base: Config) => ({
+    ...narrow(base),
+    upstream: { ...base.upstream, port: comparison.upstream.port },
+  });
+  const harness = await startFaultStand({ dataPath, config }, defer);
+
   describe(`dataPath ${dataPath}`, () => {
-    let harness: FaultStand;
-
-    beforeAll(async () => {
-      harness = await startFaultStand(
-        {
-          dataPath,
-          config: (base) => ({ ...narrow(base), upstream: { ...base.upstream, port: comparison.upstream.port } }),
-        },
-        defer,
-      );
-    });
-
     it(
       'passes everything on unchanged when every table is full and the JVM cannot be read',
       async () => {

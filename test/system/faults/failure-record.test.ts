@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createLogger } from '../../../src/base/logger.ts';
 import { FailureRecord } from '../../../src/proxy/exchange/failure-record.ts';
 import {
   reasonOf,
@@ -13,9 +12,15 @@ import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
 const withCode = (code: string, message = 'secret of a request') => Object.assign(new Error(message), { code });
 
+function recorded() {
+  const clock = new ManualClock();
+  const { logger, logged } = recordingLogger();
+  return { record: new FailureRecord(clock, logger), logged, clock };
+}
+
 describe('a failure of the upstream', () => {
   it('is counted by code, and every code is there from the start', () => {
-    const record = new FailureRecord(new ManualClock(), createLogger('silent'));
+    const { record } = recorded();
     expect([...record.counts]).toEqual(UPSTREAM_FAILURE_CODES.map((code) => [code, 0]));
     record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'relay');
     record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'gateway');
@@ -23,9 +28,7 @@ describe('a failure of the upstream', () => {
   });
 
   it('is logged at once, and then at most every ten seconds, with how many it stands for', () => {
-    const clock = new ManualClock();
-    const { logger, logged } = recordingLogger();
-    const record = new FailureRecord(clock, logger);
+    const { record, logged, clock } = recorded();
     const refused = toUpstreamFailure(withCode('ECONNREFUSED'), 'connect');
     for (let second = 0; second < 25; second += 1) {
       record.record(refused, 'relay');
@@ -36,8 +39,7 @@ describe('a failure of the upstream', () => {
   });
 
   it('is logged for each code separately', () => {
-    const { logger, logged } = recordingLogger();
-    const record = new FailureRecord(new ManualClock(), logger);
+    const { record, logged } = recorded();
     record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'), 'relay');
     record.record(toUpstreamFailure(withCode('ECONNRESET'), 'response'), 'gateway');
     expect(logged.map(({ details }) => details)).toEqual([
@@ -47,8 +49,7 @@ describe('a failure of the upstream', () => {
   });
 
   it('is not logged where another log line says more', () => {
-    const { logger, logged } = recordingLogger();
-    const record = new FailureRecord(new ManualClock(), logger);
+    const { record, logged } = recorded();
     const codes = ['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS'] as const;
     for (const code of codes) record.record(new UpstreamFailure(code), 'relay');
     expect([codes.map((code) => record.counts.get(code)), logged]).toEqual([[1, 1], []]);

@@ -1,5 +1,5 @@
 /** A log that cannot be written, in this process and of a real one: it serves, counts lost lines, and ends on request. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   closeSync,
   constants,
@@ -14,12 +14,12 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { Writable } from 'node:stream';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { LogOutput } from '../../../src/base/log-output.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { readSamples } from '../../support/monitor/prometheus/samples.ts';
-import { type Application, portOf, send, startApplication } from '../../support/net.ts';
+import { portOf, send, startApplication } from '../../support/net.ts';
 import { exitOf, MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
@@ -165,22 +165,13 @@ describe('a logger', () => {
   });
 });
 
-let upstream: Application;
-
-beforeAll(async () => {
-  upstream = await startApplication((_request, response) => response.end('fine'));
-});
-
+const upstream = await startApplication((_request, response) => response.end('fine'));
 afterAll(() => upstream.close());
 
-interface Started {
-  readonly child: ChildProcess;
-  readonly listen: string;
-  readonly monitor: string;
-}
+type Started = Awaited<ReturnType<typeof start>>;
 
 /** With `stdout` as its standard output. Waits until it serves, since its log may say nothing. */
-async function start(stdout: number): Promise<Started> {
+async function start(stdout: number) {
   const [listen, monitor] = [`127.0.0.1:${await toUnusedPort()}`, `127.0.0.1:${await toUnusedPort()}`];
   const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
   const args = [MAIN_PATH, '--upstream', url, '--listen', listen, '--monitor', monitor];

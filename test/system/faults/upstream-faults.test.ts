@@ -1,9 +1,9 @@
 /** The table of upstream faults in docs/reliability.md: what the client sees, what is counted, what is logged. */
 import type net from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
-import { CertificateFolder, type Pair } from '../../support/tls/certificates.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
 import type { Peer } from '../../support/wire/peer.ts';
 import { answering } from '../../support/wire/stand.ts';
 import { type Answer, FakeResolver, failing, NAME } from './fake-resolver.ts';
@@ -184,19 +184,10 @@ async function expectCut(client: Peer, leave: () => void): Promise<void> {
   expect(client.received.endsWith(beginning)).toBe(true);
 }
 
-let folder: CertificateFolder;
-let secure: { readonly authority: Pair; readonly own: Pair };
-
-beforeAll(() => {
-  folder = new CertificateFolder();
-  const authority = folder.authority();
-  secure = {
-    authority,
-    own: folder.signed(authority, { name: 'plant', alternatives: 'DNS:plant.example,IP:127.0.0.1' }),
-  };
-});
-
+const folder = new CertificateFolder();
 afterAll(() => folder.remove());
+const authority = folder.authority();
+const own = folder.signed(authority, { name: 'plant', alternatives: 'DNS:plant.example,IP:127.0.0.1' });
 
 for (const dataPath of ['auto', 'gateway'] as const) {
   for (const isSecure of [false, true]) {
@@ -209,7 +200,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
           if (fault.config === named) Object.assign(new FakeResolver(), fault.lookup && { answer: fault.lookup });
           const harness = await startFaultStand({
             ...{ dataPath, script: fault.script, config: fault.config, isPlainDespiteTls: fault.isPlainDespiteTls },
-            secure: isSecure ? secure : undefined,
+            secure: isSecure ? { authority, own } : undefined,
           });
           const client = harness.client(kind === 'call' ? RPC : WEBSOCKET);
           if (fault.problem !== undefined) await expectProblem(client, fault.code, fault.problem);

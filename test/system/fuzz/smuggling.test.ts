@@ -5,7 +5,7 @@ import { ambiguousMessages } from '../../corpus/smuggling.ts';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { startNode } from '../../support/smuggling/servers.ts';
-import { SmugglingHarness } from '../../support/smuggling/smuggling-stand.ts';
+import { startSmugglingStand } from '../../support/smuggling/smuggling-stand.ts';
 import { readTolerantly } from '../../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER } from '../../support/smuggling/verdict.ts';
 import { mutated, pieces } from './request-corpus.ts';
@@ -19,7 +19,7 @@ const HARNESSES = 2;
 const MAX_BYTES = 1_500;
 const MAX_FAULTS = 20;
 
-const settings: readonly { readonly dataPath: Config['dataPath']; readonly forwarded: Config['forwarded'] }[] = [
+const settings: readonly Pick<Config, 'dataPath' | 'forwarded'>[] = [
   { dataPath: 'auto', forwarded: 'append' },
   { dataPath: 'auto', forwarded: 'replace' },
   { dataPath: 'gateway', forwarded: 'append' },
@@ -28,15 +28,8 @@ const settings: readonly { readonly dataPath: Config['dataPath']; readonly forwa
 
 const seeds = ambiguousMessages.filter(({ bytes }) => bytes.length <= MAX_BYTES);
 
-interface Case {
-  readonly index: number;
-  readonly text: string;
-  readonly pieces: readonly Buffer[];
-  readonly isHalfClosed: boolean;
-}
-
 /** Depends on seed and index only. */
-function toCase(index: number): Case {
+function toCase(index: number) {
   const random = new Random(SEED + index);
   let text = random.chance(0.3) ? random.pick(seeds).bytes : '';
   text += random.pick(seeds).bytes;
@@ -62,7 +55,7 @@ it(`a server sees one reading of ${CASES} mutated messages, and nothing that was
   let read = 0;
   let next = 0;
   const work = async (setting: (typeof settings)[number]) => {
-    const harness = await SmugglingHarness.start({ ...setting, server: server.address });
+    const harness = await startSmugglingStand(server.address, setting);
     try {
       while (next < CASES && faults.length < MAX_FAULTS) {
         const { index, text, pieces: chunks, isHalfClosed } = toCase(next);

@@ -129,15 +129,6 @@ for (const mode of MODES) {
       expect(stand.upstream.received).toBe('');
     });
 
-    it.skipIf(mode.isSecure)('may be named by a PROXY header in pieces, with the first request after it', async () => {
-      const stand = await start(mode, 'proxy-protocol');
-      const peer = await stand.connect('127.0.0.1', V2.subarray(0, 20));
-      peer.socket.write(V2.subarray(20));
-      peer.send(call() + call());
-      expect((await peer.response()).status).toBe(200);
-      expect((await peer.response()).status).toBe(200);
-    });
-
     it.skipIf(mode.isSecure)('need not be named by a load balancer that connects and leaves', async () => {
       const stand = await start(mode, 'proxy-protocol');
       const peer = await stand.connect();

@@ -1,6 +1,6 @@
 /** `forwarded.clientCertificate`: what the server learns of a client's certificate, and that no client can write it. */
 import http from 'node:http';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, type Pair, pemOf, textOf } from '../../support/tls/certificates.ts';
@@ -20,6 +20,12 @@ const FORGED_TOMCAT = forge(
   ...['ssl_client_cert', 'SSL_Client_Escaped_Cert', 'ssl_client_verify'],
   ...['SSL_CIPHER', 'ssl_cipher_usekeysize', 'ssl_session_id'],
 );
+const TO_TOMCAT = {
+  ssl_client_cert: `-----BEGIN CERTIFICATE----- ${base64} -----END CERTIFICATE-----`,
+  ssl_client_verify: 'SUCCESS',
+  ssl_cipher: 'TLS_AES_256_GCM_SHA384',
+  ssl_cipher_usekeysize: '256',
+};
 const FORGED_RFC9440 = forge('Client-Cert', 'CLIENT-CERT-CHAIN');
 
 function forge(...names: readonly string[]): string {
@@ -36,12 +42,9 @@ upstream.on('upgrade', ({ headers }, socket) => {
   seen.push({ 'client-cert': headers['client-cert'], 'x-forwarded-proto': headers['x-forwarded-proto'] });
   socket.end('HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n');
 });
-let upstreamPort: number;
+const upstreamPort = await listening(upstream);
 let stand: Stand;
 
-beforeAll(async () => {
-  upstreamPort = await listening(upstream);
-});
 afterEach(async () => {
   await stand.close();
   seen = [];
@@ -72,19 +75,13 @@ async function ask(fields: string, as?: Pair): Promise<Record<string, unknown>> 
 }
 
 describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
-  it('Tomcat’s valve gets the certificate in one line, and the cipher', async () => {
-    await start('tomcat', { dataPath });
-    expect(await ask(FORGED_TOMCAT, ann)).toEqual({
-      ssl_client_cert: `-----BEGIN CERTIFICATE----- ${base64} -----END CERTIFICATE-----`,
-      ssl_client_verify: 'SUCCESS',
-      ssl_cipher: 'TLS_AES_256_GCM_SHA384',
-      ssl_cipher_usekeysize: '256',
-    });
-  });
-
-  it('RFC 9440 has the certificate as a byte sequence', async () => {
-    await start('rfc9440', { dataPath });
-    expect(await ask(FORGED_RFC9440, ann)).toEqual({ 'client-cert': `:${base64}:` });
+  it.each([
+    ['tomcat: its valve gets the certificate in one line, and the cipher', 'tomcat', FORGED_TOMCAT, TO_TOMCAT],
+    ['rfc9440: the certificate is a byte sequence', 'rfc9440', FORGED_RFC9440, { 'client-cert': `:${base64}:` }],
+    ['off: nothing is added or removed', 'off', 'Client-Cert: own\r\n', { 'client-cert': 'own' }],
+  ] as const)('%s', async (_what, mode, fields, expected) => {
+    await start(mode, { dataPath });
+    expect(await ask(fields, ann)).toEqual(expected);
   });
 
   it.each([
@@ -96,11 +93,6 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     expect(about).toMatchObject({ ssl_client_verify: 'NONE' });
     expect(about).not.toHaveProperty('ssl_client_cert');
     expect(JSON.stringify(about)).not.toContain('forged');
-  });
-
-  it('nothing is added or removed when it is off', async () => {
-    await start('off', { dataPath });
-    expect(await ask('Client-Cert: own\r\n', ann)).toEqual({ 'client-cert': 'own' });
   });
 });
 

@@ -3,7 +3,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { listening } from '../../support/net.ts';
@@ -28,12 +28,8 @@ const UNVERIFIED: readonly [string, () => Pair | undefined, string][] = [
 const upstream = http.createServer(({ headers }, response) => {
   response.end(JSON.stringify({ proto: headers['x-forwarded-proto'] }));
 });
-let upstreamPort: number;
+const upstreamPort = await listening(upstream);
 let stand: Stand;
-
-beforeAll(async () => {
-  upstreamPort = await listening(upstream);
-});
 
 afterEach(() => stand.close());
 

@@ -1,20 +1,17 @@
 /** What TLS 1.2 and 1.3 negotiate beside the ciphers, on both listeners and with both kinds of keys. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { connected, listenerTls } from '../../support/tls/ends.ts';
-import { type Stand, startStand } from '../../support/wire/stand.ts';
+import { startStand } from '../../support/wire/stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
 afterAll(() => folder.remove());
 
-describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', (key) => {
-  let stand: Stand;
-  beforeAll(async () => {
-    const tls = listenerTls(folder.signed(authority, { name: key, key }));
-    stand = await startStand({
-      config: ({ listen, monitor }) => ({ listen: { ...listen, tls }, monitor: { ...monitor, tls } }),
-    });
+describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) => {
+  const tls = listenerTls(folder.signed(authority, { name: key, key }));
+  const stand = await startStand({
+    config: ({ listen, monitor }) => ({ listen: { ...listen, tls }, monitor: { ...monitor, tls } }),
   });
   afterAll(() => stand.close());
 

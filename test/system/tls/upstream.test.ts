@@ -65,11 +65,11 @@ async function plainUpstream(onHello: (socket: net.Socket) => void): Promise<num
   return await listening(server);
 }
 
-interface More extends Partial<Config> {
-  readonly host?: string;
-}
-
-async function start(port: number, tls: Partial<UpstreamTlsConfig> = {}, more: More = {}): Promise<void> {
+async function start(
+  port: number,
+  tls: Partial<UpstreamTlsConfig> = {},
+  more: Partial<Config> & { readonly host?: string } = {},
+): Promise<void> {
   const { host = '127.0.0.1', ...rest } = more;
   const config = ({ upstream }: Config) => ({
     upstream: { ...upstream, host, tls: upstreamTls(authority, tls) },
@@ -81,65 +81,50 @@ async function start(port: number, tls: Partial<UpstreamTlsConfig> = {}, more: M
 const ask = () => get(stand.port, '/secret-path');
 const warnings = () => stand.logged.filter(({ level }) => level === 'warn').map(({ details }) => details);
 
-/** `tls`: a part of upstream.tls; `reason`: in the log; `error`: of RFC 9209. */
-interface Refusal {
-  readonly listen: () => Promise<number>;
-  readonly tls?: Partial<UpstreamTlsConfig>;
-  readonly reason: RegExp;
-  readonly error: `tls_${'certificate_error' | 'protocol_error' | 'alert_received'}`;
-}
+/** The upstream, the reason in the log, the error of RFC 9209, and a part of upstream.tls. */
+type Refusal = readonly [string, () => Promise<number>, RegExp, string, Partial<UpstreamTlsConfig>];
 
-const UNKNOWN = { reason: /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/, error: 'tls_certificate_error' } as const;
-const OTHER_NAME = { reason: /^ERR_TLS_CERT_ALTNAME_INVALID$/, error: 'tls_certificate_error' } as const;
-const CUT_OFF = { reason: /^ECONNRESET$/, error: 'tls_protocol_error' } as const;
-const REFUSALS: Readonly<Record<string, Refusal>> = {
-  'of another authority': { listen: secureUpstream, tls: { caFile: another.certFile }, ...UNKNOWN },
-  'of an authority that is not public': { listen: secureUpstream, tls: { caFile: undefined }, ...UNKNOWN },
-  'of another name': { listen: secureUpstream, tls: { serverName: 'smartweb.plant' }, ...OTHER_NAME },
-  'whose certificate has expired': {
-    listen: () => signed({ days: -1 }),
-    ...{ reason: /^CERT_HAS_EXPIRED$/, error: 'tls_certificate_error' },
-  },
-  'whose certificate is for clients': {
-    listen: () => signed({ usage: 'clientAuth' }),
-    ...{ reason: /^INVALID_PURPOSE$/, error: 'tls_certificate_error' },
-  },
-  'that speaks plain HTTP': {
-    listen: () => plainUpstream((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')),
-    reason: /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/,
-    error: 'tls_protocol_error',
-  },
-  'that closes in the handshake': { listen: () => plainUpstream((socket) => socket.end()), ...CUT_OFF },
-  'that resets in the handshake': { listen: () => plainUpstream((socket) => socket.resetAndDestroy()), ...CUT_OFF },
-  'that only speaks TLS 1.1': {
-    listen: () => secureUpstream(own, { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' }),
-    ...{ reason: /^ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION$/, error: 'tls_alert_received' },
-  },
-  'that asks for a certificate that we have not, in TLS 1.3': {
-    listen: () => secureUpstream(own, ASKING),
-    ...{ reason: /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/, error: 'tls_alert_received' },
-  },
-  'that asks for a certificate that we have not, in TLS 1.2': {
-    listen: () => secureUpstream(own, { ...ASKING, maxVersion: 'TLSv1.2' }),
-    ...{ reason: /^ERR_SSL_.*HANDSHAKE_FAILURE$/, error: 'tls_alert_received' },
-  },
-};
+const WRONG = 'tls_certificate_error';
+const NO_TLS = 'tls_protocol_error';
+const ALERT = 'tls_alert_received';
+const CUT_OFF = /^ECONNRESET$/;
+const UNKNOWN = /^UNABLE_TO_VERIFY_LEAF_SIGNATURE$/;
+const NOT_TLS = /^(?:ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|EPROTO)$/;
+const PLAIN_ANSWER = 'HTTP/1.1 400 Bad Request\r\n\r\n';
+const OLD: tls.TlsOptions = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' };
+/** For a certificate that we have not. */
+const asking = () => secureUpstream(own, ASKING);
+const asking12 = () => secureUpstream(own, { ...ASKING, maxVersion: 'TLSv1.2' });
+
+const REFUSALS: readonly Refusal[] = [
+  ['of another authority', secureUpstream, UNKNOWN, WRONG, { caFile: another.certFile }],
+  ['of an authority that is not public', secureUpstream, UNKNOWN, WRONG, { caFile: undefined }],
+  ['of another name', secureUpstream, /^ERR_TLS_CERT_ALTNAME_INVALID$/, WRONG, { serverName: 'smartweb.plant' }],
+  ['whose certificate has expired', () => signed({ days: -1 }), /^CERT_HAS_EXPIRED$/, WRONG, {}],
+  ['whose certificate is for clients', () => signed({ usage: 'clientAuth' }), /^INVALID_PURPOSE$/, WRONG, {}],
+  ['that speaks plain HTTP', () => plainUpstream((socket) => socket.end(PLAIN_ANSWER)), NOT_TLS, NO_TLS, {}],
+  ['that closes in the handshake', () => plainUpstream((socket) => socket.end()), CUT_OFF, NO_TLS, {}],
+  ['that resets in the handshake', () => plainUpstream((socket) => socket.resetAndDestroy()), CUT_OFF, NO_TLS, {}],
+  ['that only speaks TLS 1.1', () => secureUpstream(own, OLD), /^ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION$/, ALERT, {}],
+  ['that asks for a certificate, in TLS 1.3', asking, /^ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED$/, ALERT, {}],
+  ['that asks for a certificate, in TLS 1.2', asking12, /^ERR_SSL_.*HANDSHAKE_FAILURE$/, ALERT, {}],
+];
 
 describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (dataPath) => {
-  it.each(Object.entries(REFUSALS))(
+  it.each(REFUSALS)(
     '%s gets nothing, its client a 502, and the log the reason once',
-    async (_, row) => {
-      await start(await row.listen(), row.tls, { dataPath });
+    async (_, listen, reason, error, toUpstream) => {
+      await start(await listen(), toUpstream, { dataPath });
       const { status, body, headers } = await ask();
       expect(status).toBe(502);
-      expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error: row.error, status: 502 });
-      expect(headers['proxy-status']).toBe(`d2-sidecar; error=${row.error}`);
+      expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error, status: 502 });
+      expect(headers['proxy-status']).toBe(`d2-sidecar; error=${error}`);
       expect(headers['content-type']).toBe('application/problem+json');
       expect(body).not.toContain('127.0.0.1');
       expect(received).toBe('');
       expect(stand.sidecar.tls.upstream?.numbers.failed).toBe(1);
       await ask();
-      const warning = { code: 'D2S_ERR_UPSTREAM_TLS', reason: expect.stringMatching(row.reason) };
+      const warning = { code: 'D2S_ERR_UPSTREAM_TLS', reason: expect.stringMatching(reason) };
       expect(warnings()).toEqual([expect.objectContaining(warning)]);
     },
   );

@@ -66,12 +66,7 @@ export class Comparison {
   }
 
   /** Several at a time, but for those that the path is known to change. */
-  async playAll(
-    subjects: readonly DataPathCase[],
-    port: number,
-    path: Path,
-    { runner = this.#runner }: { readonly runner?: CaseRunner } = {},
-  ): Promise<void> {
+  async playAll(subjects: readonly DataPathCase[], port: number, path: Path, runner = this.#runner): Promise<void> {
     const known = subjects.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined);
     await inParallel(known, async (subject) => {
       await this.play(subject, port, path, runner, PATIENCE_MS).catch((cause: unknown) => {

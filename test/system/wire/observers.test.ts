@@ -1,5 +1,5 @@
 /** What observers are told of exchanges: everything once and in order, of whole bodies and of broken ones, without changing a case. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ObservedStand, startObserved } from '../../support/wire/observed-stand.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases } from './cases/connections.ts';
@@ -41,11 +41,7 @@ function expectOrder({ order, ending, head }: ExchangeSeen): void {
   expect(order.includes('R'), `${order}, ${ending?.kind}`).toBe(ending?.kind === 'completed');
 }
 
-interface Compared {
-  requests: number;
-  responses: number;
-  tunnels: number;
-}
+type Compared = Record<'requests' | 'responses' | 'tunnels', number>;
 
 /** Compares payloads with the messages that both ends saw, where each message can be told to be of one exchange. */
 function expectPayloads(seen: readonly ExchangeSeen[], ends: Observation, compared: Compared): void {
@@ -97,12 +93,7 @@ function expectTunnel(one: ExchangeSeen, ends: Observation): void {
 
 const cases = dataPathCases.filter(({ name }) => !name.startsWith('back pressure'));
 
-let comparison: Comparison;
-
-beforeAll(async () => {
-  comparison = await Comparison.start();
-});
-
+const comparison = await Comparison.start();
 afterAll(() => comparison.close());
 
 function startObserving({ dataPath }: Path, observer: RecordingObserver): Promise<ObservedStand> {
@@ -110,15 +101,13 @@ function startObserving({ dataPath }: Path, observer: RecordingObserver): Promis
 }
 
 for (const path of [RELAY, GATEWAY]) {
+  const observer = new RecordingObserver();
+  const stand = await startObserving(path, observer);
+  afterAll(() => stand.close());
+
   describe(`observers of the ${path.name} are told everything once and in order, and no case changes:`, () => {
-    const observer = new RecordingObserver();
     const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
-    let stand: ObservedStand;
     let played = 0;
-    beforeAll(async () => {
-      stand = await startObserving(path, observer);
-    });
-    afterAll(() => stand.close());
 
     function expectTold(seen: readonly ExchangeSeen[], ends: Observation): void {
       for (const one of seen) expectOrder(one);
@@ -171,6 +160,8 @@ async function play(client: ClientScript, script: UpstreamScript): Promise<reado
   return seen;
 }
 
+const CHUNKED = response('200 OK', 'Transfer-Encoding: chunked');
+
 const reading: UpstreamScript = [takeHead, untilEnded];
 
 const breaking = (answer: string): UpstreamScript => [takeRequest, send(answer), finish];
@@ -201,9 +192,9 @@ for (const path of [RELAY, GATEWAY]) {
 
     it.each([
       ['within a length', `${response('200 OK', 'Content-Length: 10')}half`],
-      ['within a chunk', `${response('200 OK', 'Transfer-Encoding: chunked')}a\r\nhalf`],
-      ['behind a chunk', `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nhalf\r\n`],
-      ['within the trailers', `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\nhalf\r\n0\r\nX-Sum:`],
+      ['within a chunk', `${CHUNKED}a\r\nhalf`],
+      ['behind a chunk', `${CHUNKED}4\r\nhalf\r\n`],
+      ['within the trailers', `${CHUNKED}4\r\nhalf\r\n0\r\nX-Sum:`],
     ])('a response’s body that breaks off %s has had no end', async (_where, answer) => {
       const [one] = await play(asking, breaking(answer));
       expect(one?.response.describe()).toBe('half');
@@ -211,23 +202,16 @@ for (const path of [RELAY, GATEWAY]) {
       expect(one?.order).toBe('bQhre');
     });
 
-    it('a response until close that is reset has had no end', async () => {
+    it.each([
+      ['until close that is reset', 'INCOMPLETE', `${response('200 OK')}half`, [reset]],
+      ['whose chunks are malformed', 'PROTOCOL', `${CHUNKED}4\r\nhalf\r\n`, [send('zz\r\nbad'), untilEnded]],
+    ])('a response %s has had no end', async (_what, code, begun, then) => {
       const [one] = await play(
         [send(request('GET /calls/1')), bodyCame(4), note('client: has a half'), untilEnded],
-        [takeRequest, send(`${response('200 OK')}half`), noted(1), reset],
+        [takeRequest, send(begun), noted(1), ...then],
       );
       expect(one?.response.describe()).toBe('half');
-      expect(one?.order).toBe('bQhre');
-    });
-
-    it('a response whose chunks are malformed has had no end', async () => {
-      const good = `${response('200 OK', 'Transfer-Encoding: chunked')}4\r\ngood\r\n`;
-      const [one] = await play(
-        [send(request('GET /calls/1')), bodyCame(4), note('client: has the good part'), untilEnded],
-        [takeRequest, send(good), noted(1), send('zz\r\nbad'), untilEnded],
-      );
-      expect(one?.response.describe()).toBe('good');
-      expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_PROTOCOL' } });
+      expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: `D2S_ERR_UPSTREAM_${code}` } });
       expect(one?.order).toBe('bQhre');
     });
 

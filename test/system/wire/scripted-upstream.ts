@@ -87,18 +87,12 @@ export class UpstreamConnection extends CaseEnd {
   }
 }
 
-interface Entry {
-  readonly run: CaseRun;
-  readonly script: UpstreamScript;
-  readonly sockets: Socket[];
-}
-
 /** One listening server for many runs: each connection follows the script of the run whose token its first request carries. */
 export class ScriptedUpstream {
   readonly port: number;
   readonly #server: Server;
   #tokens = 0;
-  readonly #runs = new Map<string, Entry>();
+  readonly #runs = new Map<string, { run: CaseRun; script: UpstreamScript; sockets: Socket[] }>();
   readonly #sockets = new Set<Socket>();
 
   private constructor(server: Server, port: number, isSecure: boolean) {

@@ -1,13 +1,10 @@
-import { afterEach, expect, it } from 'vitest';
-import { type Stand, startStand } from '../../../support/wire/stand.ts';
+import { expect, it } from 'vitest';
+import { untilTestEnds } from '../../../support/deferred.ts';
+import { startStand } from '../../../support/wire/stand.ts';
 import { UPGRADE } from './stand.ts';
 
 // More than the kernel holds on both sides of the sidecar.
 const SIZE = 48 * 1024 * 1024;
-
-let stand: Stand;
-
-afterEach(() => stand.close());
 
 // Node's server takes its 'drain' listener off the socket when it meets an upgrade, also while a response is under way.
 it.each([
@@ -15,7 +12,7 @@ it.each([
   ['another upgrade', UPGRADE.replace('websocket', 'h2c')],
   ['CONNECT', 'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n'],
 ])('a large response to a slow reader is not stopped by %s pipelined behind it', async (_what, behind) => {
-  stand = await startStand({
+  const stand = await startStand({
     onConnection: (socket) =>
       socket.once('data', () => {
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${SIZE}\r\n\r\n`);
@@ -23,6 +20,7 @@ it.each([
         socket.on('data', () => socket.write('HTTP/1.1 204 No Content\r\n\r\n'));
       }),
   });
+  untilTestEnds(stand.close);
   const client = await stand.connect();
   let received = 0;
   client.socket.removeAllListeners('data');

@@ -12,16 +12,9 @@ const INTERIM =
   'HTTP/1.1 102 Processing\r\nX-Step: 1\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nLink: </b>; odd="\xe9, x"\r\nX: y\r\n\r\n';
 const OLD = 'GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n';
 
-interface Passed {
-  readonly sent: string;
-  /** By default as it was sent. */
-  readonly received?: string;
-  /** By default of HTTP/1.1. */
-  readonly request?: string;
-}
-
-// Data-path cases cover every framing and status. These have exact bytes, hop-by-hop fields included.
-const PASSED: Readonly<Record<string, Passed>> = {
+// Data-path cases cover every framing and status. These have exact bytes, hop-by-hop fields included: received as sent, and
+// asked for by HTTP/1.1, unless they say otherwise.
+const PASSED: Readonly<Record<string, { sent: string; received?: string; request?: string }>> = {
   // Guard: writeHead with rawHeaders; http-proxy merges duplicates and lowers letter case.
   'reaches the client byte for byte, and nothing is added': {
     sent: response(

@@ -27,15 +27,10 @@ export interface StandOptions {
   readonly clock?: Clock;
 }
 
-interface Ended {
-  readonly exchange: Exchange;
-  readonly ending: Ending;
-}
-
 /** A gateway between raw clients and a raw upstream, all in this process. */
 class GatewayStand {
   upstreams: Peer[] = [];
-  ended: Ended[] = [];
+  ended: { readonly exchange: Exchange; readonly ending: Ending }[] = [];
   #stand!: ObservedStand;
   #failure: unknown;
   #wakeUps: (() => void)[] = [];

@@ -13,43 +13,33 @@ const leaving: readonly [string, (client: Peer) => void][] = [
   ['resets', (client) => client.reset()],
   ['closes', (client) => client.socket.destroy()],
 ];
-/** Every way of leaving, with and without having sent more than the request. */
-const ways = leaving.flatMap(([how, leave]) => ['', 'sent ahead'].map((ahead) => ({ how, leave, ahead })));
+/** What is asked, how many exchanges that makes, and what is sent ahead. */
+const asking = [
+  { what: 'a WebSocket', asked: UPGRADE, count: 1, ahead: '', halfClosedMs: 3_600_000 },
+  { what: 'a WebSocket, and sends ahead,', asked: UPGRADE, count: 1, ahead: 'sent ahead', halfClosedMs: 3_600_000 },
+  { what: 'a WebSocket after a held request', asked: GET + UPGRADE, count: 2, ahead: '', halfClosedMs: 50 },
+  {
+    ...{ what: 'a WebSocket after a held request, and sends ahead,', asked: GET + UPGRADE, count: 2 },
+    ...{ ahead: 'sent ahead', halfClosedMs: 50 },
+  },
+  { what: 'another protocol after a held request', asked: GET + OTHER_UPGRADE, count: 1, ahead: '', halfClosedMs: 50 },
+];
 
-describe('a client that asks for a WebSocket', () => {
-  it.each(ways)('and $how while the upstream is silent closes its upstream connection ($ahead)', async (way) => {
-    await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
-    const client = stand.client(UPGRADE + way.ahead);
+describe.each(leaving)('a client that %s while the upstream is silent', (_how, leave) => {
+  it.each(asking)('having asked for $what ends its exchanges and its upstream connection', async (way) => {
+    await stand.start({ timeouts: { halfClosedMs: way.halfClosedMs } });
+    const client = stand.client(way.asked + way.ahead);
     const upstream = await stand.asked();
+    await expect.poll(() => stand.reporter.open).toBe(way.count);
     client.send(way.ahead);
-    way.leave(client);
-    await upstream.ended();
-    expect(await stand.endings(1)).toEqual(['cancelled']);
-    await stand.allClosed();
-  });
-
-  it.each(ways)('after a held request, and $how, ends both ($ahead)', async (way) => {
-    await stand.start({ timeouts: { halfClosedMs: 50 } });
-    const client = stand.client(GET + UPGRADE + way.ahead);
-    const upstream = await stand.asked();
-    await expect.poll(() => stand.reporter.open).toBe(2);
-    client.send(way.ahead);
-    way.leave(client);
-    await upstream.ended();
-    expect(await stand.endings(2)).toEqual(['cancelled', 'cancelled']);
-    await stand.allClosed();
-  });
-
-  it.each(leaving)('or another protocol after a held request, and %s, ends both', async (_how, leave) => {
-    await stand.start({ timeouts: { halfClosedMs: 50 } });
-    const client = stand.client(GET + OTHER_UPGRADE);
-    const upstream = await stand.asked();
     leave(client);
     await upstream.ended();
-    expect(await stand.endings(1)).toEqual(['cancelled']);
+    expect(await stand.endings(way.count)).toEqual(Array(way.count).fill('cancelled'));
     await stand.allClosed();
   });
+});
 
+describe('a client that asks for a WebSocket', () => {
   it('after another request, and closes its side before that is answered, is not passed on', async () => {
     await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
     const client = stand.client(GET + UPGRADE);

@@ -8,9 +8,7 @@ import { deferTo } from '../../../support/deferred.ts';
 const defer = deferTo(afterEach);
 
 /** A listener that greets whom it takes. */
-async function greeting(
-  host: string,
-): Promise<{ server: net.Server; end: ListenerEnd; taken: () => number; port: number }> {
+async function greeting(host: string) {
   let taken = 0;
   const server = net.createServer((socket) => {
     if (end.isOwn(socket)) return;
@@ -76,16 +74,12 @@ describe('the end of a listener', () => {
     expect([...endings.keys()].sort()).toEqual(['ECONNREFUSED', 'answered']);
   });
 
-  it('does not wait for a listener that has closed', async () => {
+  it.each<[string, (server: net.Server, end: ListenerEnd) => unknown]>([
+    ['the listener has closed before', (server) => server.close()],
+    ['its own connection is not accepted', (_, end) => Object.assign(end, { isOwn: () => false })],
+  ])('comes also when %s', async (_what, act) => {
     const { server, end } = await greeting('127.0.0.1');
-    server.close();
-    await end.close();
-    expect(server.listening).toBe(false);
-  });
-
-  it('closes also when its own connection is not accepted', async () => {
-    const { server, end } = await greeting('127.0.0.1');
-    end.isOwn = () => false;
+    act(server, end);
     await end.close();
     expect(server.listening).toBe(false);
   });

@@ -53,22 +53,15 @@ afterEach(async () => {
 const send = (path: string, body = '') => sendTo(stand.port, path, { method: 'POST', agent, body });
 
 describe('the time that the relay adds', () => {
-  it('is from the head having been read to its being written, and from the last byte of the answer likewise', async () => {
+  it.each([
+    ['and from the last byte of the answer likewise', '/a', '', BEHIND_NS],
+    ['also where bodies are large, and written before anybody is told of the end', '/large', LARGE, 0],
+  ])('is from the head having been read to its being written, %s', async (_what, path, body, behindNs) => {
     await start('auto');
-    await send('/a');
+    await send(path, body);
     expect(added).toEqual([
       ['request', BEFORE_NS],
-      ['response', BEHIND_NS],
-    ]);
-  });
-
-  it('is measured also where bodies are large, and are written at once', async () => {
-    await start('auto');
-    await send('/large', LARGE);
-    expect(added).toEqual([
-      ['request', BEFORE_NS],
-      // Written before anybody is told of the end.
-      ['response', 0],
+      ['response', behindNs],
     ]);
   });
 

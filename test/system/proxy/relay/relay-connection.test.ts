@@ -1,19 +1,20 @@
 import type net from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import type { Peer } from '../../../support/wire/peer.ts';
 import { answering, get, OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
 import { untilStill } from '../../../support/wire/still.ts';
 
 let stand: Stand;
 
-async function stood(options?: StandOptions): Promise<{ client: Peer }> {
+/** A client of a stand, which ends with its test; `text` is its first bytes. */
+async function connected(options?: StandOptions, text?: string): Promise<Peer> {
   stand = await startStand(options);
-  return { client: await stand.connect() };
+  untilTestEnds(stand.close);
+  return stand.client(text);
 }
 
-afterEach(async () => {
-  await stand.close();
-});
+const unreachable: StandOptions = { upstreamPort: 1 };
 
 /** A client that has closed its side is not ended by the clock. */
 const waitingForEver: NonNullable<StandOptions['config']> = ({ timeouts }) => ({
@@ -26,14 +27,13 @@ function problemOf(text: string): Record<string, unknown> {
 
 describe('an upstream that gives no answer', () => {
   it('is answered without a body for HEAD', async () => {
-    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
-    client.socket.write('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const client = await connected(unreachable, 'HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
     await client.ended();
     expect(client.received).toMatch(/^HTTP\/1\.1 502 [\s\S]*Content-Length: \d+\r\n[\s\S]*Connection: close\r\n\r\n$/);
   });
 
   it('ends the connection of a client that does not read the 502s', async () => {
-    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+    const client = await connected(unreachable);
     client.socket.pause();
     const flood = Buffer.alloc(1024 * 1024, get('/a'));
     let sent = 0;
@@ -48,8 +48,7 @@ describe('an upstream that gives no answer', () => {
   });
 
   it('still gives the client the whole 502 when its body was not yet sent', async () => {
-    const { client } = await stood({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
-    client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
+    const client = await connected(unreachable, 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc');
     await client.ended();
     expect(client.received).toContain('Connection: close\r\n');
     expect(problemOf(client.received)).toMatchObject({ status: 502 });
@@ -69,7 +68,7 @@ describe('a client that has sent everything ahead, and its end', () => {
     ],
     ['400 for a request that can no longer be handed over', get('/b') + next, new RegExp(`^${OK}HTTP/1\\.1 400 `)],
   ])('gets %s', async (_what, ahead, behind) => {
-    const { client } = await stood({ onConnection: answeringLate });
+    const client = await connected({ onConnection: answeringLate });
     client.socket.end(get('/a') + ahead);
     await client.ended();
     expect(client.received.slice(0, OK.length)).toBe(OK);
@@ -84,7 +83,7 @@ describe('a client that has sent everything ahead, and its end', () => {
 
 describe('a client', () => {
   it('that sent too much ahead, so that its connection is paused, is ended by the idle limit', async () => {
-    const { client } = await stood({
+    const client = await connected({
       onConnection: (socket) => socket.resume(),
       config: ({ timeouts }) => ({ timeouts: { ...timeouts, idleMs: 40 } }),
     });
@@ -96,8 +95,7 @@ describe('a client', () => {
   it.each(['OPTIONS /a RTSP/1.0', 'GET /a RTSP/1.0', 'SOURCE /a ICE/1.0', 'SOURCE /a ICE/1.1', 'POST /a RTSP/1.1'])(
     'gets 400 for what is not HTTP though Node’s parser takes it for that: %s',
     async (line) => {
-      const { client } = await stood({ onConnection: answering(OK) });
-      client.socket.write(`${get('/first')}${line}\r\nHost: a\r\n\r\n`);
+      const client = await connected({ onConnection: answering(OK) }, `${get('/first')}${line}\r\nHost: a\r\n\r\n`);
       await client.ended();
       expect(client.received).toMatch(/^HTTP\/1\.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP\/1\.1 400 /);
       expect(stand.upstreams).toHaveLength(1);
@@ -105,7 +103,7 @@ describe('a client', () => {
   );
 
   it('that cuts off a request sent ahead causes an end towards the upstream', async () => {
-    const { client } = await stood({
+    const client = await connected({
       config: waitingForEver,
       onConnection: (socket) => {
         socket.once('data', () => socket.write(OK));
@@ -115,12 +113,8 @@ describe('a client', () => {
     client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
     await client.ended();
     expect(client.received.startsWith(OK)).toBe(true);
-    expect(stand.sidecar.recorder.own.read().exchanges.relay).toEqual({
-      completed: 1,
-      failed: 0,
-      cancelled: 1,
-      denied: 0,
-    });
+    const { relay } = stand.sidecar.recorder.own.read().exchanges;
+    expect(relay).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
   });
 
   it.each<[string, string, (upstream: net.Socket) => unknown]>([
@@ -128,7 +122,7 @@ describe('a client', () => {
     ['that closes by then', OK, (upstream) => upstream.end()],
     ['that has begun another answer', `${OK}HTTP/1.1 200 OK\r\n`, () => undefined],
   ])('that breaks off a request answered early is closed, with an upstream %s', async (_what, answer, act) => {
-    const { client } = await stood({
+    const client = await connected({
       config: waitingForEver,
       onConnection: (socket) => {
         socket.once('data', () => socket.write(answer));
@@ -145,7 +139,7 @@ describe('a client', () => {
 
 describe('a sidecar that stops', () => {
   it('closes idle connections, unused ones included', async () => {
-    await stood({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
+    await connected({ config: () => ({ stop: { delayMs: 0, windowMs: 0, deadlineMs: 60_000 } }) });
     const silent = await stand.connect();
     await expect.poll(() => stand.sidecar.dispatcher.openConnections).toBe(2);
     silent.socket.on('end', () => silent.socket.end());
@@ -156,7 +150,7 @@ describe('a sidecar that stops', () => {
 
 describe('an answer of the monitoring port', () => {
   it('is written after the writes of calls in that turn', async () => {
-    await stood({ onConnection: answering(OK) });
+    await connected({ onConnection: answering(OK) });
     const { writes } = stand.sidecar.dispatcher.services;
     const flush = writes.flush.bind(writes);
     let flushes = 0;
