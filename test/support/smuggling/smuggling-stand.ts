@@ -7,7 +7,7 @@ import { Peer } from '../wire/peer.ts';
 import { turns } from '../wire/split-writer.ts';
 import { Tap, type TappedConnection } from './tap.ts';
 
-/** A client without a complete answer by then closes its sending side. */
+/** A client that has sent all, and has no complete answer by then, closes its sending side. */
 const PATIENCE_MS = 1_500;
 /** Then it leaves after this time. */
 const LIMIT_MS = 6_000;
@@ -59,7 +59,6 @@ async function converse(port: number, pieces: readonly Buffer[], isHalfClosed: b
   const peer = new Peer(net.connect({ port, host: '127.0.0.1', allowHalfOpen: true, noDelay: true }));
   const { socket } = peer;
   let isHung = false;
-  const patience = setTimeout(() => peer.finish(), PATIENCE_MS);
   const limit = setTimeout(() => {
     isHung = true;
     socket.destroy();
@@ -75,6 +74,7 @@ async function converse(port: number, pieces: readonly Buffer[], isHalfClosed: b
     socket.write(piece);
   }
   if (isHalfClosed) peer.finish();
+  const patience = setTimeout(() => peer.finish(), PATIENCE_MS);
   const isEndedFirst = await ended;
   clearTimeout(patience);
   clearTimeout(limit);
