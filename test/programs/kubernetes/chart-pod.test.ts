@@ -7,9 +7,9 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
-import { deferTo } from '../../support/deferred.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { readDocument } from '../../support/docs/documents.ts';
-import { at, FOLDER, find, type Json } from '../../support/kubernetes/manifests.ts';
+import { at, FOLDER, find, type Json, podOf } from '../../support/kubernetes/manifests.ts';
 import { basic, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { canRender, Renderer } from './helm/helm.ts';
@@ -28,20 +28,18 @@ type Values = Readonly<Record<string, Json>>;
 describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW }, () => {
   const defer = deferTo(afterAll);
   const deferEach = deferTo(afterEach);
-  const certificates = new CertificateFolder();
-  defer(() => certificates.remove());
+  const certificates = new CertificateFolder(temporaryFolder(defer));
   const scraper = tokenLine('prometheus', 'metrics');
   let renderer: Renderer;
   beforeAll(() => {
-    renderer = new Renderer();
-    defer(() => renderer.close());
+    renderer = new Renderer(defer);
   }, SLOW);
 
   async function open(change: (values: Values) => Json = (values) => values): Promise<Pod> {
     const manifests = renderer.render(path.join(FOLDER, 'chart'), change(readExample('extraVolumes')));
     const config = find(manifests, 'ConfigMap');
     const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
-    const pod = new Pod(at(find(manifests, 'Deployment'), 'spec', 'template', 'spec'), {
+    const pod = new Pod(podOf(find(manifests, 'Deployment')), {
       [String(at(config, 'metadata', 'name'))]: Object(at(config, 'data')),
       'd2-sidecar-access': { tokens: scraper.line, token: scraper.token },
       'd2-gateway-tls': { 'tls.crt': textOf(pair.certFile), 'tls.key': textOf(pair.keyFile) },

@@ -6,11 +6,14 @@ import { ROOT } from '../../support/install/run.ts';
 import {
   at,
   buildKustomization,
+  containerOf,
+  containersOf,
   FOLDER,
   find,
   isComponent,
   type Json,
   type Manifest,
+  podOf,
 } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 
@@ -43,7 +46,8 @@ describe('the manifests', { timeout: SLOW }, () => {
 });
 
 describe('the Pods', () => {
-  const pods = manifests.filter((one) => one.kind === 'Deployment' && sidecarOf(one) !== undefined);
+  const sidecarOf = (deployment: Manifest) => containerOf(podOf(deployment.content));
+  const pods = manifests.filter((one) => one.kind === 'Deployment' && sidecarOf(one) !== null);
   const eachPod = it.each(pods.map((pod) => [pod.source, pod] as const));
 
   eachPod('%s: the sidecar has no more rights than it needs', (_, pod) => {
@@ -54,7 +58,7 @@ describe('the Pods', () => {
   });
 
   eachPod('%s: there is time for all that ends', (_, pod) => {
-    const others = containersOf(pod).filter((container) => at(container, 'name') !== 'd2-sidecar');
+    const others = containersOf(podOf(pod.content)).filter((container) => at(container, 'name') !== 'd2-sidecar');
     const commandOf = (container: Json) =>
       at(container, 'lifecycle', 'preStop', 'exec', 'command') as readonly string[];
     const drainS = Number.parseInt(commandOf(sidecarOf(pod)).at(-1) ?? '', 10);
@@ -66,7 +70,7 @@ describe('the Pods', () => {
     const seconds = (key: string) => Number.parseInt(stop[key], 10);
     expect(seconds('delay') + seconds('window')).toBeLessThan(drainS);
     const applicationS = others.length === 0 ? 0 : 15;
-    const graceS = at(pod.content, 'spec', 'template', 'spec', 'terminationGracePeriodSeconds');
+    const graceS = at(podOf(pod.content), 'terminationGracePeriodSeconds');
     expect(graceS).toBeGreaterThanOrEqual(drainS + applicationS + seconds('deadline'));
   });
 
@@ -90,12 +94,3 @@ describe('the Pods', () => {
     ]);
   });
 });
-
-function containersOf(pod: Manifest) {
-  const { initContainers = [], containers } = Object(at(pod.content, 'spec', 'template', 'spec'));
-  return [...initContainers, ...containers];
-}
-
-function sidecarOf(pod: Manifest) {
-  return containersOf(pod).find((container) => at(container, 'name') === 'd2-sidecar');
-}

@@ -3,7 +3,15 @@
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { deferTo } from '../../support/deferred.ts';
-import { at, buildKustomization, FOLDER, find, type Json } from '../../support/kubernetes/manifests.ts';
+import {
+  at,
+  buildKustomization,
+  containerOf,
+  FOLDER,
+  find,
+  type Json,
+  podOf,
+} from '../../support/kubernetes/manifests.ts';
 import { tokenLine } from '../../support/monitor/access/access-files.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { isTomcatInstalled } from '../../support/tomcat/tomcat.ts';
@@ -137,9 +145,8 @@ async function expectOpenness(isOpen: boolean): Promise<void> {
 /** A Pod of the build, with its sidecar started, and that container of the manifest. */
 async function open({ name, env }: Setting): Promise<{ readonly sidecar: Container; readonly spec: Json }> {
   const manifests = buildKustomization(path.join(FOLDER, name));
-  const template = at(find(manifests, 'Deployment'), 'spec', 'template', 'spec');
-  const { initContainers = [], containers } = Object(template);
-  const spec = [...initContainers, ...containers].find((one) => at(one, 'name') === 'd2-sidecar');
+  const template = podOf(find(manifests, 'Deployment'));
+  const spec = containerOf(template);
   const maps = manifests.filter(({ kind }) => kind === 'ConfigMap').map(({ content }) => content);
   pod = new Pod(template, {
     ...Object.fromEntries(maps.map((one) => [at(one, 'metadata', 'name'), at(one, 'data')])),
