@@ -9,11 +9,8 @@ import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic as toBasic } from '../support/monitor/access/access-files.ts';
 import { portOf, send } from '../support/net.ts';
-import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
-import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
-
-const isInstalled = isAvailable('Tomcat', isTomcatInstalled());
+import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 
 const WEBAPP = fileURLToPath(new URL('../support/tomcat/cached-webapp', import.meta.url));
 const BASE = '/smartWeb/api/rest/v0';
@@ -39,7 +36,7 @@ const ANNA = basic('anna', 'word of anna');
 const WRONG = basic('anna', 'wrong');
 const BELA = basic('bela', 'word:of:bela');
 
-describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principals', () => {
+describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principals', () => {
   const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
   let ofBela = '';
@@ -95,8 +92,7 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
   }
 
   beforeAll(async () => {
-    const tomcat = await startTomcat({ webapp: WEBAPP, context: 'smartWeb' });
-    defer(() => tomcat.stop());
+    const tomcat = await startTomcat(defer, { webapp: WEBAPP, context: 'smartWeb' });
     sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, {
       sessions: { apiKeys: [{ user: 'anna', key: 'key-of-anna' }] },
     });

@@ -4,18 +4,15 @@ import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
-import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { ALL_USERS, BUSY, createPhases, type Phase, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, Clients } from '../support/tomcat/clients.ts';
-import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
+import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
 
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const PERCENTILE_ERROR = 0.01;
-
-const isInstalled = isAvailable('Tomcat', isTomcatInstalled());
 
 interface MetricsAnswer {
   readonly gauges: Record<string, { value: number }>;
@@ -39,7 +36,7 @@ const OF_SESSION: readonly (readonly [path: string, prefix: string])[] = [
   ['/object/H.Temperature', 'object.H.Temperature'],
 ];
 
-describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
+describe.runIf(hasTomcat())('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
   const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
   let clients: Clients;
@@ -81,8 +78,7 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
   }
 
   beforeAll(async () => {
-    const tomcat = await startTomcat();
-    defer(() => tomcat.stop());
+    const tomcat = await startTomcat(defer);
     const apiKeys = [{ user: 'dana', key: 'key-of-dana' }];
     sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, { sessions: { apiKeys } });
     clients = new Clients(`http://${sidecar.listen}`, REST);
