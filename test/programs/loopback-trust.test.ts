@@ -60,15 +60,8 @@ function reached({ status, text }: Awaited<ReturnType<typeof ask>>): string | un
 }
 
 const TABLE: readonly string[] = [
-  ...[
-    '/manager',
-    '/manager/',
-    '/manager/html?a=b',
-    '/host-manager/html',
-    '//manager/',
-    '/./manager/',
-    '/x/../manager/',
-  ],
+  ...['/manager', '/manager/', '/manager/html?a=b', '/host-manager/html', '//manager/', '/./manager/'],
+  '/x/../manager/',
   ...['/;%2fb/manager/', '/;a/manager/', '/x/..;/manager/', '/x/..;b=c/manager;d/', '/.;a/manager/', '/;/;/manager/'],
   ...['/%6danager/', '/%6Danager', '/%2e/manager/', '/x/%2e%2e/manager/', '/x/.%2E/manager/', '/x;%5c/../manager/'],
   ...['/manager;jsessionid=1', '/smartWeb/..;/manager/', '/smartWeb/../host-manager', '/manager/../host-manager/'],

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
-import { ALL_USERS, BUSY, createPhases, type Phase, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
+import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, Clients } from '../support/tomcat/clients.ts';
 import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
@@ -58,11 +58,9 @@ describe.runIf(hasTomcat())('a sidecar in front of a real Tomcat, after 1,000 ca
 
   const listed = async () => (await read<ListedSession[]>('d2/sessions')).body;
 
-  async function run(phase: Phase): Promise<void> {
-    for (const call of await clients.run(phase)) {
-      answered.push(call);
-      expected.add(call);
-    }
+  function take(calls: readonly AnsweredCall[]): void {
+    answered.push(...calls);
+    for (const call of calls) expected.add(call);
   }
 
   async function takeSessions(): Promise<void> {
@@ -84,11 +82,11 @@ describe.runIf(hasTomcat())('a sidecar in front of a real Tomcat, after 1,000 ca
     clients = new Clients(`http://${sidecar.listen}`, REST);
     defer(() => clients.close());
     const phases = createPhases(TOTAL, 10);
-    await run(phases.beginning);
-    await run(phases.crowd);
-    await run(phases.steady);
+    take(await clients.sendInOrder(phases.beginning));
+    take(await clients.sendAtOnce(phases.crowd));
+    take(await clients.sendInOrder(phases.steady));
     await takeSessions();
-    await run(phases.ending);
+    take(await clients.sendInOrder(phases.ending));
   }, 90_000);
 
   it('has passed every call on, with the status of Tomcat', () => {

@@ -24,11 +24,11 @@ export interface Jvm {
   readonly major: number;
 }
 
+/** `z` and `shenandoah` are without generations. */
 export type Collector =
   | 'serial'
   | 'parallel'
   | 'g1'
-  /** Without generations, like `shenandoah`. */
   | 'z'
   | 'z-generational'
   | 'shenandoah'
