@@ -34,9 +34,16 @@ export interface Played {
   readonly isEndedFirst: boolean;
 }
 
-export interface HarnessOptions {
-  readonly dataPath: Config['dataPath'];
-  readonly forwarded: Config['forwarded'];
+export type Setting = Pick<Config, 'dataPath' | 'forwarded'>;
+
+export const SETTINGS: readonly Setting[] = [
+  { dataPath: 'auto', forwarded: 'append' },
+  { dataPath: 'auto', forwarded: 'replace' },
+  { dataPath: 'gateway', forwarded: 'append' },
+  { dataPath: 'gateway', forwarded: 'replace' },
+];
+
+export interface HarnessOptions extends Setting {
   readonly server: net.NetConnectOpts;
 }
 

@@ -78,10 +78,13 @@ for (const mode of MODES) {
       },
     );
 
-    it('timeouts.head: an unfinished head causes a 408', async () => {
+    it('timeouts.head: an unfinished head causes a 408, although more of it keeps coming', async () => {
       const stand = await stands.start(mode, timeouts({ headMs: 150 }));
       const slow = await stand.connect();
-      await expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
+      const trickle = setInterval(() => slow.send('x'), 20);
+      const refused = expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
+      await Promise.all([refused, serves(stand)]);
+      clearInterval(trickle);
       expect(await stand.hits('timeouts.head')).toBe(1);
       await serves(stand);
     });
