@@ -23,7 +23,7 @@ export interface Answer {
   readonly body: string;
 }
 
-type Sending = https.RequestOptions & { readonly body?: string };
+export type Sending = https.RequestOptions & { readonly body?: string };
 
 /** Sends one request as it is to a port of 127.0.0.1, without `agent` on its own connection. Rejects without a whole answer. */
 export function send(port: number, path: string, { body, ...options }: Sending = {}): Promise<Answer> {

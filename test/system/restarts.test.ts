@@ -9,8 +9,8 @@ import { until } from '../support/comet/until.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { basic } from '../support/monitor/access/access-files.ts';
 import { type Application, portOf, send, startApplication } from '../support/net.ts';
+import { restCall } from '../support/rest-call.ts';
 import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
 const KILLS = playsAll ? 20 : 3;
@@ -45,10 +45,7 @@ async function start(file = `${folder}/state`): Promise<SidecarProcess> {
 /** One call; resolves to false when the sidecar is down. */
 async function call({ listen }: SidecarProcess, rpc: string, user: string): Promise<boolean> {
   begun.push(rpc);
-  const options = { method: 'POST', headers: { authorization: basic(user, 'pass') }, body: '{}' };
-  const answer = await send(portOf(listen), `/smartWeb/api/rest/v0/d2/rpc/E.Demo/${rpc}`, options).catch(
-    () => undefined,
-  );
+  const answer = await restCall(portOf(listen), `rpc/E.Demo/${rpc}`, user, { body: '{}' }).catch(() => undefined);
   if (answer !== undefined) answered.push({ atMs: Date.now(), rpc });
   return answer !== undefined;
 }

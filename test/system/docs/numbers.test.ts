@@ -10,8 +10,9 @@ import { METRICS } from '../../../src/sidecar/metrics.ts';
 import { startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
-import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
+import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../../support/net.ts';
+import { restCall } from '../../support/rest-call.ts';
 import type { SidecarProcess } from '../../support/sidecar-process.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 
@@ -30,8 +31,7 @@ process_open_fds 120
 process_max_fds 1024
 `;
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8') + SERVER;
-const REST = '/smartWeb/api/rest/v0';
-const ADMIN = `${REST}/admin`;
+const ADMIN = '/smartWeb/api/rest/v0/admin';
 
 /** The names in code in the first cells of rows with a definition. */
 const DEFINED = new Set(
@@ -75,11 +75,6 @@ async function read(target: string) {
 
 const readMetrics = async (target: string) => JSON.parse((await read(ADMIN + target)).body) as Metrics;
 
-async function call(target: string, method: 'GET' | 'POST' = 'GET'): Promise<void> {
-  const headers = { authorization: basic('ann', 'secret') };
-  await send(portOf(sidecar.listen), REST + target, { method, headers, protocol: 'https:', rejectUnauthorized: false });
-}
-
 beforeAll(async () => {
   const upstream = await startApplication(({ url }, response) => response.end(url === '/jvm' ? JVM : 'ok'));
   defer(() => upstream.close());
@@ -93,9 +88,9 @@ beforeAll(async () => {
     otlp: { endpoint: origin, traces: { enabled: true } },
     jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
   });
-  await call('/d2/rpc/E.Demo/Quick', 'POST');
-  await call('/d2/sba/E.Files/Download');
-  await call('/d2/object/H.Level');
+  for (const path of ['rpc/E.Demo/Quick', 'sba/E.Files/Download', 'object/H.Level']) {
+    await restCall(portOf(sidecar.listen), path, 'ann', { protocol: 'https:', rejectUnauthorized: false });
+  }
   await vi.waitFor(
     async () => {
       metrics = (await read('/metrics')).body;
