@@ -3,8 +3,9 @@ import type http from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { CallEntry } from '../../src/measure/record/running-calls.ts';
 import type { SlowEntry } from '../../src/measure/record/slowest-calls.ts';
+import { deferTo } from '../support/deferred.ts';
 import { basic, Folder } from '../support/monitor/access/access-files.ts';
-import { type Application, portOf, send as sendTo, startApplication } from '../support/net.ts';
+import { portOf, send as sendTo, startApplication } from '../support/net.ts';
 import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
@@ -35,8 +36,9 @@ const calls = OUTCOMES.map((_, at): Held => {
   return { name: `E.Hold.${at}`, user: `user${at}`, leave: new AbortController() };
 });
 const cometCalls = ['anna', 'boris'].map((user) => ({ name: `E.Slow.${user}`, user }));
+const defer = deferTo(afterAll);
 const folder = new Folder();
-let upstream: Application;
+defer(() => folder.remove());
 let sidecar: SidecarProcess;
 
 function toReply({ channel, id, clientId, ext }: Message): Message {
@@ -67,19 +69,15 @@ const running = async () => (await read('d2/calls')).entries.length;
 
 beforeAll(async () => {
   // Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else.
-  upstream = await startApplication(({ url = '' }, response, body) => {
+  const upstream = await startApplication(({ url = '' }, response, body) => {
     const held = calls[Number(/E\.Hold\/(\d+)/.exec(url)?.[1] ?? -1)];
     if (held !== undefined) held.response = response;
     else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
   });
+  defer(() => upstream.close());
   const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
   sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
-});
-
-afterAll(async () => {
-  await sidecar?.stop('SIGKILL');
-  upstream.close();
-  folder.remove();
+  defer(() => sidecar.stop('SIGKILL'));
 });
 
 let first: Awaited<ReturnType<typeof read>>;
