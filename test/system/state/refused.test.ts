@@ -40,6 +40,8 @@ function withSession(change: (session: Record<string, unknown>) => void): Buffer
   return Buffer.from(toText(records));
 }
 
+const withValue = (value: object) => withSession((session) => Object.assign(session, value));
+
 describe('a state file', () => {
   it('is accepted when it is whole, and torn when it was cut anywhere, or has more behind its end', () => {
     expect(kindOf(whole)).toBe('state');
@@ -68,12 +70,8 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
   ['has an older layout', 'older', () => changed('"layout":4', '"layout":2')],
   ['has a newer layout', 'newer', () => changed('"layout":4', '"layout":5')],
-  ['has a count below zero', 'unreadable', () => withSession((session) => Object.assign(session, { requests: -1 }))],
-  [
-    'has a text in place of a number',
-    'unreadable',
-    () => withSession((session) => Object.assign(session, { atNs: 'x' })),
-  ],
+  ['has a count below zero', 'unreadable', () => withValue({ requests: -1 })],
+  ['has a text in place of a number', 'unreadable', () => withValue({ atNs: 'x' })],
   ['has a line that is no JSON', 'unreadable', () => changed(',"session",', ',session,')],
   ['has a line that is no record', 'unreadable', () => changed(/\[\d+,"sba".*/, '"sba"')],
   ['has a row of other fields', 'unreadable', () => changed(/\[\d+,"sba".*/, '[1,2,3,4]')],
