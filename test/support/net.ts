@@ -48,16 +48,12 @@ export function send(port: number, path: string, { body, ...options }: Sending =
   });
 }
 
-export interface Application {
-  readonly port: number;
-  readonly server: http.Server;
-  close(): void;
-}
+export type Application = Awaited<ReturnType<typeof startApplication>>;
 
 /** An application server that calls `handle` for each request once its content has arrived. */
 export async function startApplication(
   handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
-): Promise<Application> {
+) {
   const server = http.createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => {

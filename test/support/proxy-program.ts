@@ -11,10 +11,6 @@ const START_TIMEOUT_MS = 10_000;
 const POLL_MS = 20;
 const NGINX_TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
-export interface ProxyProgram {
-  stop(): Promise<void>;
-}
-
 export interface ProxySetup {
   /** Directives inside nginx' `http {}`, or everything of HAProxy's after `defaults`. */
   readonly config: (folder: string) => string;
@@ -24,7 +20,7 @@ export interface ProxySetup {
   readonly before?: (folder: string) => Promise<HttpServer>;
 }
 
-export async function startProxyProgram(program: 'nginx' | 'haproxy', setup: ProxySetup): Promise<ProxyProgram> {
+export async function startProxyProgram(program: 'nginx' | 'haproxy', setup: ProxySetup) {
   const folder = await mkdtemp(join(tmpdir(), `d2s-${program}-`));
   const behind = await setup.before?.(folder);
   const config = join(folder, 'config');

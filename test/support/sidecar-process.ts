@@ -87,18 +87,12 @@ export function startSidecarBefore(
   return startSidecarProcess([...flagsFor(upstreamPort), ...args], { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
 }
 
-export interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs `d2-sidecar ARGS` to its end, without variables that configure this machine's sidecar. `command` runs the program. */
 export function runSidecar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   [program = '', ...before]: readonly string[] = [process.execPath],
-): Promise<Ended> {
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
   const options = { env: { ...Object.fromEntries(others), ...env }, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {

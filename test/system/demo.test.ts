@@ -13,7 +13,7 @@ type Demo = Awaited<ReturnType<typeof startDemo>>;
 
 /** Resolves when the demo has printed its whole guide. `addresses`: all that are alone on their line. */
 async function startDemo(env: Readonly<Record<string, string>> = {}) {
-  const { child, stdout, until, exited } = startProgram(['demo'], { env });
+  const { child, stdout, until, exited } = startProgram(['demo'], env);
   onTestFinished(async () => {
     child.kill('SIGKILL');
     await exited;

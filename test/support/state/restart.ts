@@ -6,19 +6,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
-import type { StateKeeper } from '../../../src/state/state-keeper.ts';
 import { takeUp } from '../../../src/state/take-up.ts';
 import { ManualClock } from '../clock.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
 
-export interface Life {
-  readonly traffic: CometTraffic;
-  readonly keeper: StateKeeper;
-  /** What was logged, e.g. `['warn', { reason: 'torn' }, 'the state file is refused']`. */
-  readonly log: readonly LogCall[];
-}
-
-export type LogCall = readonly [level: string, details: Readonly<Record<string, unknown>>, message: string];
+export type Life = Awaited<ReturnType<StateFolder['start']>>;
 
 export class StateFolder {
   readonly path = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-state-'));
@@ -30,10 +22,11 @@ export class StateFolder {
   }
 
   /** Starts at `epochMs` with the state in the file. */
-  async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file): Promise<Life> {
+  async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file) {
     this.#lives += 1;
     const clock = new ManualClock({ startEpochMs: epochMs, startNs: 7_000_000 * this.#lives });
-    const log: LogCall[] = [];
+    /** E.g. `['warn', { reason: 'torn' }, 'the state file is refused']`. */
+    const log: [level: string, details: Readonly<Record<string, unknown>>, message: string][] = [];
     const keep = (level: string) => (details: unknown, message?: string) =>
       void log.push([level, details as Record<string, unknown>, message ?? '']);
     const logger = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };

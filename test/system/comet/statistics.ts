@@ -9,10 +9,6 @@ export interface SessionEntry {
   readonly connectionType: string;
 }
 
-export interface LoginCounts extends Counts {
-  readonly userName: string | null;
-}
-
 interface Metrics {
   readonly gauges: Readonly<Record<string, { value: number }>>;
   readonly counters: Readonly<Record<string, { count: number }>>;
@@ -76,7 +72,7 @@ export class StatisticsReader {
 }
 
 /** Logins in the form and order of `StatisticsReader.logins`. */
-export function toLogins(logins: readonly LoginCounts[], connectionType: string): object[] {
+export function toLogins(logins: readonly (Counts & { userName: string | null })[], connectionType: string): object[] {
   return inOrder(logins.map(({ userName, ...counts }) => ({ userName, connectionType, ...counts })));
 }
 

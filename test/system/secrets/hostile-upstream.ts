@@ -6,16 +6,9 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { listening } from '../../support/net.ts';
 import type { Fill, Markers } from './markers.ts';
 
-export interface HostileUpstream {
-  readonly port: number;
-  received(): string;
-  jvmAnswers(kind: string): number;
-  /** Kinds of hostile answers to calls, each requested by the name of a procedure. */
-  readonly calls: readonly string[];
-  close(): void;
-}
+export type HostileUpstream = Awaited<ReturnType<typeof startHostileUpstream>>;
 
-export async function startHostileUpstream(markers: Markers): Promise<HostileUpstream> {
+export async function startHostileUpstream(markers: Markers) {
   const fill = markers.filling('upstream: ');
   const received: string[] = [];
   const comet = new Comet(fill, received);
@@ -51,7 +44,8 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
   return {
     port: await listening(server),
     received: () => received.join('\n'),
-    jvmAnswers: (kind) => jvm.get(kind) ?? 0,
+    jvmAnswers: (kind: string) => jvm.get(kind) ?? 0,
+    /** Kinds of hostile answers to calls, each requested by the name of a procedure. */
     calls: Object.keys(ANSWERS),
     close: () => {
       server.close();

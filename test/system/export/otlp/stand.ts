@@ -31,23 +31,15 @@ export class LineLogger implements Logger {
   }
 }
 
-export interface OtlpStand {
-  readonly otlp: Otlp;
-  readonly logger: LineLogger;
-}
+export type OtlpStand = ReturnType<typeof createStand>;
 
 export function createStand(
   config: OtlpConfig,
   parts: Pick<OtlpParts, 'monitored' | 'clock'> & Partial<Pick<OtlpParts, 'env'>>,
-): OtlpStand {
+) {
   const logger = new LineLogger();
-  const otlp = new Otlp({
-    config: { ...testConfig(), otlp: config },
-    observers: new CallObservers(),
-    logger,
-    env: {},
-    ...parts,
-  });
+  const common = { config: { ...testConfig(), otlp: config }, observers: new CallObservers(), env: {} };
+  const otlp = new Otlp({ ...common, logger, ...parts });
   otlp.start();
   return { otlp, logger };
 }
