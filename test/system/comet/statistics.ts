@@ -9,12 +9,8 @@ export interface SessionEntry {
   readonly connectionType: string;
 }
 
-interface Metrics {
-  readonly gauges: Readonly<Record<string, { value: number }>>;
-  readonly counters: Readonly<Record<string, { count: number }>>;
-  readonly meters: Readonly<Record<string, { count: number }>>;
-  readonly timers: Readonly<Record<string, { count: number }>>;
-}
+type Numbers<Name extends string> = Readonly<Record<string, Readonly<Record<Name, number>>>>;
+type Metrics = Readonly<Record<'counters' | 'meters' | 'timers', Numbers<'count'>> & { gauges: Numbers<'value'> }>;
 
 export class StatisticsReader {
   readonly #base: string;
@@ -82,7 +78,7 @@ function inOrder(logins: readonly object[]): object[] {
 }
 
 /** Counts without zeros: `object.<name>.newValues` becomes `<name>`. */
-function namedCounts(metrics: Readonly<Record<string, { count: number }>>, prefix: string, postfix: string) {
+function namedCounts(metrics: Numbers<'count'>, prefix: string, postfix: string) {
   const named = Object.entries(metrics).filter(
     ([name, { count }]) => name.length > prefix.length + postfix.length && name.endsWith(postfix) && count !== 0,
   );
