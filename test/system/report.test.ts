@@ -1,10 +1,10 @@
 /** `d2-sidecar report` on a real sidecar, under traffic. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { portOf, send, startApplication } from '../support/net.ts';
 import { restCall } from '../support/rest-call.ts';
-import { runSidecar, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import { runSidecar, startSidecarBefore } from '../support/sidecar-process.ts';
 
 interface Report {
   readonly log: { readonly lines: readonly unknown[] };
@@ -15,23 +15,18 @@ interface Report {
 const defer = deferTo(afterAll);
 const folder = temporaryFolder(defer);
 const at = (name: string) => `${folder}/${name}`;
-let sidecar: SidecarProcess;
-
-beforeAll(async () => {
-  const upstream = await startApplication(({ url }, response) => {
-    if (url?.includes('Break')) response.destroy();
-    else response.end('{}');
-  });
-  defer(() => upstream.close());
-  const D2_SIDECAR_SESSIONS_API_KEYS = '[{ user: key-user, key: s3cr3t }]';
-  sidecar = await startSidecarBefore(upstream.port, { TMPDIR: folder, D2_SIDECAR_SESSIONS_API_KEYS });
-  defer(() => sidecar.stop());
-  const port = portOf(sidecar.listen);
-  await restCall(port, 'rpc/E.Demo/Test', 'anna');
-  await restCall(port, 'rpc/E.Demo/Test', undefined, { headers: { 'x-api-key': 's3cr3t' } });
-  await restCall(port, 'rpc/E.Demo/Break', 'anna');
-  await send(port, '/smartWeb/odata/Pumps(7)', { method: 'POST' });
+const upstream = await startApplication(({ url }, response) => {
+  if (url?.includes('Break')) response.destroy();
+  else response.end('{}');
 });
+defer(() => upstream.close());
+const D2_SIDECAR_SESSIONS_API_KEYS = '[{ user: key-user, key: s3cr3t }]';
+const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: folder, D2_SIDECAR_SESSIONS_API_KEYS });
+defer(() => sidecar.stop());
+const port = portOf(sidecar.listen);
+for (const method of ['Test', 'Break']) await restCall(port, `rpc/E.Demo/${method}`, 'anna');
+await restCall(port, 'rpc/E.Demo/Test', undefined, { headers: { 'x-api-key': 's3cr3t' } });
+await send(port, '/smartWeb/odata/Pumps(7)', { method: 'POST' });
 
 /** With sockets in the folder of this test. */
 function run(args: readonly string[] = [], command?: readonly string[]) {

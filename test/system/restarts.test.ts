@@ -4,12 +4,12 @@
  */
 import { readdirSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { until } from '../support/comet/until.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { type Application, portOf, send, startApplication } from '../support/net.ts';
+import { portOf, send, startApplication } from '../support/net.ts';
 import { restCall } from '../support/rest-call.ts';
 import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
 
@@ -22,18 +22,13 @@ const ADMIN = '/smartWeb/api/rest/v0/admin';
 type Counts = Readonly<Record<string, number>>;
 
 const defer = deferTo(afterAll);
-let folder: string;
-let upstream: Application;
+const folder = temporaryFolder(defer);
+const upstream = await startApplication((_, response) => response.end('{"value":1}'));
+defer(() => upstream.close());
 /** Calls that clients have begun in one life: an upper bound. */
 const begun: string[] = [];
 /** Calls that clients have complete answers for, with the time since 1970. */
 const answered: { readonly atMs: number; readonly rpc: string }[] = [];
-
-beforeAll(async () => {
-  folder = temporaryFolder(defer);
-  upstream = await startApplication((_, response) => response.end('{"value":1}'));
-  defer(() => upstream.close());
-});
 
 async function start(): Promise<SidecarProcess> {
   const env = { D2_SIDECAR_STATE_FILE: `${folder}/state`, D2_SIDECAR_STATE_INTERVAL: '200ms' };

@@ -1,12 +1,12 @@
 /** `d2/calls` and `d2/calls/slowest` beside users over REST and Comet: each call with its user, its age, and its outcome. */
 import type http from 'node:http';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { CallEntry } from '../../src/measure/record/running-calls.ts';
 import type { SlowEntry } from '../../src/measure/record/slowest-calls.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic, Folder } from '../support/monitor/access/access-files.ts';
 import { portOf, send as sendTo, startApplication } from '../support/net.ts';
-import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import { startSidecarBefore } from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const COMET = '/smartWeb/api/cometd';
@@ -39,7 +39,6 @@ const cometCalls = ['anna', 'boris'].map((user) => ({ name: `E.Slow.${user}`, us
 const defer = deferTo(afterAll);
 const folder = new Folder();
 defer(() => folder.remove());
-let sidecar: SidecarProcess;
 
 function toReply({ channel, id, clientId, ext }: Message): Message {
   const user = (ext as { authentication?: { user?: string } } | undefined)?.authentication?.user;
@@ -67,18 +66,16 @@ async function read(path: string): Promise<{ text: string; entries: readonly Ent
 
 const running = async () => (await read('d2/calls')).entries.length;
 
-beforeAll(async () => {
-  // Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else.
-  const upstream = await startApplication(({ url = '' }, response, body) => {
-    const held = calls[Number(/E\.Hold\/(\d+)/.exec(url)?.[1] ?? -1)];
-    if (held !== undefined) held.response = response;
-    else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
-  });
-  defer(() => upstream.close());
-  const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
-  sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
-  defer(() => sidecar.stop('SIGKILL'));
+/** Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else. */
+const upstream = await startApplication(({ url = '' }, response, body) => {
+  const held = calls[Number(/E\.Hold\/(\d+)/.exec(url)?.[1] ?? -1)];
+  if (held !== undefined) held.response = response;
+  else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
 });
+defer(() => upstream.close());
+const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
+const sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
+defer(() => sidecar.stop('SIGKILL'));
 
 let first: Awaited<ReturnType<typeof read>>;
 

@@ -1,25 +1,16 @@
-/**
- * The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock.
- */
-
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock. */
 import path from 'node:path';
 import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
 import { takeUp } from '../../../src/state/take-up.ts';
 import { ManualClock } from '../clock.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { Folder } from '../monitor/access/access-files.ts';
 
 export type Life = Awaited<ReturnType<StateFolder['start']>>;
 
-export class StateFolder {
-  readonly path = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-state-'));
+export class StateFolder extends Folder {
   readonly file = path.join(this.path, 'state');
   #lives = 0;
-
-  remove(): void {
-    rmSync(this.path, { recursive: true, force: true });
-  }
 
   /** Starts at `epochMs` with the state in the file. */
   async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file) {

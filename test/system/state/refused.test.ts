@@ -1,28 +1,22 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { openState } from '../../../src/state/state-file.ts';
 import { CometTraffic } from '../../support/measure/record/comet/comet-traffic.ts';
 import { RPC } from '../../support/measure/record/traffic.ts';
 import { StateFolder } from '../../support/state/restart.ts';
 import { recordsOf, toText } from '../../support/state/state-text.ts';
 
-let folder: StateFolder;
-/** A small state file. */
-let whole: Buffer;
-
-beforeAll(async () => {
-  folder = new StateFolder();
-  const life = await folder.start();
-  life.traffic.send({ line: RPC, user: 'ann' });
-  life.traffic.handshake('client1', { cookie: 'one' });
-  life.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
-  await life.keeper.save();
-  whole = readFileSync(folder.file);
-});
-
+const folder = new StateFolder();
 afterAll(() => folder.remove());
 
+const { traffic, keeper } = await folder.start();
+traffic.send({ line: RPC, user: 'ann' });
+traffic.handshake('client1', { cookie: 'one' });
+traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+await keeper.save();
+/** A small state file. */
+const whole = readFileSync(folder.file);
 beforeEach(() => writeFileSync(folder.file, whole, { mode: 0o600 }));
 
 const kindOf = (bytes: Buffer) => openState(bytes, ['smartWeb'], new CometTraffic().clock).kind;
