@@ -36,18 +36,6 @@ async function statusOf(url: string): Promise<number> {
   return response.status;
 }
 
-/** A sidecar with a request that its upstream holds. */
-async function startWithHeldRequest() {
-  const held: http.ServerResponse[] = [];
-  const { port, close } = await startApplication((_, response) => void held.push(response));
-  onTestFinished(close);
-  const sidecar = await start(['--upstream', `http://127.0.0.1:${port}/smartWeb`, ...FREE]);
-  const status = statusOf(`http://${sidecar.listen}/smartWeb/x`).catch(() => 'cut');
-  await until('the request is held', () => held.length === 1);
-  const logged = (msg: string) => until(msg, () => sidecar.logs.some((line) => line.msg === msg));
-  return { sidecar, status, logged, answer: () => held[0]?.end('done') };
-}
-
 describe('the command line', () => {
   it('prints its help and exits with 0', async () => {
     const stdout = expect.stringContaining('d2-sidecar --upstream http://127.0.0.1:8080/smartWeb');
@@ -149,11 +137,16 @@ describe('a running sidecar', () => {
     ['finishes a running exchange after SIGTERM', 1, 200],
     ['cuts running exchanges on a second signal', 2, 'cut'],
   ])('%s, then exits with 0', async (_what, signals, expected) => {
-    const { sidecar, status, logged, answer } = await startWithHeldRequest();
+    const held: http.ServerResponse[] = [];
+    const { port, close } = await startApplication((_, response) => void held.push(response));
+    onTestFinished(close);
+    const sidecar = await start(['--upstream', `http://127.0.0.1:${port}/smartWeb`, ...FREE]);
+    const status = statusOf(`http://${sidecar.listen}/smartWeb/x`).catch(() => 'cut');
+    await until('the request is held', () => held.length === 1);
     process.kill(sidecar.pid, 'SIGTERM');
-    await logged('stopping');
-    expect(sidecar.logs.find((line) => line.msg === 'stopping')).toMatchObject({ exchanges: 1 });
-    if (signals === 1) answer();
+    const stopping = () => sidecar.logs.find(({ msg }) => msg === 'stopping');
+    await expect.poll(stopping, { timeout: 15_000 }).toMatchObject({ exchanges: 1 });
+    if (signals === 1) held[0]?.end('done');
     else process.kill(sidecar.pid, 'SIGTERM');
     expect(await sidecar.exited).toBe(0);
     expect(await status).toBe(expected);

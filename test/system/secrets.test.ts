@@ -5,12 +5,12 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { basic, Folder, tokenLine, userLine } from '../support/monitor/access/access-files.ts';
 import { BAD_CONFIGURATIONS, NUMBER } from './secrets/bad-configurations.ts';
 import { attack, SHOWN } from './secrets/hostile-clients.ts';
-import { type HostileUpstream, startHostileUpstream } from './secrets/hostile-upstream.ts';
+import { startHostileUpstream } from './secrets/hostile-upstream.ts';
 import { Markers } from './secrets/markers.ts';
 import { type Program, runProgram, startProgram } from './secrets/programs.ts';
 import { say } from './secrets/raw.ts';
@@ -21,13 +21,10 @@ const JVM_ANSWERS = 5;
 
 const markers = new Markers();
 const folder = new Folder();
-let upstream: HostileUpstream;
-let receiver: OtlpReceiver;
+const upstream = await startHostileUpstream(markers);
+const receiver = await OtlpReceiver.listen();
 const programs: Program[] = [];
 
-beforeAll(async () => {
-  [upstream, receiver] = await Promise.all([startHostileUpstream(markers), OtlpReceiver.listen()]);
-});
 afterAll(async () => {
   for (const { child } of programs) child.kill('SIGKILL');
   await Promise.all(programs.map(({ exited }) => exited));
@@ -98,15 +95,10 @@ async function untilJvmAnswered(kind: string): Promise<void> {
   await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 30_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
 }
 
-interface Reading {
-  readonly apiKey: string;
-  readonly kind: string;
-  readonly reader?: readonly string[];
-  readonly scraper?: readonly string[];
-}
+const NOBODY: Readonly<Record<'reader' | 'scraper', readonly string[]>> = { reader: [], scraper: [] };
 
 /** All that a sidecar says of hostile traffic; it has ended then. Names of calls prove that it is about this traffic. */
-async function gather(name: string, sidecar: Started, { apiKey, kind, reader = [], scraper = [] }: Reading) {
+async function gather(name: string, sidecar: Started, apiKey: string, kind: string, { reader, scraper } = NOBODY) {
   const { listen, monitor, control } = sidecar;
   const said = {
     refusals: await attack(markers, name, listen, apiKey, upstream.calls),
@@ -157,7 +149,7 @@ describe('no secret leaks', LONG, () => {
     const sidecar = await start('relay', yaml);
     const reader = [`Authorization: ${basic('reader', password)}`];
     const scraper = [`Authorization: Bearer ${token}`];
-    const outputs = await gather('relay', sidecar, { apiKey, kind: 'tomcat-jmxproxy', reader, scraper });
+    const outputs = await gather('relay', sidecar, apiKey, 'tomcat-jmxproxy', { reader, scraper });
     const config = path.join(folder.path, 'relay.yaml');
     const check = await runProgram(['check', '--config', config, '--upstream', 'http://h/a']);
     // Strings are in it unescaped.
@@ -195,7 +187,7 @@ describe('no secret leaks', LONG, () => {
     };
     const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
     const sidecar = await start('gateway', yaml, env);
-    await gather('gateway', sidecar, { apiKey, kind: 'jolokia' });
+    await gather('gateway', sidecar, apiKey, 'jolokia');
   });
 
   it('from learn', async ({ expect }) => {

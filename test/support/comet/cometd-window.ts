@@ -16,11 +16,9 @@ interface Window {
 }
 
 interface XhrLike {
-  readonly readyState: number;
   context: TabConnections;
   onload?: () => void;
   onerror?: (cause: unknown) => void;
-  setRequestHeader(name: string, value: string): void;
   send(body: string): void;
   abort(): void;
 }

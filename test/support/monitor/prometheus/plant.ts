@@ -30,15 +30,8 @@ const READING: JvmReading = {
 export const AVAILABLE: MonitoredJvm = {
   ...{ reads: 5, failures: 1, boundsHit: new Map([['processes', 0]]) },
   state: {
-    ...{
-      kind: 'available',
-      reading: READING,
-      server: toServerState({}, 0, undefined),
-      ageMs: 1_500,
-      source: 'hsperfdata',
-      memory: 'live',
-    },
-    ...{ gauges: toJvmGauges(READING), sinceEpochMs: 0 },
+    ...{ kind: 'available', reading: READING, source: 'hsperfdata', memory: 'live', sinceEpochMs: 0, ageMs: 1_500 },
+    ...{ server: toServerState({}, 0, undefined), gauges: toJvmGauges(READING) },
   },
 };
 
