@@ -1,7 +1,4 @@
-/**
- * A real sidecar for system tests: `dist/main.js` as a process, known only by its output and answers.
- * `npm test` builds dist/ before the tests run.
- */
+/** A real sidecar: `dist/main.js` as a process, known only by its output and answers. `npm test` builds dist/ before. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

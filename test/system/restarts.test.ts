@@ -1,7 +1,4 @@
-/**
- * A real sidecar with a state file is killed at random moments, under load: the next process never counts more than has
- * happened, and lacks no more than the interval and the save in progress.
- */
+/** A real sidecar is killed under load: the next one counts no call too many, and lacks an interval and a save at most. */
 import { readdirSync, statSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';

@@ -1,9 +1,6 @@
 /** The counts of one client: the truth that the sidecar's statistics are compared with. */
 
-export interface CallCount {
-  answered: number;
-  failed: number;
-}
+export type CallCount = Readonly<Record<'answered' | 'failed', number>>;
 
 export class Tally {
   readonly values = new Map<string, number>();

@@ -1,7 +1,4 @@
-/**
- * WebSocket for the plant of `cometd-plant.ts`, whose package has long-polling only: each message is posted to it, and the
- * answer is sent back, compressed as agreed, some of it in fragments with pings between them.
- */
+/** WebSocket for the plant of `cometd-plant.ts`, which has long-polling only: each message is posted to it. */
 import type { IncomingMessage } from 'node:http';
 import { type PerMessageDeflateOptions, type WebSocket, WebSocketServer } from 'ws';
 import { startCometdPlant } from './cometd-plant.ts';

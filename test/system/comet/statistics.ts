@@ -1,13 +1,8 @@
 /** The statistics of the sidecar's monitoring port, in the shape in which the peers count. */
+import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { type CallCount, type Counts, sorted } from '../../support/comet/tally.ts';
 
 const ADMIN = '/smartWeb/api/rest/v0/admin';
-
-export interface SessionEntry {
-  readonly id: string;
-  readonly userName: string | null;
-  readonly connectionType: string;
-}
 
 type Numbers<Name extends string> = Readonly<Record<string, Readonly<Record<Name, number>>>>;
 type Metrics = Readonly<Record<'counters' | 'meters' | 'timers', Numbers<'count'>> & { gauges: Numbers<'value'> }>;

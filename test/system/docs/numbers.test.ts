@@ -1,7 +1,4 @@
-/**
- * docs/statistics.md defines every number of the JSON endpoints, docs/prometheus.md every family of /metrics: compared with a running
- * sidecar that has everything switched on. `npm test` builds dist/ before the tests run.
- */
+/** docs/statistics.md defines every number of a running sidecar that has everything switched on; /metrics has all families. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
