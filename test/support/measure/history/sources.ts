@@ -7,6 +7,7 @@ import type { UpstreamCondition } from '../../../../src/measure/history/conditio
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
 import { ManualClock } from '../../clock.ts';
+import { NO_READING } from '../../jvm/no-reading.ts';
 
 type Changeable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -54,19 +55,10 @@ export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): So
 }
 
 export function available(reading: Partial<JvmReading>, sinceEpochMs = 0): JvmState {
-  const whole: JvmReading = {
-    ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'live' },
-    ...reading,
-  };
+  const whole: JvmReading = { ...NO_READING, memory: 'live', ...reading };
+  const server = toServerState({}, 0, undefined);
   return {
-    ...{
-      kind: 'available',
-      reading: whole,
-      gauges: undefined as never,
-      server: toServerState({}, 0, undefined),
-      ageMs: 0,
-      source: 'hsperfdata',
-    },
+    ...{ kind: 'available', reading: whole, gauges: undefined as never, server, source: 'hsperfdata', ageMs: 0 },
     ...{ memory: whole.memory, sinceEpochMs },
   };
 }
