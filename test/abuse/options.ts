@@ -12,9 +12,9 @@ Exit code 1 when a bound was missed.
 `;
 
 export function parseOptions(args: readonly string[]) {
-  const { short, flood, list, help } = readOptions(USAGE, args);
+  const { short, flood, list } = readOptions(USAGE, args);
   const known = FLOODS.map(({ name }) => name);
   const names = toNames('flood', flood, known) ?? known;
   const floods = FLOODS.filter(({ name }) => names.includes(name));
-  return { isShort: short !== undefined, floods, isList: list !== undefined, isHelp: help !== undefined };
+  return { isShort: short !== undefined, floods, isList: list !== undefined };
 }

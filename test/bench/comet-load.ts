@@ -11,9 +11,9 @@ import net from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { constants, createDeflateRaw } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { cpuUsOf } from '../support/load/proc.ts';
 import { listening, portOf } from '../support/net.ts';
 import { flagsFor, startSidecarProcess } from '../support/sidecar-process.ts';
-import { cpuUsOf } from './load/proc.ts';
 import { medianOf } from './load/statistics.ts';
 
 const ROUNDS = Number(process.env.COMET_LOAD_ROUNDS ?? 4);

@@ -6,8 +6,8 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { freePorts } from '../bench/load/ports.ts';
-import { type Processes, progress, withProcesses } from '../bench/load/processes.ts';
-import { figuresOf } from '../support/load/figures.ts';
+import { type Processes, progress } from '../bench/load/processes.ts';
+import { figuresOf } from '../support/load/proc.ts';
 import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
 import { Differences } from './accounts/differences.ts';
@@ -23,16 +23,8 @@ import { randomOf } from './truth/pattern.ts';
 const PROGRESS_MS = 5_000;
 const SIZE = { call: 90, poll: 80, socket: 30 };
 
-async function run(args: readonly string[]): Promise<number> {
-  const { seed, seconds, isHelp } = parseOptions(args, Math.random);
-  if (isHelp) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  return await withProcesses('d2-chaos-', (processes, folder) => chaos(seed, seconds, processes, folder));
-}
-
-async function chaos(seed: number, seconds: number, processes: Processes, folder: string): Promise<number> {
+async function run(options: ReturnType<typeof parseOptions>, processes: Processes, folder: string): Promise<number> {
+  const { seed, seconds } = options;
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const ledgerPath = path.join(folder, 'ledger');
   writeFileSync(ledgerPath, '');
@@ -78,4 +70,4 @@ function toFigures(pid: number | undefined): string {
   return `, ${Math.round(figures.residentBytes / 2 ** 20)} MB, ${figures.descriptors} descriptors`;
 }
 
-await runProgram('chaos', run);
+await runProgram({ name: 'chaos', usage: USAGE, parse: parseOptions, run });

@@ -25,7 +25,7 @@ export type Options = ReturnType<typeof parseOptions>;
 
 /** Throws for unknown options and names, and numbers that are not whole and positive. */
 export function parseOptions(args: readonly string[]) {
-  const { rounds, seconds, only, workload, old, markdown, short, help } = readOptions(USAGE, args);
+  const { rounds, seconds, only, workload, old, markdown, short } = readOptions(USAGE, args);
   const isShort = short !== undefined;
   return {
     rounds: toNumber('rounds', rounds, isShort ? 3 : 7),
@@ -36,6 +36,5 @@ export function parseOptions(args: readonly string[]) {
     old,
     markdown,
     isShort,
-    isHelp: help !== undefined,
   };
 }

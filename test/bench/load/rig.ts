@@ -19,20 +19,14 @@ export interface Running {
   readonly startMs: number;
 }
 
-export interface RigParts {
-  readonly processes: Processes;
-  readonly folder: string;
-  /** Undefined if processes cannot be pinned. */
-  readonly peerCore: number | undefined;
-}
-
 export class Rig {
   readonly processes: Processes;
   readonly #folder: string;
   readonly #peerCore: number | undefined;
   #started = 0;
 
-  constructor({ processes, folder, peerCore }: RigParts) {
+  /** `peerCore`: undefined if processes cannot be pinned. */
+  constructor(processes: Processes, folder: string, peerCore: number | undefined) {
     this.processes = processes;
     this.#folder = folder;
     this.#peerCore = peerCore;
@@ -40,31 +34,21 @@ export class Rig {
 
   startUpstream(kind: UpstreamKind): Promise<Running> {
     const isNginx = kind === 'nginx' && findFile('nginx') !== undefined;
-    const toCommand = ({ port, folder }: Spot) => (isNginx ? nginxUpstream(port, folder) : nodeProgram('stand', port));
-    return this.#start('upstream', 0, toCommand, undefined);
+    return this.#start(0, ({ port, folder }) => (isNginx ? nginxUpstream(port, folder) : nodeProgram('stand', port)));
   }
 
   startPeer(peer: Peer, upstreamPort: number): Promise<Running> {
-    return this.#start(peer.name, upstreamPort, (spot) => peer.command(spot), this.#peerCore);
+    return this.#start(upstreamPort, (spot) => peer.command(spot), this.#peerCore);
   }
 
   /** nginx in its default form before a peer, on the harness's core. */
   startFront(peerPort: number): Promise<Running> {
-    return this.#start('front', peerPort, nginxFront, undefined);
+    return this.#start(peerPort, nginxFront);
   }
 
-  stop({ child }: Running): Promise<void> {
-    return this.processes.stop(child);
-  }
-
-  async #start(
-    name: string,
-    upstreamPort: number,
-    toCommand: (spot: Spot) => Command,
-    core: number | undefined,
-  ): Promise<Running> {
+  async #start(upstreamPort: number, toCommand: (spot: Spot) => Command, core?: number): Promise<Running> {
     this.#started += 1;
-    const folder = path.join(this.#folder, `${name}-${this.#started}`);
+    const folder = path.join(this.#folder, `${this.#started}`);
     mkdirSync(folder);
     const [port = 0, monitorPort = 0] = await freePorts(2);
     const spot = { port, monitorPort, upstreamPort, folder };

@@ -1,6 +1,6 @@
 /** A whole run: lives of the sidecar with faults, and after each stage that ends in quiet, all accounts compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Figures, steadyFiguresOf } from '../../support/load/figures.ts';
+import { type Figures, steadyFiguresOf } from '../../support/load/proc.ts';
 import type { Samples } from '../../support/load/samples.ts';
 import { type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Book } from '../accounts/book.ts';

@@ -12,21 +12,13 @@ import {
   POLL_ANSWER,
   SMALL_ANSWER,
 } from '../answers.ts';
-import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from './arguments.ts';
+import { HTTP_OPTIONS, listen } from './arguments.ts';
 
-const { port } = readPorts();
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const small = Buffer.from(SMALL_ANSWER);
 const poll = Buffer.from(POLL_ANSWER);
 
 let held = 0;
-
-function hold(response: http.ServerResponse): void {
-  held += 1;
-  response.on('close', () => {
-    held -= 1;
-  });
-}
 
 function answerTo(url: string): Buffer {
   if (url === HELD_COUNT_PATH) return Buffer.from(String(held));
@@ -35,26 +27,24 @@ function answerTo(url: string): Buffer {
   return url.includes('/cometd/') ? poll : small;
 }
 
-const server = http.createServer((request, response) => {
+const server = http.createServer(HTTP_OPTIONS, (request, response) => {
   const url = request.url ?? '/';
   request.resume();
   // A held poll is never answered: the client ends it by leaving.
   if (url.startsWith(HELD_PATH)) {
-    hold(response);
+    held += 1;
+    response.on('close', () => {
+      held -= 1;
+    });
     return;
   }
   const body = answerTo(url);
   const answer = () => response.writeHead(200, { ...JSON_TYPE, 'Content-Length': body.length }).end(body);
   const holdMs = Number(request.headers[HOLD_FIELD] ?? 0);
   request.on('end', () => {
-    if (holdMs === 0) {
-      answer();
-      return;
-    }
-    const timer = setTimeout(answer, holdMs);
-    response.on('close', () => clearTimeout(timer));
+    const timer = holdMs === 0 ? undefined : setTimeout(answer, holdMs);
+    if (timer === undefined) answer();
+    else response.on('close', () => clearTimeout(timer));
   });
 });
-server.keepAliveTimeout = IDLE_TIMEOUT_MS;
-server.requestTimeout = 0;
-server.listen({ port, host: HOST, backlog: BACKLOG });
+listen(server);

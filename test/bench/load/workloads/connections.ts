@@ -8,7 +8,7 @@ import { connectMany, fewNames, fill, pollRequest, rpcRequest } from '../small-c
 import type { Load } from '../wrk.ts';
 import { CPU, column, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
 import { measureLoad, residentMb } from './measure-load.ts';
-import { type Turn, toContestants, type Workload } from './workload.ts';
+import { atMost, type Turn, toContestants, type Workload } from './workload.ts';
 
 const IDLE_CONNECTIONS = 1_000;
 const HELD_POLLS = 2_000;
@@ -44,15 +44,7 @@ const IDLE: Workload = {
   contestants: ALL,
   isFresh: true,
   columns: [KB_PER_CONNECTION, MEMORY],
-  targets: [
-    {
-      text: 'memory for each idle connection, KB',
-      bound: 'at most',
-      limit: 20,
-      digits: 1,
-      read: figure(SIDECAR_NAME, 'kbPerConnection'),
-    },
-  ],
+  targets: [atMost(20, 'memory for each idle connection, KB', figure(SIDECAR_NAME, 'kbPerConnection'), 1)],
   measure: measureIdle,
 };
 
@@ -107,9 +99,7 @@ const START: Workload = {
   contestants: toContestants(ALL_PEERS.filter((peer) => peer !== UNMEASURED_SIDECAR)),
   isFresh: true,
   columns: [column('startMs', 'ms', 0), MEMORY],
-  targets: [
-    { text: 'start to listening, ms', bound: 'at most', limit: 400, digits: 0, read: figure(SIDECAR_NAME, 'startMs') },
-  ],
+  targets: [atMost(400, 'start to listening, ms', figure(SIDECAR_NAME, 'startMs'), 0)],
   measure: async ({ running }) => ({ startMs: running.startMs, rssMb: residentMb(running.pid) }),
 };
 

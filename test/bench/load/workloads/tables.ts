@@ -11,7 +11,7 @@ import { fewNames, fill, manyNames, manyObjects } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { CPU, column, P50, P99, P99_BEFORE, SIDECAR_NAME } from './columns.ts';
 import { measureLoad, residentMb } from './measure-load.ts';
-import { type Contestant, type Target, type Turn, toContestants, type Workload } from './workload.ts';
+import { atMost, type Contestant, type Target, type Turn, toContestants, type Workload } from './workload.ts';
 
 const WARM_UP_REQUESTS = 100_000;
 const SAVES = 2;
@@ -34,27 +34,14 @@ const MEMORY: Workload = {
   isFresh: true,
   columns: [column('rssMb', 'MB after 100,000 requests'), column('fullMb', 'MB with full tables')],
   targets: [
-    {
-      text: 'memory after 100,000 requests, MB',
-      bound: 'at most',
-      limit: 90,
-      digits: 1,
-      read: figure(SIDECAR_NAME, 'rssMb'),
-    },
-    {
-      text: 'memory with 2,000 RPCs, 10,000 objects, 10,000 sessions of 10 RPCs each, MB',
-      bound: 'at most',
-      limit: 300,
-      digits: 1,
-      read: figure(SIDECAR_NAME, 'fullMb'),
-    },
-    {
-      text: 'the same with state.file, MB',
-      bound: 'at most',
-      limit: 300,
-      digits: 1,
-      read: figure(SAVING_SIDECAR.name, 'fullMb'),
-    },
+    atMost(90, 'memory after 100,000 requests, MB', figure(SIDECAR_NAME, 'rssMb'), 1),
+    atMost(
+      300,
+      'memory with 2,000 RPCs, 10,000 objects, 10,000 sessions of 10 RPCs each, MB',
+      figure(SIDECAR_NAME, 'fullMb'),
+      1,
+    ),
+    atMost(300, 'the same with state.file, MB', figure(SAVING_SIDECAR.name, 'fullMb'), 1),
   ],
   measure: async ({ contestant, running: { pid, spot } }) => {
     await fill(spot.port, fewNames(WARM_UP_REQUESTS));
@@ -122,20 +109,8 @@ function createContestant(name: string, title: string): Contestant {
 
 function createTargets([name, { title }]: readonly [string, Scraped]): Target[] {
   return [
-    {
-      text: `scrape of ${title}: loop blocked at most, ms`,
-      bound: 'at most',
-      limit: 10,
-      digits: 1,
-      read: figure(name, 'blockedMs'),
-    },
-    {
-      text: `scrape of ${title}: p99 of relayed calls, to that before`,
-      bound: 'at most',
-      limit: 1.2,
-      digits: 2,
-      read: p99ToBefore(name),
-    },
+    atMost(10, `scrape of ${title}: loop blocked at most, ms`, figure(name, 'blockedMs'), 1),
+    atMost(1.2, `scrape of ${title}: p99 of relayed calls, to that before`, p99ToBefore(name)),
   ];
 }
 

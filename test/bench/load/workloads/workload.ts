@@ -27,7 +27,6 @@ export interface Column {
   read(name: string): Read;
 }
 
-/** A target. */
 export interface Target {
   readonly text: string;
   readonly bound: 'at most' | 'at least';
@@ -58,6 +57,10 @@ export interface Workload {
 export interface Measured {
   readonly workload: Workload;
   readonly result: Result;
+}
+
+export function atMost(limit: number, text: string, read: Read, digits = 2): Target {
+  return { text, bound: 'at most', limit, digits, read };
 }
 
 export const DIRECT: Contestant = { name: 'direct', title: 'direct (the upstream itself)', peer: undefined };
