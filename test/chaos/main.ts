@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { freePorts } from '../bench/load/ports.ts';
 import { type Processes, progress } from '../bench/load/processes.ts';
+import { OrderedProcess } from '../support/load/orders.ts';
 import { figuresOf } from '../support/load/proc.ts';
 import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
@@ -16,10 +17,11 @@ import { Crowd } from './clients/crowd.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { renderReport } from './report.ts';
 import { ChaosRun } from './run/chaos-run.ts';
-import { Storm, UpstreamProcess } from './run/storm.ts';
+import { Storm } from './run/storm.ts';
 import { makeWeather } from './run/weather.ts';
 import { randomOf } from './truth/pattern.ts';
 
+const UPSTREAM = path.join(import.meta.dirname, 'upstream/main.js');
 const PROGRESS_MS = 5_000;
 const SIZE = { call: 90, poll: 80, socket: 30 };
 
@@ -31,7 +33,7 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   const differences = new Differences();
   const windows = new Windows();
   const book = new Book(seed, differences, windows);
-  const upstream = new UpstreamProcess(processes, [`${upstreamPort}`, `${seed}`, ledgerPath]);
+  const upstream = new OrderedProcess(processes, UPSTREAM, `${upstreamPort}`, `${seed}`, ledgerPath);
   const storm = new Storm(upstream, windows);
   const crowd: Crowd = new Crowd({
     seed,

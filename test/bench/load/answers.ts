@@ -11,6 +11,8 @@ export const HELD_PATH = '/smartWeb/cometd';
 export const HOLD_FIELD = 'x-hold';
 /** Of programs/stand.ts: the number of held requests, as JSON. */
 export const HELD_COUNT_PATH = '/held';
+/** How many values programs/comet-values.ts pushes. */
+export const VALUES_PER_S = 5_000;
 export const RPC_PATH = '/smartWeb/api/rest/v0/d2/rpc/E.Bench';
 export const OBJECT_PATH = '/smartWeb/api/rest/v0/d2/object';
 export const ADMIN_PATH = '/smartWeb/api/rest/v0/admin';

@@ -8,8 +8,8 @@ import { findFile, type Peer, type Spot } from './peers/peer.ts';
 import { freePorts, untilListening } from './ports.ts';
 import { type Command, hasEnded, type Processes } from './processes.ts';
 
-/** `nginx`: fast, and answers before an upload has ended; `stand`: reads uploads and holds polls. */
-export type UpstreamKind = 'nginx' | 'stand';
+/** `nginx`: fast, and answers before an upload has ended; `stand`: reads uploads and holds polls; `comet-values`: pushes. */
+export type UpstreamKind = 'nginx' | 'stand' | 'comet-values';
 
 export interface Running {
   readonly child: ChildProcess;
@@ -33,8 +33,9 @@ export class Rig {
   }
 
   startUpstream(kind: UpstreamKind): Promise<Running> {
-    const isNginx = kind === 'nginx' && findFile('nginx') !== undefined;
-    return this.#start(0, ({ port, folder }) => (isNginx ? nginxUpstream(port, folder) : nodeProgram('stand', port)));
+    if (kind === 'nginx' && findFile('nginx') !== undefined)
+      return this.#start(0, ({ port, folder }) => nginxUpstream(port, folder));
+    return this.#start(0, ({ port }) => nodeProgram(kind === 'nginx' ? 'stand' : kind, port));
   }
 
   startPeer(peer: Peer, upstreamPort: number): Promise<Running> {

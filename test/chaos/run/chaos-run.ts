@@ -1,5 +1,6 @@
 /** A whole run: lives of the sidecar with faults, and after each stage that ends in quiet, all accounts compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OrderedProcess } from '../../support/load/orders.ts';
 import { type Figures, steadyFiguresOf } from '../../support/load/proc.ts';
 import type { Samples } from '../../support/load/samples.ts';
 import { type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
@@ -9,12 +10,12 @@ import { type Equation, equationsOf, holds, knownOf } from '../accounts/equation
 import type { Windows } from '../accounts/windows.ts';
 import type { Crowd } from '../clients/crowd.ts';
 import { LedgerReader, type Seen } from '../truth/ledger.ts';
-import type { Storm, UpstreamProcess } from './storm.ts';
+import type { Storm } from './storm.ts';
 import type { DataPath, Life, Stage, Weather } from './weather.ts';
 
 export interface ChaosParts {
   readonly sidecar: SidecarParts;
-  readonly upstream: UpstreamProcess;
+  readonly upstream: OrderedProcess;
   readonly ledgerPath: string;
   readonly crowd: Crowd;
   readonly storm: Storm;

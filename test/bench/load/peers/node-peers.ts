@@ -115,5 +115,9 @@ export const GATEWAY_SIDECAR = createSidecar({
   title: 'sidecar, all through its gateway',
   env: () => ({ D2_SIDECAR_DATA_PATH: 'gateway' }),
 });
+export const UNREADING_SIDECAR = createSidecar({
+  name: 'sidecar-unreading',
+  env: () => ({ D2_SIDECAR_COMET_ENABLED: 'false' }),
+});
 /** With the probe of its event loop, which costs a timer; so only where its result is used. */
 export const PROBED_SIDECAR = createSidecar({ preload: 'loop-probe' });
