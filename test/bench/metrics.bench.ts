@@ -4,7 +4,6 @@ import { DurationBuckets } from '../../src/metrics/duration-buckets.ts';
 import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
 import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
 import { Meter } from '../../src/metrics/meter.ts';
-import { createStatistics } from '../../src/metrics/statistics.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { Random } from '../support/fuzz/random.ts';
 
@@ -64,26 +63,5 @@ describe('a slice that leaves a busy window', () => {
   bench('1,000 values, then one more that expires the oldest slice', () => {
     for (let i = 0; i < 1_000; i += 1) timer.update(durationAt(i));
     nowNs += 10 * NS_PER_S;
-  });
-});
-
-describe('the whole application', () => {
-  // Not the one above, which continues and would empty the window.
-  const clock: Clock = { nowNs: () => 1, epochMs: () => 0 };
-  const statistics = createStatistics(
-    {
-      ...{ windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 },
-      maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-    },
-    clock,
-  );
-  for (let i = 0; i < 20 * 2_000; i += 1) {
-    statistics.rpc.recordAnswered(`E.Demo.Method${i % 2_000}`, 200, durationAt(i * 7));
-  }
-  const timers = [...statistics.rpc.metrics().timers.values()];
-
-  bench('CallStatistics.recordAnswered', () => statistics.rpc.recordAnswered('E.Demo.Method7', 200, nextDuration()));
-  bench('snapshots of 2,000 timers', () => {
-    for (const timer of timers) timer.snapshot();
   });
 });

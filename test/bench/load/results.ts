@@ -12,8 +12,7 @@ export type Figure =
   | 'kbPerConnection'
   | 'startMs'
   | 'blockedMs'
-  | 'scrapeMs'
-  | 'scrapeMb';
+  | 'scrapeMs';
 
 /** One measurement. `cpuUs` is for each request; memory is in units of 2^20 and 2^10 bytes. */
 export type Sample = Readonly<Partial<Record<Figure, number>>>;
