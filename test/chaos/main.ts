@@ -11,8 +11,6 @@ import { OrderedProcess } from '../support/load/orders.ts';
 import { figuresOf } from '../support/load/proc.ts';
 import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
-import { Differences } from './accounts/differences.ts';
-import { Windows } from './accounts/windows.ts';
 import { Crowd } from './clients/crowd.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { renderReport } from './report.ts';
@@ -30,26 +28,20 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const ledgerPath = path.join(folder, 'ledger');
   writeFileSync(ledgerPath, '');
-  const differences = new Differences();
-  const windows = new Windows();
-  const book = new Book(seed, differences, windows);
+  const book = new Book(seed);
+  const { differences } = book;
   const upstream = new OrderedProcess(processes, UPSTREAM, `${upstreamPort}`, `${seed}`, ledgerPath);
-  const storm = new Storm(upstream, windows);
+  const storm = new Storm(upstream, book.windows);
   const crowd: Crowd = new Crowd({
     seed,
     port,
     size: SIZE,
     random: randomOf(seed, 'pace'),
     lifeOf: () => chaosRun.life,
-    onSent: (id) => book.sent(id),
-    onEntry: (entry) => book.over(entry),
-    onConnected: (life) => {
-      book.lifeTally(life).connected += 1;
-    },
-    onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`),
+    book,
   });
   const sidecar = { processes, folder, port, monitorPort, upstreamPort };
-  const chaosRun = new ChaosRun({ sidecar, upstream, ledgerPath, crowd, storm, book, windows, differences });
+  const chaosRun = new ChaosRun({ sidecar, upstream, ledgerPath, crowd, storm, book });
   progress(`seed ${seed}, ${seconds} s, clients: ${JSON.stringify(SIZE)}`);
   const timer = setInterval(() => {
     const of = (outcome: Parameters<Book['total']>[0]) => `${book.total(outcome)} ${outcome}`;
@@ -62,7 +54,7 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   } finally {
     clearInterval(timer);
   }
-  process.stdout.write(renderReport({ seed, book, run: chaosRun, storm, differences }));
+  process.stdout.write(renderReport(seed, book, chaosRun, storm));
   return differences.count === 0 ? 0 : 1;
 }
 

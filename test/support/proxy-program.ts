@@ -1,14 +1,14 @@
 /** nginx and HAProxy of Debian's packages, each in a process of its own, with everything in a temporary folder. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { Server as HttpServer } from 'node:http';
-import net from 'node:net';
+import type net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { untilListening } from '../bench/load/ports.ts';
+import { hasEnded } from '../bench/load/processes.ts';
 import { exitOf, stopProcess } from './sidecar-process.ts';
 
-const START_TIMEOUT_MS = 10_000;
-const POLL_MS = 20;
 const NGINX_TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
 export interface ProxyProgram {
@@ -39,12 +39,16 @@ export async function startProxyProgram(program: 'nginx' | 'haproxy', setup: Pro
     behind?.closeAllConnections();
     await rm(folder, { recursive: true, force: true });
   };
+  let log = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
   try {
-    await listening(child, setup.address(folder));
+    await untilListening(setup.address(folder), () => hasEnded(child));
     return { stop };
   } catch (cause) {
     await stop();
-    throw cause;
+    throw new Error(`${program}: ${(cause as Error).message}:\n${log}`, { cause });
   }
 }
 
@@ -69,27 +73,4 @@ function toHaproxy(_: string, sections: string): string {
   timeout server 20s
 ${sections}
 `;
-}
-
-async function listening(child: ChildProcess, address: net.NetConnectOpts): Promise<void> {
-  let log = '';
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    log += text;
-  });
-  for (let waitedMs = 0; waitedMs < START_TIMEOUT_MS; waitedMs += POLL_MS) {
-    if (child.exitCode !== null || child.signalCode !== null) break;
-    if (await canConnect(address)) return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`${child.spawnfile} does not listen:\n${log}`);
-}
-
-function canConnect(address: net.NetConnectOpts): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect(address, () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
 }

@@ -15,19 +15,20 @@ export async function freePorts(count: number): Promise<number[]> {
   return ports;
 }
 
-/** Waits until the port accepts connections; throws when `hasEnded` returns true, or after 15 s. */
-export async function untilListening(port: number, hasEnded: () => boolean): Promise<void> {
+/** Waits until somebody accepts connections, by default on a port; throws when `hasEnded` returns true, or after 15 s. */
+export async function untilListening(at: number | net.NetConnectOpts, hasEnded: () => boolean): Promise<void> {
+  const address = typeof at === 'number' ? { port: at, host: '127.0.0.1' } : at;
   const deadline = performance.now() + LISTEN_TIMEOUT_MS;
-  while (!(await canConnect(port))) {
+  while (!(await canConnect(address))) {
     if (hasEnded()) throw new Error('ended before it listened');
     if (performance.now() > deadline) throw new Error(`does not listen after ${LISTEN_TIMEOUT_MS} ms`);
     await sleep(POLL_MS);
   }
 }
 
-function canConnect(port: number): Promise<boolean> {
+function canConnect(address: net.NetConnectOpts): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1');
+    const socket = net.connect(address);
     socket.on('connect', () => resolve(true)).on('error', () => resolve(false));
     socket.on('connect', () => socket.destroy());
   });

@@ -5,11 +5,12 @@ import { isWithin, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines 
 import type { Head } from '../wire/heads.ts';
 import { withWrongByte } from './lies.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
-import { type Served, whatIsWrong } from './served-connection.ts';
+import type { Served } from './served-connection.ts';
 
 const NOTHING = Buffer.alloc(0);
 
 export class ServedSocket implements Served {
+  readonly requestLines: readonly string[];
   readonly isRead = false;
   readonly isAnswering = false;
   readonly #socket: net.Socket;
@@ -23,13 +24,11 @@ export class ServedSocket implements Served {
     this.#socket = socket;
     this.#parts = parts;
     this.#plan = plan;
+    this.requestLines = socketRequestLines(plan);
   }
 
   begin(head: Head): void {
     const { id, fault } = this.#plan;
-    const { ledger, isDirect } = this.#parts;
-    const wrong = whatIsWrong(head, socketRequestLines(this.#plan), isDirect);
-    if (wrong !== undefined) ledger.note('W', id, wrong);
     if (fault === 'never') return;
     this.#isOver = fault === 'reset-before' || fault === 'refuse';
     if (fault === 'reset-before') reset(this.#socket);
