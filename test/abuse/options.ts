@@ -1,4 +1,3 @@
-/** The command line of the abuse run. */
 import { readOptions, toNames } from '../support/load/options.ts';
 import { FLOODS } from './floods/all-floods.ts';
 

@@ -1,4 +1,3 @@
-/** The report of a run. */
 import { renderTable } from '../bench/load/report.ts';
 import type { Book } from './accounts/book.ts';
 import type { Differences } from './accounts/differences.ts';

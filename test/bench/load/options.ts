@@ -1,4 +1,3 @@
-/** The command line of the load benchmarks. */
 import { readOptions, toNames, toNumber } from '../../support/load/options.ts';
 import { ALL_PEERS } from './peers/all-peers.ts';
 import { OLD_NAME } from './peers/node-peers.ts';

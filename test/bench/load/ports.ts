@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const POLL_MS = 2;
 const LISTEN_TIMEOUT_MS = 15_000;
 
-/** Free ports, all different. */
 export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => net.createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => server.listening || once(server, 'listening')));

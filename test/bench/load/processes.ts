@@ -50,7 +50,6 @@ export class Processes {
     return this.#isClosed;
   }
 
-  /** Its last output. */
   outputOf(child: ChildProcess): string {
     return this.#running.get(child) ?? '';
   }

@@ -8,7 +8,6 @@ import { runProgram } from '../../support/load/run.ts';
 import { SidecarProcess } from '../../support/load/sidecar.ts';
 import { parseSoakOptions, SOAK_USAGE } from '../options.ts';
 import { settingsOf } from '../run/chaos-run.ts';
-import { randomOf } from '../truth/pattern.ts';
 import { Load } from './load.ts';
 import { judge, renderSamples, type SoakSample, type Verdict } from './soak-report.ts';
 
@@ -19,8 +18,8 @@ const PROGRESS_EVERY = 10;
 /** Much longer than the sliding window of the statistics: the allocator settles for ten minutes after that is full. */
 const WARM_UP_SHARE = 1 / 2;
 const LEAST_WARM_UP_S = 30;
-/** Requests a second, polls that are held, the share of requests that are aborted, and the permitted rise of memory an hour. */
-const [RATE, POLLS, ABORTS, BOUND_MB] = [1_000, 500, 0.01, 1];
+/** The permitted rise of memory an hour. */
+const BOUND_MB = 1;
 
 async function run({ minutes }: { minutes: number }, processes: Processes, folder: string): Promise<number> {
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
@@ -28,7 +27,7 @@ async function run({ minutes }: { minutes: number }, processes: Processes, folde
   await untilListening(upstreamPort, () => hasEnded(upstream));
   const parts = { processes, folder, port, monitorPort, upstreamPort };
   const sidecar = await SidecarProcess.start(parts, settingsOf('auto'));
-  const load = new Load({ port, rate: RATE, polls: POLLS, aborts: ABORTS, random: randomOf(1, 'soak') });
+  const load = new Load(port);
   const running = load.run();
   const samples = await watch(minutes, sidecar, load);
   load.stop();

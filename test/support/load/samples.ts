@@ -1,6 +1,5 @@
 import { samplesOf } from '../monitor/prometheus/samples.ts';
 
-/** Samples of a Prometheus text, e.g. `d2_calls_total{kind="rpc",outcome="ok"} 17`. */
 export class Samples {
   readonly #all: ReadonlyMap<string, number>;
 

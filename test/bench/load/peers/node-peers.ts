@@ -80,7 +80,6 @@ export const SIDECAR = createSidecar({});
 /** For `--only`. */
 export const OLD_NAME = 'old';
 
-/** Another build, to compare with this one. */
 export function createOldSidecar(main: string): Peer {
   return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', main });
 }

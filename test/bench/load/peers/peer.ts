@@ -4,7 +4,6 @@ import path from 'node:path';
 import { CertificateFolder, type Pair } from '../../../support/tls/certificates.ts';
 import type { Command } from '../processes.ts';
 
-/** Settings of a peer at its start. */
 export interface Spot {
   readonly port: number;
   /** For the peer's own port: metrics, administration. */
@@ -19,7 +18,6 @@ export interface Peer {
   readonly name: string;
   /** For tables, e.g. `nginx + Lua`. */
   readonly title: string;
-  /** Required Debian packages. */
   readonly packages?: readonly string[];
   /** Files that exist when it is installed; by default, programs with the names of the packages. */
   readonly needs?: readonly string[];

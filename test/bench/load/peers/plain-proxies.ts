@@ -1,4 +1,3 @@
-/** haproxy and caddy. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from '../processes.ts';

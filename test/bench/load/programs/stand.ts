@@ -3,15 +3,7 @@
  * nginx, it replaces it entirely. It is also the upstream of the soak, whose requests say how long to hold them.
  */
 import http from 'node:http';
-import {
-  ANSWER_1M,
-  ANSWER_64K,
-  HELD_COUNT_PATH,
-  HELD_PATH,
-  HOLD_FIELD,
-  POLL_ANSWER,
-  SMALL_ANSWER,
-} from '../answers.ts';
+import { ANSWER_1M, ANSWER_64K, HELD_COUNT_PATH, HOLD_FIELD, POLL_ANSWER, SMALL_ANSWER } from '../answers.ts';
 import { HTTP_OPTIONS, listen } from './arguments.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
@@ -30,21 +22,20 @@ function answerTo(url: string): Buffer {
 const server = http.createServer(HTTP_OPTIONS, (request, response) => {
   const url = request.url ?? '/';
   request.resume();
-  // A held poll is never answered: the client ends it by leaving.
-  if (url.startsWith(HELD_PATH)) {
-    held += 1;
-    response.on('close', () => {
-      held -= 1;
-    });
-    return;
-  }
   const body = answerTo(url);
   const answer = () => response.writeHead(200, { ...JSON_TYPE, 'Content-Length': body.length }).end(body);
   const holdMs = Number(request.headers[HOLD_FIELD] ?? 0);
   request.on('end', () => {
-    const timer = holdMs === 0 ? undefined : setTimeout(answer, holdMs);
-    if (timer === undefined) answer();
-    else response.on('close', () => clearTimeout(timer));
+    if (holdMs === 0) {
+      answer();
+      return;
+    }
+    held += 1;
+    const timer = setTimeout(answer, holdMs);
+    response.on('close', () => {
+      held -= 1;
+      clearTimeout(timer);
+    });
   });
 });
 listen(server);

@@ -4,5 +4,4 @@ import { LOADS } from './loads.ts';
 import { TABLES } from './tables.ts';
 import type { Workload } from './workload.ts';
 
-/** In the order of the report. */
 export const ALL_WORKLOADS: readonly Workload[] = [...LOADS, ...CONNECTIONS, ...TABLES, COMET];

@@ -4,7 +4,7 @@ import { HELD_COUNT_PATH } from '../answers.ts';
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { UNMEASURED_SIDECAR } from '../peers/node-peers.ts';
 import { figure, type Sample } from '../results.ts';
-import { connectMany, fewNames, fill, pollRequest, rpcRequest } from '../small-client.ts';
+import { connectMany, exchange, fewNames, fill, pollRequest, rpcRequest } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { CPU, column, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
 import { measureLoad, residentMb } from './measure-load.ts';
@@ -26,13 +26,13 @@ async function measureIdle({ running, seconds }: Turn): Promise<Sample> {
   try {
     const pauseMs = (seconds * 1000) / (clients.length / 10);
     for (const [at, client] of clients.entries()) {
-      await client.exchange(rpcRequest(at % 10, at % 10));
+      await exchange(client, rpcRequest(at % 10, at % 10));
       if (at % 10 === 9) await sleep(pauseMs);
     }
     const rssMb = residentMb(pid);
     return { rssMb, kbPerConnection: ((rssMb - beforeMb) * KB_PER_MB) / IDLE_CONNECTIONS };
   } finally {
-    for (const client of clients) client.close();
+    for (const client of clients) client.destroy();
   }
 }
 
@@ -55,13 +55,13 @@ async function measureHeld(turn: Turn): Promise<Sample> {
   const beforeMb = residentMb(pid);
   const clients = await connectMany(spot.port, HELD_POLLS);
   try {
-    for (const [user, client] of clients.entries()) client.send(pollRequest(user));
+    for (const [user, client] of clients.entries()) client.write(pollRequest(user));
     // Their arrival is not measured.
     await untilHeld(spot.upstreamPort, HELD_POLLS);
     const sample = await measureLoad(turn, BESIDE_POLLS);
     return { ...sample, kbPerConnection: (((sample.rssMb ?? 0) - beforeMb) * KB_PER_MB) / HELD_POLLS };
   } finally {
-    for (const client of clients) client.close();
+    for (const client of clients) client.destroy();
   }
 }
 

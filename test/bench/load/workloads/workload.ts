@@ -13,7 +13,6 @@ export interface Contestant {
   readonly processKey?: string;
 }
 
-/** One measurement to make. */
 export interface Turn {
   readonly rig: Rig;
   readonly running: Running;
@@ -39,7 +38,6 @@ export interface Workload {
   /** For `--workload`. */
   readonly name: string;
   readonly title: string;
-  /** How it is made, in a sentence or two. */
   readonly how: string;
   readonly upstream: UpstreamKind;
   readonly contestants: readonly Contestant[];
