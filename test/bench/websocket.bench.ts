@@ -91,9 +91,6 @@ describe('a message of 200 bytes', () => {
     'compressed without',
     createRound([alone], () => createReader('upstream', false)),
   );
-  const ended = createReader('upstream');
-  ended.close();
-  bench('of a direction that is unread', () => ended.push(plain[0] as Buffer));
 });
 
 describe('inflating one message with context takeover, otherwise', () => {

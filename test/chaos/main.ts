@@ -8,7 +8,6 @@ import path from 'node:path';
 import { freePorts } from '../bench/load/ports.ts';
 import { type Processes, progress } from '../bench/load/processes.ts';
 import { OrderedProcess } from '../support/load/orders.ts';
-import { figuresOf } from '../support/load/proc.ts';
 import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
 import { Crowd } from './clients/crowd.ts';
@@ -46,7 +45,7 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   const timer = setInterval(() => {
     const of = (outcome: Parameters<Book['total']>[0]) => `${book.total(outcome)} ${outcome}`;
     const calls = (['answered', 'problem', 'failed', 'aborted', 'unconnected'] as const).map(of).join(', ');
-    const life = `[${Math.round(performance.now() / 1_000)} of ${seconds} s] life ${chaosRun.life}${toFigures(chaosRun.pid)}`;
+    const life = `[${Math.round(performance.now() / 1_000)} of ${seconds} s] life ${chaosRun.life}`;
     progress(`${life}; ${calls}; upstream ${storm.condition}; ${differences.count} differences`);
   }, PROGRESS_MS);
   try {
@@ -56,12 +55,6 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   }
   process.stdout.write(renderReport(seed, book, chaosRun, storm));
   return differences.count === 0 ? 0 : 1;
-}
-
-function toFigures(pid: number | undefined): string {
-  const figures = pid === undefined ? undefined : figuresOf(pid);
-  if (figures === undefined) return ', away';
-  return `, ${Math.round(figures.residentBytes / 2 ** 20)} MB, ${figures.descriptors} descriptors`;
 }
 
 await runProgram({ name: 'chaos', usage: USAGE, parse: parseOptions, run });

@@ -17,7 +17,8 @@ const KEPT_CHARS = 4_000;
 export class Processes {
   readonly #folder: string;
   readonly #running = new Map<ChildProcess, string>();
-  #isClosed = false;
+  /** True once all are being ended: failures are expected then. */
+  isClosed = false;
 
   /** `folder` is for temporary files of programs, so that nothing is left behind. */
   constructor(folder: string) {
@@ -26,7 +27,7 @@ export class Processes {
 
   /** Starts a program in its own process group, on the given core, or on the harness's. */
   start(command: Command, core?: number): ChildProcess {
-    if (this.#isClosed) throw new Error('interrupted');
+    if (this.isClosed) throw new Error('interrupted');
     const line = core === undefined ? [command.file] : ['taskset', '-c', String(core), command.file];
     const [file = '', ...before] = line;
     const child = spawn(file, [...before, ...command.args], {
@@ -43,11 +44,6 @@ export class Processes {
     }
     child.on('error', (cause) => this.#running.set(child, cause.message));
     return child;
-  }
-
-  /** True while all are being ended: failures are expected then. */
-  get isClosed(): boolean {
-    return this.#isClosed;
   }
 
   outputOf(child: ChildProcess): string {
@@ -92,7 +88,7 @@ export class Processes {
 
   /** Ends all, and starts no more. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.isClosed = true;
     await Promise.all([...this.#running.keys()].map((child) => this.stop(child)));
   }
 }

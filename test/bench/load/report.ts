@@ -50,12 +50,8 @@ function notesOf({ contestants }: Workload, { missing, notes }: Result): string[
     const reason = missing.get(name);
     return reason === undefined ? [] : [`${title}: ${reason}`];
   });
-  const all = [...reasons, ...notes];
-  return all.length === 0 ? [] : ['', ...all.map((note) => `- ${oneLine(note)}`)];
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').replaceAll('|', '/').slice(0, 200);
+  const all = [...reasons, ...notes].map((note) => note.replaceAll(/\s+/g, ' ').replaceAll('|', '/').slice(0, 200));
+  return all.length === 0 ? [] : ['', ...all.map((note) => `- ${note}`)];
 }
 
 /** Columns as wide as their widest cell, the first to the left and numbers to the right, so that it reads well as text too. */

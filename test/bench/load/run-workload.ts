@@ -18,12 +18,6 @@ export async function runWorkload(workload: Workload, rig: Rig, options: RunOpti
   }
 }
 
-/** The list, rotated by one in each round, so that the order differs. */
-function rotated<T>(list: readonly T[], by: number): T[] {
-  const at = list.length === 0 ? 0 : by % list.length;
-  return [...list.slice(at), ...list.slice(0, at)];
-}
-
 const keyOf = ({ processKey, name }: Contestant) => processKey ?? name;
 
 class WorkloadRun {
@@ -50,14 +44,19 @@ class WorkloadRun {
     const rounds: Map<string, Sample>[] = [];
     for (let round = 0; round < this.#options.rounds; round += 1) {
       const samples = new Map<string, Sample>();
-      for (const contestant of rotated(contestants, round)) {
+      // Another one begins each round, so that the order differs.
+      const first = round % contestants.length;
+      for (const contestant of [...contestants.slice(first), ...contestants.slice(0, first)]) {
         const sample = await this.#guarded(contestant, () => this.#measure(contestant));
         if (sample !== undefined) samples.set(contestant.name, sample);
         this.#tell(round, contestant, sample);
       }
       rounds.push(samples);
     }
-    for (const contestant of contestants) await this.#guarded(contestant, () => this.#inspect(contestant));
+    for (const contestant of contestants) {
+      const notes = await this.#guarded(contestant, async () => this.#workload.inspect?.(this.#turn(contestant)));
+      this.#notes.push(...(notes ?? []));
+    }
     return { rounds, missing: this.#missing, notes: this.#notes };
   }
 
@@ -102,10 +101,6 @@ class WorkloadRun {
     } finally {
       await this.#rig.processes.stop(running.child);
     }
-  }
-
-  async #inspect(contestant: Contestant): Promise<void> {
-    this.#notes.push(...((await this.#workload.inspect?.(this.#turn(contestant))) ?? []));
   }
 
   #turn(contestant: Contestant, running = this.running.get(keyOf(contestant))): Turn {

@@ -52,10 +52,6 @@ export class ChaosRun {
     this.#ledger = new LedgerReader(parts.ledgerPath);
   }
 
-  get pid(): number | undefined {
-    return this.#sidecar?.hasEnded === false ? this.#sidecar.pid : undefined;
-  }
-
   async run({ lives, long }: Weather): Promise<void> {
     for (const life of lives) await this.#live(life);
     await this.#liveLong(long);

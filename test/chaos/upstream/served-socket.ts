@@ -1,5 +1,6 @@
 import type net from 'node:net';
-import { acceptOf, FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { toUpgraded } from '../../support/load/heads.ts';
 import { reset } from '../../support/load/reset.ts';
 import { isWithin, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';
 import type { Head } from '../wire/heads.ts';
@@ -36,9 +37,7 @@ export class ServedSocket implements Served {
       const fields = `X-Chaos: ${id}\r\nContent-Length: ${REFUSAL_BODY.length}\r\nConnection: close\r\n`;
       this.#socket.end(`HTTP/1.1 403 Forbidden\r\n${fields}\r\n${REFUSAL_BODY}`);
     } else {
-      const accept = `Sec-WebSocket-Accept: ${acceptOf(head.field('sec-websocket-key') ?? '')}`;
-      const fields = [`X-Chaos: ${id}`, 'Upgrade: websocket', 'Connection: Upgrade', accept];
-      this.#socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`);
+      this.#socket.write(toUpgraded(head.field('sec-websocket-key') ?? '', `X-Chaos: ${id}`));
       this.#breakOffIfDue();
     }
   }

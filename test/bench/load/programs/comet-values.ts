@@ -4,14 +4,14 @@
  */
 import http from 'node:http';
 import { constants, createDeflateRaw } from 'node:zlib';
-import { acceptOf, OPCODES, toFrame } from '../../../support/load/frames.ts';
+import { OPCODES, toFrame } from '../../../support/load/frames.ts';
+import { toUpgraded } from '../../../support/load/heads.ts';
 import { VALUES_PER_S } from '../answers.ts';
 import { listen } from './arguments.ts';
 
 const TICK_MS = 5;
 const OBJECTS = Array.from({ length: 1_000 }, (_, i) => `H.Plant.Unit${i % 40}.Measurement${i}`);
 const REPLY = JSON.stringify([{ channel: '/meta/handshake', id: '1', clientId: 'load', successful: true }]);
-const EXTENSION = 'Sec-WebSocket-Extensions: permessage-deflate';
 
 /** Frames of two seconds with context takeover. They can be repeated: the first one refers to nothing before it. */
 async function compressedFrames(valuesEach: number): Promise<Buffer[]> {
@@ -39,10 +39,8 @@ const server = http.createServer();
 server.on('upgrade', async ({ url = '', headers }, socket) => {
   const valuesEach = Number(new URL(url, 'http://plant').searchParams.get('values'));
   const frames = await compressedFrames(valuesEach);
-  const accept = `Sec-WebSocket-Accept: ${acceptOf(headers['sec-websocket-key'] ?? '')}`;
-  const fields = ['Upgrade: websocket', 'Connection: Upgrade', accept, EXTENSION];
   socket.on('error', () => undefined);
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`);
+  socket.write(toUpgraded(headers['sec-websocket-key'] ?? '', 'Sec-WebSocket-Extensions: permessage-deflate'));
   socket.once('data', () => {
     socket.write(toFrame(OPCODES.text, Buffer.from(REPLY)));
     const beganMs = performance.now();

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OPCODES, toFrame } from '../../../support/load/frames.ts';
+import { toUpgrade } from '../../../support/load/heads.ts';
 import { cpuUsOf } from '../../../support/load/proc.ts';
 import { ADMIN_PATH, VALUES_PER_S } from '../answers.ts';
 import { SIDECAR, UNREADING_SIDECAR } from '../peers/node-peers.ts';
@@ -13,20 +14,12 @@ import type { Turn, Workload } from './workload.ts';
 
 const LEAD_IN_MS = 1_000;
 const HANDSHAKE = JSON.stringify([{ channel: '/meta/handshake', id: '1' }]);
-const UPGRADE = [
-  'Host: plant',
-  'Upgrade: websocket',
-  'Connection: Upgrade',
-  'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version: 13',
-  'Sec-WebSocket-Extensions: permessage-deflate',
-].join('\r\n');
 
 /** A client that drops what it receives, so that it costs almost nothing. */
 async function measure({ contestant, running: { pid, spot }, seconds }: Turn): Promise<Sample> {
   const [way, values] = contestant.name.split('-');
   const socket = net.connect(spot.port, '127.0.0.1').on('error', () => undefined);
-  socket.write(`GET /smartWeb/api/cometd?values=${values} HTTP/1.1\r\n${UPGRADE}\r\n\r\n`);
+  socket.write(toUpgrade(`/smartWeb/api/cometd?values=${values}`));
   await once(socket, 'data');
   socket.write(toFrame(OPCODES.text, Buffer.from(HANDSHAKE), 0));
   await sleep(LEAD_IN_MS);
