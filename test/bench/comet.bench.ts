@@ -6,7 +6,6 @@
 import { bench, describe } from 'vitest';
 import { CometClassifier } from '../../src/measure/classify/comet-classifier.ts';
 import { parseMessages } from '../../src/protocol/bayeux/message.ts';
-import { MessageBatches } from '../../src/protocol/bayeux/message-batches.ts';
 
 const COUNT = 1_000;
 const classifier = new CometClassifier({ rules: [], defaultRules: true });
@@ -30,18 +29,11 @@ const calls = bytesOf(
   (i) =>
     `[{"id":"${i}","channel":"/service/d2/rpc","data":{"eventName":"E.Demo","rpcName":"Test${i % 10}","params":[${i}]},"clientId":"0cf5e357259c1dc92cb7a0949f681ebdb8b4aa77"}]`,
 );
-const batches = Array.from({ length: COUNT / 50 }, (_, i) =>
-  Buffer.from(`[${Array.from({ length: 50 }, (_, j) => toDelivery(i * 50 + j).slice(1, -1)).join(',')}]`),
-);
 
 describe('1,000 messages read', () => {
   bench('their texts only', () => readAll(deliveries, (text) => text));
   bench('JSON.parse of a delivery only', () => readAll(deliveries, (text) => JSON.parse(text)));
   bench('a delivery', () => readAll(deliveries, parseMessages));
-  bench('a delivery, 50 in a text', () => readAll(batches, parseMessages));
-  bench('a delivery, 50 in a text, as text of a peer', () =>
-    readAll(batches, (text) => new MessageBatches(text).next()),
-  );
   bench('a connect', () => readAll(connects, parseMessages));
   bench('a call', () => readAll(calls, parseMessages));
 });

@@ -9,13 +9,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { createRecorder } from '../../src/measure/record/create-recorder.ts';
 import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
-import {
-  CANCELLED,
-  COMPLETED,
-  type Ending,
-  Exchange,
-  type ExchangeObserver,
-} from '../../src/proxy/exchange/exchange.ts';
+import { COMPLETED, Exchange, type ExchangeObserver } from '../../src/proxy/exchange/exchange.ts';
 import { testConfig } from '../support/wire/test-config.ts';
 
 const CALLS = 1_000;
@@ -41,13 +35,13 @@ function read(bytes: Buffer): Http1RequestHead {
   return head;
 }
 
-function observe(heads: readonly Buffer[], observer: ExchangeObserver, ending: Ending = COMPLETED): void {
+function observe(heads: readonly Buffer[], observer: ExchangeObserver): void {
   for (const bytes of heads) {
     const exchange = new Exchange(read(bytes), CLIENT, 'relay', systemClock.nowNs());
     observer.onBegin(exchange);
     exchange.status = 200;
     exchange.markEnded(systemClock.nowNs());
-    observer.onEnd(exchange, ending);
+    observer.onEnd(exchange, COMPLETED);
   }
 }
 
@@ -69,7 +63,6 @@ describe('1,000 exchanges', () => {
   bench('a call without credentials', () => observe(anonymous, recorder));
   bench('a call of a session by Basic', () => observe(ofUsers, recorder));
   bench('a call of a session by X-API-Key', () => observe(ofKeys, recorder));
-  bench('a call of a session whose client left', () => observe(ofUsers, recorder, CANCELLED));
   bench('a page that is no call', () => observe(pages, recorder));
 });
 

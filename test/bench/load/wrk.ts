@@ -15,14 +15,8 @@ export interface Load {
   readonly isSecure?: boolean;
 }
 
-export interface WrkFigures {
-  readonly requests: number;
-  readonly durationUs: number;
-  /** Connections refused or reset, answers of 400 and above, time-outs of 10 s. */
-  readonly errors: number;
-  readonly p50Us: number;
-  readonly p99Us: number;
-}
+/** `errors`: connections refused or reset, answers of 400 and above, time-outs of 10 s. */
+export type WrkFigures = Readonly<Record<'requests' | 'durationUs' | 'errors' | 'p50Us' | 'p99Us', number>>;
 
 /** Loads `port` of this machine for `seconds` with one thread. Throws when wrk prints no figures. */
 export async function runWrk(processes: Processes, port: number, load: Load, seconds: number): Promise<WrkFigures> {

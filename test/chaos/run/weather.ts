@@ -52,10 +52,8 @@ const SHORTEST_STAGE_MS = 4_000;
 const OVERHEAD_MS = 1_500;
 const FAULT_GAP_MS = 2_500;
 
-type Sketch = readonly [dataPath: DataPath, ends: readonly StageEnd[]];
-
 /** Every kind of life once; a longer run repeats them. */
-const SKETCHES: readonly Sketch[] = [
+const SKETCHES: readonly (readonly [dataPath: DataPath, ends: readonly StageEnd[]])[] = [
   ['auto', ['quiet']],
   ['auto', ['term']],
   ['gateway', ['quiet']],
@@ -72,7 +70,7 @@ export function makeWeather(seed: number, totalMs: number): Weather {
   const lives: Life[] = [];
   // Two thirds for restarts, the last third for the long life.
   for (let leftMs = (totalMs * 2) / 3, i = 0; leftMs > stageMs; i += 1) {
-    const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
+    const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as (typeof SKETCHES)[number];
     const stages = ends.map((end) => makeStage(random, draw, stageMs, end));
     lives.push({
       dataPath,

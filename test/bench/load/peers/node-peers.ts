@@ -92,9 +92,7 @@ export const TLS_SIDECAR = createSidecar({
   },
 });
 
-export function stateFileIn({ folder }: Pick<Spot, 'folder'>): string {
-  return path.join(folder, 'state');
-}
+export const stateFileIn = ({ folder }: Spot) => path.join(folder, 'state');
 
 /** With a state file, saved every 10 s. */
 export const SAVING_SIDECAR = createSidecar({

@@ -80,9 +80,6 @@ interface Scraped {
 }
 
 const NO_SCRAPE = 'no-scrape';
-/** Reads about as many bytes as a scrape, but from the upstream: scraper, upstream and clients share a core, which affects calls as well. */
-const PAST_IT = 'past-it';
-const PAST_IT_READS = 3;
 
 function scrapedJson(path: string): Scraped {
   return { title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' };
@@ -127,12 +124,11 @@ const SCRAPE: Workload = {
   how:
     'The tables of the memory workload, and 1,000 small RPCs each second over all of them for as many times 5 s as twice the ' +
     'usual time has (once at least): first with nothing read ("before"), then with everything read after a second and every ' +
-    '5 s. Of two lines that read nothing of the sidecar, one says what the machine does, the other what a reader does, since ' +
-    'scraper, clients and upstream share a core. "Blocked" is the longest that a timer of the event loop came late meanwhile.',
+    '5 s. The line that reads nothing says what the machine does. "Blocked" is the longest that a timer of the event loop came ' +
+    'late meanwhile.',
   upstream: 'nginx',
   contestants: [
     createContestant(NO_SCRAPE, 'no scrape'),
-    createContestant(PAST_IT, `no scrape, but ${PAST_IT_READS} MB of the upstream`),
     ...Object.entries(SCRAPES).map(([name, { title }]) => createContestant(name, title)),
   ],
   columns: [
@@ -156,20 +152,13 @@ const SCRAPE: Workload = {
     // Whole intervals: a scrape within 4 s affects more calls than one every 5 s.
     const seconds = Math.max(1, Math.round((turn.seconds * 2) / SCRAPE_EVERY_S)) * SCRAPE_EVERY_S;
     const longer = { ...turn, seconds };
-    const read = await toReading(turn);
+    const scraped = await toScraped(turn);
+    const read = scraped === undefined ? pause : () => scrape(turn.running.spot.monitorPort, scraped);
     const { p99Us: p99BeforeUs } = await measureLoad(longer, SCRAPE_LOAD);
     const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, read)]);
     return { ...sample, ...extra, p99BeforeUs };
   },
 };
-
-/** Runs in each turn of the contestant: it scrapes, reads from the upstream, or waits as long. */
-async function toReading(turn: Turn): Promise<() => Promise<Sample>> {
-  const { monitorPort, upstreamPort } = turn.running.spot;
-  if (turn.contestant.name === PAST_IT) return () => readPastIt(upstreamPort);
-  const scraped = await toScraped(turn);
-  return scraped === undefined ? pause : () => scrape(monitorPort, scraped);
-}
 
 /** The scraped path, with a session id where needed; undefined for contestants that scrape nothing. */
 async function toScraped({ running, contestant }: Turn): Promise<Scraped | undefined> {
@@ -213,12 +202,6 @@ async function readBlockedMs({ child }: Running): Promise<number> {
   child.send('read');
   const [{ blockedMs }] = (await answered) as [{ blockedMs: number }];
   return blockedMs;
-}
-
-async function readPastIt(port: number): Promise<Sample> {
-  const answer = { title: '', path: '/Answer1M', accept: '*/*' };
-  for (let left = PAST_IT_READS; left > 0; left -= 1) await scrape(port, answer);
-  return {};
 }
 
 /** Reads and discards: the harness shares its core with the upstream. Throws for any status but 200. */

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Book } from '../../../chaos/accounts/book.ts';
 import { Crowd } from '../../../chaos/clients/crowd.ts';
 import { Ledger, LedgerReader, type Seen } from '../../../chaos/truth/ledger.ts';
@@ -15,18 +15,10 @@ import { playsAll } from '../../../support/effort.ts';
 const SEED = 11;
 const CALLS = playsAll ? 500 : 250;
 
-let folder: string;
-
-beforeEach(() => {
-  folder = mkdtempSync(path.join(os.tmpdir(), 'chaos-crowd-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
-
 /** Lets a crowd call an upstream with this lie; returns the violations. */
 async function talk(mode: 'calm' | 'chaos', lie?: LieKind): Promise<{ sorts: string[]; book: Book }> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'chaos-crowd-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const ledgerPath = path.join(folder, 'ledger');
   const parts = { seed: SEED, ledger: new Ledger(ledgerPath), lies: new Lies(lie, 2), isDirect: true };
   const upstream = new ScriptedUpstream(parts);
