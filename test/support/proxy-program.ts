@@ -1,14 +1,14 @@
 /** nginx and HAProxy of Debian's packages, each in a process of its own, with everything in a temporary folder. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import net from 'node:net';
+import type net from 'node:net';
 import { join } from 'node:path';
+import { untilListening } from '../bench/load/ports.ts';
+import { hasEnded } from '../bench/load/processes.ts';
 import { type Defer, temporaryFolder } from './deferred.ts';
 import { collect } from './install/run.ts';
 import { exitOf, stopProcess } from './sidecar-process.ts';
 
-const START_TIMEOUT_MS = 10_000;
-const POLL_MS = 20;
 const NGINX_TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
 
 /**
@@ -28,7 +28,10 @@ export async function startProxyProgram(
   const child = spawn(program, args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   defer(() => stopProcess(child, exited, 'SIGTERM'));
-  await listening(child, address);
+  const log = collect(child.stderr);
+  await untilListening(address, () => hasEnded(child)).catch((cause: Error) => {
+    throw new Error(`${program}: ${cause.message}:\n${log()}`, { cause });
+  });
 }
 
 function toNginx(folder: string, http: string): string {
@@ -52,24 +55,4 @@ function toHaproxy(sections: string): string {
   timeout server 20s
 ${sections}
 `;
-}
-
-async function listening(child: ChildProcess, address: net.NetConnectOpts): Promise<void> {
-  const log = collect(child.stderr);
-  for (let waitedMs = 0; waitedMs < START_TIMEOUT_MS; waitedMs += POLL_MS) {
-    if (child.exitCode !== null || child.signalCode !== null) break;
-    if (await canConnect(address)) return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-  }
-  throw new Error(`${child.spawnfile} does not listen:\n${log()}`);
-}
-
-function canConnect(address: net.NetConnectOpts): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = net.connect(address, () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.on('error', () => resolve(false));
-  });
 }

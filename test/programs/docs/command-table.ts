@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { parseOptions as parseAbuse } from '../../abuse/options.ts';
 import { parseOptions as parseBench } from '../../bench/load/options.ts';
-import { parseOptions as parseChaos } from '../../chaos/options.ts';
+import { parseOptions as parseChaos, parseSoakOptions } from '../../chaos/options.ts';
 import { ROOT } from '../../support/docs/documents.ts';
 import { messageOf } from '../../support/docs/shape.ts';
 
@@ -111,14 +111,11 @@ function faultOfScript([, , name = '']: readonly string[]): Fault {
 
 function faultOfLongRun(words: readonly string[]): Fault {
   const [name = '', ...options] = words.slice(2).filter((word) => word !== '--');
-  // The soak uses the chaos run's parser of arguments, and has few of them.
-  const known = name === 'soak' ? read('test/chaos/soak/options.ts') : '';
   const fault = messageOf(() => {
     if (name === 'bench') parseBench(options);
-    else if (name === 'chaos') parseChaos(options, () => 0);
+    else if (name === 'chaos') parseChaos(options);
     else if (name === 'abuse') parseAbuse(options);
-    else if (options.some((option) => option.startsWith('--') && !known.includes(`${option} `)))
-      throw new Error('not an option of soak');
+    else parseSoakOptions(options);
   });
   return fault ?? faultOfScript(words);
 }

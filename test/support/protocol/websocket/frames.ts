@@ -1,4 +1,4 @@
-import { constants, deflateRawSync, type ZlibOptions } from 'node:zlib';
+import { constants, createDeflateRaw, deflateRawSync, type ZlibOptions } from 'node:zlib';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
 import {
@@ -45,6 +45,21 @@ export const compressed = (payload: Buffer | string): Buffer => text(payload, { 
 export function deflated(content: Buffer | string, options: ZlibOptions = {}): Buffer {
   const flushed = deflateRawSync(content, { ...options, finishFlush: constants.Z_SYNC_FLUSH });
   return flushed.subarray(0, -4);
+}
+
+/** One after the other, each referring to the ones before. */
+export async function deflatedTogether<const T extends readonly string[]>(contents: T, windowBits = 15) {
+  const deflate = createDeflateRaw({ windowBits });
+  const chunks: Buffer[] = [];
+  deflate.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const payloads: Buffer[] = [];
+  for (const content of contents) {
+    deflate.write(content);
+    await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, () => resolve()));
+    payloads.push(Buffer.concat(chunks.splice(0)).subarray(0, -4));
+  }
+  deflate.destroy();
+  return payloads as { [I in keyof T]: Buffer };
 }
 
 /** Like `deflated`, but as one block with BFINAL set, as in RFC 7692 §7.2.3.4. */

@@ -1,4 +1,4 @@
-import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib';
+import { constants, deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
@@ -6,6 +6,7 @@ import {
   compressed,
   deflated,
   deflatedFinal,
+  deflatedTogether,
   frame,
   Listener,
   text,
@@ -25,21 +26,6 @@ const AFTER = compressed(deflated('after'));
 const MALFORMED = { unread: 'malformed' };
 const TOO_LARGE = { unread: 'inflated-too-large' };
 const hex = (bytes: string): Buffer => Buffer.from(bytes.replaceAll(' ', ''), 'hex');
-
-/** One after the other, each referring to the ones before. */
-async function deflatedTogether<const T extends readonly string[]>(contents: T, windowBits = 15) {
-  const deflate = createDeflateRaw({ windowBits });
-  const chunks: Buffer[] = [];
-  deflate.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const payloads: Buffer[] = [];
-  for (const content of contents) {
-    deflate.write(content);
-    await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, () => resolve()));
-    payloads.push(Buffer.concat(chunks.splice(0)).subarray(0, -4));
-  }
-  deflate.destroy();
-  return payloads as { [I in keyof T]: Buffer };
-}
 
 describe('a text is read that is', () => {
   it.each([
