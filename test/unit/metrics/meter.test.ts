@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Meter, type MeterSnapshot } from '../../../src/metrics/meter.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { costOf } from '../../support/protocol/cost.ts';
@@ -43,59 +43,57 @@ function play(scenario: Vectors['scenarios'][number]): { read: MeterSnapshot[]; 
   return { read, expected };
 }
 
-describe('Meter', () => {
-  for (const scenario of vectors.scenarios) {
-    it(`reads what the library reads, digit for digit: ${scenario.name}`, () => {
-      const { read, expected } = play(scenario);
-      expect(expected.length).toBeGreaterThan(0);
-      expect(read).toEqual(expected);
-    });
-  }
-
-  it('averages as the library does, tick by tick', () => {
-    for (const { ticks, m1, m5, m15 } of ewma.series) {
-      const clock = new ManualClock();
-      const meter = new Meter(clock);
-      meter.mark(3);
-      clock.ns = ticks * 5e9 + 1;
-      expect(meter.snapshot(), `${ticks} ticks`).toMatchObject({ m1, m5, m15 });
-    }
-    expect(ewma.series.length).toBeGreaterThan(10);
+for (const scenario of vectors.scenarios) {
+  it(`Meter reads what the library reads, digit for digit: ${scenario.name}`, () => {
+    const { read, expected } = play(scenario);
+    expect(expected.length).toBeGreaterThan(0);
+    expect(read).toEqual(expected);
   });
+}
 
-  it('reads the same after a long idle time, whether it was read in between or not', () => {
+it('Meter averages as the library does, tick by tick', () => {
+  for (const { ticks, m1, m5, m15 } of ewma.series) {
     const clock = new ManualClock();
-    const silent = new Meter(clock);
-    const watched = new Meter(clock);
-    silent.mark(1_000);
-    watched.mark(1_000);
-    for (let tick = 0; tick < 2_000; tick += 1) {
-      clock.advanceS(5);
-      watched.snapshot();
-    }
-    clock.advanceS(1);
-    expect(silent.snapshot()).toEqual(watched.snapshot());
-  });
+    const meter = new Meter(clock);
+    meter.mark(3);
+    clock.ns = ticks * 5e9 + 1;
+    expect(meter.snapshot(), `${ticks} ticks`).toMatchObject({ m1, m5, m15 });
+  }
+  expect(ewma.series.length).toBeGreaterThan(10);
+});
 
-  // Of 63 million ticks, 140,000 at most are counted: the rest change nothing.
-  it('catches up with a hundred idle years as fast as with one', () => {
-    const idle = (years: number) => {
-      const clock = new ManualClock();
-      const meter = new Meter(clock);
-      meter.mark(1e9);
-      clock.advanceS(years * 365 * 86_400);
-      meter.snapshot();
-    };
-    expect(costOf(() => idle(100))).toBeLessThan(20 * costOf(() => idle(1)));
-  });
+it('Meter reads the same after a long idle time, whether it was read in between or not', () => {
+  const clock = new ManualClock();
+  const silent = new Meter(clock);
+  const watched = new Meter(clock);
+  silent.mark(1_000);
+  watched.mark(1_000);
+  for (let tick = 0; tick < 2_000; tick += 1) {
+    clock.advanceS(5);
+    watched.snapshot();
+  }
+  clock.advanceS(1);
+  expect(silent.snapshot()).toEqual(watched.snapshot());
+});
 
-  it('reads what is left after ten idle years', () => {
+// Of 63 million ticks, 140,000 at most are counted: the rest change nothing.
+it('Meter catches up with a hundred idle years as fast as with one', () => {
+  const idle = (years: number) => {
     const clock = new ManualClock();
     const meter = new Meter(clock);
     meter.mark(1e9);
-    clock.advanceS(10 * 365 * 86_400);
-    const { m1, m15 } = meter.snapshot();
-    expect(m1).toBe(2.964393875e-314);
-    expect(m15).toBe(4.44659081257e-313);
-  });
+    clock.advanceS(years * 365 * 86_400);
+    meter.snapshot();
+  };
+  expect(costOf(() => idle(100))).toBeLessThan(20 * costOf(() => idle(1)));
+});
+
+it('Meter reads what is left after ten idle years', () => {
+  const clock = new ManualClock();
+  const meter = new Meter(clock);
+  meter.mark(1e9);
+  clock.advanceS(10 * 365 * 86_400);
+  const { m1, m15 } = meter.snapshot();
+  expect(m1).toBe(2.964393875e-314);
+  expect(m15).toBe(4.44659081257e-313);
 });

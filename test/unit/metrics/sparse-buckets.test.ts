@@ -17,25 +17,23 @@ function listed(counts: SparseBuckets): [number, number][] {
   return list;
 }
 
-describe('bucketOf', () => {
-  for (const [perOctave, error] of [
-    [128, 1 / 256],
-    [8, 1 / 16],
-  ] as const) {
-    it(`puts a value within ${error} of the middle of its bucket (${perOctave} in each octave)`, () => {
-      const random = new Random(7);
-      let before = -1;
-      const values = Array.from({ length: 20_000 }, () => Math.floor(HOUR_US ** random.next()));
-      for (const value of [0, 1, HOUR_US, ...values].sort((a, b) => a - b)) {
-        const bucket = bucketOf(value, perOctave);
-        expect(bucket).toBeGreaterThanOrEqual(before);
-        expect(Math.abs(middleOf(bucket, perOctave) - value)).toBeLessThanOrEqual(value * error);
-        before = bucket;
-      }
-      expect(before).toBeLessThan(4_095);
-    });
-  }
-});
+for (const [perOctave, error] of [
+  [128, 1 / 256],
+  [8, 1 / 16],
+] as const) {
+  it(`bucketOf puts a value within ${error} of the middle of its bucket (${perOctave} in each octave)`, () => {
+    const random = new Random(7);
+    let before = -1;
+    const values = Array.from({ length: 20_000 }, () => Math.floor(HOUR_US ** random.next()));
+    for (const value of [0, 1, HOUR_US, ...values].sort((a, b) => a - b)) {
+      const bucket = bucketOf(value, perOctave);
+      expect(bucket).toBeGreaterThanOrEqual(before);
+      expect(Math.abs(middleOf(bucket, perOctave) - value)).toBeLessThanOrEqual(value * error);
+      before = bucket;
+    }
+    expect(before).toBeLessThan(4_095);
+  });
+}
 
 describe('SparseBuckets', () => {
   it('counts beyond what fits a small integer', () => {
@@ -78,8 +76,9 @@ describe('SparseBuckets', () => {
   });
 });
 
-describe('mergedBuckets', () => {
-  it.each([1, 2, 64, 65, 300, 3_300])('finds the bucket of each rank as a sorted list does, of %i buckets', (range) => {
+it.each([1, 2, 64, 65, 300, 3_300])(
+  'mergedBuckets finds the bucket of each rank as a sorted list does, of %i buckets',
+  (range) => {
     const random = new Random(range);
     for (const lowest of [0, 63, 700]) {
       const slices = Array.from({ length: 30 }, () =>
@@ -89,5 +88,5 @@ describe('mergedBuckets', () => {
       const bucketAtRank = mergedBuckets(slices.map(counted));
       expect(sorted.map((_, index) => bucketAtRank(index + 1))).toEqual(sorted);
     }
-  });
-});
+  },
+);

@@ -56,34 +56,30 @@ describe('the state of the page', () => {
   });
 });
 
-describe('addresses', () => {
-  it.each([
-    { application: 'smartWeb', table: 'rpc', item: undefined },
-    { application: '', table: 'sessions', item: 'a-b_c' },
-    { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
-  ] as const)('survive a round trip: %o', (route) => {
-    expect(parseRoute(toHash(route))).toEqual(route);
-  });
-
-  it('default to the first table if malformed', () => {
-    for (const hash of ['', '#', '#/', '#/x/nonsense', '#/%zz/rpc']) expect(parseRoute(hash).table).toBe('rpc');
-  });
-
-  it.each([
-    ['smartWeb', 'rpc', 'E.A.B', 'smartWeb/api/rest/v0/admin/metrics/d2/rpc/E.A.B'],
-    ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
-    ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
-  ] as const)('of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
-    expect(toItemPath(application, table, item)).toBe(path);
-  });
+it.each([
+  { application: 'smartWeb', table: 'rpc', item: undefined },
+  { application: '', table: 'sessions', item: 'a-b_c' },
+  { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
+] as const)('addresses survive a round trip: %o', (route) => {
+  expect(parseRoute(toHash(route))).toEqual(route);
 });
 
-describe('credentials', () => {
-  it('are sent as Basic in UTF-8, as Bearer, or not at all', () => {
-    expect(toAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
-      `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
-    );
-    expect(toAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
-    expect([toAuthorization({ kind: 'none' }), toAuthorization({ kind: 'browser' })]).toEqual([undefined, undefined]);
-  });
+it('addresses default to the first table if malformed', () => {
+  for (const hash of ['', '#', '#/', '#/x/nonsense', '#/%zz/rpc']) expect(parseRoute(hash).table).toBe('rpc');
+});
+
+it.each([
+  ['smartWeb', 'rpc', 'E.A.B', 'smartWeb/api/rest/v0/admin/metrics/d2/rpc/E.A.B'],
+  ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
+  ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
+] as const)('addresses of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
+  expect(toItemPath(application, table, item)).toBe(path);
+});
+
+it('credentials are sent as Basic in UTF-8, as Bearer, or not at all', () => {
+  expect(toAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
+    `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
+  );
+  expect(toAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
+  expect([toAuthorization({ kind: 'none' }), toAuthorization({ kind: 'browser' })]).toEqual([undefined, undefined]);
 });

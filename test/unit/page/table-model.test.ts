@@ -42,69 +42,63 @@ describe('rows', () => {
   });
 });
 
-describe('numbers', () => {
-  it('are written for people', () => {
-    expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
-    expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
-    const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
-    expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual(durations);
-    expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
-    expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
-    expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
-  });
-
-  it('of time include the date only on another day', () => {
-    const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
-    expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
-    expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
-  });
+it('numbers are written for people', () => {
+  expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
+  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
+  const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
+  expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual(durations);
+  expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
+  expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
+  expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
 });
 
-describe('the details', () => {
-  it('of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
-    expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
-    expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
-    expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
-  });
-
-  it('of a session have its calls, most frequent first, and its objects, without the totals', () => {
-    const { calls, objects } = rowsOfSession({
-      gauges: {},
-      counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
-      meters: {
-        'object.newValues': { count: 5 },
-        'object.H.B.newValues': { count: 5 },
-        'rpc.E.Y.errors': { count: 2 },
-      },
-      timers: { rpc: { count: 4 }, 'rpc.E.X': { count: 1 }, 'rpc.E.Y': { count: 3 }, 'sba.E.Z': { count: 2 } },
-    });
-    expect(calls.map(({ name, kind, errors }) => [name, kind, errors])).toEqual([
-      ['E.Y', 'RPC', 2],
-      ['E.Z', 'SBA', 0],
-      ['E.X', 'RPC', 0],
-    ]);
-    expect(objects).toEqual([
-      { name: 'H.A', subscriptions: 1, values: 0 },
-      { name: 'H.B', subscriptions: 0, values: 5 },
-    ]);
-  });
+it('numbers of time include the date only on another day', () => {
+  const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
+  expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
+  expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
 });
 
-describe('the user of a session', () => {
-  const TIME = '2026-03-01T08:00:00.000Z';
-  const row = (userName: string | null, ...verified: [] | [false]) =>
-    ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
+it('the details of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
+  expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
+  expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
+  expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
+});
 
-  it('is marked as unverified without proof of the name', () => {
-    expect(toUser(row('anna'))).toBe('anna');
-    expect(toUser(row('anna', false))).toBe('anna (unverified)');
-    expect(toUser(row(null))).toBe('(unknown)');
-    expect(toUser(row(null, false))).toBe('(unknown) (unverified)');
+it('the details of a session have its calls, most frequent first, and its objects, without the totals', () => {
+  const { calls, objects } = rowsOfSession({
+    gauges: {},
+    counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
+    meters: {
+      'object.newValues': { count: 5 },
+      'object.H.B.newValues': { count: 5 },
+      'rpc.E.Y.errors': { count: 2 },
+    },
+    timers: { rpc: { count: 4 }, 'rpc.E.X': { count: 1 }, 'rpc.E.Y': { count: 3 }, 'sba.E.Z': { count: 2 } },
   });
+  expect(calls.map(({ name, kind, errors }) => [name, kind, errors])).toEqual([
+    ['E.Y', 'RPC', 2],
+    ['E.Z', 'SBA', 0],
+    ['E.X', 'RPC', 0],
+  ]);
+  expect(objects).toEqual([
+    { name: 'H.A', subscriptions: 1, values: 0 },
+    { name: 'H.B', subscriptions: 0, values: 5 },
+  ]);
+});
 
-  it('is shown so in the table, and sorted by name', () => {
-    const user = toSessionColumns(0).find(({ key }) => key === 'user');
-    expect(user?.text(row('anna', false))).toBe('anna (unverified)');
-    expect(user?.value(row('anna', false))).toBe('anna');
-  });
+const TIME = '2026-03-01T08:00:00.000Z';
+const row = (userName: string | null, ...verified: [] | [false]) =>
+  ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
+
+it('the user of a session is marked as unverified without proof of the name', () => {
+  expect(toUser(row('anna'))).toBe('anna');
+  expect(toUser(row('anna', false))).toBe('anna (unverified)');
+  expect(toUser(row(null))).toBe('(unknown)');
+  expect(toUser(row(null, false))).toBe('(unknown) (unverified)');
+});
+
+it('the user of a session is shown so in the table, and sorted by name', () => {
+  const user = toSessionColumns(0).find(({ key }) => key === 'user');
+  expect(user?.text(row('anna', false))).toBe('anna (unverified)');
+  expect(user?.value(row('anna', false))).toBe('anna');
 });

@@ -193,21 +193,19 @@ describe('/metrics', () => {
   });
 });
 
-describe('a document of /metrics', () => {
-  it('has every list that a room exports', () => {
-    const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-    const pattern = /^export const (\w+_METRICS): readonly MetricDescription</gm;
-    const lists = files.flatMap((file) => Array.from(read(file).matchAll(pattern), ([, name = '']) => name));
-    expect(lists.length).toBeGreaterThan(20);
-    const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
-    expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
-  });
+it('a document of /metrics has every list that a room exports', () => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const pattern = /^export const (\w+_METRICS): readonly MetricDescription</gm;
+  const lists = files.flatMap((file) => Array.from(read(file).matchAll(pattern), ([, name = '']) => name));
+  expect(lists.length).toBeGreaterThan(20);
+  const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
+  expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
+});
 
-  it('has each family once, with a help that needs no escaping', () => {
-    const names = FAMILIES.map(({ name }) => name);
-    expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
-    expect(FAMILIES.filter(({ help }) => !/^[A-Z][^"\\\n]*\.$/.test(help))).toEqual([]);
-  });
+it('a document of /metrics has each family once, with a help that needs no escaping', () => {
+  const names = FAMILIES.map(({ name }) => name);
+  expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+  expect(FAMILIES.filter(({ help }) => !/^[A-Z][^"\\\n]*\.$/.test(help))).toEqual([]);
 });
 
 function only(samples: Map<string, number>, names: RegExp): Record<string, number> {

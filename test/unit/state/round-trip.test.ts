@@ -230,23 +230,21 @@ describe('sessions after a restart', () => {
   });
 });
 
-describe('the state file', () => {
-  it('never includes credentials, cookies, client ids or hashes of passwords', async () => {
-    const { traffic, keeper } = first;
-    traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
-    traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });
-    traffic.login('bob', {}, { setCookie: 'c00kie-of-bob' });
-    traffic.handshake('cl1ent-of-bob', { cookie: 'c00kie-of-bob' });
-    traffic.subscribe('cl1ent-of-bob', '/d2/object/H.A', { cookie: 'c00kie-of-bob' });
-    await keeper.save();
-    const text = readFileSync(folder.file, 'utf8');
-    const secrets = ['Pa55word', 'k3y-of-the-historian', 'c00kie-of-bob', 'cl1ent-of-bob', 'geheim'];
-    const basic = Buffer.from('ann:Pa55word').toString('base64');
-    expect([...secrets, basic].filter((secret) => text.includes(secret))).toEqual([]);
-    // The users are, as the documentation says.
-    expect(text.includes('ann')).toBe(true);
-    expect(passwordHash(text, basic)).toBeUndefined();
-  });
+it('the state file never includes credentials, cookies, client ids or hashes of passwords', async () => {
+  const { traffic, keeper } = first;
+  traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
+  traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });
+  traffic.login('bob', {}, { setCookie: 'c00kie-of-bob' });
+  traffic.handshake('cl1ent-of-bob', { cookie: 'c00kie-of-bob' });
+  traffic.subscribe('cl1ent-of-bob', '/d2/object/H.A', { cookie: 'c00kie-of-bob' });
+  await keeper.save();
+  const text = readFileSync(folder.file, 'utf8');
+  const secrets = ['Pa55word', 'k3y-of-the-historian', 'c00kie-of-bob', 'cl1ent-of-bob', 'geheim'];
+  const basic = Buffer.from('ann:Pa55word').toString('base64');
+  expect([...secrets, basic].filter((secret) => text.includes(secret))).toEqual([]);
+  // The users are, as the documentation says.
+  expect(text.includes('ann')).toBe(true);
+  expect(passwordHash(text, basic)).toBeUndefined();
 });
 
 /** As `Credentials` would hash it with the key that is in the file; undefined if that hash is not in it. */

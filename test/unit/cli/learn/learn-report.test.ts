@@ -5,16 +5,15 @@ import { Heard, toRules } from './heard.ts';
 
 const ann = {};
 
-describe('the report', () => {
-  it('lists channels, counts and shapes', () => {
-    const heard = new Heard();
-    heard.call(ann, '/service/werk/ruf', '1', { method: 'a', rows: [{ x: 1 }, { x: null }] }, { ok: true });
-    heard.call(ann, '/service/werk/ruf', '2', { method: 'b', deep: { er: 'c' } }, { ok: 'no' });
-    heard.client(ann, { channel: '/service/werk/ruf', id: '3', data: { method: 'c' } });
-    heard.upstream(ann, { channel: '/service/werk/ruf', id: '3', successful: false, error: '500::x' });
-    heard.client(ann, { channel: '/meta/subscribe', subscription: ['/werk/H.Demo', '/werk/*'] });
-    heard.upstream(ann, { channel: '/meta/subscribe', successful: false, subscription: '/werk/H.Demo' });
-    expect(heard.report()).toBe(`\
+it('the report lists channels, counts and shapes', () => {
+  const heard = new Heard();
+  heard.call(ann, '/service/werk/ruf', '1', { method: 'a', rows: [{ x: 1 }, { x: null }] }, { ok: true });
+  heard.call(ann, '/service/werk/ruf', '2', { method: 'b', deep: { er: 'c' } }, { ok: 'no' });
+  heard.client(ann, { channel: '/service/werk/ruf', id: '3', data: { method: 'c' } });
+  heard.upstream(ann, { channel: '/service/werk/ruf', id: '3', successful: false, error: '500::x' });
+  heard.client(ann, { channel: '/meta/subscribe', subscription: ['/werk/H.Demo', '/werk/*'] });
+  heard.upstream(ann, { channel: '/meta/subscribe', successful: false, subscription: '/werk/H.Demo' });
+  expect(heard.report()).toBe(`\
 # d2-sidecar learn: 300 s, messages from clients: 4, from the server: 6, channels: 3.
 # Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. "always" means that
 # every object at that place has the field. No values are shown.
@@ -52,76 +51,73 @@ comet:
     - { channel: "/werk/{name}", kind: object, action: subscribe, name: "{name}" }
     - { channel: "/werk/{name}", kind: object, action: unsubscribe, name: "{name}" }
 `);
-  });
-
-  it('is a valid document without any message, and says what may be wrong', () => {
-    const report = new Heard().report();
-    expect(parse(report)).toEqual({ comet: { rules: [] } });
-    expect(report).toContain('# No channel was used.');
-  });
-
-  it('counts messages that could not be read', () => {
-    const heard = new Heard();
-    heard.survey.onFailure();
-    expect(heard.report()).toContain('# 1 messages could not be read because of a bug in the sidecar.');
-  });
 });
 
-describe('values of messages', () => {
-  it('never appear in the report', () => {
-    const heard = new Heard();
-    const user = 'markedsmith';
-    const clientId = 'markedclient';
-    // These words could be names: only their places show that they are data.
-    const word = (n: number) => `marked${'bcdfgklmnp'[n % 10]}a${'bcdfgklmnp'[Math.trunc(n / 10) % 10]}o`;
-    heard.client(undefined, {
-      channel: '/meta/handshake',
-      ext: { authentication: { user, credentials: 'markedpassword' } },
-      id: 'markedid',
-    });
-    heard.upstream(undefined, { channel: '/meta/handshake', successful: true, clientId, ext: { x: 'markedext' } });
-    for (let n = 0; n < 60; n += 1) {
-      const data = {
-        method: word(n % 3),
-        objectName: `Marked.${n}`,
-        text: 'marked text',
-        number: 987_654,
-        [`marked.${n}`]: 1,
-        [`Marked${n}`]: { [word(n)]: word(n) },
-        [`marked ${n}`]: [{ [`M-${n}-${n}`]: word(n) }],
-        'marked@example.org': true,
-        [user]: { [clientId]: 1 },
-        byUser: { [word(n)]: { count: 987_654 } },
-        list: [word(n), [word(n)]],
-        'marked\n- key: marked': 1,
-        markedfae98bce7712: 1,
-      };
-      const id = `markedid${n}`;
-      const ext = { [word(n)]: word(n), ack: 987_654 };
-      heard.client(ann, { channel: '/service/a/ruf', id, clientId, data, ext });
-      heard.upstream(ann, { channel: '/service/a/ruf', id, clientId, data: { ...data, n }, ext });
-      for (const channel of [
-        `/werk/Marked.Object${n}`,
-        `/queue/${clientId}`,
-        `/user/${user}/inbox`,
-        `/plant/${word(n)}`,
-        `/plain/${word(n % 3)}`,
-        `/reply/${'0123456789abcdef'.slice(n % 8)}markd`,
-        `/odd/mark ed\n- marked: ${n}`,
-        `/service/${word(n)}`,
-      ]) {
-        heard.client(ann, { channel: '/meta/subscribe', subscription: [channel], id });
-        heard.upstream(ann, { channel: '/meta/subscribe', error: `403:${channel},marked:marked`, successful: false });
-        heard.upstream(ann, { channel, data });
-      }
-    }
-    const report = heard.report();
-    expect(report.match(/.*(?:mark|987_?654).*/gi)).toBeNull();
-    expect(report).toContain('/byUser/{}/count');
-    expect(toRules(report).map(({ channel }) => channel)).toEqual(
-      expect.arrayContaining(['/werk/{name}', '/plain/{name}']),
-    );
+it('the report is a valid document without any message, and says what may be wrong', () => {
+  const report = new Heard().report();
+  expect(parse(report)).toEqual({ comet: { rules: [] } });
+  expect(report).toContain('# No channel was used.');
+});
+
+it('the report counts messages that could not be read', () => {
+  const heard = new Heard();
+  heard.survey.onFailure();
+  expect(heard.report()).toContain('# 1 messages could not be read because of a bug in the sidecar.');
+});
+
+it('values of messages never appear in the report', () => {
+  const heard = new Heard();
+  const user = 'markedsmith';
+  const clientId = 'markedclient';
+  // These words could be names: only their places show that they are data.
+  const word = (n: number) => `marked${'bcdfgklmnp'[n % 10]}a${'bcdfgklmnp'[Math.trunc(n / 10) % 10]}o`;
+  heard.client(undefined, {
+    channel: '/meta/handshake',
+    ext: { authentication: { user, credentials: 'markedpassword' } },
+    id: 'markedid',
   });
+  heard.upstream(undefined, { channel: '/meta/handshake', successful: true, clientId, ext: { x: 'markedext' } });
+  for (let n = 0; n < 60; n += 1) {
+    const data = {
+      method: word(n % 3),
+      objectName: `Marked.${n}`,
+      text: 'marked text',
+      number: 987_654,
+      [`marked.${n}`]: 1,
+      [`Marked${n}`]: { [word(n)]: word(n) },
+      [`marked ${n}`]: [{ [`M-${n}-${n}`]: word(n) }],
+      'marked@example.org': true,
+      [user]: { [clientId]: 1 },
+      byUser: { [word(n)]: { count: 987_654 } },
+      list: [word(n), [word(n)]],
+      'marked\n- key: marked': 1,
+      markedfae98bce7712: 1,
+    };
+    const id = `markedid${n}`;
+    const ext = { [word(n)]: word(n), ack: 987_654 };
+    heard.client(ann, { channel: '/service/a/ruf', id, clientId, data, ext });
+    heard.upstream(ann, { channel: '/service/a/ruf', id, clientId, data: { ...data, n }, ext });
+    for (const channel of [
+      `/werk/Marked.Object${n}`,
+      `/queue/${clientId}`,
+      `/user/${user}/inbox`,
+      `/plant/${word(n)}`,
+      `/plain/${word(n % 3)}`,
+      `/reply/${'0123456789abcdef'.slice(n % 8)}markd`,
+      `/odd/mark ed\n- marked: ${n}`,
+      `/service/${word(n)}`,
+    ]) {
+      heard.client(ann, { channel: '/meta/subscribe', subscription: [channel], id });
+      heard.upstream(ann, { channel: '/meta/subscribe', error: `403:${channel},marked:marked`, successful: false });
+      heard.upstream(ann, { channel, data });
+    }
+  }
+  const report = heard.report();
+  expect(report.match(/.*(?:mark|987_?654).*/gi)).toBeNull();
+  expect(report).toContain('/byUser/{}/count');
+  expect(toRules(report).map(({ channel }) => channel)).toEqual(
+    expect.arrayContaining(['/werk/{name}', '/plain/{name}']),
+  );
 });
 
 const said = (channel: string, data: unknown = 1) => ({ channel, data });

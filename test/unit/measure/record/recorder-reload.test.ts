@@ -86,49 +86,47 @@ describe('a recorder whose configuration is read again', () => {
   });
 });
 
-describe('Comet traffic, when the configuration is read again', () => {
-  const OWN = { channel: '/plant/{name}', kind: 'object' as const, action: 'value' as const, name: 'P.{name}' };
-  const value = (channel: string) => ({ channel, data: { v: 1 } });
+const OWN = { channel: '/plant/{name}', kind: 'object' as const, action: 'value' as const, name: 'P.{name}' };
+const value = (channel: string) => ({ channel, data: { v: 1 } });
 
-  it('is read by the new rules on a WebSocket that is open, and monitorings stay', () => {
-    const traffic = new CometTraffic();
-    const tunnel = traffic.webSocket({ cookie: 'a' });
-    tunnel.handshake('c1');
-    tunnel.subscribe('c1', '/d2/object/H.Level');
-    tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
-    traffic.reload({ comet: { ...testComet, rules: [OWN], defaultRules: false } });
-    tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
-    expect(traffic.counts()).toEqual({
-      ...{ 'object.newValues': 2, 'object.H.Level.newValues': 1, 'object.P.a.newValues': 1 },
-    });
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+it('after a reload, Comet traffic is read by the new rules on a WebSocket that is open, and monitorings stay', () => {
+  const traffic = new CometTraffic();
+  const tunnel = traffic.webSocket({ cookie: 'a' });
+  tunnel.handshake('c1');
+  tunnel.subscribe('c1', '/d2/object/H.Level');
+  tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
+  traffic.reload({ comet: { ...testComet, rules: [OWN], defaultRules: false } });
+  tunnel.upstream(value('/plant/a'), value('/d2/object/H.Level'));
+  expect(traffic.counts()).toEqual({
+    ...{ 'object.newValues': 2, 'object.H.Level.newValues': 1, 'object.P.a.newValues': 1 },
   });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+});
 
-  it('has its new bounds and times', () => {
-    const traffic = new CometTraffic();
-    traffic.handshake('c1');
-    traffic.reload({ comet: { ...testComet, maxSubscriptions: 1 } });
-    traffic.subscribe('c1', ['/d2/object/A', '/d2/object/B']);
-    expect(traffic.gauges().subscriptions).toBe(1);
-    expect(traffic.numbers.untracked.subscriptions).toBe(1);
-    traffic.release(traffic.hold('c1'));
-    traffic.reload({ sessions: { ...testSessions, cometGoneMs: 5_000 } });
-    traffic.sweepAfter(6_000);
-    expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
-  });
+it('after a reload, Comet traffic has its new bounds and times', () => {
+  const traffic = new CometTraffic();
+  traffic.handshake('c1');
+  traffic.reload({ comet: { ...testComet, maxSubscriptions: 1 } });
+  traffic.subscribe('c1', ['/d2/object/A', '/d2/object/B']);
+  expect(traffic.gauges().subscriptions).toBe(1);
+  expect(traffic.numbers.untracked.subscriptions).toBe(1);
+  traffic.release(traffic.hold('c1'));
+  traffic.reload({ sessions: { ...testSessions, cometGoneMs: 5_000 } });
+  traffic.sweepAfter(6_000);
+  expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+});
 
-  it('is found at its new path, and login forms at theirs', () => {
-    const traffic = new CometTraffic();
-    const formLogin = { path: 'login', userField: 'name' };
-    traffic.reload({ comet: { ...testComet, path: 'bayeux' }, sessions: { ...testSessions, formLogin } });
-    traffic.handshake('c1');
-    expect(traffic.numbers.handshakes.accepted).toBe(0);
-    const exchange = traffic.beginPost('name=ann&password=x', {}, '/smartWeb/login');
-    traffic.endPost(exchange, { status: 303, body: '', setCookie: 'k' });
-    expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
-    const handshake = [{ channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['long-polling'] }];
-    const reply = [{ channel: '/meta/handshake', id: '1', clientId: 'c1', successful: true }];
-    traffic.endPost(traffic.beginPost(handshake, {}, '/smartWeb/bayeux'), { messages: reply });
-    expect(traffic.numbers.handshakes.accepted).toBe(1);
-  });
+it('after a reload, Comet traffic is found at its new path, and login forms at theirs', () => {
+  const traffic = new CometTraffic();
+  const formLogin = { path: 'login', userField: 'name' };
+  traffic.reload({ comet: { ...testComet, path: 'bayeux' }, sessions: { ...testSessions, formLogin } });
+  traffic.handshake('c1');
+  expect(traffic.numbers.handshakes.accepted).toBe(0);
+  const exchange = traffic.beginPost('name=ann&password=x', {}, '/smartWeb/login');
+  traffic.endPost(exchange, { status: 303, body: '', setCookie: 'k' });
+  expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['ann']);
+  const handshake = [{ channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['long-polling'] }];
+  const reply = [{ channel: '/meta/handshake', id: '1', clientId: 'c1', successful: true }];
+  traffic.endPost(traffic.beginPost(handshake, {}, '/smartWeb/bayeux'), { messages: reply });
+  expect(traffic.numbers.handshakes.accepted).toBe(1);
 });

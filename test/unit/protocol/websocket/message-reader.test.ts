@@ -116,37 +116,35 @@ it('a message that is too large counts all its fragments together, and holds not
   expect(listener.told).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
 });
 
-describe('a direction is unread for good after', () => {
-  it.each([
-    ['RSV1', text('x', { rsv: 4 })],
-    ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
-    ['a reserved opcode', frame({ opcode: 0x3 })],
-    ['a continuation of nothing', frame({ opcode: 0 })],
-    ['a message within a fragmented one', Buffer.concat([text('', { fin: false }), text('x')])],
-    [
-      'a continuation past the last fragment',
-      Buffer.concat([text('', { fin: false }), frame({ opcode: 0, fin: false }), PING, text('x')]),
-    ],
-    ['a masked frame of the upstream', clientText('x')],
-    ['a fragmented control frame', frame({ opcode: 0x9, fin: false })],
-    ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
-    ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
-    ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
-  ])('%s', (_, bytes) => {
-    const listener = new Listener().push(bytes, text('after'));
-    expect([listener.told, listener.reader.isUnread]).toEqual([MALFORMED, true]);
-  });
+it.each([
+  ['RSV1', text('x', { rsv: 4 })],
+  ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
+  ['a reserved opcode', frame({ opcode: 0x3 })],
+  ['a continuation of nothing', frame({ opcode: 0 })],
+  ['a message within a fragmented one', Buffer.concat([text('', { fin: false }), text('x')])],
+  [
+    'a continuation past the last fragment',
+    Buffer.concat([text('', { fin: false }), frame({ opcode: 0, fin: false }), PING, text('x')]),
+  ],
+  ['a masked frame of the upstream', clientText('x')],
+  ['a fragmented control frame', frame({ opcode: 0x9, fin: false })],
+  ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
+  ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
+  ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
+])('a direction is unread for good after %s', (_, bytes) => {
+  const listener = new Listener().push(bytes, text('after'));
+  expect([listener.told, listener.reader.isUnread]).toEqual([MALFORMED, true]);
+});
 
-  it('an unmasked frame of the client', () => {
-    expect(told(text('x'), { from: 'client' })).toEqual(MALFORMED);
-  });
+it('a direction is unread for good after an unmasked frame of the client', () => {
+  expect(told(text('x'), { from: 'client' })).toEqual(MALFORMED);
+});
 
-  it('RSV1 on a continuation or a control frame, where messages may be compressed', () => {
-    const options = { deflate: WITHOUT_TAKEOVER };
-    const first = text('', { rsv: 4, fin: false });
-    expect(told(Buffer.concat([first, frame({ opcode: 0, rsv: 4 })]), options)).toEqual(MALFORMED);
-    expect(told(frame({ opcode: 0x9, rsv: 4 }), options)).toEqual(MALFORMED);
-  });
+it('a direction is unread for good after RSV1 on a continuation or a control frame, where messages may be compressed', () => {
+  const options = { deflate: WITHOUT_TAKEOVER };
+  const first = text('', { rsv: 4, fin: false });
+  expect(told(Buffer.concat([first, frame({ opcode: 0, rsv: 4 })]), options)).toEqual(MALFORMED);
+  expect(told(frame({ opcode: 0x9, rsv: 4 }), options)).toEqual(MALFORMED);
 });
 
 it('reads a length of 2^53 - 1 as too large, not as broken', () => {

@@ -152,56 +152,52 @@ describe('a call', () => {
   });
 });
 
-describe('a /meta/connect', () => {
-  it('is never a call, and its hold ends with a delivery or without', () => {
-    const first = traffic.hold('a');
-    expect(traffic.numbers.holds.now).toBe(1);
-    traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
-    traffic.release(traffic.hold('a'), [], { afterMs: 30_000 });
-    traffic.endPost(traffic.hold('a'), { ending: CANCELLED });
-    expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1, empty: 1, broken: 1 } });
-    expect(traffic.numbers.holds.duration.snapshot()).toMatchObject({ count: 3, max: 30_000_000_000 });
-    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.A.newValues': 1 });
-    expect(traffic.onlySession().requests).toBe(0);
-  });
-
-  it('beside publishes in one request is still a hold, and they are still calls', () => {
-    const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
-    const exchange = traffic.beginPost([call('1'), connect]);
-    expect(traffic.numbers.holds.now).toBe(1);
-    traffic.release(exchange, [answer('1')], { afterMs: 20 });
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
-  });
+it('a /meta/connect is never a call, and its hold ends with a delivery or without', () => {
+  const first = traffic.hold('a');
+  expect(traffic.numbers.holds.now).toBe(1);
+  traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
+  traffic.release(traffic.hold('a'), [], { afterMs: 30_000 });
+  traffic.endPost(traffic.hold('a'), { ending: CANCELLED });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1, empty: 1, broken: 1 } });
+  expect(traffic.numbers.holds.duration.snapshot()).toMatchObject({ count: 3, max: 30_000_000_000 });
+  expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.A.newValues': 1 });
+  expect(traffic.onlySession().requests).toBe(0);
 });
 
-describe('signs of trouble', () => {
-  it('a connect later than the advised interval', () => {
-    const connect = (afterMs: number) => {
-      traffic.clock.advanceMs(afterMs);
-      const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
-      traffic.endPost(traffic.hold('a'), { messages: [reply] });
-    };
-    for (const afterMs of [0, 2_900, 3_100, 500]) connect(afterMs);
-    expect(traffic.numbers.connectGaps).toBe(1);
-  });
+it('a /meta/connect beside publishes in one request is still a hold, and they are still calls', () => {
+  const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
+  const exchange = traffic.beginPost([call('1'), connect]);
+  expect(traffic.numbers.holds.now).toBe(1);
+  traffic.release(exchange, [answer('1')], { afterMs: 20 });
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
+});
 
-  it('a fall back from WebSocket, once for each client', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    tunnel.close();
-    traffic.release(traffic.hold('a'));
-    traffic.release(traffic.hold('a'));
-    expect(traffic.numbers.fallbacks).toBe(1);
-    expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
-  });
+it('a connect later than the advised interval is counted', () => {
+  const connect = (afterMs: number) => {
+    traffic.clock.advanceMs(afterMs);
+    const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
+    traffic.endPost(traffic.hold('a'), { messages: [reply] });
+  };
+  for (const afterMs of [0, 2_900, 3_100, 500]) connect(afterMs);
+  expect(traffic.numbers.connectGaps).toBe(1);
+});
 
-  it('a storm of handshakes', () => {
-    traffic = new CometTraffic();
-    for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
-    expect(traffic.numbers.handshakes.storms).toBe(0);
-    for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });
-    expect(traffic.numbers.handshakes).toEqual({ accepted: 169, refused: 0, storms: 1 });
-  });
+it('a fall back from WebSocket is counted once for each client', () => {
+  traffic = new CometTraffic();
+  const tunnel = traffic.webSocket();
+  tunnel.handshake('a');
+  tunnel.close();
+  traffic.release(traffic.hold('a'));
+  traffic.release(traffic.hold('a'));
+  expect(traffic.numbers.fallbacks).toBe(1);
+  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
+});
+
+it('a storm of handshakes is counted', () => {
+  traffic = new CometTraffic();
+  for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
+  expect(traffic.numbers.handshakes.storms).toBe(0);
+  for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });
+  expect(traffic.numbers.handshakes).toEqual({ accepted: 169, refused: 0, storms: 1 });
 });

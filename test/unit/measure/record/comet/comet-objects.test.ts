@@ -80,38 +80,36 @@ describe('monitorings', () => {
   });
 });
 
-describe('received values', () => {
-  it('are the deliveries, each of them, with and without compression, and no acknowledgement is one', () => {
-    const values = [
-      { channel: LEVEL, data: 1 },
-      { channel: LEVEL, data: 0, id: '77' },
-      { channel: SERVICE, data: { objectName: 'H.Level', value: 3 } },
-      { channel: '/chat', data: 'none' },
-    ];
-    traffic.release(traffic.hold('a'), values, { gzip: true });
-    traffic.ask({ channel: LEVEL, id: '5', clientId: 'a', data: 4 });
-    expect(traffic.counts()).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
-    expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
-  });
+it('received values are the deliveries, each of them, with and without compression, and no acknowledgement is one', () => {
+  const values = [
+    { channel: LEVEL, data: 1 },
+    { channel: LEVEL, data: 0, id: '77' },
+    { channel: SERVICE, data: { objectName: 'H.Level', value: 3 } },
+    { channel: '/chat', data: 'none' },
+  ];
+  traffic.release(traffic.hold('a'), values, { gzip: true });
+  traffic.ask({ channel: LEVEL, id: '5', clientId: 'a', data: 4 });
+  expect(traffic.counts()).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
+  expect(traffic.onlySession().counts).toEqual({ 'object.newValues': 3, 'object.H.Level.newValues': 3 });
+});
 
-  it('come over callback-polling as well', () => {
-    const exchange = traffic.begin({ line: `GET ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
-    expect(traffic.numbers.holds.now).toBe(1);
-    const reply = JSON.stringify([
-      { channel: '/meta/connect', id: 'c', successful: true },
-      { channel: LEVEL, data: 1 },
-    ]);
-    traffic.endPost(exchange, { body: `/**/cb(${reply});` });
-    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
-    expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
-  });
+it('received values come over callback-polling as well', () => {
+  const exchange = traffic.begin({ line: `GET ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
+  expect(traffic.numbers.holds.now).toBe(1);
+  const reply = JSON.stringify([
+    { channel: '/meta/connect', id: 'c', successful: true },
+    { channel: LEVEL, data: 1 },
+  ]);
+  traffic.endPost(exchange, { body: `/**/cb(${reply});` });
+  expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
+});
 
-  it('are not polled for by HEAD', () => {
-    const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
-    expect(traffic.numbers.holds.now).toBe(0);
-    traffic.endPost(exchange, { body: '' });
-    expect(traffic.counts()).toEqual({});
-  });
+it('received values are not polled for by HEAD', () => {
+  const exchange = traffic.begin({ line: `HEAD ${COMET}/connect?jsonp=cb&message=${CONNECT}` });
+  expect(traffic.numbers.holds.now).toBe(0);
+  traffic.endPost(exchange, { body: '' });
+  expect(traffic.counts()).toEqual({});
 });
 
 describe('what is not read', () => {

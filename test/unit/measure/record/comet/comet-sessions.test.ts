@@ -54,46 +54,42 @@ describe('a session begins', () => {
   });
 });
 
-describe('the user', () => {
-  it('is shown although the login came behind the handshake', () => {
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
-    traffic.handshake('b', { cookie: 'two' });
-    expect(traffic.sessions()).toHaveLength(1);
-  });
+it('the user is shown although the login came behind the handshake', () => {
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
+  traffic.handshake('b', { cookie: 'two' });
+  expect(traffic.sessions()).toHaveLength(1);
 });
 
-describe('client activity', () => {
-  it('is what the client asks for, and neither heartbeats nor what the server pushes', () => {
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.subscribe('a', OBJECT, { cookie: 'one' });
-    const { lastActivityTime } = traffic.onlySession();
-    traffic.clock.advanceMs(60_000);
-    traffic.release(traffic.hold('a', { cookie: 'one' }), [{ channel: OBJECT, data: 1 }]);
-    expect(traffic.onlySession().lastActivityTime).toBe(lastActivityTime);
-    traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK], { cookie: 'one' });
-    expect(traffic.onlySession().lastActivityTime).not.toBe(lastActivityTime);
-  });
+it('client activity is what the client asks for, and neither heartbeats nor what the server pushes', () => {
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.subscribe('a', OBJECT, { cookie: 'one' });
+  const { lastActivityTime } = traffic.onlySession();
+  traffic.clock.advanceMs(60_000);
+  traffic.release(traffic.hold('a', { cookie: 'one' }), [{ channel: OBJECT, data: 1 }]);
+  expect(traffic.onlySession().lastActivityTime).toBe(lastActivityTime);
+  traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK], { cookie: 'one' });
+  expect(traffic.onlySession().lastActivityTime).not.toBe(lastActivityTime);
+});
 
-  it('counts REST calls on the login’s cookie', () => {
-    traffic.login('anna', { cookie: 'one' });
-    traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
-    traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
-    expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
-  });
+it('client activity counts REST calls on the login’s cookie', () => {
+  traffic.login('anna', { cookie: 'one' });
+  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
+  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
+  expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
+});
 
-  it('that is missing for long ends the session, with its monitorings, although its connection is held', () => {
-    traffic.handshake('a');
-    traffic.subscribe('a', OBJECT);
-    const held = traffic.hold('a');
-    traffic.sweepAfter(IDLE_MS);
-    expect(traffic.gauges()).toEqual(NOTHING);
-    traffic.release(held);
-    expect(traffic.sessions()).toEqual([]);
-    traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK]);
-    expect(traffic.sessions()).toHaveLength(1);
-  });
+it('client activity that is missing for long ends the session, with its monitorings, although its connection is held', () => {
+  traffic.handshake('a');
+  traffic.subscribe('a', OBJECT);
+  const held = traffic.hold('a');
+  traffic.sweepAfter(IDLE_MS);
+  expect(traffic.gauges()).toEqual(NOTHING);
+  traffic.release(held);
+  expect(traffic.sessions()).toEqual([]);
+  traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK]);
+  expect(traffic.sessions()).toHaveLength(1);
 });
 
 describe('a session ends', () => {
@@ -194,21 +190,19 @@ describe('a session ends', () => {
   });
 });
 
-describe('a client that was there before the sidecar', () => {
-  it('is shown with its first answered heartbeat, and not counted as created', () => {
-    traffic.release(traffic.hold('a', { cookie: 'one' }));
-    expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.created).toBe(0);
-    expect(traffic.numbers.adopted).toBe(1);
-    traffic.subscribe('a', OBJECT, { cookie: 'one' });
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-  });
+it('a client that was there before the sidecar is shown with its first answered heartbeat, and not counted as created', () => {
+  traffic.release(traffic.hold('a', { cookie: 'one' }));
+  expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
+  expect(traffic.created).toBe(0);
+  expect(traffic.numbers.adopted).toBe(1);
+  traffic.subscribe('a', OBJECT, { cookie: 'one' });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+});
 
-  it('is none when the server does not know it', () => {
-    const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
-    traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
-    expect(traffic.gauges()).toEqual(NOTHING);
-  });
+it('a client that was there before the sidecar is none when the server does not know it', () => {
+  const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
+  traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
+  expect(traffic.gauges()).toEqual(NOTHING);
 });
 
 it('more clients than there may be are counted, and their monitorings are not', () => {
