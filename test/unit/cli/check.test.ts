@@ -33,9 +33,7 @@ describe('check', () => {
     const input = { [Symbol.asyncIterator]: () => [Buffer.from('s3cr3t s3cr3t')].values() } as never;
     await passwd({ name: 'ann', role: 'metrics', isToken: false, file }, input, output);
     await check(sources(withUsers(file)), output, SELF);
-    expect(output.stdout.split('\n').filter((line) => line.startsWith('#'))).toEqual([
-      '# monitor.auth: ann, metrics, by password',
-    ]);
+    expect(output.stdout.match(/^#.*/gm)).toEqual(['# monitor.auth: ann, metrics, by password']);
     expect(output.stdout).toContain(`usersFile: ${file}\n`);
     expect(output.stdout).not.toContain('scrypt');
   });
@@ -89,10 +87,12 @@ accessLog: { file: ${none} }`,
 
   it('reports nothing about a writable access log and state', async () => {
     writeFileSync(at('log'), '', { mode: 0o600 });
-    expect(
-      await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF),
-    ).toBe(0);
-    expect(output.stderr).toBe('');
+    const code = await check(
+      sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`),
+      output,
+      SELF,
+    );
+    expect([code, output.stderr]).toEqual([0, '']);
   });
 });
 
@@ -108,12 +108,10 @@ describe('check as another user', () => {
   const find = async () => unit;
 
   it('uses the unit’s user if root checks, and reports that with its findings', async () => {
-    const failure = await check(sources(config()), output, { isRoot: true, find, become }).catch(
-      (cause: unknown) => cause,
-    );
-    expect(became).toEqual([['d2-sidecar', undefined]]);
+    const checked = check(sources(config()), output, { isRoot: true, find, become });
     // There is no file "f": only its text was given.
-    expect(failure).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
+    await expect(checked).rejects.toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
+    expect(became).toEqual([['d2-sidecar', undefined]]);
     expect(output.stderr).toBe(
       'd2-sidecar: checked as the user d2-sidecar of /u/d2-sidecar.service; --as root checks as root\n',
     );
@@ -151,6 +149,7 @@ const write = (file: string, text: string) => {
   writeFileSync(at(file), text);
 };
 const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
+const OWN_UNIT = 'etc/systemd/system/d2-sidecar.service';
 const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
 
 it('the user of the installed unit is undefined without a unit, and if it runs as root', async () => {
@@ -167,14 +166,11 @@ it('the user of the installed unit is read from the section Service', async () =
 it('the user of the installed unit is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
   write(UNIT, SHIPPED);
   write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
-  write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\nUser=tomcat\nGroup=\n');
+  write(`${OWN_UNIT}.d/override.conf`, '[Service]\nUser=tomcat\nGroup=\n');
   expect(await findServiceUser(folder.path)).toMatchObject({ name: 'tomcat', group: undefined });
-  write('etc/systemd/system/d2-sidecar.service', '[Service]\nUser=own\n');
-  write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\n');
+  write(OWN_UNIT, '[Service]\nUser=own\n');
+  write(`${OWN_UNIT}.d/override.conf`, '[Service]\n');
   expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
-  write('etc/systemd/system/d2-sidecar.service.d/90-user.conf', '[Service]\n');
-  expect(await findServiceUser(folder.path)).toMatchObject({
-    name: 'own',
-    unit: at('etc/systemd/system/d2-sidecar.service'),
-  });
+  write(`${OWN_UNIT}.d/90-user.conf`, '[Service]\n');
+  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'own', unit: at(OWN_UNIT) });
 });

@@ -4,6 +4,9 @@ import { MAX_CHANNELS, MAX_DEPTH } from '../../../../src/cli/learn/bounds.ts';
 import { Heard, toRules } from './heard.ts';
 
 const ann = {};
+/** A word of letters for each number. */
+const wordOf = (n: number) =>
+  [...n.toString(20)].map((digit) => 'abcdefghijklmnopqrst'[Number.parseInt(digit, 20)]).join('');
 
 it('the report lists channels, counts and shapes', () => {
   const heard = new Heard();
@@ -115,9 +118,8 @@ it('values of messages never appear in the report', () => {
   const report = heard.report();
   expect(report.match(/.*(?:mark|987_?654).*/gi)).toBeNull();
   expect(report).toContain('/byUser/{}/count');
-  expect(toRules(report).map(({ channel }) => channel)).toEqual(
-    expect.arrayContaining(['/werk/{name}', '/plain/{name}']),
-  );
+  const channels = toRules(report).map(({ channel }) => channel);
+  expect(channels).toEqual(expect.arrayContaining(['/werk/{name}', '/plain/{name}']));
 });
 
 const said = (channel: string, data: unknown = 1) => ({ channel, data });
@@ -141,12 +143,7 @@ it.each<[string, { channel: string }[], RegExp, string]>([
     /Tank|Boiler/,
     '/werk/{name}',
   ],
-  [
-    'channels that differ in a number',
-    [1, 2].map((n) => said(`/service/tank${n}/level`)),
-    /tank/,
-    '# /service/{name}/level\n',
-  ],
+  ['channels with a number', [1, 2].map((n) => said(`/service/tank${n}/level`)), /tank/, '# /service/{name}/level\n'],
   [
     'the user of a later handshake',
     [
@@ -169,8 +166,6 @@ it.each<[string, { channel: string }[], RegExp, string]>([
 describe('the bounds', () => {
   it('limit channels, segments and parts, and count what was skipped', () => {
     const heard = new Heard();
-    const wordOf = (n: number) =>
-      [...n.toString(20)].map((digit) => 'abcdefghijklmnopqrst'[Number.parseInt(digit, 20)]).join('');
     let deep: object = {};
     for (let n = 0; n < 50; n += 1) deep = { deep };
     heard.client(ann, {
@@ -201,8 +196,7 @@ describe('the bounds', () => {
 
   it('limit the number of fields', () => {
     const heard = new Heard();
-    const letters = (n: number) => [...n.toString(16)].map((digit) => 'abcdefghijklmnop'[Number.parseInt(digit, 16)]);
-    const names = Array.from({ length: 39 }, (_, n) => `of${letters(n).join('')}`);
+    const names = Array.from({ length: 39 }, (_, n) => `of${wordOf(n)}`);
     const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
     for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
       for (const name of names) heard.client(ann, { channel: `/service/${word}`, data: { [name]: data[name] } });
@@ -222,11 +216,9 @@ describe('the bounds', () => {
 
   it('make all keys of an object variable when there are too many', () => {
     const heard = new Heard();
-    const data = Object.fromEntries(
-      Array.from({ length: 41 }, (_, n) => [`k${'abcdefghij'[n % 10]}${'xyzuv'[(n / 10) | 0]}`, n]),
-    );
+    const data = Object.fromEntries(Array.from({ length: 41 }, (_, n) => [`kax${wordOf(n)}`, n]));
     heard.client(ann, { channel: '/service/a', data });
-    heard.client(ann, { channel: '/service/a', data: { kax: 1, next: 2 } });
+    heard.client(ann, { channel: '/service/a', data: { kaxa: 1, next: 2 } });
     const report = heard.report();
     expect(report).toMatch(/# {5}\/\{\} {2}number, always\n/);
     expect(report).not.toMatch(/\/(?:k|next)/);

@@ -56,11 +56,7 @@ describe('objects with channels', () => {
       heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
     }
     const at = { channel: '/werk/wert/{name}', kind: 'object', name: '{name}' };
-    expect(heard.rules()).toEqual([
-      { ...at, action: 'subscribe' },
-      { ...at, action: 'unsubscribe' },
-      { ...at, action: 'value' },
-    ]);
+    expect(heard.rules()).toEqual(['subscribe', 'unsubscribe', 'value'].map((action) => ({ ...at, action })));
   });
 
   it('share a template from three plain words on', () => {
@@ -68,10 +64,8 @@ describe('objects with channels', () => {
     for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
     heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
     const report = heard.report();
-    expect(toRules(report).map(({ channel, name }) => [channel, name])).toEqual([
-      ['/news', '{FILL_IN}'],
-      ['/werk/{name}', '{name}'],
-    ]);
+    const rules = toRules(report).map(({ channel, name }) => `${channel} ${name}`);
+    expect(rules).toEqual(['/news {FILL_IN}', '/werk/{name} {name}']);
     expect(report).not.toContain('Pump');
   });
 

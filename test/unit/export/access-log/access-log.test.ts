@@ -50,11 +50,8 @@ it('the access log has only slow calls with slowerThan, and all errors', async (
   traffic.send({ line: RPC }, { ending: FAILED });
   traffic.send({ line: RPC }, { ending: CANCELLED });
   traffic.send({ line: RPC }, { status: 499 });
-  expect((await lines()).map(({ duration, status, outcome }) => [duration, status, outcome])).toEqual([
-    [0.101, 200, 'answered'],
-    [0, 500, 'answered'],
-    [0, null, 'failed'],
-  ]);
+  const found = (await lines()).map(({ duration, status, outcome }) => `${duration} ${status} ${outcome}`);
+  expect(found).toEqual(['0.101 200 answered', '0 500 answered', '0 null failed']);
 });
 
 it('the access log samples errors like other calls without errorsAlways', async () => {

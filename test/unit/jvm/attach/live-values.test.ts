@@ -51,9 +51,7 @@ describe.each(SAMPLES)('$name: the counters file with the attach socket laid ove
     expectWithin(laid.heap.used, used - KIB, used + DRIFT.heapUsed);
     expect(laid.memory).toBe('live');
     const mode = collector === 'Shenandoah' ? { shenandoahMode: 'default' } : {};
-    expect(live.flags).toEqual({
-      ...{ initialHeapSize: rest.init, maxHeapSize: 192 * MIB, hasLargePages: false, ...mode },
-    });
+    expect(live.flags).toEqual({ initialHeapSize: rest.init, maxHeapSize: 192 * MIB, hasLargePages: false, ...mode });
   });
 
   it('has all pools of the beans', () => {

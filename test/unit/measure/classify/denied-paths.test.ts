@@ -25,12 +25,8 @@ describe('the check of denied paths', () => {
     ...['/', '*', '', '/managers', '/manager2/html', '/x/manager', '/Manager', '/MANAGER', '/smartWeb/manager'],
     ...['/smartWeb?a=/../manager', '/smartWeb/%20/manager', '/smartWeb;manager/x', '/smartWeb//manager', '/manager%20'],
     ...['/plant', '/plant/admin', '/plant/x/admin', 'http://manager/smartWeb', 'http://manager', '/%256danager'],
-    ...[
-      '/admin/../plant',
-      '/smartWeb/A..manager',
-      '/smartWeb/a%2fmanagers',
-      '/smartWeb/api/rest/v0/d2/object/H.Tank%20manager',
-    ],
+    ...['/admin/../plant', '/smartWeb/A..manager', '/smartWeb/a%2fmanagers'],
+    '/smartWeb/api/rest/v0/d2/object/H.Tank%20manager',
   ])('allows %s', (target) => {
     expect(denied.denies(target, OTHER)).toBe(false);
   });
