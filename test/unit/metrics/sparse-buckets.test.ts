@@ -11,9 +11,13 @@ function counted(buckets: readonly number[]): SparseBuckets {
   return counts;
 }
 
-function listed(counts: SparseBuckets): [number, number][] {
-  const list: [number, number][] = [];
-  counts.forEachBucket((bucket, count) => list.push([bucket, count]));
+/** Counts by bucket. */
+function listed(counts: SparseBuckets): Record<number, number> {
+  const list: Record<number, number> = {};
+  counts.forEachBucket((bucket, count) => {
+    expect(Object.keys(list)).not.toContain(`${bucket}`);
+    list[bucket] = count;
+  });
   return list;
 }
 
@@ -42,11 +46,7 @@ describe('SparseBuckets', () => {
     for (let i = 0; i < times; i += 1) counts.count(3_286);
     counts.count(5);
     counts.count(3_285);
-    expect(listed(counts)).toEqual([
-      [5, 1],
-      [3_285, 1],
-      [3_286, times],
-    ]);
+    expect(listed(counts)).toEqual({ 5: 1, 3285: 1, 3286: times });
   });
 
   it('finds the bucket of each rank', () => {
@@ -63,12 +63,7 @@ describe('SparseBuckets', () => {
     const counts = counted([7, 7, 40, 3_286]);
     const loaded = load(JSON.parse(JSON.stringify({ buckets: counts.save() })));
     loaded.count(8);
-    expect(listed(loaded)).toEqual([
-      [7, 2],
-      [8, 1],
-      [40, 1],
-      [3_286, 1],
-    ]);
+    expect(listed(loaded)).toEqual({ 7: 2, 8: 1, 40: 1, 3286: 1 });
   });
 
   it('refuses saved buckets that are not in order', () => {

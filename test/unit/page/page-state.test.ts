@@ -14,9 +14,8 @@ describe('the state of the page', () => {
   it('appends new points, up to an hour of them', () => {
     const once = withLive(START, withPoints(700), 0);
     const twice = withLive(once, withPoints(730), 2_000);
-    expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(
-      Array.from({ length: 720 }, (_, at) => at + 10),
-    );
+    const lastHour = Array.from({ length: 720 }, (_, at) => at + 10);
+    expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(lastHour);
     expect(lastSeq(twice)).toBe(729);
   });
 

@@ -99,20 +99,14 @@ it('the verdict follows the first rule that applies, and lists all rules with th
 });
 
 const deadlock = { threads: 2, at: new Date(NOW_MS).toISOString(), file: 'threads-1.txt' };
+const noThread = { 'threads.busy': 10, 'threads.max': 10 };
+const noProcessor = { 'process.cpu': 1.95, processors: 2 };
 const fewDescriptors = { 'process.descriptors.open': 950, 'process.descriptors.max': 1_000 };
 it.each<[string, Live['server'], string]>([
   ['a deadlock', { deadlock }, 'a deadlock, which only a restart ends (2 threads, in threads-1.txt of '],
-  [
-    'no request thread',
-    { 'threads.busy': 10, 'threads.max': 10 },
-    'all its 10 request threads are busy, so that further calls wait.',
-  ],
+  ['no request thread', noThread, 'all its 10 request threads are busy, so that further calls wait.'],
   ['few descriptors', fewDescriptors, 'it has 950 of 1,000 descriptors open, and fails when none are left.'],
-  [
-    'no processor time',
-    { 'process.cpu': 1.95, processors: 2 },
-    'its JVM uses 1.95 of 2 processors, so that calls wait for one.',
-  ],
+  ['no processor time', noProcessor, 'its JVM uses 1.95 of 2 processors, so that calls wait for one.'],
 ])('the verdict blames the server for %s', (_what, server, text) => {
   const calm = points(12, () => ({ rpc: [5, 0, 0.01, 0.01, 0.01] }));
   const whole = expect.stringContaining(`The server: ${text}`);

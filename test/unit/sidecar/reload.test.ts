@@ -52,14 +52,8 @@ async function open(): Promise<{ reloader: Reloader; applied: Config[] }> {
   const applied: Config[] = [];
   const { parsed } = await load();
   told = [];
-  const parts = {
-    running: parsed,
-    load,
-    reloadable: target,
-    logger,
-    onApplied: (config: Config) => void applied.push(config),
-  };
-  return { reloader: new Reloader(parts), applied };
+  const onApplied = (config: Config) => void applied.push(config);
+  return { reloader: new Reloader({ running: parsed, load, reloadable: target, logger, onApplied }), applied };
 }
 
 /** Begins a reload, which stays in its preparation until `open` is called. */

@@ -46,9 +46,7 @@ describe('a save', () => {
     await keeper.save();
     expect(keeper).toMatchObject({ saves: 1, failures: 2 });
     expect(statSync(folder.file).ino).toBe(before);
-    expect(log).toEqual([
-      ['warn', expect.objectContaining({ code: 'D2S_ERR_STATE_FILE', file: folder.file }), expect.any(String)],
-    ]);
+    expect(log).toMatchObject([['warn', { code: 'D2S_ERR_STATE_FILE', file: folder.file }, expect.any(String)]]);
     traffic.clock.advanceMs(300_000);
     await keeper.save();
     expect(log).toHaveLength(2);
@@ -61,9 +59,7 @@ describe('a save', () => {
     chmodSync(folder.path, 0o500);
     const { log } = await folder.start();
     chmodSync(folder.path, 0o700);
-    expect(log).toEqual([
-      ['warn', expect.objectContaining({ reason: expect.stringContaining('EACCES') }), expect.any(String)],
-    ]);
+    expect(log).toMatchObject([['warn', { reason: expect.stringContaining('EACCES') }, expect.any(String)]]);
   });
 
   it('into a missing folder is logged at the start, and works once the folder exists', async () => {
@@ -103,9 +99,7 @@ it('two sidecars with one file notice each other, and the one that started later
   expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 0 });
   await older.keeper.save();
   expect(older.keeper).toMatchObject({ saves: 1, conflicts: 1, failures: 0 });
-  expect(older.log).toEqual([
-    ['warn', expect.objectContaining({ file: folder.file }), expect.stringContaining('another sidecar')],
-  ]);
+  expect(older.log).toMatchObject([['warn', { file: folder.file }, expect.stringContaining('another sidecar')]]);
   expect((await folder.start()).traffic.counts()).toMatchObject({ rpc: 1 });
 });
 

@@ -108,6 +108,13 @@ export class Traffic {
     return [...this.application(name).sessions.entries()];
   }
 
+  /** The user of each session and its requests, e.g. `anna 2`, or `anna 1, unverified`. */
+  users(): string[] {
+    return this.sessions().map(
+      ({ userName, requests, verified }) => `${userName} ${requests}${verified === undefined ? '' : ', unverified'}`,
+    );
+  }
+
   get created(): number | undefined {
     return this.application().sessions.metrics().timers.get('sessions.created')?.count;
   }

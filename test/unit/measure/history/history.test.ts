@@ -160,11 +160,8 @@ describe('the history', () => {
 
   it('keeps applications apart', () => {
     const [first, second] = [sourcesOf(), sourcesOf()];
-    const applications = [
-      ...first.applications,
-      { name: 'other', statistics: second.statistics, sessions: { size: 9 } },
-    ];
-    const history = new History({ ...first, applications }, first.clock);
+    const other = { name: 'other', statistics: second.statistics, sessions: { size: 9 } };
+    const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
     second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
     first.clock.advanceMs(5_000);
     history.sample();

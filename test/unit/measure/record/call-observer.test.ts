@@ -66,14 +66,10 @@ describe('an observer of calls', () => {
     traffic.send({ line: `GET ${BASE}/d2/object/M.Level`, user: 'anna' });
     traffic.send({ line: `POST ${BASE}/d2/sba/E.Files/Upload`, user: 'anna' });
     traffic.send({ line: LOGOUT, user: 'anna' });
-    const { id } = calls[0]?.session ?? {};
-    expect(calls.map(({ kind, name, session }) => [kind, name, session?.id])).toEqual([
-      ['session', 'login', id],
-      ['object', 'M.Level', id],
-      ['sba', 'E.Files.Upload', id],
-      ['session', 'logout', id],
-    ]);
-    expect(id).toBeDefined();
+    const { id = 'none' } = calls[0]?.session ?? {};
+    const told = calls.map(({ kind, name }) => `${kind} ${name}`);
+    expect(told).toEqual(['session login', 'object M.Level', 'sba E.Files.Upload', 'session logout']);
+    expect(calls.every(({ session }) => session?.id === id)).toBe(true);
   });
 
   it('is not told whose a call is that the server did not accept', () => {
@@ -106,10 +102,8 @@ describe('an observer of calls', () => {
     traffic.recorder.observers.add(new Noting({ wantsBytes: true }));
     pass(early);
     pass(traffic.begin({ line: RPC }));
-    expect(calls).toMatchObject([
-      { requestBytes: undefined, responseBytes: undefined },
-      { requestBytes: 12, responseBytes: 100 },
-    ]);
+    const bytes = calls.map(({ requestBytes, responseBytes }) => `${requestBytes} ${responseBytes}`);
+    expect(bytes).toEqual(['undefined undefined', '12 100']);
   });
 
   it('that throws is reported, and harms neither the call nor other observers', () => {

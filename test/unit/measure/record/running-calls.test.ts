@@ -9,14 +9,8 @@ function callOf(name: string, beganNs: number, user?: string): RunningCall {
   return {
     call: { kind: 'rpc', name },
     session: user === undefined ? undefined : { id: `id of ${user}`, userName: user },
-    ...{
-      connectionType: 'REST',
-      remoteAddress: '10.0.0.7',
-      beganNs,
-      before: undefined,
-      after: undefined,
-      threadDump: undefined,
-    },
+    ...{ connectionType: 'REST', remoteAddress: '10.0.0.7', beganNs },
+    ...{ before: undefined, after: undefined, threadDump: undefined },
   };
 }
 
@@ -39,9 +33,7 @@ it('the calls that run are shown oldest first, with user, session and age', () =
 
 it('the calls that run leave in any order', () => {
   const calls = new RunningCalls(new ManualClock());
-  const [a, b, c, d] = ['A', 'B', 'C', 'D'].map((name, index) => callOf(name, index)) as [
-    ...[RunningCall, RunningCall, RunningCall, RunningCall],
-  ];
+  const [a, b, c, d] = [callOf('A', 0), callOf('B', 1), callOf('C', 2), callOf('D', 3)];
   for (const call of [a, b, c, d]) calls.add(call);
   calls.remove(b);
   expect(named(calls)).toEqual(['A', 'C', 'D']);
@@ -64,27 +56,21 @@ it('the calls that run are shown up to a number, the oldest of them', () => {
 
 describe('the slowest calls', () => {
   const clock = new ManualClock();
-  function ended(
-    calls: SlowestCalls,
-    name: string,
-    atS: number,
-    seconds: number,
-    outcome: SlowOutcome = 'ok',
-    status = 200,
-  ) {
+  const ANN = { id: 'b7c1', userName: 'ann' };
+  function ended(calls: SlowestCalls, name: string, atS: number, seconds: number, outcome: SlowOutcome = 'ok') {
     clock.ns = atS * S;
-    calls.add(
-      callOf(name, (atS - seconds) * S),
-      { id: 'b7c1', userName: 'ann' },
-      { endedNs: atS * S, status, outcome },
-    );
+    calls.add(callOf(name, (atS - seconds) * S), ANN, {
+      endedNs: clock.ns,
+      status: outcome === 'ok' ? 200 : 0,
+      outcome,
+    });
   }
   const named = (calls: SlowestCalls) => calls.slowest().map(({ name }) => name);
 
   it('are shown slowest first, with their end', () => {
     const calls = new SlowestCalls(10, clock);
     ended(calls, 'A', 100, 2);
-    ended(calls, 'B', 101, 3, 'unanswered', 0);
+    ended(calls, 'B', 101, 3, 'unanswered');
     expect(calls.slowest()).toMatchObject([
       { name: 'B', duration: 3, status: null, outcome: 'unanswered', sessionId: 'b7c1', userName: 'ann' },
       { name: 'A', duration: 2, status: 200, outcome: 'ok' },

@@ -13,11 +13,8 @@ function pathsOf(targets: readonly string[]) {
 
 it('requests that are no calls are counted by the first two segments of their path, most frequent first', () => {
   const found = pathsOf(['/smartWeb/odata/Pumps', '/smartWeb/odata/$metadata?x=1', '/smartWeb/pages/a.html', '/']);
-  expect(found.map(({ path, count }) => [path, count])).toEqual([
-    ['/smartWeb/odata', 2],
-    ['/smartWeb/pages', 1],
-    ['/', 1],
-  ]);
+  const counts = found.map(({ path, count }) => `${path} ${count}`);
+  expect(counts).toEqual(['/smartWeb/odata 2', '/smartWeb/pages 1', '/ 1']);
   // Within 10 %.
   expect(Math.abs((found[0]?.p95 ?? 0) - 0.02)).toBeLessThan(0.002);
 });

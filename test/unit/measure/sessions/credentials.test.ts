@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CredentialFields } from '../../../../src/measure/sessions/credentials.ts';
 import { Credentials, isLasting, MAX_USER_NAME_CHARS } from '../../../../src/measure/sessions/credentials.ts';
 
-function fieldsOf(fields: Record<string, string>): CredentialFields {
-  return { field: (name) => fields[name] };
-}
+const fieldsOf = (fields: Record<string, string>): CredentialFields => ({ field: (name) => fields[name] });
 
 function basic(userAndPassword: string | Buffer): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(userAndPassword).toString('base64')}` };
@@ -18,9 +16,7 @@ const KEYS = [
 ];
 const credentials = new Credentials(KEYS, COOKIE);
 
-function userNameOf(fields: Record<string, string>): string | null | undefined {
-  return credentials.identify(fieldsOf(fields))?.userName;
-}
+const userNameOf = (fields: Record<string, string>) => credentials.identify(fieldsOf(fields))?.userName;
 
 it.each<[string, Record<string, string>, string | null]>([
   ['of Basic', basic('anna:pass'), 'anna'],

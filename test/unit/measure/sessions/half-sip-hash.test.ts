@@ -10,9 +10,7 @@ const VECTORS = `
   .split(/\s+/);
 const KEY = { k0: 0x03020100, k1: 0x07060504 };
 
-function textOf(length: number): string {
-  return Buffer.from(Array.from({ length }, (_, i) => i)).toString('latin1');
-}
+const textOf = (length: number) => Buffer.from(Array.from({ length }, (_, i) => i)).toString('latin1');
 
 /** The 53 bits of a vector that are kept: all of its first half, 21 of its second. */
 function keptOf(vector: string): number {

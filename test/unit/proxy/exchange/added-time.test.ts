@@ -37,7 +37,7 @@ it('each of 64 places is sampled in its turn', () => {
 it('the time added is reported by direction; an observer that throws is only counted', () => {
   const told: unknown[] = [];
   const onAdded = (direction: string, addedNs: number) => {
-    told.push([direction, addedNs]);
+    told.push(`${direction} ${addedNs}`);
     if (told.length === 2) throw new Error('a secret');
   };
   const reporter = new ExchangeReporter(clock, { onBegin: silent, onEnd: silent, onAdded }, createLogger('silent'));
@@ -45,10 +45,6 @@ it('the time added is reported by direction; an observer that throws is only cou
   request.written(900);
   expect(() => response.written(300)).not.toThrow();
   request.written(999);
-  expect(told).toEqual([
-    ['request', 100],
-    ['response', 700],
-    ['request', 1],
-  ]);
+  expect(told).toEqual(['request 100', 'response 700', 'request 1']);
   expect(reporter.observerErrors).toBe(1);
 });

@@ -14,12 +14,8 @@ class Site {
   }
 
   request(minute: number, remoteAddress = '10.0.0.2', isForwarded = true): boolean {
-    const head = {
-      method: 'GET',
-      target: '/',
-      field: () => (isForwarded ? '203.0.113.7' : undefined),
-      fields: () => [],
-    };
+    const field = () => (isForwarded ? '203.0.113.7' : undefined);
+    const head = { method: 'GET', target: '/', field, fields: () => [] };
     const client = { remoteAddress, remotePort: 1, secure: false };
     return this.#hint.search(new Exchange(head, client, 'relay', minute * MINUTE_NS));
   }

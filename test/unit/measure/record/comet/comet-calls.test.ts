@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import { ManualClock } from '../../../../support/clock.ts';
-import { CometTraffic, GONE_MS, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
+import { CometTraffic, GONE_MS } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED, FAILED } from '../../../../support/measure/record/traffic.ts';
 import { testComet } from '../../../../support/wire/test-config.ts';
 
@@ -10,11 +10,8 @@ const DATA = { eventName: 'E.Demo', rpcName: 'Test' };
 const NAME = 'rpc.E.Demo.Test';
 const FAILED_ONCE = { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 };
 
-function call(id: string, data: Message = DATA, channel = CHANNEL): Message {
-  return { channel, id, clientId: 'a', data };
-}
-
-const answer = (id: string, data: unknown = { result: 1 }, channel = CHANNEL) => ({ channel, id, data });
+const call = (id: string) => ({ channel: CHANNEL, id, clientId: 'a', data: DATA });
+const answer = (id: string) => ({ channel: CHANNEL, id, data: { result: 1 } });
 const acknowledged = (id: string) => ({ channel: CHANNEL, id, successful: true });
 const refused = (id: string, error?: string) => ({ channel: CHANNEL, id, successful: false, error });
 

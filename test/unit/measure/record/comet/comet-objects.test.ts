@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { COMET, CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
+import { COMET, CometTraffic } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { testComet } from '../../../../support/wire/test-config.ts';
 
 const LEVEL = '/d2/object/H.Level';
@@ -7,20 +7,15 @@ const FLOW = '/d2/object/H.Pr%C3%ADtok';
 const SERVICE = '/service/d2/object';
 const CONNECT = encodeURIComponent(JSON.stringify([{ channel: '/meta/connect', id: 'c', clientId: 'a' }]));
 
-function started(): CometTraffic {
-  const traffic = new CometTraffic();
-  traffic.handshake('a');
-  return traffic;
-}
-
 let traffic: CometTraffic;
 beforeEach(() => {
-  traffic = started();
+  traffic = new CometTraffic();
+  traffic.handshake('a');
 });
 
-function said(what: 'subscribeObject' | 'unSubscribeObject'): Message {
+const said = (what: 'subscribeObject' | 'unSubscribeObject') => {
   return { channel: `/service/d2/${what}`, id: '9', clientId: 'a', data: { objectName: 'H.Level' } };
-}
+};
 
 function unreadOf({ numbers }: CometTraffic): Record<string, number> {
   return Object.fromEntries(Object.entries(numbers.unread).filter(([, count]) => count > 0));
