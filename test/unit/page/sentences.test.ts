@@ -128,10 +128,7 @@ const MEASURING =
   'info: Measuring began 3 s ago: the charts fill from the right, and figures of the last minute cover less than one.';
 
 const outside = (differences: Partial<Outside>): Partial<Live> => {
-  const segments: Outside['segments'] = [
-    ['plant', 3],
-    ['manager', 1],
-  ];
+  const segments = Object.entries({ plant: 3, manager: 1 });
   return { outside: { sinceStart: 5, inMinute: 5, segments, other: 1, ...differences } };
 };
 const UNSEEN = { segments: null, other: null };

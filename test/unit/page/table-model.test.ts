@@ -10,13 +10,7 @@ const column = (at: 0 | 1): Column<Row> => ({
   ...{ key: String(at), label: '', def: 'call.name', isNumber: at === 1, width: '' },
   ...{ value: (row) => row[at], text: (row) => String(row[at]) },
 });
-const ROWS: readonly Row[] = [
-  ['Epsilon', null],
-  ['beta', 2],
-  ['Alpha', null],
-  ['gamma', 10],
-  ['delta', 2],
-];
+const ROWS: readonly Row[] = Object.entries({ Epsilon: null, beta: 2, Alpha: null, gamma: 10, delta: 2 });
 const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at), isDescending).map(([name]) => name);
 
 describe('rows', () => {

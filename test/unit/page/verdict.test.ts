@@ -37,12 +37,8 @@ it.each([
   ['EMFILE', 'sidecar', 'The sidecar: its machine has no resources left to open a connection'],
 ])('the verdict for an upstream that is unreachable with %s blames the %s', (reason, subject, what) => {
   const text = `${what} since ${toTime(NOW_MS - 60_000, NOW_MS)} (${reason}).`;
-  expect(
-    verdictOf(
-      points(12, () => ({})),
-      unreachable(reason),
-    ),
-  ).toMatchObject({ subject, text });
+  const noCalls = points(12, () => ({}));
+  expect(verdictOf(noCalls, unreachable(reason))).toMatchObject({ subject, text });
 });
 
 it('the verdict blames the server from 5 % of failed calls, and at least 3', () => {

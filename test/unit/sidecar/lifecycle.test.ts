@@ -29,10 +29,6 @@ class Plant implements Stoppable {
     });
   }
 
-  get seconds(): number {
-    return this.#nowNs / NS_PER_S;
-  }
-
   inProgress(): InProgress {
     return this.now;
   }
@@ -81,7 +77,7 @@ class Plant implements Stoppable {
 
   /** What is told again and again is noted once. */
   #note(what: string): void {
-    const line = `${this.seconds}: ${what}`;
+    const line = `${this.#nowNs / NS_PER_S}: ${what}`;
     if (!this.told.some((told) => told.endsWith(`: ${what}`))) this.told.push(line);
   }
 }

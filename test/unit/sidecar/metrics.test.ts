@@ -12,6 +12,7 @@ import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 
 const HANDSHAKES = { failed: 9, timedOut: 2, refused: 3, unverified: 1 };
 const SRC = path.resolve(import.meta.dirname, '../../../src');
+const read = (file: string) => readFileSync(path.join(SRC, file), 'utf8');
 const FAMILIES = Object.values(METRICS).flat();
 
 describe('/metrics', () => {
@@ -214,8 +215,4 @@ function only(samples: Map<string, number>, names: RegExp): Record<string, numbe
 
 async function shown(sources: Partial<MetricSources>): Promise<Map<string, number>> {
   return samplesOf((await createPlant({ sources })).text());
-}
-
-function read(file: string): string {
-  return readFileSync(path.join(SRC, file), 'utf8');
 }

@@ -13,10 +13,8 @@ function pointsOf(...states: JvmState[]): ReturnType<JvmHistory['at']>[] {
   });
 }
 
-function collected(timeMs: number | undefined, name = 'G1 Young Generation'): JvmState {
-  const usage = timeMs === undefined ? {} : { timeMs };
-  return available({ collectors: new Map([[name, usage]]) });
-}
+const byName = (name: string, timeMs: number) => new Map([[name, { timeMs }]]);
+const collected = (timeMs: number, name = 'G1 Young Generation') => available({ collectors: byName(name, timeMs) });
 
 it('the JVM in a step has no values while it cannot be read', () => {
   expect(pointsOf(unavailable('gone'))).toEqual([NOTHING]);
@@ -39,12 +37,7 @@ it('the JVM in a step has no current heap when the source only knows the heap af
 
 it('the JVM in a step has the pauses between its reading and the one before, of all collectors', () => {
   const of = (young: number, old: number) =>
-    available({
-      collectors: new Map([
-        ['Copy', { timeMs: young }],
-        ['MarkSweepCompact', { timeMs: old }],
-      ]),
-    });
+    available({ collectors: new Map([...byName('Copy', young), ...byName('MarkSweepCompact', old)]) });
   const pauses = pointsOf(of(10, 5), of(10, 5), of(14, 25)).map(({ gcPauseMs }) => gcPauseMs);
   expect(pauses).toEqual([null, 0, 24]);
 });

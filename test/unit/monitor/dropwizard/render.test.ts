@@ -66,11 +66,7 @@ it('renderMetrics writes the error of a gauge that throws, and all other metrics
     throw new TypeError('no device');
   };
   const good: Gauge = { type: 'integer', read: () => 3 };
-  const gauges = new Map([
-    ['b', { ...good, read }],
-    ['a', good],
-    ['c', good],
-  ]);
+  const gauges = new Map(Object.entries({ b: { ...good, read }, a: good, c: good }));
   expect(textOf({ ...emptyMetricSet, gauges })).toContain(
     '"gauges":{"a":{"value":3},"b":{"error":"TypeError: no device"},"c":{"value":3}}',
   );

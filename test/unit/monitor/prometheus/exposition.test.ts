@@ -97,11 +97,8 @@ it.each([
   ['a record', { x: { y: 1 } }],
   ['a map', { x: new Map([['y', 1]]) }],
 ])('renderTables fails for a description that gives more levels than it has labels: %s', (_, values) => {
-  const table = toTable(
-    counter('c_total', 'By kind.', () => values, 'kind'),
-    {},
-  );
-  expect(() => textOf([table])).toThrow('more levels than labels: c_total{kind="');
+  const described = counter('c_total', 'By kind.', () => values, 'kind');
+  expect(() => textOf([toTable(described, {})])).toThrow('more levels than labels: c_total{kind="');
 });
 
 it('renderTables reads one histogram for each piece', () => {

@@ -30,7 +30,7 @@ function shownOf(traffic: CometTraffic): [string | null, false | undefined] {
 
 for (const [transport, handshake] of TRANSPORTS) {
   describe(`${transport}: the name of a handshake`, () => {
-    const cases: [string, Sender, Message | undefined, string | null, false | undefined][] = [
+    it.each<[string, Sender, Message | undefined, string | null, false | undefined]>([
       ['none at all', {}, undefined, null, undefined],
       ['none beside a cookie', { cookie: 'one' }, undefined, null, undefined],
       ['Basic alone', { user: 'anna' }, undefined, 'anna', undefined],
@@ -42,16 +42,12 @@ for (const [transport, handshake] of TRANSPORTS) {
       ['both beside a cookie', { user: 'anna', cookie: 'one' }, ANNA, 'anna', false],
       ['ext.authentication beside a key without a name', { apiKey: 'key-2' }, ANNA, 'anna', false],
       ['a key with a name', { apiKey: 'key-1' }, undefined, 'historian', undefined],
-    ];
-    for (const [what, sender, ext, userName, verified] of cases) {
-      it(`${what}: ${userName}, ${verified === false ? 'unverified' : 'nothing left to prove'}`, () => {
-        traffic = new CometTraffic({
-          sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
-        });
-        handshake(traffic, sender, ext);
-        expect(shownOf(traffic)).toEqual([userName, verified]);
-      });
-    }
+    ])('%s', (_, sender, ext, userName, verified) => {
+      const sessions = { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] };
+      traffic = new CometTraffic({ sessions });
+      handshake(traffic, sender, ext);
+      expect(shownOf(traffic)).toEqual([userName, verified]);
+    });
 
     it('is proven by a credential that was proven before', () => {
       traffic.send({ line: RPC, user: 'anna' });
