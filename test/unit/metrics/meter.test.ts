@@ -9,25 +9,16 @@ type Step =
   | { op: 'marks'; from_ns: number; to_ns: number; every_ns: number; n: number }
   | ({ op: 'read'; t_ns: number } & Record<keyof MeterSnapshot, number | 'Infinity'>);
 
-interface Vectors {
-  scenarios: { name: string; created_at_ns: number; steps: Step[] }[];
-}
+type Scenario = { name: string; created_at_ns: number; steps: Step[] };
+type Averages = { ticks: number; m1: number; m5: number; m15: number };
 
-interface EwmaVectors {
-  series: { ticks: number; m1: number; m5: number; m15: number }[];
-}
+const { scenarios } = JSON.parse(readFixture('meter-vectors.json')) as { scenarios: Scenario[] };
+const { series } = JSON.parse(readFixture('ewma-vectors.json')) as { series: Averages[] };
 
-const vectors = JSON.parse(readFixture('meter-vectors.json')) as Vectors;
-const ewma = JSON.parse(readFixture('ewma-vectors.json')) as EwmaVectors;
-
-/** Plays one scenario; answers what the meter read at each `read`, beside what the library read. */
-function play(scenario: Vectors['scenarios'][number]): { read: MeterSnapshot[]; expected: object[] } {
-  const clock = new ManualClock();
-  clock.ns = scenario.created_at_ns;
+it.each(scenarios)('Meter reads what the library reads, digit for digit: $name', ({ created_at_ns, steps }) => {
+  const clock = new ManualClock({ startNs: created_at_ns });
   const meter = new Meter(clock);
-  const read: MeterSnapshot[] = [];
-  const expected: object[] = [];
-  for (const step of scenario.steps) {
+  for (const step of steps) {
     if (step.op === 'marks') {
       for (clock.ns = step.from_ns; clock.ns <= step.to_ns; clock.ns += step.every_ns) meter.mark(step.n);
       continue;
@@ -36,30 +27,21 @@ function play(scenario: Vectors['scenarios'][number]): { read: MeterSnapshot[]; 
     if (step.op === 'mark') meter.mark(step.n);
     else {
       const { op: _op, t_ns: _t, mean, ...rest } = step;
-      read.push(meter.snapshot());
-      expected.push({ ...rest, mean: Number(mean) });
+      expect(meter.snapshot()).toEqual({ ...rest, mean: Number(mean) });
     }
   }
-  return { read, expected };
-}
-
-for (const scenario of vectors.scenarios) {
-  it(`Meter reads what the library reads, digit for digit: ${scenario.name}`, () => {
-    const { read, expected } = play(scenario);
-    expect(expected.length).toBeGreaterThan(0);
-    expect(read).toEqual(expected);
-  });
-}
+  expect(steps.map(({ op }) => op)).toContain('read');
+});
 
 it('Meter averages as the library does, tick by tick', () => {
-  for (const { ticks, m1, m5, m15 } of ewma.series) {
+  for (const { ticks, m1, m5, m15 } of series) {
     const clock = new ManualClock();
     const meter = new Meter(clock);
     meter.mark(3);
     clock.ns = ticks * 5e9 + 1;
     expect(meter.snapshot(), `${ticks} ticks`).toMatchObject({ m1, m5, m15 });
   }
-  expect(ewma.series.length).toBeGreaterThan(10);
+  expect(series.length).toBeGreaterThan(10);
 });
 
 it('Meter reads the same after a long idle time, whether it was read in between or not', () => {

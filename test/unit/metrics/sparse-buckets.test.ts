@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { bucketOf, mergedBuckets, middleOf, SparseBuckets } from '../../../src/metrics/sparse-buckets.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { Random } from '../../support/fuzz/random.ts';
@@ -39,36 +39,34 @@ for (const [perOctave, error] of [
   });
 }
 
-describe('SparseBuckets', () => {
-  it('counts beyond what fits a small integer', () => {
-    const times = 600_000;
-    const counts = new SparseBuckets();
-    for (let i = 0; i < times; i += 1) counts.count(3_286);
-    counts.count(5);
-    counts.count(3_285);
-    expect(listed(counts)).toEqual({ 5: 1, 3285: 1, 3286: times });
-  });
+it('SparseBuckets counts beyond what fits a small integer', () => {
+  const times = 600_000;
+  const counts = new SparseBuckets();
+  for (let i = 0; i < times; i += 1) counts.count(3_286);
+  counts.count(5);
+  counts.count(3_285);
+  expect(listed(counts)).toEqual({ 5: 1, 3285: 1, 3286: times });
+});
 
-  it('finds the bucket of each rank', () => {
-    const values = [9, 3, 3, 40, 9, 9, 12];
-    const counts = counted(values);
-    const sorted = values.sort((a, b) => a - b);
-    expect(sorted.map((_, index) => counts.bucketAtRank(index + 1))).toEqual(sorted);
-  });
+it('SparseBuckets finds the bucket of each rank', () => {
+  const values = [9, 3, 3, 40, 9, 9, 12];
+  const counts = counted(values);
+  const sorted = values.sort((a, b) => a - b);
+  expect(sorted.map((_, index) => counts.bucketAtRank(index + 1))).toEqual(sorted);
+});
 
-  const load = (fields: unknown): SparseBuckets =>
-    SparseBuckets.load(new SavedRecord(fields, { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 'buckets');
+const load = (fields: unknown): SparseBuckets =>
+  SparseBuckets.load(new SavedRecord(fields, { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 'buckets');
 
-  it('is the same after it was saved and loaded, and counts on', () => {
-    const counts = counted([7, 7, 40, 3_286]);
-    const loaded = load(JSON.parse(JSON.stringify({ buckets: counts.save() })));
-    loaded.count(8);
-    expect(listed(loaded)).toEqual({ 7: 2, 8: 1, 40: 1, 3286: 1 });
-  });
+it('SparseBuckets is the same after it was saved and loaded, and counts on', () => {
+  const counts = counted([7, 7, 40, 3_286]);
+  const loaded = load(JSON.parse(JSON.stringify({ buckets: counts.save() })));
+  loaded.count(8);
+  expect(listed(loaded)).toEqual({ 7: 2, 8: 1, 40: 1, 3286: 1 });
+});
 
-  it('refuses saved buckets that are not in order', () => {
-    expect(() => load({ buckets: [4_096 + 9, 4_096 + 7] })).toThrow('expected buckets in ascending order in "buckets"');
-  });
+it('SparseBuckets refuses saved buckets that are not in order', () => {
+  expect(() => load({ buckets: [4_096 + 9, 4_096 + 7] })).toThrow('expected buckets in ascending order in "buckets"');
 });
 
 it.each([1, 2, 64, 65, 300, 3_300])(

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toBytes, toCount, toDuration, toPercent, toRate, toSpan, toTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
-import { toSessionColumns, toUser } from '../../../src/page/table-columns.ts';
+import { toSessionColumns } from '../../../src/page/table-columns.ts';
 import { type Column, filterRows, sortRows, toSlice } from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];
@@ -13,27 +13,25 @@ const column = (at: 0 | 1): Column<Row> => ({
 const ROWS: readonly Row[] = Object.entries({ Epsilon: null, beta: 2, Alpha: null, gamma: 10, delta: 2 });
 const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at), isDescending).map(([name]) => name);
 
-describe('rows', () => {
-  it('are sorted numerically, with missing values last in either order, and ties in their old order', () => {
-    expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
-    expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
-  });
+it('rows are sorted numerically, with missing values last in either order, and ties in their old order', () => {
+  expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
+  expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
+});
 
-  it('are sorted by names regardless of case', () => {
-    expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
-  });
+it('rows are sorted by names regardless of case', () => {
+  expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
+});
 
-  it('are found by all words of a filter, in any order and case', () => {
-    const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
-    expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
-  });
+it('rows are found by all words of a filter, in any order and case', () => {
+  const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
+  expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
+});
 
-  it('are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
-    expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
-    expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
-    expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
-    expect(toSlice(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
-  });
+it('rows are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
+  expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
+  expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
+  expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
+  expect(toSlice(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
 });
 
 it('numbers are written for people', () => {
@@ -81,15 +79,9 @@ const TIME = '2026-03-01T08:00:00.000Z';
 const row = (userName: string | null, ...verified: [] | [false]) =>
   ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
 
-it('the user of a session is marked as unverified without proof of the name', () => {
-  expect(toUser(row('anna'))).toBe('anna');
-  expect(toUser(row('anna', false))).toBe('anna (unverified)');
-  expect(toUser(row(null))).toBe('(unknown)');
-  expect(toUser(row(null, false))).toBe('(unknown) (unverified)');
-});
-
-it('the user of a session is shown so in the table, and sorted by name', () => {
+it('the user of a session is marked as unverified without proof of the name, and sorted by name', () => {
   const user = toSessionColumns(0).find(({ key }) => key === 'user');
-  expect(user?.text(row('anna', false))).toBe('anna (unverified)');
+  const shown = [row('anna'), row('anna', false), row(null), row(null, false)].map((each) => user?.text(each));
+  expect(shown).toEqual(['anna', 'anna (unverified)', '(unknown)', '(unknown) (unverified)']);
   expect(user?.value(row('anna', false))).toBe('anna');
 });

@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
-import type { Clock } from '../../../src/base/clock.ts';
+import { NS_PER_S } from '../../../src/base/clock.ts';
 import { type InProgress, Lifecycle, type Stoppable, type StopTimes } from '../../../src/sidecar/lifecycle.ts';
 import { NotingLogger } from '../../support/cli/control/stand.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const TIMES: StopTimes = { delayMs: 5_000, windowMs: 10_000, deadlineMs: 25_000 };
-const NS_PER_S = 1e9;
 
 /** A sidecar that notes what it is told, and when, in seconds since the start; what is under way is the test's to say. */
 class Plant implements Stoppable {
   readonly told: string[] = [];
-  readonly clock: Clock & { nowNs: () => number };
+  readonly clock = new ManualClock();
   readonly log = new NotingLogger();
   readonly lifecycle: Lifecycle;
   now: InProgress = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
@@ -17,10 +17,8 @@ class Plant implements Stoppable {
   /** WebSockets whose peers do not answer. */
   areStubborn = false;
   readonly #paused: (() => void)[] = [];
-  #nowNs = 0;
 
   constructor(times: Partial<StopTimes> = {}) {
-    this.clock = { nowNs: () => this.#nowNs, epochMs: () => 0 };
     this.lifecycle = new Lifecycle(this, {
       times: () => ({ ...TIMES, ...times }),
       clock: this.clock,
@@ -57,7 +55,7 @@ class Plant implements Stoppable {
   /** Lets time pass, a second at a time, and gives the life its turns in each. */
   async pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
-      this.#nowNs += NS_PER_S;
+      this.clock.advanceS(1);
       await this.settle();
     }
   }
@@ -77,7 +75,7 @@ class Plant implements Stoppable {
 
   /** What is told again and again is noted once. */
   #note(what: string): void {
-    const line = `${this.#nowNs / NS_PER_S}: ${what}`;
+    const line = `${this.clock.ns / NS_PER_S}: ${what}`;
     if (!this.told.some((told) => told.endsWith(`: ${what}`))) this.told.push(line);
   }
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { cometRuleSchema } from '../../../../src/config/rules/comet-rules.ts';
 import { filledIn, Heard, toRules } from './heard.ts';
 
@@ -48,45 +48,43 @@ it('a channel to which clients publish gets no rule for calls when messages come
   expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
 });
 
-describe('objects with channels', () => {
-  it('get complete rules when each has its own channel', () => {
-    const heard = new Heard();
-    for (const tag of TAGS) {
-      heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
-      heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
-    }
-    const at = { channel: '/werk/wert/{name}', kind: 'object', name: '{name}' };
-    expect(heard.rules()).toEqual(['subscribe', 'unsubscribe', 'value'].map((action) => ({ ...at, action })));
-  });
+it('objects with channels get complete rules when each has its own channel', () => {
+  const heard = new Heard();
+  for (const tag of TAGS) {
+    heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
+    heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
+  }
+  const at = { channel: '/werk/wert/{name}', kind: 'object', name: '{name}' };
+  expect(heard.rules()).toEqual(['subscribe', 'unsubscribe', 'value'].map((action) => ({ ...at, action })));
+});
 
-  it('share a template from three plain words on', () => {
-    const heard = new Heard();
-    for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
-    heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
-    const report = heard.report();
-    const rules = toRules(report).map(({ channel, name }) => `${channel} ${name}`);
-    expect(rules).toEqual(['/news {FILL_IN}', '/werk/{name} {name}']);
-    expect(report).not.toContain('Pump');
-  });
+it('objects with channels share a template from three plain words on', () => {
+  const heard = new Heard();
+  for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
+  heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
+  const report = heard.report();
+  const rules = toRules(report).map(({ channel, name }) => `${channel} ${name}`);
+  expect(rules).toEqual(['/news {FILL_IN}', '/werk/{name} {name}']);
+  expect(report).not.toContain('Pump');
+});
 
-  it('are not mistaken for services', () => {
-    const heard = new Heard();
-    const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
-    for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
-    const report = heard.report();
-    expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
-    expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
-  });
+it('objects with channels are not mistaken for services', () => {
+  const heard = new Heard();
+  const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
+  for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
+  const report = heard.report();
+  expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
+  expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
+});
 
-  it('may have an area before their names', () => {
-    const heard = new Heard();
-    for (const area of ['nord1', 'nord2', 'nord3']) {
-      for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
-    }
-    expect(heard.rules()).toEqual([
-      { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
-    ]);
-  });
+it('objects with channels may have an area before their names', () => {
+  const heard = new Heard();
+  for (const area of ['nord1', 'nord2', 'nord3']) {
+    for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
+  }
+  expect(heard.rules()).toEqual([
+    { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
+  ]);
 });
 
 it('a channel that rules read is reported and gets no rule', () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { createLogger } from '../../../../src/base/logger.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import { AccessLogging } from '../../../../src/export/access-log/access-logging.ts';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
@@ -7,14 +8,12 @@ import { BASE, CANCELLED, FAILED, RPC, Traffic } from '../../../support/measure/
 import { testConfig } from '../../../support/wire/test-config.ts';
 
 const at = useFolder();
-const silent = () => undefined;
-const LOGGER = { debug: silent, info: silent, warn: silent, error: silent };
 
 async function started(change: Partial<Config['accessLog']> = {}) {
   const traffic = new Traffic();
   const config = { ...testConfig().accessLog, file: at('access.log'), ...change };
   const { observers } = traffic.recorder;
-  const logging = await AccessLogging.open(config, { clock: traffic.clock, logger: LOGGER, observers });
+  const logging = await AccessLogging.open(config, { clock: traffic.clock, logger: createLogger('silent'), observers });
   const lines = async () => {
     await logging.close();
     const all = readFileSync(at('access.log'), 'utf8').split('\n').slice(0, -1);

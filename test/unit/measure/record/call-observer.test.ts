@@ -136,81 +136,79 @@ describe('an observer of calls', () => {
   });
 });
 
-describe('of Comet an observer', () => {
-  const CHANNEL = '/service/d2/rpc';
-  const call = (id: string, clientId = 'a'): Message => {
-    return { channel: CHANNEL, id, clientId, data: { eventName: 'E.Demo', rpcName: 'Test' } };
+const CHANNEL = '/service/d2/rpc';
+const call = (id: string, clientId = 'a'): Message => {
+  return { channel: CHANNEL, id, clientId, data: { eventName: 'E.Demo', rpcName: 'Test' } };
+};
+const started = (wants: ConstructorParameters<typeof Noting>[0] = {}) => {
+  const stand = observed(new CometTraffic(), wants);
+  stand.traffic.handshake('a', { user: 'anna', from: '10.0.0.9' });
+  return stand;
+};
+
+it('of Comet, an observer is told of each call of a body, with the client’s address and session', () => {
+  const { traffic, calls } = started();
+  const replies = ['1', '2'].map((id) => ({ channel: CHANNEL, id, data: {} }));
+  traffic.post([call('1'), call('2')], replies, { from: '10.0.0.9' }, { afterMs: 4 });
+  const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
+  const expected = {
+    ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: true, method: undefined, status: 200 },
+    ...{ outcome: 'answered', path: 'relay', remoteAddress: '10.0.0.9', session, requestBytes: undefined },
   };
-  const started = (wants: ConstructorParameters<typeof Noting>[0] = {}) => {
-    const stand = observed(new CometTraffic(), wants);
-    stand.traffic.handshake('a', { user: 'anna', from: '10.0.0.9' });
-    return stand;
-  };
+  expect(calls).toMatchObject([expected, expected]);
+  expect((calls[1]?.endedNs ?? 0) - (calls[1]?.beganNs ?? 0)).toBe(4e6);
+});
 
-  it('is told of each call of a body, with the client’s address and session', () => {
-    const { traffic, calls } = started();
-    const replies = ['1', '2'].map((id) => ({ channel: CHANNEL, id, data: {} }));
-    traffic.post([call('1'), call('2')], replies, { from: '10.0.0.9' }, { afterMs: 4 });
-    const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
-    const expected = {
-      ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: true, method: undefined, status: 200 },
-      ...{ outcome: 'answered', path: 'relay', remoteAddress: '10.0.0.9', session, requestBytes: undefined },
-    };
-    expect(calls).toMatchObject([expected, expected]);
-    expect((calls[1]?.endedNs ?? 0) - (calls[1]?.beganNs ?? 0)).toBe(4e6);
+it('of Comet, an observer is told the traceparent of a body, and none of a WebSocket', () => {
+  const { traffic, calls } = started();
+  const exchange = traffic.begin({
+    line: 'POST /smartWeb/api/cometd',
+    fields: { 'content-type': 'application/json', traceparent: TRACEPARENT },
   });
+  traffic.reporter.requestBytes(exchange, Buffer.from(JSON.stringify([call('1')])));
+  traffic.reporter.requestEnd(exchange);
+  traffic.endPost(exchange, { messages: [{ channel: CHANNEL, id: '1', data: {} }] });
+  const socket = traffic.webSocket({ from: '10.0.0.10' });
+  socket.client(call('2'));
+  socket.upstream({ channel: CHANNEL, id: '2', data: {} });
+  expect(calls).toMatchObject([
+    { traceparent: TRACEPARENT, path: 'relay' },
+    { traceparent: undefined, path: 'gateway', remoteAddress: '10.0.0.10' },
+  ]);
+});
 
-  it('is told the traceparent of a body, and none of a WebSocket', () => {
-    const { traffic, calls } = started();
-    const exchange = traffic.begin({
-      line: 'POST /smartWeb/api/cometd',
-      fields: { 'content-type': 'application/json', traceparent: TRACEPARENT },
-    });
-    traffic.reporter.requestBytes(exchange, Buffer.from(JSON.stringify([call('1')])));
-    traffic.reporter.requestEnd(exchange);
-    traffic.endPost(exchange, { messages: [{ channel: CHANNEL, id: '1', data: {} }] });
-    const socket = traffic.webSocket({ from: '10.0.0.10' });
-    socket.client(call('2'));
-    socket.upstream({ channel: CHANNEL, id: '2', data: {} });
-    expect(calls).toMatchObject([
-      { traceparent: TRACEPARENT, path: 'relay' },
-      { traceparent: undefined, path: 'gateway', remoteAddress: '10.0.0.10' },
-    ]);
-  });
+it('of Comet, an observer is told how calls ended: refused, failed, timed out, acknowledged, left behind', () => {
+  const { traffic, calls } = started();
+  const refused = { channel: CHANNEL, id: '1', successful: false, error: '403:a:denied' };
+  traffic.post([call('1')], [refused]);
+  traffic.endPost(traffic.beginPost([call('2')]), { ending: FAILED });
+  traffic.post([call('3')], []);
+  traffic.clock.advanceMs(testComet.callTimeoutMs);
+  traffic.recorder.sweep();
+  traffic.handshake('b');
+  traffic.post([call('4', 'b')], [{ channel: CHANNEL, id: '4', successful: true }], {}, { afterMs: 7 });
+  traffic.clock.advanceMs(testComet.ackWaitMs);
+  traffic.recorder.sweep();
+  traffic.post([call('5', 'b')], []);
+  traffic.disconnect('b');
+  expect(calls).toMatchObject([
+    { outcome: 'answered', status: 403 },
+    { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED' },
+    { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TIMEOUT' },
+    { outcome: 'answered', status: 200 },
+    { outcome: 'aborted', status: 0, errorCode: undefined },
+  ]);
+  // The acknowledgement was the answer, though it took the time of waiting to know that.
+  expect((calls[3]?.endedNs ?? 0) - (calls[3]?.beganNs ?? 0)).toBe(7e6);
+});
 
-  it('is told how calls ended: refused, failed, timed out, acknowledged, left behind', () => {
-    const { traffic, calls } = started();
-    const refused = { channel: CHANNEL, id: '1', successful: false, error: '403:a:denied' };
-    traffic.post([call('1')], [refused]);
-    traffic.endPost(traffic.beginPost([call('2')]), { ending: FAILED });
-    traffic.post([call('3')], []);
-    traffic.clock.advanceMs(testComet.callTimeoutMs);
-    traffic.recorder.sweep();
-    traffic.handshake('b');
-    traffic.post([call('4', 'b')], [{ channel: CHANNEL, id: '4', successful: true }], {}, { afterMs: 7 });
-    traffic.clock.advanceMs(testComet.ackWaitMs);
-    traffic.recorder.sweep();
-    traffic.post([call('5', 'b')], []);
-    traffic.disconnect('b');
-    expect(calls).toMatchObject([
-      { outcome: 'answered', status: 403 },
-      { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED' },
-      { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TIMEOUT' },
-      { outcome: 'answered', status: 200 },
-      { outcome: 'aborted', status: 0, errorCode: undefined },
-    ]);
-    // The acknowledgement was the answer, though it took the time of waiting to know that.
-    expect((calls[3]?.endedNs ?? 0) - (calls[3]?.beganNs ?? 0)).toBe(7e6);
-  });
-
-  it('is told of exchanges and their bytes when it wants others, and what they carry is read all the same', () => {
-    const { traffic, calls } = observed(new CometTraffic(), { wantsBytes: true, wantsOthers: true });
-    traffic.handshake('a');
-    const [exchange] = calls;
-    expect(exchange).toMatchObject({ kind: 'comet', name: '', method: 'POST', status: 200, isComet: false });
-    const answer = [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }];
-    expect(exchange?.responseBytes).toBe(JSON.stringify(answer).length);
-    expect(exchange?.requestBytes).toBeGreaterThan(50);
-    expect(traffic.sessions()).toHaveLength(1);
-  });
+it('of Comet, an observer is told of exchanges and their bytes when it wants others, and what they carry is read all the same', () => {
+  const { traffic, calls } = observed(new CometTraffic(), { wantsBytes: true, wantsOthers: true });
+  traffic.handshake('a');
+  const [exchange] = calls;
+  expect(exchange).toMatchObject({ kind: 'comet', name: '', method: 'POST', status: 200, isComet: false });
+  const answer = [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }];
+  expect(exchange?.responseBytes).toBe(JSON.stringify(answer).length);
+  expect(exchange?.requestBytes).toBeGreaterThan(50);
+  expect(traffic.sessions()).toHaveLength(1);
 });

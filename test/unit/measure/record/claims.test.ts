@@ -164,60 +164,58 @@ describe('an unverified session', () => {
   });
 });
 
-describe('the bounds of unverified sessions', () => {
-  it(`are ${MAX_CLAIMS_PER_LOGIN} for each login: 9,700 random keys with one cookie leave sessions.max alone`, () => {
-    traffic = new Traffic({ sessions: { ...testSessions, max: 100 } });
-    for (let i = 0; i < 9_700; i += 1) {
-      traffic.send({ line: RPC, apiKey: `random-${i}`, fields: COOKIE, from: `10.${i >> 8}.${i & 255}.1` });
-    }
-    expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-    const claimsRefused = { cookie: 9_700 - MAX_CLAIMS_PER_LOGIN, address: 0 };
-    expect(traffic.recorder.own.read()).toMatchObject({ sessionsUntracked: 0, claimsRefused });
-    traffic.send({ line: RPC, ...RIGHT });
-    expect(annasOf(traffic)).toBeDefined();
-    expect(traffic.counts()).toMatchObject({ rpc: 9_701 });
-  });
+it(`the bounds of unverified sessions are ${MAX_CLAIMS_PER_LOGIN} for each login: 9,700 random keys with one cookie leave sessions.max alone`, () => {
+  traffic = new Traffic({ sessions: { ...testSessions, max: 100 } });
+  for (let i = 0; i < 9_700; i += 1) {
+    traffic.send({ line: RPC, apiKey: `random-${i}`, fields: COOKIE, from: `10.${i >> 8}.${i & 255}.1` });
+  }
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
+  const claimsRefused = { cookie: 9_700 - MAX_CLAIMS_PER_LOGIN, address: 0 };
+  expect(traffic.recorder.own.read()).toMatchObject({ sessionsUntracked: 0, claimsRefused });
+  traffic.send({ line: RPC, ...RIGHT });
+  expect(annasOf(traffic)).toBeDefined();
+  expect(traffic.counts()).toMatchObject({ rpc: 9_701 });
+});
 
-  it('hold for the login that pays, whatever else comes beside it', () => {
+it('the bounds of unverified sessions hold for the login that pays, whatever else comes beside it', () => {
+  for (let i = 0; i < 100; i += 1) {
+    const cookie = `JSESSIONID=junk-${i}; JSESSIONID=of-mallory`;
+    traffic.send({ line: `${RPC};v=${i}`, apiKey: `random-${i}`, fields: { cookie }, from: `10.0.${i}.1` });
+  }
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
+  const cookie = Array.from({ length: 9 }, (_, i) => `JSESSIONID=fresh-${i}`).join('; ');
+  traffic.send({ line: RPC, apiKey: 'random', fields: { cookie } });
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
+});
+
+it('the bounds of unverified sessions are 32 new ones for each address in a minute', () => {
+  const send = (from: string) => {
     for (let i = 0; i < 100; i += 1) {
-      const cookie = `JSESSIONID=junk-${i}; JSESSIONID=of-mallory`;
-      traffic.send({ line: `${RPC};v=${i}`, apiKey: `random-${i}`, fields: { cookie }, from: `10.0.${i}.1` });
+      traffic.send({ line: RPC, apiKey: `random-${i}`, fields: { cookie: `JSESSIONID=${from}-${i}` }, from });
     }
-    expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-    const cookie = Array.from({ length: 9 }, (_, i) => `JSESSIONID=fresh-${i}`).join('; ');
-    traffic.send({ line: RPC, apiKey: 'random', fields: { cookie } });
-    expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-  });
+  };
+  send('10.0.0.7');
+  expect(unverifiedOf(traffic)).toHaveLength(32);
+  expect(traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 0, address: 68 });
+  send('10.0.0.8');
+  expect(unverifiedOf(traffic)).toHaveLength(64);
+  traffic.clock.advanceMs(60_000);
+  send('10.0.0.7');
+  expect(unverifiedOf(traffic)).toHaveLength(96);
+});
 
-  it('are 32 new ones for each address in a minute', () => {
-    const send = (from: string) => {
-      for (let i = 0; i < 100; i += 1) {
-        traffic.send({ line: RPC, apiKey: `random-${i}`, fields: { cookie: `JSESSIONID=${from}-${i}` }, from });
-      }
-    };
-    send('10.0.0.7');
-    expect(unverifiedOf(traffic)).toHaveLength(32);
-    expect(traffic.recorder.own.read().claimsRefused).toEqual({ cookie: 0, address: 68 });
-    send('10.0.0.8');
-    expect(unverifiedOf(traffic)).toHaveLength(64);
-    traffic.clock.advanceMs(60_000);
-    send('10.0.0.7');
-    expect(unverifiedOf(traffic)).toHaveLength(96);
-  });
-
-  it('are given back when a session ends or is verified', () => {
-    const apiKeys = Array.from({ length: MAX_CLAIMS_PER_LOGIN }, (_, i) => `k${i}`);
-    for (const apiKey of apiKeys) traffic.send({ line: RPC, apiKey, fields: COOKIE });
-    traffic.send({ line: RPC, user: 'anna', fields: COOKIE });
-    expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-    traffic.send({ line: LOGOUT, apiKey: 'k0', fields: COOKIE });
-    traffic.send({ line: RPC, apiKey: 'k1' });
-    for (const user of ['anna', 'boris', 'cyril']) traffic.send({ line: RPC, user, fields: COOKIE });
-    expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-    traffic.clock.advanceMs(IDLE_MS);
-    for (const apiKey of apiKeys) traffic.send({ line: RPC, apiKey, fields: COOKIE });
-    expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
-  });
+it('the bounds of unverified sessions are given back when a session ends or is verified', () => {
+  const apiKeys = Array.from({ length: MAX_CLAIMS_PER_LOGIN }, (_, i) => `k${i}`);
+  for (const apiKey of apiKeys) traffic.send({ line: RPC, apiKey, fields: COOKIE });
+  traffic.send({ line: RPC, user: 'anna', fields: COOKIE });
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
+  traffic.send({ line: LOGOUT, apiKey: 'k0', fields: COOKIE });
+  traffic.send({ line: RPC, apiKey: 'k1' });
+  for (const user of ['anna', 'boris', 'cyril']) traffic.send({ line: RPC, user, fields: COOKIE });
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
+  traffic.clock.advanceMs(IDLE_MS);
+  for (const apiKey of apiKeys) traffic.send({ line: RPC, apiKey, fields: COOKIE });
+  expect(unverifiedOf(traffic)).toHaveLength(MAX_CLAIMS_PER_LOGIN);
 });
 
 it('a client certificate proves its name, also beside a cookie', () => {

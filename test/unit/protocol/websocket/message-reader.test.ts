@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
-import { WebSocketMessageReader } from '../../../../src/protocol/websocket/message-reader.ts';
+import {
+  type MessageReaderOptions,
+  WebSocketMessageReader,
+} from '../../../../src/protocol/websocket/message-reader.ts';
 import {
   clientText,
   compressed,
@@ -116,7 +119,9 @@ it('a message that is too large counts all its fragments together, and holds not
   expect(listener.told).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
 });
 
-it.each([
+const begun = text('', { rsv: 4, fin: false });
+
+it.each<[string, Buffer, Partial<MessageReaderOptions>?]>([
   ['RSV1', text('x', { rsv: 4 })],
   ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
   ['a reserved opcode', frame({ opcode: 0x3 })],
@@ -131,20 +136,12 @@ it.each([
   ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
   ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
   ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
-])('a direction is unread for good after %s', (_, bytes) => {
-  const listener = new Listener().push(bytes, text('after'));
+  ['an unmasked frame of the client', text('x'), { from: 'client' }],
+  ['RSV1 on a continuation', Buffer.concat([begun, frame({ opcode: 0, rsv: 4 })]), { deflate: WITHOUT_TAKEOVER }],
+  ['RSV1 on a control frame', frame({ opcode: 0x9, rsv: 4 }), { deflate: WITHOUT_TAKEOVER }],
+])('a direction is unread for good after %s', (_, bytes, more) => {
+  const listener = new Listener(more).push(bytes, text('after'));
   expect([listener.told, listener.reader.isUnread]).toEqual([MALFORMED, true]);
-});
-
-it('a direction is unread for good after an unmasked frame of the client', () => {
-  expect(told(text('x'), { from: 'client' })).toEqual(MALFORMED);
-});
-
-it('a direction is unread for good after RSV1 on a continuation or a control frame, where messages may be compressed', () => {
-  const options = { deflate: WITHOUT_TAKEOVER };
-  const first = text('', { rsv: 4, fin: false });
-  expect(told(Buffer.concat([first, frame({ opcode: 0, rsv: 4 })]), options)).toEqual(MALFORMED);
-  expect(told(frame({ opcode: 0x9, rsv: 4 }), options)).toEqual(MALFORMED);
 });
 
 it('reads a length of 2^53 - 1 as too large, not as broken', () => {

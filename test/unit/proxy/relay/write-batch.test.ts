@@ -44,36 +44,34 @@ const added = new AddedTime({ nowNs: () => 1_000, epochMs: () => 0 }, (addedNs) 
 const writer = (name = '') => new DeferredWriter(batch, added, () => full.push(name));
 const turnEnd = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('writes of one turn', () => {
-  it('are done at its end, in their order, as latin1', async () => {
-    writer().write(socket(), 'a');
-    writer().write(socket(), 'b');
-    expect(written).toEqual([]);
-    await turnEnd();
-    expect(written).toEqual(['a latin1', 'b latin1']);
-  });
+it('writes of one turn are done at its end, in their order, as latin1', async () => {
+  writer().write(socket(), 'a');
+  writer().write(socket(), 'b');
+  expect(written).toEqual([]);
+  await turnEnd();
+  expect(written).toEqual(['a latin1', 'b latin1']);
+});
 
-  it('wait for 63 others at most', () => {
-    for (let i = 0; i < 63; i += 1) writer().write(socket(), `${i}`);
-    expect(written).toHaveLength(0);
-    writer().write(socket(), 'last');
-    expect([written.length, written.at(-1)]).toEqual([64, 'last latin1']);
-  });
+it('writes of one turn wait for 63 others at most', () => {
+  for (let i = 0; i < 63; i += 1) writer().write(socket(), `${i}`);
+  expect(written).toHaveLength(0);
+  writer().write(socket(), 'last');
+  expect([written.length, written.at(-1)]).toEqual([64, 'last latin1']);
+});
 
-  it('are done once each when a turn has more than one batch of them', async () => {
-    for (let i = 0; i < 100; i += 1) writer().write(socket(), `${i}`);
-    await turnEnd();
-    expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
-  });
+it('writes of one turn are done once each when a turn has more than one batch of them', async () => {
+  for (let i = 0; i < 100; i += 1) writer().write(socket(), `${i}`);
+  await turnEnd();
+  expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
+});
 
-  it('are done early by flush, and not again', async () => {
-    writer().write(socket(), 'a');
-    batch.flush();
-    writer().write(socket(), 'b');
-    expect(written).toEqual(['a latin1']);
-    await turnEnd();
-    expect(written).toEqual(['a latin1', 'b latin1']);
-  });
+it('writes of one turn are done early by flush, and not again', async () => {
+  writer().write(socket(), 'a');
+  batch.flush();
+  writer().write(socket(), 'b');
+  expect(written).toEqual(['a latin1']);
+  await turnEnd();
+  expect(written).toEqual(['a latin1', 'b latin1']);
 });
 
 describe('one direction', () => {

@@ -107,41 +107,39 @@ it('received values are not polled for by HEAD', () => {
   expect(traffic.counts()).toEqual({});
 });
 
-describe('what is not read', () => {
-  it('has all its reasons at zero before there is any, so that a first one is a step for those who watch', () => {
-    const { unread } = new CometTraffic().numbers;
-    expect(Object.keys(unread)).toEqual(expect.arrayContaining(['body-too-large', 'malformed', 'extension', 'binary']));
-    expect(new Set(Object.values(unread))).toEqual(new Set([0]));
-  });
+it('what is not read has all its reasons at zero before there is any, so that a first one is a step for those who watch', () => {
+  const { unread } = new CometTraffic().numbers;
+  expect(Object.keys(unread)).toEqual(expect.arrayContaining(['body-too-large', 'malformed', 'extension', 'binary']));
+  expect(new Set(Object.values(unread))).toEqual(new Set([0]));
+});
 
-  it('is counted by its reason, and what follows on the same connection is read', () => {
-    traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
-    traffic.handshake('a');
-    traffic.release(traffic.hold('a'), [{ channel: LEVEL, data: 'x'.repeat(3_000) }]);
-    traffic.endPost(traffic.hold('a'), { body: 'rubbish' });
-    traffic.endPost(traffic.beginPost('rubbish'), { body: '[]' });
-    const tunnel = traffic.webSocket();
-    tunnel.upstreamBytes(Buffer.from([0x82, 1, 0]));
-    tunnel.upstream({ channel: LEVEL, data: 1 });
-    expect(unreadOf(traffic)).toEqual({ 'body-too-large': 1, 'not-bayeux': 2, binary: 1 });
-    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
-  });
+it('what is not read is counted by its reason, and what follows on the same connection is read', () => {
+  traffic = new CometTraffic({ comet: { ...testComet, maxBodyBytes: 2_000 } });
+  traffic.handshake('a');
+  traffic.release(traffic.hold('a'), [{ channel: LEVEL, data: 'x'.repeat(3_000) }]);
+  traffic.endPost(traffic.hold('a'), { body: 'rubbish' });
+  traffic.endPost(traffic.beginPost('rubbish'), { body: '[]' });
+  const tunnel = traffic.webSocket();
+  tunnel.upstreamBytes(Buffer.from([0x82, 1, 0]));
+  tunnel.upstream({ channel: LEVEL, data: 1 });
+  expect(unreadOf(traffic)).toEqual({ 'body-too-large': 1, 'not-bayeux': 2, binary: 1 });
+  expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.Level.newValues': 1 });
+});
 
-  it('is the whole WebSocket where an unknown extension was agreed', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket({}, ['x-webkit-deflate-frame']);
-    tunnel.upstream({ channel: LEVEL, data: 1 });
-    tunnel.close();
-    expect(unreadOf(traffic)).toEqual({ extension: 1 });
-    expect(traffic.counts()).toEqual({});
-  });
+it('what is not read is the whole WebSocket where an unknown extension was agreed', () => {
+  traffic = new CometTraffic();
+  const tunnel = traffic.webSocket({}, ['x-webkit-deflate-frame']);
+  tunnel.upstream({ channel: LEVEL, data: 1 });
+  tunnel.close();
+  expect(unreadOf(traffic)).toEqual({ extension: 1 });
+  expect(traffic.counts()).toEqual({});
+});
 
-  it('is everything where comet.enabled is false', () => {
-    traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
-    const exchange = traffic.beginPost([{ channel: '/meta/handshake', id: '1' }]);
-    expect(exchange).toMatchObject({ requestObserver: undefined, wantsResponse: false });
-    traffic.endPost(exchange, { messages: [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }] });
-    expect(traffic.sessions()).toEqual([]);
-    expect(traffic.recorder.own.read()).toMatchObject({ unclassified: 1, cometExchanges: 0 });
-  });
+it('what is not read is everything where comet.enabled is false', () => {
+  traffic = new CometTraffic({ comet: { ...testComet, enabled: false } });
+  const exchange = traffic.beginPost([{ channel: '/meta/handshake', id: '1' }]);
+  expect(exchange).toMatchObject({ requestObserver: undefined, wantsResponse: false });
+  traffic.endPost(exchange, { messages: [{ channel: '/meta/handshake', id: '1', clientId: 'a', successful: true }] });
+  expect(traffic.sessions()).toEqual([]);
+  expect(traffic.recorder.own.read()).toMatchObject({ unclassified: 1, cometExchanges: 0 });
 });
