@@ -60,9 +60,6 @@ Found 1 deadlock.
   expect(summary).not.toContain('something else');
 });
 
-it.each(['', '\n', 'Full thread dump', '"x" os_prio=', `${'"'.repeat(10_000)}\n`])(
-  '%j is a dump of nothing',
-  (text) => {
-    expect(summariseThreads(text)).toMatch(/^Deadlocks: none\n/);
-  },
-);
+it.each(['', '\n', 'Full thread dump', '"x" os_prio=', `${'"'.repeat(10_000)}\n`])('%j is an empty dump', (text) => {
+  expect(summariseThreads(text)).toMatch(/^Deadlocks: none\n/);
+});

@@ -38,11 +38,12 @@ class Bench {
     this.share.of(() => address).read(reading, this.clock.nowNs());
   }
 
-  runAll(): number {
+  runAll(afterEach?: () => void): number {
     const sinceMs = this.nowMs;
     for (let next = this.scheduled.shift(); next !== undefined; next = this.scheduled.shift()) {
       this.clock.advanceMs(Math.max(0, next.atMs - this.nowMs));
       next.run();
+      afterEach?.();
     }
     return this.nowMs - sinceMs;
   }
@@ -59,11 +60,7 @@ it('reading waits where there is none, and takes a fifth of the time at most ove
     note();
   }
   expect(bench.done).toHaveLength(40);
-  for (let next = bench.scheduled.shift(); next !== undefined; next = bench.scheduled.shift()) {
-    bench.clock.advanceMs(Math.max(0, next.atMs - bench.nowMs));
-    next.run();
-    note();
-  }
+  bench.runAll(note);
   expect(bench.done).toEqual(Array.from({ length: 400 }, (_, i) => `${i}`));
   // Half a millisecond each.
   const most = Math.max(...doneAtMs.map((since) => doneAtMs.filter((at) => at >= since && at < since + 100).length));

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/record/comet/comet-traffic.ts';
-import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
 import { recordsOf } from '../../support/state/state-text.ts';
 import { testComet } from '../../support/wire/test-config.ts';
@@ -20,7 +20,6 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 const USERS = 6;
-const METRICS = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
 
 /** Traffic of all kinds, for about 20 minutes. */
 function live({ traffic }: Life, seed: number, talk = comet): void {

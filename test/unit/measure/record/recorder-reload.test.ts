@@ -1,13 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
 import { CometTraffic } from '../../../support/measure/record/comet/comet-traffic.ts';
-import { BASE, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
+import { BASE, METRICS, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testComet, testSessions } from '../../../support/wire/test-config.ts';
 
-const METRICS = {
-  ...{ windowMs: 300_000, durationUnit: 'seconds' as const, maxNamesPerSession: 200 },
-  maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-};
 const rest = (path: string, name: string) => ({
   ...{ prefix: 'api/rest/v0', defaultRules: true },
   rules: [{ methods: ['POST'], path, kind: 'rpc' as const, name }],

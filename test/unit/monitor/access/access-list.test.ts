@@ -159,19 +159,16 @@ it('putting a line into a file creates a file that only the group of its folder 
   expect(await failure(() => put(nowhere, bob))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
 });
 
-it.each([0o600, 0o640, 0o440])(
-  'putting a line into a file keeps owner, group and mode %o of an existing file',
-  async (mode) => {
-    const file = folder.write('users', `${ann}\n`, 0o600);
-    const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
-    chownSync(file, owner, otherGroup());
-    chmodSync(file, mode);
-    await put(file, bob);
-    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
-    expect(statSync(file)).toMatchObject({ uid: owner, gid: otherGroup() });
-    expect(statSync(file).mode & 0o777).toBe(mode);
-  },
-);
+it.each([0o600, 0o640, 0o440])('putting a line keeps owner, group and mode %o of a file', async (mode) => {
+  const file = folder.write('users', `${ann}\n`, 0o600);
+  const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
+  chownSync(file, owner, otherGroup());
+  chmodSync(file, mode);
+  await put(file, bob);
+  expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
+  expect(statSync(file)).toMatchObject({ uid: owner, gid: otherGroup() });
+  expect(statSync(file).mode & 0o777).toBe(mode);
+});
 
 it('putting a line into a file replaces the file that a link leads to, not the link, and follows no link of another user', async () => {
   const file = folder.write('users', `${ann}\n`);

@@ -81,24 +81,21 @@ it.each([
   ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
   ['have an invalid line', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
   ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
-])(
-  'files of users and tokens that are unusable at the start and %s let nobody in, which is told once and without a secret',
-  async (_what, name, code, reason) => {
-    folder.write('open', FIRST.line, 0o644);
-    chmodSync(`${folder.path}/open`, 0o644);
-    folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
-    folder.write('empty', '');
-    const access = await open(files(`${folder.path}/${name}`));
-    for (let look = 0; look < 4; look += 1) await access.poll();
-    expect(lines.map(([level]) => level)).toEqual(['error']);
-    expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
-    expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
-    expect(detailOf(access)).toContain(`cannot be used (${reason}), so nobody has access`);
-    expect(detailOf(access)).toMatch(/^monitor\.auth/);
-    expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
-    expect(detailOf(access)).not.toContain(folder.path);
-  },
-);
+])('files that %s at the start let nobody in, told once without a secret', async (_what, name, code, reason) => {
+  folder.write('open', FIRST.line, 0o644);
+  chmodSync(`${folder.path}/open`, 0o644);
+  folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
+  folder.write('empty', '');
+  const access = await open(files(`${folder.path}/${name}`));
+  for (let look = 0; look < 4; look += 1) await access.poll();
+  expect(lines.map(([level]) => level)).toEqual(['error']);
+  expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
+  expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
+  expect(detailOf(access)).toContain(`cannot be used (${reason}), so nobody has access`);
+  expect(detailOf(access)).toMatch(/^monitor\.auth/);
+  expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
+  expect(detailOf(access)).not.toContain(folder.path);
+});
 
 it('files of users and tokens that are unusable at the start are used as soon as they are valid, and until then the answer has the newest reason', async () => {
   const file = `${folder.path}/tokens`;

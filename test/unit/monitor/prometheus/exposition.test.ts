@@ -5,9 +5,8 @@ import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buck
 import type { ExpositionFormat } from '../../../../src/monitor/prometheus/exposition.ts';
 import { renderTables, toLabelValue, toNumber } from '../../../../src/monitor/prometheus/exposition.ts';
 
-function textOf(tables: readonly Table[], format: ExpositionFormat = 'text'): string {
-  return [...renderTables(tables, format)].join('');
-}
+const textOf = (tables: readonly Table[], format: ExpositionFormat = 'text') =>
+  [...renderTables(tables, format)].join('');
 
 function smallTables(): readonly Table[] {
   const buckets = new DurationBuckets(toBounds([0.0025, 1, 60]));

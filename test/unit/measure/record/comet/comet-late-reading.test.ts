@@ -1,7 +1,7 @@
 /** What of a Comet request is looked into, and when. */
 import { gzipSync } from 'node:zlib';
 import { beforeEach, expect, it } from 'vitest';
-import { CometTraffic, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
+import { CometTraffic, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED } from '../../../../support/measure/record/traffic.ts';
 
 let traffic: CometTraffic;
@@ -9,32 +9,24 @@ beforeEach(() => {
   traffic = new CometTraffic();
 });
 
-const call = (clientId: string, id = '1'): Message => ({
-  channel: '/service/d2/rpc',
-  id,
-  clientId,
-  data: { eventName: 'E.Demo', rpcName: 'Test' },
-});
 const COUNTED = { rpc: 1, 'rpc.E.Demo.Test': 1 };
 
-const answer = (id = '1'): Message => ({ channel: '/service/d2/rpc', id, data: { returned: 1 } });
-
 it.each([401, 403, 404, 302, 500])('the body of a stranger is never read when the server answers %d', (status) => {
-  const exchange = traffic.beginPost([call('stranger')]);
+  const exchange = traffic.beginPost([rpcCall('1', 'stranger')]);
   traffic.endPost(exchange, { status });
   expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
 });
 
 it('the body of a stranger is read once the server has accepted it, with the moment at which it came', () => {
-  const exchange = traffic.beginPost([call('a')]);
+  const exchange = traffic.beginPost([rpcCall('1', 'a')]);
   expect(traffic.numbers.messages.client).toBe(0);
-  traffic.endPost(exchange, { messages: [answer()], afterMs: 30 });
+  traffic.endPost(exchange, { messages: [rpcAnswer('1')], afterMs: 30 });
   expect(traffic.numbers.messages.client).toBe(1);
   expect([traffic.counts(), traffic.maxMsOf()]).toEqual([COUNTED, 30]);
 });
 
 it('the body of a stranger is not read when the client leaves before the answer', () => {
-  const exchange = traffic.beginPost([call('a')]);
+  const exchange = traffic.beginPost([rpcCall('1', 'a')]);
   traffic.endPost(exchange, { ending: CANCELLED });
   expect([traffic.numbers.messages.client, traffic.memory.usedBytes]).toEqual([0, 0]);
 });
@@ -50,9 +42,9 @@ it('the body of a client that the server knows is read at once: by the cookie of
 it('the body of a client that the server knows counts calls that are answered by another exchange before their own has its answer', () => {
   traffic.handshake('known');
   const held = traffic.hold('known');
-  const publish = traffic.beginPost([call('known', '7')]);
+  const publish = traffic.beginPost([rpcCall('7', 'known')]);
   traffic.clock.advanceMs(20);
-  traffic.release(held, [answer('7')]);
+  traffic.release(held, [rpcAnswer('7')]);
   traffic.endPost(publish, { messages: [{ channel: '/service/d2/rpc', id: '7', successful: true }] });
   expect([traffic.counts(), traffic.maxMsOf()]).toEqual([COUNTED, 20]);
 });
@@ -70,8 +62,8 @@ it('a login form is kept until the answer, and not after it', () => {
   expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
 });
 
-const TEXT = JSON.stringify([call('a')]);
-const DEEP = JSON.stringify([{ ...call('a'), ext: JSON.parse('['.repeat(900) + ']'.repeat(900)) }]);
+const TEXT = JSON.stringify([rpcCall('1', 'a')]);
+const DEEP = JSON.stringify([{ ...rpcCall('1', 'a'), ext: JSON.parse('['.repeat(900) + ']'.repeat(900)) }]);
 it.each<[string, string | Buffer, string | undefined]>([
   ['with Content-Encoding: gzip on a plain body', TEXT, 'gzip'],
   ['with a coding that does not exist', TEXT, 'x'],
@@ -82,7 +74,7 @@ it.each<[string, string | Buffer, string | undefined]>([
   ['in gzip', gzipSync(TEXT), 'gzip'],
 ])('a body is read as the server reads it %s', (_, body, coding) => {
   const exchange = traffic.beginPost(body, { coding });
-  traffic.endPost(exchange, { messages: [answer()] });
+  traffic.endPost(exchange, { messages: [rpcAnswer('1')] });
   expect(traffic.counts()).toEqual(COUNTED);
   expect(Object.values(traffic.numbers.unread).every((count) => count === 0)).toBe(true);
   expect(traffic.memory.used.bodies).toBe(0);
@@ -133,7 +125,7 @@ it('names on their way are in the budget until the answer has come, and refused 
 });
 
 it('names on their way of a client that nobody knows are given back with its connection', () => {
-  const exchange = traffic.beginPost(Array.from({ length: 50 }, (_, n) => call('stranger', `${n}`)));
+  const exchange = traffic.beginPost(Array.from({ length: 50 }, (_, n) => rpcCall(`${n}`, 'stranger')));
   traffic.endPost(exchange, { body: '[]' });
   expect(traffic.memory.usedBytes).toBe(0);
 });

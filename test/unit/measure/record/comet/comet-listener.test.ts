@@ -1,15 +1,12 @@
 import { expect, it } from 'vitest';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
-import { CometTraffic } from '../../../../support/measure/record/comet/comet-traffic.ts';
-
-const CALL = { channel: '/service/d2/rpc', id: '7', clientId: 'a', data: { eventName: 'E.Demo', rpcName: 'Test' } };
-const ANSWER = { channel: '/service/d2/rpc', id: '7', data: { result: 1 } };
+import { CometTraffic, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
 
 function traffic(listener?: CometListener): CometTraffic {
   const made = new CometTraffic({}, listener);
   made.handshake('a');
   made.handshake('b');
-  made.post([CALL], [ANSWER]);
+  made.post([rpcCall('7')], [rpcAnswer('7')]);
   made.subscribe('b', '/d2/object/H.Demo');
   made.release(made.hold('b'), [{ channel: '/d2/object/H.Demo', data: { value: 1 } }]);
   return made;
