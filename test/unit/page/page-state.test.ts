@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toNews } from '../../../src/page/announcer.tsx';
 import { toAuthorization } from '../../../src/page/api.ts';
 import { lastSeq, toInitialState, toNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
@@ -10,49 +10,47 @@ const START = toInitialState(parseRoute(''));
 const withPoints = (count: number, startTime?: string) =>
   live({ applications: [application(points(count, () => ({})))], ...(startTime === undefined ? {} : { startTime }) });
 
-describe('the state of the page', () => {
-  it('appends new points, up to an hour of them', () => {
-    const once = withLive(START, withPoints(700), 0);
-    const twice = withLive(once, withPoints(730), 2_000);
-    const lastHour = Array.from({ length: 720 }, (_, at) => at + 10);
-    expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(lastHour);
-    expect(lastSeq(twice)).toBe(729);
-  });
+it('the state of the page appends new points, up to an hour of them', () => {
+  const once = withLive(START, withPoints(700), 0);
+  const twice = withLive(once, withPoints(730), 2_000);
+  const lastHour = Array.from({ length: 720 }, (_, at) => at + 10);
+  expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(lastHour);
+  expect(lastSeq(twice)).toBe(729);
+});
 
-  it('starts afresh with another process of the sidecar, and says so once', () => {
-    const before = withLive(START, withPoints(50), 0);
-    const after = withLive(before, withPoints(2, '2026-03-01T11:59:58.000Z'), 2_000);
-    expect(after.histories.get('smartWeb')).toHaveLength(2);
-    expect(after.restartedAtMs).toBe(NOW_MS - 2_000);
-    expect(toNews(before, after, NOW_MS).join()).toMatch(/^The sidecar was restarted at /);
-    expect(toNews(after, after, NOW_MS)).toEqual([]);
-  });
+it('the state of the page starts afresh with another process of the sidecar, and says so once', () => {
+  const before = withLive(START, withPoints(50), 0);
+  const after = withLive(before, withPoints(2, '2026-03-01T11:59:58.000Z'), 2_000);
+  expect(after.histories.get('smartWeb')).toHaveLength(2);
+  expect(after.restartedAtMs).toBe(NOW_MS - 2_000);
+  expect(toNews(before, after, NOW_MS).join()).toMatch(/^The sidecar was restarted at /);
+  expect(toNews(after, after, NOW_MS)).toEqual([]);
+});
 
-  it('remembers since when the connection is lost, by the clock of the sidecar', () => {
-    const known = withLive(START, withPoints(1), 10_000);
-    const lost = withoutLive(known, { kind: 'lost', reason: 'no connection' }, 12_500);
-    const later = withoutLive(lost, { kind: 'lost', reason: 'no connection' }, 20_000);
-    expect(later.connection).toEqual({ kind: 'lost', sinceMs: NOW_MS + 2_500, reason: 'no connection' });
-    expect(later.live).toBe(known.live);
-    expect(toNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
-  });
+it('the state of the page remembers since when the connection is lost, by the clock of the sidecar', () => {
+  const known = withLive(START, withPoints(1), 10_000);
+  const lost = withoutLive(known, { kind: 'lost', reason: 'no connection' }, 12_500);
+  const later = withoutLive(lost, { kind: 'lost', reason: 'no connection' }, 20_000);
+  expect(later.connection).toEqual({ kind: 'lost', sinceMs: NOW_MS + 2_500, reason: 'no connection' });
+  expect(later.live).toBe(known.live);
+  expect(toNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
+});
 
-  it('drops everything on a 401: the next reader may be a different person', () => {
-    const refused = { kind: 'refused', status: 401, detail: 'Who?', retryAfterS: 0 } as const;
-    const once = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
-    expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
-    expect(once.connection).toEqual({ kind: 'signIn', detail: 'Who?', wasTried: false });
-    expect(withoutLive(once, refused, 2).connection).toMatchObject({ wasTried: true });
-    // Certificates have no challenge.
-    expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
-  });
+it('the state of the page drops everything on a 401: the next reader may be a different person', () => {
+  const refused = { kind: 'refused', status: 401, detail: 'Who?', retryAfterS: 0 } as const;
+  const once = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
+  expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
+  expect(once.connection).toEqual({ kind: 'signIn', detail: 'Who?', wasTried: false });
+  expect(withoutLive(once, refused, 2).connection).toMatchObject({ wasTried: true });
+  // Certificates have no challenge.
+  expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
+});
 
-  it('keeps its content on any other refusal, and says how long to wait', () => {
-    const refused = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
-    const state = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
-    expect(state.connection).toEqual({ kind: 'refused', detail: 'Too many. Trying again in 7 s.' });
-    expect(state.live).toBeDefined();
-  });
+it('the state of the page keeps its content on any other refusal, and says how long to wait', () => {
+  const refused = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
+  const state = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
+  expect(state.connection).toEqual({ kind: 'refused', detail: 'Too many. Trying again in 7 s.' });
+  expect(state.live).toBeDefined();
 });
 
 it.each([

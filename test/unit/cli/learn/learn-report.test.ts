@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { MAX_CHANNELS, MAX_DEPTH } from '../../../../src/cli/learn/bounds.ts';
 import { Heard, toRules } from './heard.ts';
@@ -163,64 +163,62 @@ it.each<[string, { channel: string }[], RegExp, string]>([
   expect(heard.report()).toContain(shown);
 });
 
-describe('the bounds', () => {
-  it('limit channels, segments and parts, and count what was skipped', () => {
-    const heard = new Heard();
-    let deep: object = {};
-    for (let n = 0; n < 50; n += 1) deep = { deep };
-    heard.client(ann, {
-      channel: '/service/deep',
-      data: { deep, list: Array(30).fill(1), many: Array(19).fill(Array(19).fill(Array(19).fill(1))) },
-    });
-    for (let n = 0; n < 12_000; n += 1) {
-      // Services below services, so that no place has too many of them.
-      const channel = `/service/${wordOf(n % 90)}x/${wordOf(Math.trunc(n / 90))}x`;
-      heard.client(ann, { channel, id: String(n), data: { tag: `t${n}`, [`${wordOf(n)}q`]: n, [`${wordOf(n)}w`]: n } });
-    }
-    heard.client(ann, { channel: `/${'a/'.repeat(20)}`, data: 1 });
-    const { channels, skipped } = heard.survey.finish();
-    expect(channels.length).toBeGreaterThan(100);
-    expect(channels.length).toBeLessThanOrEqual(MAX_CHANNELS);
-    expect(skipped.get('channels')).toBeGreaterThan(5_000);
-    expect(skipped.get('parts')).toBeGreaterThan(2);
+it('the bounds limit channels, segments and parts, and count what was skipped', () => {
+  const heard = new Heard();
+  let deep: object = {};
+  for (let n = 0; n < 50; n += 1) deep = { deep };
+  heard.client(ann, {
+    channel: '/service/deep',
+    data: { deep, list: Array(30).fill(1), many: Array(19).fill(Array(19).fill(Array(19).fill(1))) },
   });
+  for (let n = 0; n < 12_000; n += 1) {
+    // Services below services, so that no place has too many of them.
+    const channel = `/service/${wordOf(n % 90)}x/${wordOf(Math.trunc(n / 90))}x`;
+    heard.client(ann, { channel, id: String(n), data: { tag: `t${n}`, [`${wordOf(n)}q`]: n, [`${wordOf(n)}w`]: n } });
+  }
+  heard.client(ann, { channel: `/${'a/'.repeat(20)}`, data: 1 });
+  const { channels, skipped } = heard.survey.finish();
+  expect(channels.length).toBeGreaterThan(100);
+  expect(channels.length).toBeLessThanOrEqual(MAX_CHANNELS);
+  expect(skipped.get('channels')).toBeGreaterThan(5_000);
+  expect(skipped.get('parts')).toBeGreaterThan(2);
+});
 
-  it('limit the depth of data', () => {
-    const heard = new Heard();
-    heard.client(ann, { channel: '/service/a', data: JSON.parse(`${'{"in":'.repeat(50)}1${'}'.repeat(50)}`) });
-    const report = heard.report();
-    expect(report).toContain(`${'/in'.repeat(MAX_DEPTH)} `);
-    expect(report).not.toContain('/in'.repeat(MAX_DEPTH + 1));
-    expect(report).toContain('# A bound was hit: 1 messages with parts that were nested too deep or came too late.');
-  });
+it('the bounds limit the depth of data', () => {
+  const heard = new Heard();
+  heard.client(ann, { channel: '/service/a', data: JSON.parse(`${'{"in":'.repeat(50)}1${'}'.repeat(50)}`) });
+  const report = heard.report();
+  expect(report).toContain(`${'/in'.repeat(MAX_DEPTH)} `);
+  expect(report).not.toContain('/in'.repeat(MAX_DEPTH + 1));
+  expect(report).toContain('# A bound was hit: 1 messages with parts that were nested too deep or came too late.');
+});
 
-  it('limit the number of fields', () => {
-    const heard = new Heard();
-    const names = Array.from({ length: 39 }, (_, n) => `of${wordOf(n)}`);
-    const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
-    for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
-      for (const name of names) heard.client(ann, { channel: `/service/${word}`, data: { [name]: data[name] } });
-    }
-    const { channels, skipped } = heard.survey.finish();
-    expect(channels).toHaveLength(8);
-    expect(skipped.get('fields')).toBeGreaterThan(0);
-  });
+it('the bounds limit the number of fields', () => {
+  const heard = new Heard();
+  const names = Array.from({ length: 39 }, (_, n) => `of${wordOf(n)}`);
+  const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
+  for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
+    for (const name of names) heard.client(ann, { channel: `/service/${word}`, data: { [name]: data[name] } });
+  }
+  const { channels, skipped } = heard.survey.finish();
+  expect(channels).toHaveLength(8);
+  expect(skipped.get('fields')).toBeGreaterThan(0);
+});
 
-  it('appear in the report when they are hit', () => {
-    const heard = new Heard();
-    for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
-    expect(heard.report()).toContain(
-      '# A bound was hit: 5000 messages of clients that were dropped before an answer came.',
-    );
-  });
+it('the bounds appear in the report when they are hit', () => {
+  const heard = new Heard();
+  for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
+  expect(heard.report()).toContain(
+    '# A bound was hit: 5000 messages of clients that were dropped before an answer came.',
+  );
+});
 
-  it('make all keys of an object variable when there are too many', () => {
-    const heard = new Heard();
-    const data = Object.fromEntries(Array.from({ length: 41 }, (_, n) => [`kax${wordOf(n)}`, n]));
-    heard.client(ann, { channel: '/service/a', data });
-    heard.client(ann, { channel: '/service/a', data: { kaxa: 1, next: 2 } });
-    const report = heard.report();
-    expect(report).toMatch(/# {5}\/\{\} {2}number, always\n/);
-    expect(report).not.toMatch(/\/(?:k|next)/);
-  });
+it('the bounds make all keys of an object variable when there are too many', () => {
+  const heard = new Heard();
+  const data = Object.fromEntries(Array.from({ length: 41 }, (_, n) => [`kax${wordOf(n)}`, n]));
+  heard.client(ann, { channel: '/service/a', data });
+  heard.client(ann, { channel: '/service/a', data: { kaxa: 1, next: 2 } });
+  const report = heard.report();
+  expect(report).toMatch(/# {5}\/\{\} {2}number, always\n/);
+  expect(report).not.toMatch(/\/(?:k|next)/);
 });

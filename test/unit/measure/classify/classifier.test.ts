@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
 import { CACHED_PATHS, Classifier, type ClassifierConfig } from '../../../../src/measure/classify/classifier.ts';
 import { Random } from '../../../support/fuzz/random.ts';
@@ -175,49 +175,47 @@ it('a rule with a slash in front takes nothing else, and leaves the other rules 
   expect(nameOf('/smartWeb/api/rest/v0/d2/object/H.Level')).toBe('H.Level');
 });
 
-describe('the cache', () => {
-  const hot = `${BASE}/d2/rpc/E.Hot/Call`;
+const hot = `${BASE}/d2/rpc/E.Hot/Call`;
 
-  it('returns the same call for a path with any query', () => {
-    const classifier = classifierOf();
-    expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
-    expect(classifier.cachedPaths).toBe(1);
-  });
+it('the cache returns the same call for a path with any query', () => {
+  const classifier = classifierOf();
+  expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
+  expect(classifier.cachedPaths).toBe(1);
+});
 
-  it('does not grow during a scan of 100,000 paths that are not calls', () => {
-    const classifier = classifierOf();
-    const call = classifier.classify('POST', hot);
-    for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
-    expect(classifier.cachedPaths).toBe(1);
-    expect(classifier.classify('POST', hot)).toBe(call);
-  });
+it('the cache does not grow during a scan of 100,000 paths that are not calls', () => {
+  const classifier = classifierOf();
+  const call = classifier.classify('POST', hot);
+  for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
+  expect(classifier.cachedPaths).toBe(1);
+  expect(classifier.classify('POST', hot)).toBe(call);
+});
 
-  it('stays bounded and keeps a used path during a scan of 100,000 calls', () => {
-    const classifier = classifierOf();
-    const call = classifier.classify('POST', hot);
-    for (let i = 0; i < 100_000; i += 1) {
-      classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
-      if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
-    }
-    expect(classifier.cachedPaths).toBeLessThanOrEqual(2 * CACHED_PATHS);
-    expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
-  });
+it('the cache stays bounded and keeps a used path during a scan of 100,000 calls', () => {
+  const classifier = classifierOf();
+  const call = classifier.classify('POST', hot);
+  for (let i = 0; i < 100_000; i += 1) {
+    classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
+    if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
+  }
+  expect(classifier.cachedPaths).toBeLessThanOrEqual(2 * CACHED_PATHS);
+  expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
+});
 
-  it('evicts a path that was not used for two generations', () => {
-    const classifier = classifierOf();
-    const call = classifier.classify('POST', hot);
-    for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
-    const again = classifier.classify('POST', hot);
-    expect(again).toEqual(call);
-    expect(again).not.toBe(call);
-  });
+it('the cache evicts a path that was not used for two generations', () => {
+  const classifier = classifierOf();
+  const call = classifier.classify('POST', hot);
+  for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
+  const again = classifier.classify('POST', hot);
+  expect(again).toEqual(call);
+  expect(again).not.toBe(call);
+});
 
-  it('does not keep long paths', () => {
-    const classifier = classifierOf();
-    const method = 'm'.repeat(10_000);
-    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E/${method}`)).toBe(`rpc E.${method}`);
-    expect(classifier.cachedPaths).toBe(0);
-  });
+it('the cache does not keep long paths', () => {
+  const classifier = classifierOf();
+  const method = 'm'.repeat(10_000);
+  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E/${method}`)).toBe(`rpc E.${method}`);
+  expect(classifier.cachedPaths).toBe(0);
 });
 
 // Meaningful pieces in random order: random bytes would rarely resemble a call.

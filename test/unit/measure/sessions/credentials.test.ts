@@ -137,39 +137,37 @@ describe('tokens and keys', () => {
   });
 });
 
-describe('the certificate of a connection', () => {
-  const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
-  const none = fieldsOf({});
+const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
+const none = fieldsOf({});
 
-  it('names who sends a request that names nobody', () => {
-    expect(credentials.identify(none, holder)?.userName).toBe('ann');
-    expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
-    expect(credentials.identify(none)).toBeUndefined();
-    expect(credentials.tokenOf(none)).toBeUndefined();
-  });
+it('the certificate of a connection names who sends a request that names nobody', () => {
+  expect(credentials.identify(none, holder)?.userName).toBe('ann');
+  expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
+  expect(credentials.identify(none)).toBeUndefined();
+  expect(credentials.tokenOf(none)).toBeUndefined();
+});
 
-  it('is distinguished by its whole subject', () => {
-    const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
-    expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
-    expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
-    expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
-  });
+it('the certificate of a connection is distinguished by its whole subject', () => {
+  const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
+  expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
+  expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
+  expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
+});
 
-  it.each<[string, Record<string, string>, string]>([
-    ['Basic', basic('anna:pass'), 'anna'],
-    ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
-  ])('comes after %s', (_what, fields, userName) => {
-    expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
-    expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
-  });
+it.each<[string, Record<string, string>, string]>([
+  ['Basic', basic('anna:pass'), 'anna'],
+  ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
+])('the certificate of a connection comes after %s', (_what, fields, userName) => {
+  expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
+  expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
+});
 
-  it('is used only without a login cookie, which alone names nobody', () => {
-    const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
-    expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
-    expect(credentials.identify(fields, holder)?.userName).toBe('ann');
-  });
+it('the certificate of a connection is used only without a login cookie, which alone names nobody', () => {
+  const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
+  expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
+  expect(credentials.identify(fields, holder)?.userName).toBe('ann');
+});
 
-  it('does not replace unreadable Basic', () => {
-    expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
-  });
+it('the certificate of a connection does not replace unreadable Basic', () => {
+  expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
 });

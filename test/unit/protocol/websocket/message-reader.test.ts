@@ -148,53 +148,51 @@ it('reads a length of 2^53 - 1 as too large, not as broken', () => {
   expect(told(text('x', { announced: 2n ** 53n - 1n }))).toEqual([{ unread: 'too-large' }]);
 });
 
-describe('memory', () => {
-  it('is held for the bytes that have come, not for the announced ones', () => {
-    const listener = new Listener().push(text('x', { announced: 900_000n }));
-    expect(listener.reader.heldBytes).toBeLessThan(1_000);
-    expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
-  });
+it('memory is held for the bytes that have come, not for the announced ones', () => {
+  const listener = new Listener().push(text('x', { announced: 900_000n }));
+  expect(listener.reader.heldBytes).toBeLessThan(1_000);
+  expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
+});
 
-  it('is given back with the message that was held', () => {
-    const bytes = text('x'.repeat(5_000));
-    const listener = new Listener().push(bytes.subarray(0, 4_000));
-    expect(listener.budget.usedBytes).toBe(5_000);
-    listener.push(bytes.subarray(4_000));
-    expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
-  });
+it('memory is given back with the message that was held', () => {
+  const bytes = text('x'.repeat(5_000));
+  const listener = new Listener().push(bytes.subarray(0, 4_000));
+  expect(listener.budget.usedBytes).toBe(5_000);
+  listener.push(bytes.subarray(4_000));
+  expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
+});
 
-  it('never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
-    const maxMessageBytes = 200_000;
-    const listener = new Listener({ maxMessageBytes });
-    const fragment = frame({ opcode: 0, payload: 'x', fin: false });
-    listener.push(text('x', { fin: false }));
-    let most = 0;
-    for (let i = 2; i < maxMessageBytes; i += 1) {
-      listener.reader.push(fragment);
-      most = Math.max(most, listener.reader.heldBytes);
-    }
-    listener.push(frame({ opcode: 0, payload: 'x' }));
-    expect(listener.texts.map((content) => content.length)).toEqual([maxMessageBytes]);
-    expect(most).toBeLessThanOrEqual(maxMessageBytes);
-  });
+it('memory never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
+  const maxMessageBytes = 200_000;
+  const listener = new Listener({ maxMessageBytes });
+  const fragment = frame({ opcode: 0, payload: 'x', fin: false });
+  listener.push(text('x', { fin: false }));
+  let most = 0;
+  for (let i = 2; i < maxMessageBytes; i += 1) {
+    listener.reader.push(fragment);
+    most = Math.max(most, listener.reader.heldBytes);
+  }
+  listener.push(frame({ opcode: 0, payload: 'x' }));
+  expect(listener.texts.map((content) => content.length)).toEqual([maxMessageBytes]);
+  expect(most).toBeLessThanOrEqual(maxMessageBytes);
+});
 
-  it('that is refused loses that message, and the next is read again', () => {
-    const budget = new MemoryBudget(1_000);
-    const listener = new Listener({ budget });
-    const large = text('x'.repeat(2_000));
-    listener.push(large.subarray(0, 500));
-    expect(listener.told).toEqual([{ unread: 'budget' }]);
-    listener.push(large.subarray(500), text('after'));
-    expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
-    expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
-  });
+it('memory that is refused loses that message, and the next is read again', () => {
+  const budget = new MemoryBudget(1_000);
+  const listener = new Listener({ budget });
+  const large = text('x'.repeat(2_000));
+  listener.push(large.subarray(0, 500));
+  expect(listener.told).toEqual([{ unread: 'budget' }]);
+  listener.push(large.subarray(500), text('after'));
+  expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
+  expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
+});
 
-  it('is given back by close', () => {
-    const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
-    listener.reader.close();
-    listener.push(text('x'.repeat(5_000)).subarray(4_000));
-    expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
-  });
+it('memory is given back by close', () => {
+  const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
+  listener.reader.close();
+  listener.push(text('x'.repeat(5_000)).subarray(4_000));
+  expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
 });
 
 function readerWith(onText: (content: string) => undefined) {

@@ -13,44 +13,42 @@ const PUBLISH = { channel: '/chat', id: 'p' };
 const NOTHING = { active: 0, monitored: 0, subscriptions: 0 };
 const ACK = { channel: '/chat', id: 'p', successful: true };
 
-describe('a session begins', () => {
-  it('with the first successful handshake, which is its creation', () => {
-    traffic.handshake('a', { from: '10.0.0.9' });
-    const shown = { userName: null, connectionType: 'COMET_LONG_POLLING', remoteAddress: '10.0.0.9', requests: 0 };
-    expect(traffic.sessions()).toMatchObject([shown]);
-    const created = traffic.application().sessions.metrics().timers.get('sessions.created');
-    expect(created?.snapshot()).toMatchObject({ count: 1, max: 3_000_000 });
-  });
+it('a session begins with the first successful handshake, which is its creation', () => {
+  traffic.handshake('a', { from: '10.0.0.9' });
+  const shown = { userName: null, connectionType: 'COMET_LONG_POLLING', remoteAddress: '10.0.0.9', requests: 0 };
+  expect(traffic.sessions()).toMatchObject([shown]);
+  const created = traffic.application().sessions.metrics().timers.get('sessions.created');
+  expect(created?.snapshot()).toMatchObject({ count: 1, max: 3_000_000 });
+});
 
-  it('with an accepted form login, whose name it bears, and not again with the handshake on its cookie', () => {
-    traffic.login('Žofia', {}, { setCookie: 'one' });
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.handshake('b', { cookie: 'one' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.created).toBe(1);
-  });
+it('a session begins with an accepted form login, whose name it bears, and not again with the handshake on its cookie', () => {
+  traffic.login('Žofia', {}, { setCookie: 'one' });
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.handshake('b', { cookie: 'one' });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', connectionType: 'COMET_LONG_POLLING' }]);
+  expect(traffic.created).toBe(1);
+});
 
-  it('not with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
-    traffic.login('anna', { cookie: 'one' }, { status: 401 });
-    traffic.login('anna');
-    const asked = { channel: '/meta/handshake', id: '1' };
-    traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
-    expect(traffic.sessions()).toEqual([]);
-    expect(traffic.numbers.handshakes).toEqual({ accepted: 0, refused: 1, storms: 0 });
-  });
+it('a session does not begin with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
+  traffic.login('anna', { cookie: 'one' }, { status: 401 });
+  traffic.login('anna');
+  const asked = { channel: '/meta/handshake', id: '1' };
+  traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
+  expect(traffic.sessions()).toEqual([]);
+  expect(traffic.numbers.handshakes).toEqual({ accepted: 0, refused: 1, storms: 0 });
+});
 
-  it('once for each login: another user on the same cookie begins another', () => {
-    traffic.login('anna', { cookie: 'one' });
-    traffic.login('anna', { cookie: 'one' });
-    traffic.login('boris', { cookie: 'one' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
-    expect(traffic.created).toBe(2);
-  });
+it('a session begins once for each login: another user on the same cookie begins another', () => {
+  traffic.login('anna', { cookie: 'one' });
+  traffic.login('anna', { cookie: 'one' });
+  traffic.login('boris', { cookie: 'one' });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
+  expect(traffic.created).toBe(2);
+});
 
-  it('over WebSocket', () => {
-    traffic.webSocket({ cookie: 'one' }).handshake('a');
-    expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
-  });
+it('a session begins over WebSocket', () => {
+  traffic.webSocket({ cookie: 'one' }).handshake('a');
+  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
 });
 
 it('the user is shown although the login came behind the handshake', () => {
