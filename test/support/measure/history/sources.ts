@@ -20,17 +20,14 @@ export interface Sources extends Changeable<HistorySources> {
     comet: { holds: { now: number } };
   };
   readonly sessions: { size: number };
-  readonly counted: Map<string, number>;
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };
   lifecycle: { state: string };
   reloads: { lastAppliedEpochMs: number };
 }
 
-export const NO_JVM_YET: JvmState = { kind: 'unavailable', reason: 'The JVM has not been read yet.', sinceEpochMs: 1 };
-
 /** The test must destroy `statistics`. */
-export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): Sources {
+export function createSources({ maxNames = 100 } = {}): Sources {
   const clock = new ManualClock();
   const limits = { rpc: maxNames, sba: maxNames, object: maxNames };
   const statistics = createStatistics(
@@ -40,16 +37,15 @@ export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): So
   const none = { rpc: 0, sba: 0, object: 0 };
   const counts = { aborted: { ...none }, unanswered: { ...none }, comet: { holds: { now: 0 } } };
   const sessions = { size: 0 };
-  const counters = new Map<string, number>();
   return {
-    ...{ clock, statistics, counts, counted: counters, sessions },
-    applications: names.map((name) => ({ name, statistics, sessions })),
+    ...{ clock, statistics, counts, sessions },
+    applications: [{ name: 'smartWeb', statistics, sessions }],
     own: { read: () => counts },
     upstream: { reachability: { kind: 'unknown' } },
-    jvm: { state: NO_JVM_YET, failures: 0 },
+    jvm: { state: unavailable('The JVM has not been read yet.', 1), failures: 0 },
     lifecycle: { state: 'starting' },
     reloads: { lastAppliedEpochMs: clock.epochMs() },
-    counters: () => new Map(counters),
+    counters: () => new Map(),
     isRestored: false,
   };
 }

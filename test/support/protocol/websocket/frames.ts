@@ -1,4 +1,4 @@
-import { constants, createDeflateRaw, deflateRawSync, type ZlibOptions } from 'node:zlib';
+import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
 import {
@@ -42,9 +42,8 @@ export const clientText = (payload: Buffer | string): Buffer => text(payload, { 
 export const compressed = (payload: Buffer | string): Buffer => text(payload, { rsv: 4 });
 
 /** A message's compressed payload by itself, as RFC 7692 §7.2.1 says. */
-export function deflated(content: Buffer | string, options: ZlibOptions = {}): Buffer {
-  const flushed = deflateRawSync(content, { ...options, finishFlush: constants.Z_SYNC_FLUSH });
-  return flushed.subarray(0, -4);
+export function deflated(content: Buffer | string): Buffer {
+  return deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4);
 }
 
 /** One after the other, each referring to the ones before. */
