@@ -28,14 +28,19 @@ const LOCAL = Buffer.from('0d0a0d0a000d0a515549540a' + '20000000', 'hex');
 
 let users = 0;
 
-/** A call of a user of its own; resolves with the address that the list of sessions has for the user. */
+/** A call of a user of its own; resolves with the address that running calls and sessions have for the user. */
 async function addressFor(stand: LimitStand, peer: RawPeer, ...fields: readonly string[]) {
   users += 1;
   const credentials = Buffer.from(`user${users}:secret`).toString('base64');
-  const { status } = await peer.ask(call(`Authorization: Basic ${credentials}`, ...fields));
-  expect(status).toBe(200);
+  peer.send(get('/smartWeb/api/rest/v0/d2/object/hold', `Authorization: Basic ${credentials}`, ...fields));
+  await stand.upstream.holding(1);
+  const [running] = await stand.stand.read<{ remoteAddress: string }[]>('d2/calls');
+  stand.upstream.release();
+  expect((await peer.response()).status).toBe(200);
   const sessions = await stand.stand.read<{ userName: string; remoteAddress: string }[]>('d2/sessions');
-  return sessions.find(({ userName }) => userName === `user${users}`)?.remoteAddress;
+  const session = sessions.find(({ userName }) => userName === `user${users}`);
+  expect(running?.remoteAddress).toBe(session?.remoteAddress);
+  return session?.remoteAddress;
 }
 
 function call(...fields: readonly string[]): string {

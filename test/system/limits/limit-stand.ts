@@ -29,7 +29,7 @@ export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
 export type { Response };
 export { Peer as RawPeer };
 
-/** An upstream that answers each request: `/hold...`, also in absolute form, after `release`, an upgrade with 101, all else at once. */
+/** An upstream that answers each request: `.../hold...` after `release`, an upgrade with 101, all else at once. */
 export class Upstream {
   readonly connections: net.Socket[] = [];
   received = '';
@@ -74,7 +74,7 @@ export class Upstream {
       this.lastAnswered = socket;
       socket.write(OK);
     };
-    if (/^\w+ (?:http:\/\/a)?\/hold/.test(head)) {
+    if (/^\w+ \S*\/hold/.test(head)) {
       this.#held.push(send);
       this.#arrived?.();
     } else send();
