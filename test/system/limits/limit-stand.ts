@@ -4,6 +4,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
+import type { Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { playsAll } from '../../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
@@ -112,12 +113,14 @@ export class LimitStands {
     config: (base: Config) => Partial<Config> = () => ({}),
     onConnection?: (socket: net.Socket) => void,
     clock?: Clock,
+    logger?: Logger,
   ): Promise<LimitStand> {
     const [authority, pair] = isSecure ? this.#pairs() : [];
     const upstream = new Upstream();
     const stand = await startStand({
       onConnection: onConnection ?? upstream.onConnection,
       clock,
+      logger,
       config: (base) => {
         const listen = { ...base.listen, tls: pair === undefined ? undefined : listenerTls(pair) };
         return { listen, dataPath, ...config({ ...base, listen }) };
