@@ -15,6 +15,8 @@ export interface SidecarOptions {
 /** A sidecar in this process, before an upstream on the loopback; `close` waits for the end of it. */
 export interface RunningSidecar {
   readonly port: number;
+  /** Host and port. */
+  readonly monitor: string;
   close(): Promise<void>;
 }
 
@@ -32,9 +34,10 @@ export async function startSidecar(options: SidecarOptions): Promise<RunningSide
     },
   });
   const sidecar = await Sidecar.create(config, createLogger('silent'));
-  const { listen } = await sidecar.start();
+  const { listen, monitor } = await sidecar.start();
   return {
     port: Number(/:(\d+)\D*$/.exec(listen)?.[1]),
+    monitor,
     close: () => sidecar.stop(),
   };
 }

@@ -4,6 +4,7 @@ import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach } from 'vitest';
 import type { Clock } from '../../../src/base/clock.ts';
+import type { Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { playsAll } from '../../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
@@ -29,7 +30,7 @@ export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
 export type { Response };
 export { Peer as RawPeer };
 
-/** An upstream that answers each request: `/hold...`, also in absolute form, after `release`, an upgrade with 101, all else at once. */
+/** An upstream that answers each request: `.../hold...` after `release`, an upgrade with 101, all else at once. */
 export class Upstream {
   readonly connections: net.Socket[] = [];
   received = '';
@@ -74,7 +75,7 @@ export class Upstream {
       this.lastAnswered = socket;
       socket.write(OK);
     };
-    if (/^\w+ (?:http:\/\/a)?\/hold/.test(head)) {
+    if (/^\w+ \S*\/hold/.test(head)) {
       this.#held.push(send);
       this.#arrived?.();
     } else send();
@@ -112,12 +113,14 @@ export class LimitStands {
     config: (base: Config) => Partial<Config> = () => ({}),
     onConnection?: (socket: net.Socket) => void,
     clock?: Clock,
+    logger?: Logger,
   ): Promise<LimitStand> {
     const [authority, pair] = isSecure ? this.#pairs() : [];
     const upstream = new Upstream();
     const stand = await startStand({
       onConnection: onConnection ?? upstream.onConnection,
       clock,
+      logger,
       config: (base) => {
         const listen = { ...base.listen, tls: pair === undefined ? undefined : listenerTls(pair) };
         return { listen, dataPath, ...config({ ...base, listen }) };

@@ -36,7 +36,7 @@ export interface StandOptions {
   /** Of an upstream of the test's own. */
   readonly upstreamPort?: number;
   readonly config?: (base: Config) => Partial<Config>;
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
   readonly clock?: Clock | undefined;
 }
 

@@ -95,7 +95,7 @@ export const LOADS: readonly Workload[] = [
     load: RPC_LOAD,
     targets: [
       cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15),
-      cpuTarget('nginx-lua', 'nginx + Lua', 1.5),
+      cpuTarget('nginx-lua', 'nginx + Lua', 1.2),
       cpuTarget('http-proxy', 'plain http-proxy', 0.25),
       cpuTarget('caddy', 'caddy with metrics', 0.3),
       cpuTarget('sidecar-unmeasured', 'the same sidecar with measuring off', 1.15),

@@ -39,7 +39,7 @@ it('a span has the kind, name and times of the call, and is of kind server', () 
   expect(span.duration).toEqual([0, 250_500_000]);
 });
 
-it('a span has only closed sets and names as attributes: no user, session, address or path', () => {
+it('a span has only closed sets, names and the client as attributes: no user, session or path', () => {
   expect(spanOf({ traceparent: `00-${TRACE}-${PARENT}-01` }).attributes).toEqual({
     'd2.application': 'smartWeb',
     'd2.call.kind': 'rpc',
@@ -47,6 +47,7 @@ it('a span has only closed sets and names as attributes: no user, session, addre
     'd2.call.outcome': 'answered',
     'd2.call.transport': 'rest',
     'd2.data_path': 'relay',
+    'client.address': '10.0.0.7',
     'http.request.method': 'POST',
     'http.response.status_code': 200,
   });
