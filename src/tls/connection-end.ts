@@ -28,7 +28,7 @@ export function closeAfterWrites(socket: Socket, onWritten: () => void): void {
  */
 export function resetConnection(socket: Socket): void {
   const below = tcpOf(socket);
-  // A TLS connection that we dialled has no TCP socket of its own below it: it ends without close_notify.
+  if (below === undefined && !isEnding(socket)) resetAtClose(socket);
   if (below !== undefined && !isEnding(below)) below.resetAndDestroy();
   else below?.destroy();
   if (below !== socket) socket.destroy();
@@ -40,6 +40,21 @@ export function resetConnection(socket: Socket): void {
  */
 function isEnding({ writableEnded, writableFinished, writableLength }: Socket): boolean {
   return writableEnded && !writableFinished && writableLength === 0;
+}
+
+/**
+ * A TLS connection that we dialled has no TCP socket below it, only a handle. Undocumented: on a Node without it the
+ * connection ends without close_notify, which some servers take for an orderly end.
+ */
+function resetAtClose(socket: Socket): void {
+  const { _handle: handle } = socket as Socket & { readonly _handle?: { readonly _parent?: TcpHandle } | null };
+  const tcp = handle?._parent;
+  if (typeof tcp?.reset === 'function') tcp.close = tcp.reset;
+}
+
+interface TcpHandle {
+  close: (onClosed?: () => void) => void;
+  readonly reset?: (onClosed?: () => void) => void;
 }
 
 function tcpOf(socket: Socket): Socket | undefined {

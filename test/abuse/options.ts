@@ -1,4 +1,3 @@
-/** The command line of the abuse run. */
 import { readOptions, toNames } from '../support/load/options.ts';
 import { FLOODS } from './floods/all-floods.ts';
 
@@ -12,9 +11,9 @@ Exit code 1 when a bound was missed.
 `;
 
 export function parseOptions(args: readonly string[]) {
-  const { short, flood, list, help } = readOptions(USAGE, args);
+  const { short, flood, list } = readOptions(USAGE, args);
   const known = FLOODS.map(({ name }) => name);
   const names = toNames('flood', flood, known) ?? known;
   const floods = FLOODS.filter(({ name }) => names.includes(name));
-  return { isShort: short !== undefined, floods, isList: list !== undefined, isHelp: help !== undefined };
+  return { isShort: short !== undefined, floods, isList: list !== undefined };
 }

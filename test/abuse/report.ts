@@ -1,4 +1,3 @@
-/** The table that a run prints at its end. */
 import { renderTable } from '../bench/load/report.ts';
 import type { Flood } from './floods/flood.ts';
 import { CALM, FLOOD } from './plant.ts';

@@ -6,8 +6,6 @@
 import { bench, describe } from 'vitest';
 import { CometClassifier } from '../../src/measure/classify/comet-classifier.ts';
 import { parseMessages } from '../../src/protocol/bayeux/message.ts';
-import { MessageBatches } from '../../src/protocol/bayeux/message-batches.ts';
-import { parseCallbackQuery, toRequestTexts } from '../../src/protocol/bayeux/request-body.ts';
 
 const COUNT = 1_000;
 const classifier = new CometClassifier({ rules: [], defaultRules: true });
@@ -31,32 +29,13 @@ const calls = bytesOf(
   (i) =>
     `[{"id":"${i}","channel":"/service/d2/rpc","data":{"eventName":"E.Demo","rpcName":"Test${i % 10}","params":[${i}]},"clientId":"0cf5e357259c1dc92cb7a0949f681ebdb8b4aa77"}]`,
 );
-const large = bytesOf(
-  (i) =>
-    `[{"channel":"/d2/object/H.Plant.Pump${i}","data":{"rows":[${'{"time":1700000000000,"value":1.25,"status":"ok"},'.repeat(20)}0]}}]`,
-);
-const batches = Array.from({ length: COUNT / 50 }, (_, i) =>
-  Buffer.from(`[${Array.from({ length: 50 }, (_, j) => toDelivery(i * 50 + j).slice(1, -1)).join(',')}]`),
-);
-const forms = connects.map((bytes) => Buffer.from(`message=${encodeURIComponent(bytes.toString())}`));
 
 describe('1,000 messages read', () => {
   bench('their texts only', () => readAll(deliveries, (text) => text));
   bench('JSON.parse of a delivery only', () => readAll(deliveries, (text) => JSON.parse(text)));
   bench('a delivery', () => readAll(deliveries, parseMessages));
-  bench('a delivery, 50 in a text', () => readAll(batches, parseMessages));
-  bench('a delivery, 50 in a text, as text of a peer', () =>
-    readAll(batches, (text) => new MessageBatches(text).next()),
-  );
   bench('a connect', () => readAll(connects, parseMessages));
   bench('a call', () => readAll(calls, parseMessages));
-  bench('a delivery of 1 KB', () => readAll(large, parseMessages));
-  bench('a connect in a form', () =>
-    readAll(forms, (text) => toRequestTexts('application/x-www-form-urlencoded', text).map(parseMessages)),
-  );
-  bench('a connect by callback-polling', () =>
-    readAll(forms, (text) => parseCallbackQuery(`jsonp=cb&${text}`)?.texts.map(parseMessages)),
-  );
 });
 
 describe('1,000 messages classified', () => {

@@ -2,9 +2,6 @@ import { bench, describe } from 'vitest';
 import { type Clock, NS_PER_S, systemClock } from '../../src/base/clock.ts';
 import { DurationBuckets } from '../../src/metrics/duration-buckets.ts';
 import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
-import { LifetimeTimer } from '../../src/metrics/lifetime-timer.ts';
-import { Meter } from '../../src/metrics/meter.ts';
-import { createStatistics } from '../../src/metrics/statistics.ts';
 import { WindowTimer } from '../../src/metrics/window-timer.ts';
 import { Random } from '../support/fuzz/random.ts';
 
@@ -36,27 +33,20 @@ function filled(values: number): WindowTimer {
 }
 
 describe('update', () => {
-  const meter = new Meter(stillClock);
   const windowed = createWindowTimer(stillClock);
   const windowedReal = createWindowTimer(systemClock);
-  const lifetime = new LifetimeTimer(stillClock);
   const buckets = new DurationBuckets();
-  bench('Meter', () => meter.mark());
   bench('DurationBuckets', () => buckets.add(nextDuration()));
   bench('WindowTimer', () => windowed.update(nextDuration()));
   bench('WindowTimer that reads the real clock', () => windowedReal.update(nextDuration()));
-  bench('LifetimeTimer', () => lifetime.update(nextDuration()));
 });
 
 describe('snapshot', () => {
-  const lifetime = new LifetimeTimer(stillClock);
-  for (let i = 0; i < 20; i += 1) lifetime.update(durationAt(i));
   // The last has a histogram.
   for (const values of [150, 1_000, 1_001]) {
     const windowed = filled(values);
     bench(`WindowTimer with ${values} values in 30 slices`, () => void windowed.snapshot());
   }
-  bench('LifetimeTimer with 20 values', () => void lifetime.snapshot());
 });
 
 describe('a slice that leaves a busy window', () => {
@@ -64,26 +54,5 @@ describe('a slice that leaves a busy window', () => {
   bench('1,000 values, then one more that expires the oldest slice', () => {
     for (let i = 0; i < 1_000; i += 1) timer.update(durationAt(i));
     nowNs += 10 * NS_PER_S;
-  });
-});
-
-describe('the whole application', () => {
-  // Not the one above, which continues and would empty the window.
-  const clock: Clock = { nowNs: () => 1, epochMs: () => 0 };
-  const statistics = createStatistics(
-    {
-      ...{ windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 },
-      maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-    },
-    clock,
-  );
-  for (let i = 0; i < 20 * 2_000; i += 1) {
-    statistics.rpc.recordAnswered(`E.Demo.Method${i % 2_000}`, 200, durationAt(i * 7));
-  }
-  const timers = [...statistics.rpc.metrics().timers.values()];
-
-  bench('CallStatistics.recordAnswered', () => statistics.rpc.recordAnswered('E.Demo.Method7', 200, nextDuration()));
-  bench('snapshots of 2,000 timers', () => {
-    for (const timer of timers) timer.snapshot();
   });
 });

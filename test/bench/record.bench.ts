@@ -9,28 +9,18 @@ import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { createRecorder } from '../../src/measure/record/create-recorder.ts';
 import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
-import {
-  CANCELLED,
-  COMPLETED,
-  type Ending,
-  Exchange,
-  type ExchangeObserver,
-} from '../../src/proxy/exchange/exchange.ts';
-import { testConfig, testSessions } from '../support/wire/test-config.ts';
+import { COMPLETED, Exchange, type ExchangeObserver } from '../../src/proxy/exchange/exchange.ts';
+import { testConfig } from '../support/wire/test-config.ts';
 
 const CALLS = 1_000;
 const BASE = '/smartWeb/api/rest/v0';
 const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
-const CONFIG = testConfig({ sessions: { ...testSessions, max: 20_000 } });
+const CONFIG = testConfig();
 const recorder = createRecorder(CONFIG, systemClock);
 const classifier = new Classifier(CONFIG);
 
-function headsOf(
-  toLine: (i: number) => string,
-  toFields: (i: number) => string = () => '',
-  count: number = CALLS,
-): Buffer[] {
-  return Array.from({ length: count }, (_, i) =>
+function headsOf(toLine: (i: number) => string, toFields: (i: number) => string = () => ''): Buffer[] {
+  return Array.from({ length: CALLS }, (_, i) =>
     Buffer.from(
       `${toLine(i)} HTTP/1.1\r\nHost: plant.example\r\nUser-Agent: curl/8.5.0\r\nAccept: */*\r\n` +
         `Content-Type: application/json\r\n${toFields(i)}Content-Length: 2\r\n\r\n`,
@@ -45,13 +35,13 @@ function read(bytes: Buffer): Http1RequestHead {
   return head;
 }
 
-function observe(heads: readonly Buffer[], observer: ExchangeObserver, ending: Ending = COMPLETED): void {
+function observe(heads: readonly Buffer[], observer: ExchangeObserver): void {
   for (const bytes of heads) {
     const exchange = new Exchange(read(bytes), CLIENT, 'relay', systemClock.nowNs());
     observer.onBegin(exchange);
     exchange.status = 200;
     exchange.markEnded(systemClock.nowNs());
-    observer.onEnd(exchange, ending);
+    observer.onEnd(exchange, COMPLETED);
   }
 }
 
@@ -64,20 +54,7 @@ const ofUsers = headsOf(toRpc, (i) => basic(`user-${i % 50}`));
 const ofKeys = headsOf(toRpc, (i) => `X-API-Key: 0123456789abcdef-${i % 50}\r\n`);
 const pages = headsOf((i) => `GET /smartWeb/scripts/application-${i}.js`);
 const odd = headsOf((i) => `POST ${BASE}/d2/../d2//rpc/E.Smart%57ebApiTutorial/TestInOut${i % 10};jsessionid=${i}`);
-// A prime step, as in the load benchmarks: a user returns only after all others, and finds no warm cache.
-const toStranger = (i: number): number => (i * 7_919) % (100 * CALLS);
-const ofMany = headsOf(
-  (i) => `POST ${BASE}/d2/rpc/E.Bench/Call${toStranger(i) % 2_000}`,
-  (i) => basic(`stranger-${Math.floor(toStranger(i) / 10)}`),
-  100 * CALLS,
-);
 let scanned = 0;
-let turn = 0;
-/** The next 1,000 of 100,000, on each call. */
-const nextOfMany = (): readonly Buffer[] => {
-  turn = (turn + 1) % 100;
-  return ofMany.slice(turn * CALLS, (turn + 1) * CALLS);
-};
 
 const NOTHING: ExchangeObserver = { onBegin: () => {}, onEnd: () => {} };
 
@@ -86,9 +63,6 @@ describe('1,000 exchanges', () => {
   bench('a call without credentials', () => observe(anonymous, recorder));
   bench('a call of a session by Basic', () => observe(ofUsers, recorder));
   bench('a call of a session by X-API-Key', () => observe(ofKeys, recorder));
-  bench('heads and clock only, of 10,000 users and 2,000 names', () => observe(nextOfMany(), NOTHING));
-  bench('a call of one of 10,000 sessions by Basic, of 2,000 names', () => observe(nextOfMany(), recorder));
-  bench('a call of a session whose client left', () => observe(ofUsers, recorder, CANCELLED));
   bench('a page that is no call', () => observe(pages, recorder));
 });
 

@@ -6,61 +6,46 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { freePorts } from '../bench/load/ports.ts';
-import { type Processes, progress, withProcesses } from '../bench/load/processes.ts';
-import { figuresOf } from '../support/load/figures.ts';
+import { type Processes, progress } from '../bench/load/processes.ts';
+import { OrderedProcess } from '../support/load/orders.ts';
 import { runProgram } from '../support/load/run.ts';
 import { Book } from './accounts/book.ts';
-import { Differences } from './accounts/differences.ts';
-import { Windows } from './accounts/windows.ts';
 import { Crowd } from './clients/crowd.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { renderReport } from './report.ts';
 import { ChaosRun } from './run/chaos-run.ts';
-import { Storm, UpstreamProcess } from './run/storm.ts';
+import { Storm } from './run/storm.ts';
 import { makeWeather } from './run/weather.ts';
 import { randomOf } from './truth/pattern.ts';
 
+const UPSTREAM = path.join(import.meta.dirname, 'upstream/main.js');
 const PROGRESS_MS = 5_000;
 const SIZE = { call: 90, poll: 80, socket: 30 };
 
-async function run(args: readonly string[]): Promise<number> {
-  const { seed, seconds, isHelp } = parseOptions(args, Math.random);
-  if (isHelp) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  return await withProcesses('d2-chaos-', (processes, folder) => chaos(seed, seconds, processes, folder));
-}
-
-async function chaos(seed: number, seconds: number, processes: Processes, folder: string): Promise<number> {
+async function run(options: ReturnType<typeof parseOptions>, processes: Processes, folder: string): Promise<number> {
+  const { seed, seconds } = options;
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const ledgerPath = path.join(folder, 'ledger');
   writeFileSync(ledgerPath, '');
-  const differences = new Differences();
-  const windows = new Windows();
-  const book = new Book(seed, differences, windows);
-  const upstream = new UpstreamProcess(processes, [`${upstreamPort}`, `${seed}`, ledgerPath]);
-  const storm = new Storm(upstream, windows);
+  const book = new Book(seed);
+  const { differences } = book;
+  const upstream = new OrderedProcess(processes, UPSTREAM, `${upstreamPort}`, `${seed}`, ledgerPath);
+  const storm = new Storm(upstream, book.windows);
   const crowd: Crowd = new Crowd({
     seed,
     port,
     size: SIZE,
     random: randomOf(seed, 'pace'),
     lifeOf: () => chaosRun.life,
-    onSent: (id) => book.sent(id),
-    onEntry: (entry) => book.over(entry),
-    onConnected: (life) => {
-      book.lifeTally(life).connected += 1;
-    },
-    onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`),
+    book,
   });
   const sidecar = { processes, folder, port, monitorPort, upstreamPort };
-  const chaosRun = new ChaosRun({ sidecar, upstream, ledgerPath, crowd, storm, book, windows, differences });
+  const chaosRun = new ChaosRun({ sidecar, upstream, ledgerPath, crowd, storm, book });
   progress(`seed ${seed}, ${seconds} s, clients: ${JSON.stringify(SIZE)}`);
   const timer = setInterval(() => {
     const of = (outcome: Parameters<Book['total']>[0]) => `${book.total(outcome)} ${outcome}`;
     const calls = (['answered', 'problem', 'failed', 'aborted', 'unconnected'] as const).map(of).join(', ');
-    const life = `[${Math.round(performance.now() / 1_000)} of ${seconds} s] life ${chaosRun.life}${toFigures(chaosRun.pid)}`;
+    const life = `[${Math.round(performance.now() / 1_000)} of ${seconds} s] life ${chaosRun.life}`;
     progress(`${life}; ${calls}; upstream ${storm.condition}; ${differences.count} differences`);
   }, PROGRESS_MS);
   try {
@@ -68,14 +53,8 @@ async function chaos(seed: number, seconds: number, processes: Processes, folder
   } finally {
     clearInterval(timer);
   }
-  process.stdout.write(renderReport({ seed, book, run: chaosRun, storm, differences }));
+  process.stdout.write(renderReport(seed, book, chaosRun, storm));
   return differences.count === 0 ? 0 : 1;
 }
 
-function toFigures(pid: number | undefined): string {
-  const figures = pid === undefined ? undefined : figuresOf(pid);
-  if (figures === undefined) return ', away';
-  return `, ${Math.round(figures.residentBytes / 2 ** 20)} MB, ${figures.descriptors} descriptors`;
-}
-
-await runProgram('chaos', run);
+await runProgram({ name: 'chaos', usage: USAGE, parse: parseOptions, run });

@@ -1,4 +1,4 @@
-/** The command line of the chaos run. */
+/** The command lines of the chaos run and of the soak. */
 import { readOptions, toNumber } from '../support/load/options.ts';
 
 export const USAGE = `npm run chaos -- [options]
@@ -8,11 +8,19 @@ export const USAGE = `npm run chaos -- [options]
   --help           this
 `;
 
-export function parseOptions(args: readonly string[], chance: () => number) {
-  const { short, seconds, seed, help } = readOptions(USAGE, args);
+export function parseOptions(args: readonly string[]) {
+  const { short, seconds, seed } = readOptions(USAGE, args);
   return {
-    seed: toNumber('seed', seed, 1 + Math.floor(chance() * 1e8)),
+    seed: toNumber('seed', seed, 1 + Math.floor(Math.random() * 1e8)),
     seconds: toNumber('seconds', seconds, short === undefined ? 600 : 60),
-    isHelp: help !== undefined,
   };
+}
+
+export const SOAK_USAGE = `npm run soak -- [options]
+  --minutes M      how long (default 30); below 10 nothing is judged
+  --help           this
+`;
+
+export function parseSoakOptions(args: readonly string[]) {
+  return { minutes: toNumber('minutes', readOptions(SOAK_USAGE, args).minutes, 30) };
 }

@@ -1,21 +1,12 @@
-/** The report of a run. */
 import { renderTable } from '../bench/load/report.ts';
-import type { Book, OutcomeCounts } from './accounts/book.ts';
+import type { Book } from './accounts/book.ts';
 import type { Differences } from './accounts/differences.ts';
 import { ENTRY_KINDS, OUTCOMES } from './accounts/entry.ts';
 import { type Equation, holds, knownOf } from './accounts/equations.ts';
 import type { ChaosRun } from './run/chaos-run.ts';
 import type { Storm } from './run/storm.ts';
 
-export interface Reported {
-  readonly seed: number;
-  readonly book: Book;
-  readonly run: ChaosRun;
-  readonly storm: Storm;
-  readonly differences: Differences;
-}
-
-export function renderReport({ seed, book, run, storm, differences }: Reported): string {
+export function renderReport(seed: number, book: Book, run: ChaosRun, storm: Storm): string {
   const { ends, life } = run;
   const { sent, seen, echoed, lost } = book.messages;
   return [
@@ -33,7 +24,7 @@ export function renderReport({ seed, book, run, storm, differences }: Reported):
     '',
     renderMemory(run),
     '',
-    renderVerdict(differences, seed),
+    renderVerdict(book.differences, seed),
     '',
   ].join('\n');
 }
@@ -42,14 +33,10 @@ function toCounts(counts: ReadonlyMap<string, number>): string {
   return [...counts].map(([what, count]) => `${what} ${count}`).join(', ');
 }
 
-function toCells(outcomes: OutcomeCounts): string[] {
-  return OUTCOMES.map((outcome) => String(outcomes[outcome]));
-}
-
 function renderKinds({ counts }: Book): string {
   const rows = ENTRY_KINDS.map((kind) => {
     const { sent, seen, outcomes } = counts[kind];
-    return [kind, String(sent), ...toCells(outcomes), String(seen)];
+    return [kind, ...[sent, ...OUTCOMES.map((outcome) => outcomes[outcome]), seen].map(String)];
   });
   const titles = ['', 'sent', ...OUTCOMES, 'upstream saw'];
   const sums = titles.slice(1).map((_, i) => String(rows.reduce((sum, row) => sum + Number(row[i + 1]), 0)));

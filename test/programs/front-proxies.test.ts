@@ -8,18 +8,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { send } from '../support/net.ts';
-import { isAvailable } from '../support/programs.ts';
 import { startProxyProgram } from '../support/proxy-program.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
-import { isInstalled } from '../support/smuggling/servers.ts';
+import { hasHaproxy, hasNginx } from '../support/smuggling/servers.ts';
 import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
-import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
-
-const canRun = [
-  isAvailable('Tomcat', isTomcatInstalled()),
-  isAvailable('nginx', isInstalled('nginx')),
-  isAvailable('haproxy', isInstalled('haproxy')),
-].every(Boolean);
+import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 
 const OBJECT = '/smartWeb/api/rest/v0/d2/object/H.Temperature';
 const LOGOUT = '/smartWeb/api/rest/v0/d2/auth/logout';
@@ -38,11 +31,10 @@ const HOST = `127.78.${(process.pid >> 8) & 0xff}.${process.pid & 0xff}`;
 const portFor = (front: Front) => 18_001 + FRONTS.indexOf(front);
 type Kind = 'field' | 'header' | 'headerTls';
 
-describe.runIf(canRun)('behind a real proxy', () => {
+describe.runIf([hasTomcat(), hasNginx(), hasHaproxy()].every(Boolean))('behind a real proxy', () => {
   const defer = deferTo(afterAll);
   const folder = temporaryFolder(defer);
-  const certificates = new CertificateFolder();
-  defer(() => certificates.remove());
+  const certificates = new CertificateFolder(folder);
   const authority = certificates.authority();
   const pair = certificates.signed(authority, { name: 'localhost' });
   const sidecars = {} as Record<Kind, SidecarProcess>;
@@ -60,8 +52,7 @@ describe.runIf(canRun)('behind a real proxy', () => {
       <Valve className="org.apache.catalina.valves.RemoteIpValve" internalProxies="127\\.0\\.0\\.1" />
       <Valve className="org.apache.catalina.valves.AccessLogValve" directory="${folder}" prefix="tomcat" suffix=".log"
         rotatable="false" buffered="false" requestAttributesEnabled="true" pattern="%a %U %{User-Agent}i" />`;
-    const tomcat = await startTomcat(undefined, valves);
-    defer(() => tomcat.stop());
+    const tomcat = await startTomcat(defer, undefined, valves);
     for (const kind of ['field', 'header', 'headerTls'] as const) {
       const clientAddress = kind === 'field' ? 'x-forwarded-for' : 'proxy-protocol';
       sidecars[kind] = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, {
@@ -97,14 +88,8 @@ describe.runIf(canRun)('behind a real proxy', () => {
   bind ${HOST}:${portFor('haproxyHttp')}
   server d2 ${sidecars.field.listen}
 ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-proxy-v2')}${tcp('haproxyTls', 'headerTls', 'send-proxy-v2')}`;
-    for (const [program, config, first] of [
-      ['nginx', nginx.join('\n'), 'nginx10'],
-      ['haproxy', haproxy, 'haproxyHttp'],
-    ] as const) {
-      const address = () => ({ host: HOST, port: portFor(first) });
-      const started = await startProxyProgram(program, { config: () => config, address });
-      defer(() => started.stop());
-    }
+    await startProxyProgram(defer, 'nginx', nginx.join('\n'), { host: HOST, port: portFor('nginx10') });
+    await startProxyProgram(defer, 'haproxy', haproxy, { host: HOST, port: portFor('haproxyHttp') });
   });
 
   /** Sends a forged address; `mark` finds its lines. */

@@ -15,12 +15,10 @@ import { collect } from '../support/install/run.ts';
 import { portOf } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
-import { isTomcatInstalled, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
+import { hasTomcat, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
 import { OUTSIDE_ADDRESS } from '../support/wire/outside-address.ts';
 
-const isInstalled =
-  isAvailable('Tomcat', isTomcatInstalled()) &&
-  isAvailable('an address besides loopback', OUTSIDE_ADDRESS !== undefined);
+const canRun = hasTomcat() && isAvailable('an address besides loopback', OUTSIDE_ADDRESS !== undefined);
 const WEBAPP = fileURLToPath(new URL('../support/tomcat/loopback-webapp', import.meta.url));
 const TOMCAT_GUIDE = readFileSync(new URL('../../docs/tomcat.md', import.meta.url), 'utf8');
 const VARIANTS = 600;
@@ -35,9 +33,7 @@ async function startTrusting(valve?: string): Promise<Tomcat> {
   const open = join(temporaryFolder(defer), 'open');
   cpSync(join(WEBAPP, 'WEB-INF'), join(open, 'WEB-INF'), { recursive: true });
   const trusting = ['manager', 'host-manager'].map((context) => ({ webapp: WEBAPP, context }));
-  const tomcat = await startTomcat([...trusting, { webapp: open, context: 'smartWeb' }], valve);
-  defer(() => tomcat.stop());
-  return tomcat;
+  return await startTomcat(defer, [...trusting, { webapp: open, context: 'smartWeb' }], valve);
 }
 
 /** Clients of this machine's other address count as clients of another machine. */
@@ -64,15 +60,8 @@ function reached({ status, text }: Awaited<ReturnType<typeof ask>>): string | un
 }
 
 const TABLE: readonly string[] = [
-  ...[
-    '/manager',
-    '/manager/',
-    '/manager/html?a=b',
-    '/host-manager/html',
-    '//manager/',
-    '/./manager/',
-    '/x/../manager/',
-  ],
+  ...['/manager', '/manager/', '/manager/html?a=b', '/host-manager/html', '//manager/', '/./manager/'],
+  '/x/../manager/',
   ...['/;%2fb/manager/', '/;a/manager/', '/x/..;/manager/', '/x/..;b=c/manager;d/', '/.;a/manager/', '/;/;/manager/'],
   ...['/%6danager/', '/%6Danager', '/%2e/manager/', '/x/%2e%2e/manager/', '/x/.%2E/manager/', '/x;%5c/../manager/'],
   ...['/manager;jsessionid=1', '/smartWeb/..;/manager/', '/smartWeb/../host-manager', '/manager/../host-manager/'],
@@ -96,7 +85,7 @@ function variant(random: Random): string {
   return start + path + escaped(random.pick(['manager', 'host-manager'])) + random.pick(BEHIND);
 }
 
-describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => {
+describe.runIf(canRun)('a Tomcat whose applications trust loopback', () => {
   let tomcat: Tomcat;
   beforeAll(async () => {
     tomcat = await startTrusting();
@@ -142,7 +131,7 @@ describe.runIf(isInstalled)('a Tomcat whose applications trust loopback', () => 
   }
 });
 
-describe.runIf(isInstalled)('a Tomcat with the RemoteIpValve of docs/tomcat.md', () => {
+describe.runIf(canRun)('a Tomcat with the RemoteIpValve of docs/tomcat.md', () => {
   const valve = /^ *<Valve className="org\.apache\.catalina\.valves\.RemoteIpValve"[^>]*\/>$/m.exec(TOMCAT_GUIDE)?.[0];
   const SPOOFED = 'X-Forwarded-For: 127.0.0.1\r\n';
   let tomcat: Tomcat;

@@ -14,12 +14,7 @@ const PROMETHEUS = '/usr/bin/prometheus';
 const WAIT = { timeout: 30_000, interval: 50 };
 export const hasPrometheus = isAvailable('Prometheus', existsSync(PROMETHEUS) && existsSync('/usr/bin/promtool'));
 
-export interface QueriedSeries {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-export interface EvaluatedRule {
+interface EvaluatedRule {
   readonly name: string;
   readonly health: 'ok' | 'err' | 'unknown';
   readonly state?: 'inactive' | 'pending' | 'firing';
@@ -68,14 +63,10 @@ export class PrometheusServer {
     return answer.data;
   }
 
-  async query(promql: string): Promise<readonly QueriedSeries[]> {
-    const { result } = await this.#read<{
-      readonly result: readonly {
-        readonly metric: Record<string, string>;
-        readonly value: readonly [number, string];
-      }[];
-    }>(`query?query=${encodeURIComponent(promql)}`);
-    return result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
+  async query(promql: string) {
+    type Series = { readonly metric: Record<string, string>; readonly value: readonly [number, string] };
+    const { result } = await this.#read<{ result: Series[] }>(`query?query=${encodeURIComponent(promql)}`);
+    return result.map(({ metric: labels, value: [, value] }) => ({ labels, value: Number(value) }));
   }
 
   async value(promql: string): Promise<number> {

@@ -9,18 +9,14 @@ import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import { basic as toBasic } from '../support/monitor/access/access-files.ts';
 import { portOf, send } from '../support/net.ts';
-import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
-import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
-
-const isInstalled = isAvailable('Tomcat', isTomcatInstalled());
+import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 
 const WEBAPP = fileURLToPath(new URL('../support/tomcat/cached-webapp', import.meta.url));
 const BASE = '/smartWeb/api/rest/v0';
 const RPC = `POST ${BASE}/d2/rpc/E.Demo/TestInOut`;
 const LOGOUT = `GET ${BASE}/d2/auth/logout`;
 const HANDSHAKE = 'POST /smartWeb/api/cometd/handshake';
-const MAX_SESSIONS = 100;
 
 type Fields = readonly string[];
 type DataPath = 'relay' | 'gateway';
@@ -40,10 +36,9 @@ const ANNA = basic('anna', 'word of anna');
 const WRONG = basic('anna', 'wrong');
 const BELA = basic('bela', 'word:of:bela');
 
-describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principals', () => {
+describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principals', () => {
   const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
-  let ofAnna = '';
   let ofBela = '';
   /** Each test has an address of its own, since the number of sessions begun by an address in a minute is limited. */
   let hostOfTest = 1;
@@ -97,15 +92,14 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
   }
 
   beforeAll(async () => {
-    const tomcat = await startTomcat({ webapp: WEBAPP, context: 'smartWeb' });
-    defer(() => tomcat.stop());
+    const tomcat = await startTomcat(defer, { webapp: WEBAPP, context: 'smartWeb' });
     sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, {
-      sessions: { max: MAX_SESSIONS, apiKeys: [{ user: 'anna', key: 'key-of-anna' }] },
+      sessions: { apiKeys: [{ user: 'anna', key: 'key-of-anna' }] },
     });
     const [first, second] = [await call('relay', RPC, ANNA), await call('relay', RPC, BELA)];
     expect([first.user, second.user]).toEqual(['anna', 'bela']);
-    [ofAnna, ofBela] = [first.cookie ?? '', second.cookie ?? ''];
-    expect([ofAnna, ofBela]).toEqual([expect.stringMatching(/^\w+$/), expect.stringMatching(/^\w+$/)]);
+    ofBela = second.cookie ?? '';
+    expect(ofBela).toMatch(/^\w+$/);
     await call('relay', RPC, ['X-API-Key', 'key-of-anna']);
     await settled();
   }, 90_000);
@@ -167,34 +161,5 @@ describe.runIf(isInstalled)('a sidecar in front of a Tomcat with cached principa
           expect([answer.status, answer.user]).toEqual([200, 'dana']);
         }
       }));
-
-    it(`${path}: a wrong password or key alone is refused, and does not change them`, () =>
-      expectUntouchedBy(async () => {
-        for (const credential of [WRONG, ['X-API-Key', 'random']]) {
-          expect((await call(path, RPC, credential)).status).toBe(401);
-        }
-      }));
-
-    it(`${path}: anna’s own password counts on her session, whichever cookie comes with it`, async () => {
-      const requests = async () => (await sessions()).find(({ userName }) => userName === 'anna')?.requests ?? 0;
-      const before = await requests();
-      for (const cookie of [[], ['Cookie', `JSESSIONID=${ofAnna}`], ['Cookie', `JSESSIONID=${ofBela}`]]) {
-        expect((await call(path, RPC, [...ANNA, ...cookie])).status).toBe(200);
-      }
-      await settled();
-      expect(await requests()).toBe(before + 3);
-    });
   }
-
-  it('random keys on one login leave room for other sessions', async () => {
-    for (let i = 0; i < 3 * MAX_SESSIONS; i += 1) {
-      const answer = await call('relay', RPC, ['Cookie', `JSESSIONID=${ofBela}`, 'X-API-Key', `random-${i}`]);
-      expect(answer.status).toBe(200);
-    }
-    await call('relay', RPC, basic('žofia', 'heslo žofie'));
-    await settled();
-    const list = await sessions();
-    expect(await claims()).toHaveLength(8);
-    expect(list.map(({ userName }) => userName)).toContain('žofia');
-  }, 60_000);
 });

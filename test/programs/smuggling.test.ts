@@ -1,35 +1,37 @@
 /** Request smuggling: an ambiguous message never reaches a server in two readings, and no server ever sees a request that the client did not send. */
 
+import type { NetConnectOpts } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
 import { ambiguousMessages } from '../corpus/smuggling.ts';
-import { isAvailable } from '../support/programs.ts';
+import { deferTo } from '../support/deferred.ts';
 import { digestOf } from '../support/smuggling/recording-server.ts';
 import {
-  isInstalled,
-  type RealServer,
+  hasHaproxy,
+  hasNginx,
   startHaproxy,
   startNginx,
   startNode,
   startTomcatServer,
 } from '../support/smuggling/servers.ts';
-import { type CountedExchange, type Played, startSmugglingStand } from '../support/smuggling/smuggling-stand.ts';
+import {
+  type CountedExchange,
+  type Played,
+  SETTINGS,
+  type Setting,
+  startSmugglingStand,
+} from '../support/smuggling/smuggling-stand.ts';
 import { readTolerantly } from '../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER, type Outcome, type Verdict } from '../support/smuggling/verdict.ts';
-import { isTomcatInstalled } from '../support/tomcat/tomcat.ts';
-
-const hasTomcat = isAvailable('Tomcat', isTomcatInstalled());
-const hasNginx = isAvailable('nginx', isInstalled('nginx'));
-const hasHaproxy = isAvailable('haproxy', isInstalled('haproxy'));
+import { hasTomcat } from '../support/tomcat/tomcat.ts';
 
 const HARNESSES = 4;
 const LIMIT_MS = 60_000;
 
 const servers = [
   { name: 'Node', start: startNode, isThere: true },
-  { name: 'Tomcat', start: startTomcatServer, isThere: hasTomcat },
-  { name: 'nginx', start: startNginx, isThere: hasNginx },
-  { name: 'haproxy', start: startHaproxy, isThere: hasHaproxy },
+  { name: 'Tomcat', start: startTomcatServer, isThere: hasTomcat() },
+  { name: 'nginx', start: startNginx, isThere: hasNginx() },
+  { name: 'haproxy', start: startHaproxy, isThere: hasHaproxy() },
 ];
 
 describe('the judge', () => {
@@ -68,20 +70,13 @@ describe('the judge', () => {
   });
 });
 
-type Setting = Pick<Config, 'dataPath' | 'forwarded'>;
-
-const settings = (['auto', 'gateway'] as const).flatMap((dataPath): readonly Setting[] => [
-  { dataPath, forwarded: 'append' },
-  { dataPath, forwarded: 'replace' },
-]);
-
 /** Plays the whole corpus; returns the faults, and the verdict on each message. */
-async function playAll(server: RealServer, setting: Setting): Promise<{ faults: string[]; verdicts: Verdict[] }> {
+async function playAll(server: NetConnectOpts, setting: Setting): Promise<{ faults: string[]; verdicts: Verdict[] }> {
   const faults: string[] = [];
   const verdicts: Verdict[] = [];
   const left = [...ambiguousMessages];
   const work = async () => {
-    const harness = await startSmugglingStand(server.address, setting);
+    const harness = await startSmugglingStand(server, setting);
     try {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const { name, bytes, taken } = next;
@@ -105,15 +100,18 @@ async function playAll(server: RealServer, setting: Setting): Promise<{ faults: 
 
 for (const { name, start, isThere } of servers) {
   describe.runIf(isThere)(`a sidecar in front of ${name}`, () => {
-    let server: RealServer;
+    const defer = deferTo(afterAll);
+    let server: NetConnectOpts;
     beforeAll(async () => {
-      server = await start();
+      server = await start(defer);
     });
-    afterAll(() => server?.stop());
 
-    for (const setting of settings) {
-      const title = `dataPath ${setting.dataPath}, forwarded ${setting.forwarded}: gives each message one reading, and the server nothing that was not sent`;
-      it(title, { timeout: LIMIT_MS }, async () => {
+    it.each(SETTINGS)(
+      '$dataPath, $forwarded: gives each message one reading, and the server only what was sent',
+      {
+        timeout: LIMIT_MS,
+      },
+      async (setting) => {
         const { faults, verdicts } = await playAll(server, setting);
         expect(faults).toEqual([]);
         // The comparison is valid only if all outcomes occur, and the server reads much of the corpus.
@@ -123,7 +121,7 @@ for (const { name, start, isThere } of servers) {
         expect(count('closed')).toBeGreaterThan(10);
         expect(count('open')).toBeGreaterThan(10);
         expect(verdicts.reduce((sum, { read }) => sum + read, 0)).toBeGreaterThan(300);
-      });
-    }
+      },
+    );
   });
 }

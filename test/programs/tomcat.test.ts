@@ -4,18 +4,15 @@ import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
-import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
-import { ALL_USERS, BUSY, createPhases, type Phase, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
+import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
 import { type AnsweredCall, Clients } from '../support/tomcat/clients.ts';
-import { isTomcatInstalled, startTomcat } from '../support/tomcat/tomcat.ts';
+import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
 
 const TOTAL = 1_000;
 const REST = '/smartWeb/api/rest/v0/';
 const PERCENTILE_ERROR = 0.01;
-
-const isInstalled = isAvailable('Tomcat', isTomcatInstalled());
 
 interface MetricsAnswer {
   readonly gauges: Record<string, { value: number }>;
@@ -39,7 +36,7 @@ const OF_SESSION: readonly (readonly [path: string, prefix: string])[] = [
   ['/object/H.Temperature', 'object.H.Temperature'],
 ];
 
-describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
+describe.runIf(hasTomcat())('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
   const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
   let clients: Clients;
@@ -61,11 +58,9 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
 
   const listed = async () => (await read<ListedSession[]>('d2/sessions')).body;
 
-  async function run(phase: Phase): Promise<void> {
-    for (const call of await clients.run(phase)) {
-      answered.push(call);
-      expected.add(call);
-    }
+  function take(calls: readonly AnsweredCall[]): void {
+    answered.push(...calls);
+    for (const call of calls) expected.add(call);
   }
 
   async function takeSessions(): Promise<void> {
@@ -81,18 +76,17 @@ describe.runIf(isInstalled)('a sidecar in front of a real Tomcat, after 1,000 ca
   }
 
   beforeAll(async () => {
-    const tomcat = await startTomcat();
-    defer(() => tomcat.stop());
+    const tomcat = await startTomcat(defer);
     const apiKeys = [{ user: 'dana', key: 'key-of-dana' }];
     sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, { sessions: { apiKeys } });
     clients = new Clients(`http://${sidecar.listen}`, REST);
     defer(() => clients.close());
     const phases = createPhases(TOTAL, 10);
-    await run(phases.beginning);
-    await run(phases.crowd);
-    await run(phases.steady);
+    take(await clients.sendInOrder(phases.beginning));
+    take(await clients.sendAtOnce(phases.crowd));
+    take(await clients.sendInOrder(phases.steady));
     await takeSessions();
-    await run(phases.ending);
+    take(await clients.sendInOrder(phases.ending));
   }, 90_000);
 
   it('has passed every call on, with the status of Tomcat', () => {

@@ -23,7 +23,7 @@ export interface Answer {
   readonly body: string;
 }
 
-type Sending = https.RequestOptions & { readonly body?: string };
+export type Sending = https.RequestOptions & { readonly body?: string };
 
 /** Sends one request as it is to a port of 127.0.0.1, without `agent` on its own connection. Rejects without a whole answer. */
 export function send(port: number, path: string, { body, ...options }: Sending = {}): Promise<Answer> {
@@ -48,16 +48,12 @@ export function send(port: number, path: string, { body, ...options }: Sending =
   });
 }
 
-export interface Application {
-  readonly port: number;
-  readonly server: http.Server;
-  close(): void;
-}
+export type Application = Awaited<ReturnType<typeof startApplication>>;
 
 /** An application server that calls `handle` for each request once its content has arrived. */
 export async function startApplication(
   handle: (request: IncomingMessage, response: ServerResponse, body: string) => void,
-): Promise<Application> {
+) {
   const server = http.createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (text: string) => {

@@ -23,7 +23,6 @@ export const PACKAGES = {
   openssl: ['openssl'],
   'Pods, as root': ['iproute2'],
   Prometheus: ['prometheus'],
-  slowhttptest: ['slowhttptest'],
   Tomcat: ['tomcat10', 'openjdk-17-jdk-headless'],
   'Tomcat’s manager': ['tomcat10-admin'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

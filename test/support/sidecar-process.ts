@@ -1,7 +1,4 @@
-/**
- * A real sidecar for system tests: `dist/main.js` as a process, known only by its output and answers.
- * `npm test` builds dist/ before the tests run.
- */
+/** A real sidecar: `dist/main.js` as a process, known only by its output and answers. `npm test` builds dist/ before. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,21 +8,7 @@ import { fileURLToPath } from 'node:url';
 /** One parsed log line, e.g. `{ level: 'info', time: '2026-01-01T00:00:00.000Z', msg: 'listening', listen: '127.0.0.1:8081' }`. */
 export type LogLine = Readonly<Record<string, unknown>>;
 
-export interface SidecarProcess {
-  /** Address for clients, `host:port`. */
-  readonly listen: string;
-  /** Address of the monitoring server, `host:port`. */
-  readonly monitor: string;
-  readonly pid: number;
-  /** All JSON lines printed so far; grows while the process runs. */
-  readonly logs: readonly LogLine[];
-  /** Standard error so far. */
-  stderr(): string;
-  /** Exit code, or 128 when a signal ended the process. */
-  readonly exited: Promise<number>;
-  /** Sends the signal (default SIGTERM) and waits for the end; SIGKILL follows after 10 s. Calling it twice is harmless. */
-  stop(signal?: NodeJS.Signals): Promise<number>;
-}
+export type SidecarProcess = Awaited<ReturnType<typeof startSidecarProcess>>;
 
 export const MAIN_PATH = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
@@ -46,7 +29,7 @@ export async function startSidecarProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   command: readonly string[] = [process.execPath],
-): Promise<SidecarProcess> {
+) {
   if (!existsSync(MAIN_PATH)) throw new Error('dist/main.js is missing: `npm run build` first');
   const [program = process.execPath, ...before] = command;
   const child = spawn(program, [...before, MAIN_PATH, ...args], {
@@ -54,24 +37,20 @@ export async function startSidecarProcess(
     env: { ...process.env, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  /** All JSON lines printed so far. */
   const logs: LogLine[] = [];
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     stderr += text;
   });
   const exited = exitOf(child);
+  /** SIGKILL follows after 10 s. Calling it twice is harmless. */
   const stop = (signal: NodeJS.Signals = 'SIGTERM') => stopProcess(child, exited, signal);
   try {
-    const listening = await listeningLine(child, logs, exited);
-    return {
-      listen: String(listening.listen),
-      monitor: String(listening.monitor),
-      pid: child.pid as number,
-      logs,
-      stderr: () => stderr,
-      exited,
-      stop,
-    };
+    const line = await listeningLine(child, logs, exited);
+    /** For clients and for readers, `host:port`. */
+    const [listen, monitor] = [String(line.listen), String(line.monitor)];
+    return { listen, monitor, pid: child.pid as number, logs, stderr: () => stderr, exited, stop };
   } catch (cause) {
     await stop('SIGKILL');
     throw new Error(`the sidecar did not start: ${String(cause)}\n${JSON.stringify(logs)}\n${stderr}`, { cause });
@@ -87,18 +66,12 @@ export function startSidecarBefore(
   return startSidecarProcess([...flagsFor(upstreamPort), ...args], { D2_SIDECAR_JVM_SOURCE: 'none', ...env });
 }
 
-export interface Ended {
-  readonly code: number;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** Runs `d2-sidecar ARGS` to its end, without variables that configure this machine's sidecar. `command` runs the program. */
 export function runSidecar(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
   [program = '', ...before]: readonly string[] = [process.execPath],
-): Promise<Ended> {
+): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
   const options = { env: { ...Object.fromEntries(others), ...env }, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {

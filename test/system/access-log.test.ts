@@ -4,6 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { deferTo } from '../support/deferred.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { readSamples, sumOf } from '../support/monitor/prometheus/samples.ts';
@@ -23,8 +24,8 @@ type Message = Readonly<Record<string, unknown>>;
 
 const at = useFolder();
 const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
+const defer = deferTo(afterEach);
 let upstream: Application;
-let sidecar: SidecarProcess | undefined;
 beforeEach(async () => {
   upstream = await startApplication(({ url = '' }, response, body) => {
     if (url.startsWith(COMET)) response.writeHead(200, JSON_TYPE).end(JSON.stringify(JSON.parse(body).map(toReply)));
@@ -32,12 +33,8 @@ beforeEach(async () => {
     else if (url.includes('/Break')) response.destroy();
     else response.writeHead(Number(/\/S(\d+)/.exec(url)?.[1] ?? 200)).end('{"value":1}');
   });
-});
-afterEach(async () => {
-  await sidecar?.stop('SIGKILL');
-  sidecar = undefined;
-  agent.destroy();
-  upstream.close();
+  defer(() => upstream.close());
+  defer(() => agent.destroy());
 });
 
 function toReply({ channel, id }: Message): Message {
@@ -46,7 +43,8 @@ function toReply({ channel, id }: Message): Message {
 }
 
 async function start(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<SidecarProcess> {
-  sidecar = await startSidecarBefore(upstream.port, { TMPDIR: at(''), ...env }, args);
+  const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: at(''), ...env }, args);
+  defer(() => sidecar.stop('SIGKILL'));
   return sidecar;
 }
 
@@ -175,7 +173,7 @@ it('an access log on standard error that is a pipe, as in a container, has whole
   // --norc: bash takes a socket for a remote shell, and would read the user's files.
   const piped = ['bash', '--norc', '-c', 'exec "$0" "$@" 2> >(exec cat >&2)', process.execPath];
   const running = await startSidecarProcess(flagsFor(upstream.port), env, piped);
-  sidecar = running;
+  defer(() => running.stop('SIGKILL'));
   for (let i = 0; i < 50; i += 1) await send(running);
   await running.stop();
   await expect.poll(() => running.stderr().split('\n').length, WAIT).toBe(51);

@@ -133,17 +133,15 @@ const OFFERS: readonly (PerMessageDeflateOptions | false)[] = [
 let offered = 0;
 let extensions: ReadonlySet<string> = new Set();
 
+const POLLING: Omit<Case, 'dataPath'> = {
+  startPlant: () => startCometdPlant(),
+  nextClient: () => ({ transport: 'long-polling' }),
+  connectionType: 'COMET_LONG_POLLING',
+};
+
 const CASES: Readonly<Record<string, Case>> = {
-  'long-polling': {
-    startPlant: () => startCometdPlant(),
-    nextClient: () => ({ transport: 'long-polling' }),
-    ...{ connectionType: 'COMET_LONG_POLLING', dataPath: 'auto' },
-  },
-  'long-polling by the gateway': {
-    startPlant: () => startCometdPlant(),
-    nextClient: () => ({ transport: 'long-polling' }),
-    ...{ connectionType: 'COMET_LONG_POLLING', dataPath: 'gateway' },
-  },
+  'long-polling': { ...POLLING, dataPath: 'auto' },
+  'long-polling by the gateway': { ...POLLING, dataPath: 'gateway' },
   'compressed WebSocket': {
     startPlant: async () => {
       const plant = await startWebSocketPlant({ threshold: 0 });

@@ -1,9 +1,9 @@
 /** Randomly mutated WebSocket streams and bodies are the same bytes at both ends, although they are read. Seeded. */
-import type net from 'node:net';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Random } from '../support/fuzz/random.ts';
 import { clientText, compressed, deflated, text } from '../support/protocol/websocket/frames.ts';
+import { Peer } from '../support/wire/peer.ts';
 import { type Stand, startStand } from '../support/wire/stand.ts';
 
 const STREAMS = Number(process.env.MUTATED_STREAMS ?? 60);
@@ -45,15 +45,14 @@ function mutated(random: Random, bytes: Buffer): Buffer {
   return copy;
 }
 
-/** Writes in pieces of any size, and waits until the other side has all bytes. */
-async function pass(random: Random, from: net.Socket, to: net.Socket, bytes: Buffer): Promise<Buffer> {
-  const received = collect(to, ({ length }) => length >= bytes.length);
+/** Writes in pieces of any size, and waits until the other side has as many bytes; whether they are the same. */
+async function passes(random: Random, from: Peer, to: Peer, bytes: Buffer): Promise<boolean> {
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + 1 + random.below(200));
-    from.write(bytes.subarray(at, end));
+    from.socket.write(bytes.subarray(at, end));
     at = end;
   }
-  return await received;
+  return (await to.takeLength(bytes.length)) === bytes.toString('latin1');
 }
 
 describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s', (dataPath) => {
@@ -66,22 +65,27 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
 
   afterAll(() => stand.close());
 
+  /** A client that sends this, and the connection that the upstream gets for it. */
+  async function ask(text: string): Promise<[client: Peer, upstream: Peer]> {
+    const client = await stand.connect();
+    const coming = stand.nextUpstream();
+    client.send(text);
+    return [client, new Peer(await coming)];
+  }
+
   it('passes over WebSocket unchanged, in both directions', async () => {
     const random = new Random(20_261_121);
     for (let i = 0; i < STREAMS; i += 1) {
-      const [peer, upstream] = await openTunnel(stand, random.chance(0.7));
-      await peer.until('\r\n\r\n');
-      const client = peer.socket;
-      client.removeAllListeners('data');
-      const fromClient = mutatedStream(random, 'client');
-      const fromUpstream = mutatedStream(random, 'upstream');
-      const [atUpstream, atClient] = await Promise.all([
-        pass(random, client, upstream, fromClient),
-        pass(random, upstream, client, fromUpstream),
+      const [client, upstream] = await ask(UPGRADE);
+      await upstream.head();
+      upstream.send(`${ACCEPT}${random.chance(0.7) ? DEFLATE : ''}\r\n`);
+      await client.head();
+      const bothPass = Promise.all([
+        passes(random, client, upstream, mutatedStream(random, 'client')),
+        passes(random, upstream, client, mutatedStream(random, 'upstream')),
       ]);
-      expect(atUpstream.equals(fromClient)).toBe(true);
-      expect(atClient.equals(fromUpstream)).toBe(true);
-      client.destroy();
+      expect(await bothPass).toEqual([true, true]);
+      client.socket.destroy();
     }
     expect(numbers().unread.malformed).toBeGreaterThan(0);
     expect(numbers().messages.upstream).toBeGreaterThan(0);
@@ -98,30 +102,20 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
       ['', (bytes: Buffer) => bytes],
     ] as const;
     for (let i = 0; i < STREAMS; i += 1) {
-      const peer = await stand.connect();
-      const client = peer.socket;
-      client.removeAllListeners('data');
       const bodyBy = (coding: (bytes: Buffer) => Buffer) =>
-        mutated(random, coding(Buffer.from(random.pick(MESSAGES).repeat(random.pick([1, 1, 3, 150])))));
+        mutated(random, coding(Buffer.from(random.pick(MESSAGES).repeat(random.pick([1, 1, 3, 150]))))).toString(
+          'latin1',
+        );
       const [coding, encode] = random.pick(codings);
       const [requestBody, responseBody] = [bodyBy(encode), bodyBy(encode)];
       const field = coding === '' ? '' : `Content-Encoding: ${coding}\r\n`;
-      const message = (start: string, body: Buffer) =>
-        Buffer.concat([
-          Buffer.from(`${start}\r\n${field}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n`),
-          body,
-        ]);
-      const coming = stand.nextUpstream();
+      const message = (start: string, body: string) =>
+        `${start}\r\n${field}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
       const head = 'POST /smartWeb/api/cometd/connect HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json';
-      client.write(message(head, requestBody));
-      const upstream = await coming;
-      const atUpstream = await collect(upstream, (bytes) => bodyOf(bytes).length >= requestBody.length);
-      expect(bodyOf(atUpstream).equals(requestBody)).toBe(true);
-      const atClient: Buffer[] = [];
-      client.on('data', (chunk: Buffer) => atClient.push(chunk));
-      upstream.end(message('HTTP/1.1 200 OK', responseBody));
-      await peer.ended();
-      expect(bodyOf(Buffer.concat(atClient)).equals(responseBody)).toBe(true);
+      const [client, upstream] = await ask(message(head, requestBody));
+      expect((await upstream.response()).body === requestBody).toBe(true);
+      upstream.finish(message('HTTP/1.1 200 OK', responseBody));
+      expect((await client.response()).body === responseBody).toBe(true);
     }
     // Those that were left whole are read, in each coding.
     const { unread, messages } = numbers();
@@ -132,31 +126,3 @@ describe.each(['auto', 'gateway'] as const)('mutated Comet traffic, dataPath %s'
     expect(stand.sidecar.reporter.observerErrors).toBe(0);
   });
 });
-
-async function openTunnel(stand: Stand, isCompressed: boolean) {
-  const client = await stand.connect();
-  const coming = stand.nextUpstream();
-  client.socket.write(UPGRADE);
-  const upstream = await coming;
-  await collect(upstream, (bytes) => bytes.includes('\r\n\r\n'));
-  upstream.write(`${ACCEPT}${isCompressed ? DEFLATE : ''}\r\n`);
-  return [client, upstream] as const;
-}
-
-function collect(socket: net.Socket, isAll: (bytes: Buffer) => boolean): Promise<Buffer> {
-  let bytes = Buffer.alloc(0);
-  return new Promise((resolve, reject) => {
-    socket.once('close', () => reject(new Error(`closed after ${bytes.length} bytes`)));
-    socket.on('data', function take(chunk: Buffer) {
-      bytes = Buffer.concat([bytes, chunk]);
-      if (!isAll(bytes)) return;
-      socket.off('data', take);
-      resolve(bytes);
-    });
-  });
-}
-
-function bodyOf(message: Buffer): Buffer {
-  const end = message.indexOf('\r\n\r\n');
-  return end < 0 ? Buffer.alloc(0) : message.subarray(end + 4);
-}

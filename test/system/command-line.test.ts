@@ -8,13 +8,19 @@ import manifest from '../../package.json' with { type: 'json' };
 import { until } from '../support/comet/until.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { startApplication } from '../support/net.ts';
-import { exitOf, MAIN_PATH, runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
+import {
+  exitOf,
+  flagsFor,
+  MAIN_PATH,
+  runSidecar,
+  type SidecarProcess,
+  startSidecarProcess,
+} from '../support/sidecar-process.ts';
 
 type Env = Readonly<Record<string, string>>;
 
 const UPSTREAM = 'http://127.0.0.1:1/smartWeb';
-const FREE = ['--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
-const NOWHERE = ['--upstream', UPSTREAM, ...FREE];
+const NOWHERE = flagsFor(1);
 
 const at = useFolder();
 const run = (args: readonly string[], env: Env = {}) => runSidecar(args, { TMPDIR: at(''), ...env });
@@ -34,18 +40,6 @@ async function statusOf(url: string): Promise<number> {
   const response = await fetch(url);
   await response.arrayBuffer();
   return response.status;
-}
-
-/** A sidecar with a request that its upstream holds. */
-async function startWithHeldRequest() {
-  const held: http.ServerResponse[] = [];
-  const { port, close } = await startApplication((_, response) => void held.push(response));
-  onTestFinished(close);
-  const sidecar = await start(['--upstream', `http://127.0.0.1:${port}/smartWeb`, ...FREE]);
-  const status = statusOf(`http://${sidecar.listen}/smartWeb/x`).catch(() => 'cut');
-  await until('the request is held', () => held.length === 1);
-  const logged = (msg: string) => until(msg, () => sidecar.logs.some((line) => line.msg === msg));
-  return { sidecar, status, logged, answer: () => held[0]?.end('done') };
 }
 
 describe('the command line', () => {
@@ -149,11 +143,16 @@ describe('a running sidecar', () => {
     ['finishes a running exchange after SIGTERM', 1, 200],
     ['cuts running exchanges on a second signal', 2, 'cut'],
   ])('%s, then exits with 0', async (_what, signals, expected) => {
-    const { sidecar, status, logged, answer } = await startWithHeldRequest();
+    const held: http.ServerResponse[] = [];
+    const { port, close } = await startApplication((_, response) => void held.push(response));
+    onTestFinished(close);
+    const sidecar = await start(flagsFor(port));
+    const status = statusOf(`http://${sidecar.listen}/smartWeb/x`).catch(() => 'cut');
+    await until('the request is held', () => held.length === 1);
     process.kill(sidecar.pid, 'SIGTERM');
-    await logged('stopping');
-    expect(sidecar.logs.find((line) => line.msg === 'stopping')).toMatchObject({ exchanges: 1 });
-    if (signals === 1) answer();
+    const stopping = () => sidecar.logs.find(({ msg }) => msg === 'stopping');
+    await expect.poll(stopping, { timeout: 15_000 }).toMatchObject({ exchanges: 1 });
+    if (signals === 1) held[0]?.end('done');
     else process.kill(sidecar.pid, 'SIGTERM');
     expect(await sidecar.exited).toBe(0);
     expect(await status).toBe(expected);
@@ -174,7 +173,7 @@ describe('drain and shutdown', () => {
   it('find a sidecar by its process id, its socket, the file and the environment', async () => {
     const socket = at('private/control.sock');
     const file = write('sidecar.yaml', `upstream: { url: '${UPSTREAM}' }\ncontrol: { socket: '${socket}' }\n`);
-    const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...FREE])];
+    const [one, other, configured] = [await start(), await start(), await start(['--config', file, ...NOWHERE])];
     const { code, stderr } = await run(['drain']);
     expect(code).toBe(64);
     expect(stderr).toContain(`--pid ${one.pid}  listens on ${one.listen}, monitor on ${one.monitor}`);

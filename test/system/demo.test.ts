@@ -1,4 +1,4 @@
-import { execFile, spawn, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -6,35 +6,22 @@ import { promisify } from 'node:util';
 import { request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SAMPLE_BROWSERS } from '../../src/demo/plant.ts';
-import { exitOf, MAIN_PATH, stopProcess } from '../support/sidecar-process.ts';
 import { isCurlInstalled } from '../support/tomcat/clients.ts';
+import { startProgram } from './secrets/programs.ts';
 
-interface Demo {
-  readonly pid: number;
-  readonly output: string;
-  readonly exited: Promise<number>;
-  /** Every address that is alone on its line. */
-  readonly addresses: readonly string[];
-  readonly clientUrl: string;
-}
+type Demo = Awaited<ReturnType<typeof startDemo>>;
 
-/** Resolves when the demo has printed its whole guide. */
-async function startDemo(env: NodeJS.ProcessEnv = process.env): Promise<Demo> {
-  const child = spawn(process.execPath, [MAIN_PATH, 'demo'], { env, stdio: ['ignore', 'pipe', 'inherit'] });
-  const exited = exitOf(child);
-  onTestFinished(async () => void (await stopProcess(child, exited, 'SIGKILL')));
-  let output = '';
-  await new Promise<void>((resolve, reject) => {
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      output += text;
-      if (output.includes('/d2/rpc/E.Boiler/ReadState')) resolve();
-    });
-    exited.then((code) => reject(new Error(`the demo ended with ${code}: ${output}`)), reject);
+/** Resolves when the demo has printed its whole guide. `addresses`: all that are alone on their line. */
+async function startDemo(env: Readonly<Record<string, string>> = {}) {
+  const { child, stdout, until, exited } = startProgram(['demo'], env);
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await exited;
   });
-  return {
-    ...{ pid: child.pid as number, output, exited, addresses: linesOf(output, 'http:') },
-    clientUrl: /The users call +(\S+)/.exec(output)?.[1] ?? '',
-  };
+  await until(/\/d2\/rpc\/E\.Boiler\/ReadState/);
+  const output = stdout();
+  const clientUrl = /The users call +(\S+)/.exec(output)?.[1] ?? '';
+  return { pid: child.pid as number, output, exited, addresses: linesOf(output, 'http:'), clientUrl };
 }
 
 /** Lines that begin so, without their indentation. */
@@ -136,7 +123,7 @@ describe('d2-sidecar demo', () => {
   });
 
   it('says, without java, that there is no JVM to read, and what it would show', async () => {
-    const demo = await startDemo({ PATH: '/nonexistent' });
+    const demo = await startDemo({ PATH: '/nonexistent', JAVA_HOME: '' });
     expect(demo.output).toContain('No JVM is shown: no java was found, neither in JAVA_HOME nor in PATH.');
     expect(demo.output).toMatch(/^Where java is installed, the demo starts a small JVM/m);
     expect(demo.addresses).toHaveLength(10);

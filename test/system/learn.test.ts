@@ -83,7 +83,7 @@ async function done(ask: (callback: (message: Message) => void) => unknown): Pro
 }
 
 function startLearn(...args: readonly string[]): Program {
-  const program = startProgram(['learn', ...args, ...FREE], { env: { TMPDIR: at('') } });
+  const program = startProgram(['learn', ...args, ...FREE], { TMPDIR: at('') });
   defer(() => program.child.kill('SIGKILL'));
   return program;
 }

@@ -2,19 +2,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Answer, portOf, send } from '../support/net.ts';
-import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import { startSidecarBefore } from '../support/sidecar-process.ts';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../dist/page');
 const FILES = ['icon.svg', 'index.html', 'page.css', 'page.js'];
 /** Names of vocabularies, and the example of `--upstream` in a sentence: never requested. */
 const TEXTS = ['http://www.w3.org/', 'http://127.0.0.1:8080/'];
 
-let sidecar: SidecarProcess;
-beforeAll(async () => {
-  sidecar = await startSidecarBefore(1);
-});
+const sidecar = await startSidecarBefore(1);
 afterAll(() => sidecar.stop());
 
 const read = (name: string) => readFileSync(path.join(FOLDER, name));

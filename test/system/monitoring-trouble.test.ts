@@ -1,9 +1,9 @@
 /** No fault of the monitoring side keeps a real sidecar from passing calls: it starts, and reports the fault. */
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
-import { type Application, portOf, send, startApplication } from '../support/net.ts';
+import { portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
 
@@ -21,11 +21,7 @@ const authority = certificates.authority();
 const own = certificates.signed(authority, { name: 'plant' });
 const other = certificates.signed(authority, { name: 'other' });
 const at = useFolder();
-let upstream: Application;
-
-beforeAll(async () => {
-  upstream = await startApplication((_request, response) => response.end('{"value":1}'));
-});
+const upstream = await startApplication((_request, response) => response.end('{"value":1}'));
 afterAll(() => {
   upstream.close();
   certificates.remove();
@@ -145,8 +141,8 @@ const jolokia = (more: string) => `jvm: { interval: 1s, http: { kind: jolokia, $
 const otlp = (more: string) => `otlp: { timeout: 1s, metrics: { interval: 1s }, ${more} }`;
 const NONE = '/none/of/this/name';
 
-/** Parts that are wrong at the same time, each with the text in the log, or for the JVM in the answer of `JVM`. */
-const SERVING: Readonly<Record<string, readonly (readonly [yaml: () => string, said: RegExp])[]>> = {
+/** Parts that are wrong at the same time, each with the text in the log, `/metrics`, or for the JVM the answer of `JVM`. */
+const SERVING: Readonly<Record<string, readonly (readonly [yaml: () => string, words: RegExp])[]>> = {
   'a full disk, a malformed state file, names that do not resolve': [
     [() => 'accessLog: { file: /dev/full }', /"code":"D2S_ERR_ACCESS_LOG".*"reason":"ENOSPC"/],
     [() => `state: { file: ${file('state', 'no state')} }`, /"D2S_ERR_STATE_FILE".*the state file is refused/],
@@ -159,7 +155,11 @@ const SERVING: Readonly<Record<string, readonly (readonly [yaml: () => string, s
     [() => otlp(`endpoint: 'https://127.0.0.1:1', headersFile: ${NONE}, caFile: ${NONE}`), /"D2S_ERR_OTLP".*name/],
     [() => jolokia(`url: 'http://h:1/', username: a, passwordFile: ${NONE}`), /cannot be read \(ENOENT\); create it/],
   ],
-  'a missing authority': [[() => jolokia(`url: 'https://127.0.0.1:1/', caFile: ${NONE}`), /this.name|ENOENT/]],
+  'a missing authority, and a missing folder': [
+    [() => jolokia(`url: 'https://127.0.0.1:1/', caFile: ${NONE}`), /this.name|ENOENT/],
+    [() => `state: { file: ${NONE}, interval: 200ms }`, /"D2S_ERR_STATE_FILE".*does not exist/],
+    [() => '', /"D2S_ERR_STATE_FILE".*"ENOENT"[\s\S]*\nd2_sidecar_state_save_failures_total [1-9]/],
+  ],
 };
 
 describe('a start with other unusable parts of the monitoring side', () => {
@@ -167,8 +167,9 @@ describe('a start with other unusable parts of the monitoring side', () => {
     const running = await start(parts.map(([yaml]) => yaml()).join('\n'));
     await expectCallPasses(running);
     const logs = () => running.logs.map((line) => JSON.stringify(line)).join('\n');
-    const told = async () => `${logs()}\n${(await get(running.monitor, JVM)).body}`;
-    for (const [, said] of parts) await expect.poll(told, WAIT).toMatch(said);
+    const said = async (target: string) => (await get(running.monitor, target)).body;
+    const told = async () => [logs(), await said(JVM), await said(METRICS)].join('\n');
+    for (const [, words] of parts) await expect.poll(told, WAIT).toMatch(words);
     expect((await get(running.monitor, METRICS)).status).toBe(200);
   });
 });

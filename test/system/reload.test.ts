@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import http from 'node:http';
+import type http from 'node:http';
 import net from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
+import { deferTo } from '../support/deferred.ts';
 import { useFolder } from '../support/export/access-log/folder.ts';
 import { basic, tokenLine } from '../support/monitor/access/access-files.ts';
 import { readSamples } from '../support/monitor/prometheus/samples.ts';
-import { listening, portOf, send } from '../support/net.ts';
+import { portOf, send, startApplication } from '../support/net.ts';
 import { runSidecar, type SidecarProcess, startSidecarProcess } from '../support/sidecar-process.ts';
 import { CertificateFolder, type Pair } from '../support/tls/certificates.ts';
 import { connected } from '../support/tls/ends.ts';
@@ -17,48 +18,22 @@ const REST = '/smartWeb/api/rest/v0';
 const ADMIN = `${REST}/admin`;
 const SECRET = 's3cr3t-key-of-ann';
 
-/** An application server: long polls wait until they are released, uploads are answered with their size. */
-class Application {
-  readonly held: http.ServerResponse[] = [];
-  readonly server = http.createServer((request, response) => {
-    let bytes = 0;
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      this.received += chunk.length;
-    });
-    request.on('end', () => {
-      if (request.url?.endsWith('/hold') === true) this.held.push(response);
-      else response.end(String(bytes));
-    });
-  });
-  readonly #sockets = new WebSocketServer({ server: this.server });
-  /** Body bytes of all requests. */
-  received = 0;
-  port = 0;
-
-  async open(): Promise<void> {
-    this.#sockets.on('connection', (socket) => socket.on('message', (text) => socket.send(`echo ${String(text)}`)));
-    this.port = await listening(this.server);
-  }
-
-  close(): void {
-    for (const client of this.#sockets.clients) client.terminate();
-    this.server.close();
-    this.server.closeAllConnections();
-  }
-}
-
-const application = new Application();
-const at = useFolder();
-let sidecar: SidecarProcess | undefined;
-
-beforeAll(() => application.open());
-afterAll(() => application.close());
-afterEach(async () => {
-  const code = await sidecar?.stop();
-  sidecar = undefined;
-  expect(code ?? 0).toBe(0);
+/** Long polls, which wait until they are released. */
+const held: http.ServerResponse[] = [];
+/** Uploads are answered with their size. */
+const application = await startApplication(({ url }, response, body) => {
+  if (url?.endsWith('/hold') === true) held.push(response);
+  else response.end(String(body.length));
 });
+/** Body bytes of all requests. */
+let received = 0;
+application.server.on('request', (request) => request.on('data', (text: string) => (received += text.length)));
+const sockets = new WebSocketServer({ server: application.server });
+sockets.on('connection', (socket) => socket.on('message', (text) => socket.send(`echo ${String(text)}`)));
+afterAll(() => application.close());
+
+const at = useFolder();
+const defer = deferTo(afterEach);
 
 const file = () => at('sidecar.yaml');
 const socketPath = () => at('control.sock');
@@ -80,7 +55,8 @@ function write(config: Record<string, unknown>): void {
 
 async function start(config: Record<string, unknown>): Promise<SidecarProcess> {
   write(config);
-  sidecar = await startSidecarProcess(['--config', file()]);
+  const sidecar = await startSidecarProcess(['--config', file()]);
+  defer(async () => expect(await sidecar.stop()).toBe(0));
   return sidecar;
 }
 
@@ -125,16 +101,16 @@ describe('SIGHUP', () => {
 
     const poll = await connect(running);
     poll.send(head('GET', 'hold'));
-    await until(() => application.held.length === 1);
+    await until(() => held.length === 1);
     const webSocket = new WebSocket(`ws://${running.listen}/smartWeb/socket`);
     onTestFinished(() => webSocket.terminate());
     await once(webSocket, 'open');
     const half = await connect(running);
     half.send(head('GET', 'own/half').slice(0, -20));
     const upload = await connect(running);
-    const bytesBefore = application.received;
+    const bytesBefore = received;
     upload.send(`${head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 200000\r\n')}${'x'.repeat(100_000)}`);
-    await until(() => application.received === bytesBefore + 100_000);
+    await until(() => received === bytesBefore + 100_000);
 
     write({
       listen: { port: 1 },
@@ -157,7 +133,7 @@ describe('SIGHUP', () => {
     webSocket.send('still here');
     const [echo] = (await once(webSocket, 'message')) as [Buffer];
     expect(String(echo)).toBe('echo still here');
-    application.held.shift()?.end('released');
+    held.shift()?.end('released');
     await poll.take('released');
     await caller.ask(head('POST', 'd2/rpc/E.Demo/Run', 'Content-Length: 0\r\n'));
 

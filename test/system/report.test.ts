@@ -1,11 +1,10 @@
 /** `d2-sidecar report` on a real sidecar, under traffic. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { basic, Folder } from '../support/monitor/access/access-files.ts';
-import { type Application, portOf, send, startApplication } from '../support/net.ts';
-import { runSidecar, type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
-
-const CALL = '/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test';
+import { afterAll, describe, expect, it } from 'vitest';
+import { deferTo, temporaryFolder } from '../support/deferred.ts';
+import { portOf, send, startApplication } from '../support/net.ts';
+import { restCall } from '../support/rest-call.ts';
+import { runSidecar, startSidecarBefore } from '../support/sidecar-process.ts';
 
 interface Report {
   readonly log: { readonly lines: readonly unknown[] };
@@ -13,34 +12,25 @@ interface Report {
   readonly unclassified: readonly unknown[];
 }
 
-const folder = new Folder();
-const at = (name: string) => `${folder.path}/${name}`;
-let upstream: Application;
-let sidecar: SidecarProcess;
-
-beforeAll(async () => {
-  upstream = await startApplication(({ url }, response) => {
-    if (url?.includes('Break')) response.destroy();
-    else response.end('{}');
-  });
-  const D2_SIDECAR_SESSIONS_API_KEYS = '[{ user: key-user, key: s3cr3t }]';
-  sidecar = await startSidecarBefore(upstream.port, { TMPDIR: folder.path, D2_SIDECAR_SESSIONS_API_KEYS });
-  const anna = { authorization: basic('anna', 'pass') };
-  const call = (target: string, headers = {}) => send(portOf(sidecar.listen), target, { method: 'POST', headers });
-  await call(CALL, anna);
-  await call(CALL, { 'x-api-key': 's3cr3t' });
-  await call(`${CALL}Break`, anna);
-  await call('/smartWeb/odata/Pumps(7)');
+const defer = deferTo(afterAll);
+const folder = temporaryFolder(defer);
+const at = (name: string) => `${folder}/${name}`;
+const upstream = await startApplication(({ url }, response) => {
+  if (url?.includes('Break')) response.destroy();
+  else response.end('{}');
 });
-afterAll(async () => {
-  await sidecar.stop();
-  upstream.close();
-  folder.remove();
-});
+defer(() => upstream.close());
+const D2_SIDECAR_SESSIONS_API_KEYS = '[{ user: key-user, key: s3cr3t }]';
+const sidecar = await startSidecarBefore(upstream.port, { TMPDIR: folder, D2_SIDECAR_SESSIONS_API_KEYS });
+defer(() => sidecar.stop());
+const port = portOf(sidecar.listen);
+for (const method of ['Test', 'Break']) await restCall(port, `rpc/E.Demo/${method}`, 'anna');
+await restCall(port, 'rpc/E.Demo/Test', undefined, { headers: { 'x-api-key': 's3cr3t' } });
+await send(port, '/smartWeb/odata/Pumps(7)', { method: 'POST' });
 
 /** With sockets in the folder of this test. */
 function run(args: readonly string[] = [], command?: readonly string[]) {
-  return runSidecar(['report', ...args], { TMPDIR: folder.path }, command);
+  return runSidecar(['report', ...args], { TMPDIR: folder }, command);
 }
 
 describe('d2-sidecar report', { timeout: 60_000 }, () => {

@@ -1,11 +1,12 @@
 /** `d2/calls` and `d2/calls/slowest` beside users over REST and Comet: each call with its user, its age, and its outcome. */
 import type http from 'node:http';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { CallEntry } from '../../src/measure/record/running-calls.ts';
 import type { SlowEntry } from '../../src/measure/record/slowest-calls.ts';
+import { deferTo } from '../support/deferred.ts';
 import { basic, Folder } from '../support/monitor/access/access-files.ts';
-import { type Application, portOf, send as sendTo, startApplication } from '../support/net.ts';
-import { type SidecarProcess, startSidecarBefore } from '../support/sidecar-process.ts';
+import { portOf, send as sendTo, startApplication } from '../support/net.ts';
+import { startSidecarBefore } from '../support/sidecar-process.ts';
 
 const REST = '/smartWeb/api/rest/v0';
 const COMET = '/smartWeb/api/cometd';
@@ -35,9 +36,9 @@ const calls = OUTCOMES.map((_, at): Held => {
   return { name: `E.Hold.${at}`, user: `user${at}`, leave: new AbortController() };
 });
 const cometCalls = ['anna', 'boris'].map((user) => ({ name: `E.Slow.${user}`, user }));
+const defer = deferTo(afterAll);
 const folder = new Folder();
-let upstream: Application;
-let sidecar: SidecarProcess;
+defer(() => folder.remove());
 
 function toReply({ channel, id, clientId, ext }: Message): Message {
   const user = (ext as { authentication?: { user?: string } } | undefined)?.authentication?.user;
@@ -65,22 +66,16 @@ async function read(path: string): Promise<{ text: string; entries: readonly Ent
 
 const running = async () => (await read('d2/calls')).entries.length;
 
-beforeAll(async () => {
-  // Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else.
-  upstream = await startApplication(({ url = '' }, response, body) => {
-    const held = calls[Number(/E\.Hold\/(\d+)/.exec(url)?.[1] ?? -1)];
-    if (held !== undefined) held.response = response;
-    else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
-  });
-  const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
-  sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
+/** Holds calls of `E.Hold.<number>`, acknowledges calls over Comet, answers everything else. */
+const upstream = await startApplication(({ url = '' }, response, body) => {
+  const held = calls[Number(/E\.Hold\/(\d+)/.exec(url)?.[1] ?? -1)];
+  if (held !== undefined) held.response = response;
+  else response.end(url.startsWith(COMET) ? JSON.stringify((JSON.parse(body) as Message[]).map(toReply)) : 'ok');
 });
-
-afterAll(async () => {
-  await sidecar?.stop('SIGKILL');
-  upstream.close();
-  folder.remove();
-});
+defer(() => upstream.close());
+const file = folder.write('sidecar.yaml', 'calls:\n  slowest: 100\n');
+const sidecar = await startSidecarBefore(upstream.port, {}, ['--config', file]);
+defer(() => sidecar.stop('SIGKILL'));
 
 let first: Awaited<ReturnType<typeof read>>;
 

@@ -5,12 +5,12 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { OtlpReceiver } from '../support/export/otlp/otlp-receiver.ts';
 import { basic, Folder, tokenLine, userLine } from '../support/monitor/access/access-files.ts';
 import { BAD_CONFIGURATIONS, NUMBER } from './secrets/bad-configurations.ts';
 import { attack, SHOWN } from './secrets/hostile-clients.ts';
-import { type HostileUpstream, startHostileUpstream } from './secrets/hostile-upstream.ts';
+import { startHostileUpstream } from './secrets/hostile-upstream.ts';
 import { Markers } from './secrets/markers.ts';
 import { type Program, runProgram, startProgram } from './secrets/programs.ts';
 import { say } from './secrets/raw.ts';
@@ -21,13 +21,10 @@ const JVM_ANSWERS = 5;
 
 const markers = new Markers();
 const folder = new Folder();
-let upstream: HostileUpstream;
-let receiver: OtlpReceiver;
+const upstream = await startHostileUpstream(markers);
+const receiver = await OtlpReceiver.listen();
 const programs: Program[] = [];
 
-beforeAll(async () => {
-  [upstream, receiver] = await Promise.all([startHostileUpstream(markers), OtlpReceiver.listen()]);
-});
 afterAll(async () => {
   for (const { child } of programs) child.kill('SIGKILL');
   await Promise.all(programs.map(({ exited }) => exited));
@@ -40,14 +37,9 @@ function fileOf(name: string, place: string, prefix = ''): string {
   return folder.write(name, `${prefix}${markers.at(place)}\n`);
 }
 
-interface Started {
-  readonly program: Program;
-  readonly listen: string;
-  readonly monitor: string;
-  readonly control: string;
-}
+type Started = Awaited<ReturnType<typeof start>>;
 
-async function start(name: string, yaml = '{}', env = {}, ...command: readonly string[]): Promise<Started> {
+async function start(name: string, yaml = '{}', env = {}, ...command: readonly string[]) {
   const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
   const places = ['--upstream', url, '--listen', '127.0.0.1:0', '--monitor', '127.0.0.1:0'];
   const args = [...command, ...places, '--config', folder.write(`${name}.yaml`, yaml)];
@@ -55,7 +47,7 @@ async function start(name: string, yaml = '{}', env = {}, ...command: readonly s
   mkdirSync(TMPDIR);
   const D2_SIDECAR_PASSWORD = markers.at(`environment of ${name}: a variable that is no key`);
   const common = { TMPDIR, D2_SIDECAR_LOG_LEVEL: 'debug', D2_SIDECAR_JVM_INTERVAL: '1s', D2_SIDECAR_PASSWORD };
-  const program = startProgram(args, { env: { ...common, ...env } });
+  const program = startProgram(args, { ...common, ...env });
   programs.push(program);
   const [line] = await program.until(/^\{.*"msg":"listening".*$/m);
   return { program, ...(JSON.parse(line) as Record<'listen' | 'monitor' | 'control', string>) };
@@ -103,18 +95,13 @@ async function untilJvmAnswered(kind: string): Promise<void> {
   await expect.poll(() => upstream.jvmAnswers(kind), { timeout: 30_000 }).toBeGreaterThanOrEqual(JVM_ANSWERS);
 }
 
-interface Reading {
-  readonly apiKey: string;
-  readonly kind: string;
-  readonly reader?: readonly string[];
-  readonly scraper?: readonly string[];
-}
+const NOBODY: Readonly<Record<'reader' | 'scraper', readonly string[]>> = { reader: [], scraper: [] };
 
 /** All that a sidecar says of hostile traffic; it has ended then. Names of calls prove that it is about this traffic. */
-async function gather(name: string, sidecar: Started, { apiKey, kind, reader = [], scraper = [] }: Reading) {
+async function gather(name: string, sidecar: Started, apiKey: string, kind: string, { reader, scraper } = NOBODY) {
   const { listen, monitor, control } = sidecar;
   const said = {
-    refusals: await attack(markers, name, { listen, apiKey, calls: upstream.calls }),
+    refusals: await attack(markers, name, listen, apiKey, upstream.calls),
     monitoring: await readAll(monitor, reader),
     metrics: await readAll(monitor, scraper),
     refused: await askOddly(markers, name, monitor, reader),
@@ -162,7 +149,7 @@ describe('no secret leaks', LONG, () => {
     const sidecar = await start('relay', yaml);
     const reader = [`Authorization: ${basic('reader', password)}`];
     const scraper = [`Authorization: Bearer ${token}`];
-    const outputs = await gather('relay', sidecar, { apiKey, kind: 'tomcat-jmxproxy', reader, scraper });
+    const outputs = await gather('relay', sidecar, apiKey, 'tomcat-jmxproxy', { reader, scraper });
     const config = path.join(folder.path, 'relay.yaml');
     const check = await runProgram(['check', '--config', config, '--upstream', 'http://h/a']);
     // Strings are in it unescaped.
@@ -200,7 +187,7 @@ describe('no secret leaks', LONG, () => {
     };
     const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
     const sidecar = await start('gateway', yaml, env);
-    await gather('gateway', sidecar, { apiKey, kind: 'jolokia' });
+    await gather('gateway', sidecar, apiKey, 'jolokia');
   });
 
   it('from learn', async ({ expect }) => {
@@ -208,7 +195,7 @@ describe('no secret leaks', LONG, () => {
     const apiKey = markers.at('learn: key of a user');
     const yaml = `sessions: { apiKeys: ${keysOf(apiKey)} }\n${jvmOf('prometheus', password)}`;
     const sidecar = await start('learn', yaml, {}, 'learn');
-    await attack(markers, 'learn', { listen: sidecar.listen, apiKey, calls: upstream.calls });
+    await attack(markers, 'learn', sidecar.listen, apiKey, upstream.calls);
     await untilJvmAnswered('prometheus');
     const monitoring = await readAll(sidecar.monitor, []);
     const report = await finish(sidecar);
@@ -232,7 +219,7 @@ describe('no secret leaks', LONG, () => {
       const file = yaml === undefined ? [] : ['--config', folder.write(`bad-${index}.yaml`, fill(yaml))];
       const filled = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]));
       for (const command of index === 0 ? [['check'], []] : [['check']]) {
-        const { code, output } = await runProgram([...command, ...file, ...args.map(fill)], { env: filled });
+        const { code, output } = await runProgram([...command, ...file, ...args.map(fill)], filled);
         expect(leaksOf({ [`${named}, ${command[0] ?? 'start'}`]: [output] })).toEqual([]);
         expect(output).toContain(named);
         expect(code).toBe(64);
@@ -279,8 +266,8 @@ a:metrics:scrypt$16384$8$1$«salt»$«hash»
     const password = markers.at('standard input of passwd: the password');
     const file = path.join(folder.path, 'passwd');
     const outputs = [
-      await runProgram(['passwd', 'reader', '--file', file], { input: `${password}\n` }),
-      await runProgram(['passwd', 'reader'], { input: `${password}\n` }),
+      await runProgram(['passwd', 'reader', '--file', file], {}, `${password}\n`),
+      await runProgram(['passwd', 'reader'], {}, `${password}\n`),
       await runProgram(['passwd', 'reader', markers.at('arguments of passwd: the password')]),
     ];
     expect(leaksOf({ passwd: outputs.map(({ output }) => output), files: [readFileSync(file, 'utf8')] })).toEqual([]);
@@ -331,7 +318,7 @@ describe('no secret leaks when a program ends with an unexpected error', LONG, (
   it('an error of a command', async () => {
     const secret = markers.at('crash: a command');
     const env = preload('command', `process.stdout.write = () => { throw new Error('${secret}'); };`);
-    const { code, output } = await runProgram(['--help'], { env });
+    const { code, output } = await runProgram(['--help'], env);
     expect(leaksOf({ crash: [output] })).toEqual([]);
     expect(output).toContain('ended by an unexpected error: Error\n    at ');
     expect(code).toBe(1);

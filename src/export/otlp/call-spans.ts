@@ -5,7 +5,7 @@
  * calls. The two spans are then siblings.
  *
  * Attributes follow OpenTelemetry's conventions for HTTP servers, plus `d2.*`. They never contain a path, query,
- * address, session or user.
+ * session or user.
  */
 import { type Attributes, type SpanContext, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import { parseTraceParent } from '@opentelemetry/core';
@@ -115,7 +115,7 @@ function toName({ name }: EndedCall): string {
 }
 
 function toAttributes(call: EndedCall): Attributes {
-  const { method, status, errorCode, application, isComet } = call;
+  const { method, status, errorCode, application, isComet, remoteAddress } = call;
   const attributes: Attributes = {
     'd2.application': toWellFormed(application ?? ''),
     'd2.call.kind': call.kind,
@@ -123,6 +123,7 @@ function toAttributes(call: EndedCall): Attributes {
     'd2.call.outcome': call.outcome,
     'd2.call.transport': isComet ? 'comet' : 'rest',
     'd2.data_path': call.path,
+    'client.address': remoteAddress,
   };
   if (isError(call)) attributes['error.type'] = errorCode ?? String(status);
   // A Bayeux message has neither method nor status; this status is the HTTP response's.

@@ -56,7 +56,7 @@ export interface EndedCall {
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
   readonly path: DataPath;
-  /** As from the socket, e.g. `10.0.0.7`, `::ffff:10.0.0.7`. */
+  /** The client's, also behind a trusted proxy, e.g. `10.0.0.7`. */
   readonly remoteAddress: string;
   /** Undefined without an accepted session. */
   readonly session: CallSession | undefined;

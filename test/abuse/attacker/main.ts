@@ -8,22 +8,20 @@ import { Attacker, type Target } from './attacker.ts';
 os.setPriority(os.constants.priority.PRIORITY_LOW);
 
 let attacker: Attacker | undefined;
-let attack: Promise<Error | undefined> | undefined;
+let attack: Promise<void> | undefined;
 
 obeyOrders({
   begin: ({ name, target }: { readonly name: string; readonly target: Target }) => {
     const flood = FLOODS.find((one) => one.name === name);
     if (flood === undefined) throw new Error(`no flood ${name}`);
     attacker = new Attacker(target);
-    attack = flood.attack(attacker).then(
-      () => undefined,
-      (cause: Error) => cause,
-    );
+    attack = flood.attack(attacker);
+    // Its failure is told at the end.
+    attack.catch(() => undefined);
   },
   end: async () => {
     attacker?.stop();
-    const failure = await attack;
-    if (failure !== undefined) throw failure;
+    await attack;
     return attacker?.cost;
   },
 });

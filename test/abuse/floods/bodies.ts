@@ -1,10 +1,11 @@
 /** Bodies of Comet that are expensive to read, and pipelined requests. */
 import type net from 'node:net';
 import zlib from 'node:zlib';
+import { type Fields, toHead } from '../../support/load/heads.ts';
 import type { Attacker } from '../attacker/attacker.ts';
 import { COMET_PATH, HOLD_PATH, HOLD_QUERY, USERS_ADDRESS } from '../plant.ts';
 import { doubleGzipBomb, manyMessages, subscription } from './bombs.ts';
-import { type Fields, type Flood, type Floods, KNOWN, onMany, toHead, toPost, writing } from './flood.ts';
+import { type Flood, type Floods, KNOWN, onMany, toPost, writing } from './flood.ts';
 
 /** Just below the largest body that is read. */
 const UNFINISHED_BYTES = 1024 * 1024 - 100;

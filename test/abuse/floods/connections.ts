@@ -1,10 +1,11 @@
 /** Clients that are slow, and clients that connect often. */
 import { randomBytes } from 'node:crypto';
 import type net from 'node:net';
+import { toHead } from '../../support/load/heads.ts';
 import { reset } from '../../support/load/reset.ts';
 import type { Attacker } from '../attacker/attacker.ts';
 import { ATTACKER_COOKIE, COMET_PATH, HOLD_PATH, LARGE_PATH, RPC_PATH, UNREAD_PATH, USERS_ADDRESS } from '../plant.ts';
-import { type Floods, KNOWN, onMany, toHead, toPost, writing } from './flood.ts';
+import { type Floods, KNOWN, onMany, toPost, writing } from './flood.ts';
 
 const BYTE_EVERY_MS = 1_000;
 const ROUND_MS = 50;

@@ -1,4 +1,5 @@
 import type net from 'node:net';
+import { type Fields, toHead } from '../../support/load/heads.ts';
 import type { Attacker } from '../attacker/attacker.ts';
 import { ATTACKER_CREDENTIAL } from '../plant.ts';
 
@@ -23,16 +24,8 @@ export interface Flood {
 
 export type Floods = Readonly<Record<string, Omit<Flood, 'name'>>>;
 
-export type Fields = Readonly<Record<string, string | number>>;
-
 /** The fields by which the upstream recognises the attacker. */
 export const KNOWN: Fields = { Authorization: ATTACKER_CREDENTIAL };
-
-/** The monitoring port accepts only its own address as Host. */
-export function toHead(startLine: string, fields: Fields = {}): string {
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${startLine} HTTP/1.1\r\nHost: 127.0.0.1\r\n${lines.join('')}\r\n`;
-}
 
 export function toPost(path: string, body: Uint8Array, fields: Fields = {}): Buffer {
   return Buffer.concat([Buffer.from(toHead(`POST ${path}`, { ...fields, 'Content-Length': body.length })), body]);

@@ -2,11 +2,12 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
+import { toHead } from '../../support/load/heads.ts';
 import { reset } from '../../support/load/reset.ts';
 import { listening } from '../../support/net.ts';
 import { next } from '../attacker/attacker.ts';
 import { toBasic } from '../plant.ts';
-import { type Floods, toHead } from './flood.ts';
+import type { Floods } from './flood.ts';
 
 const WRONG_PASSWORDS_EACH = 4;
 const REOPEN_AFTER_MS = 1_000;

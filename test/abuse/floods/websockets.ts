@@ -1,9 +1,10 @@
 import type net from 'node:net';
 import { OPCODES, toFrame } from '../../support/load/frames.ts';
+import { toUpgrade } from '../../support/load/heads.ts';
 import { type Attacker, next } from '../attacker/attacker.ts';
 import { ATTACKER_LOGIN, COMET_PATH, USERS_ADDRESS } from '../plant.ts';
 import { deflateMessage, nestedArrays } from './bombs.ts';
-import { type Flood, type Floods, toHead } from './flood.ts';
+import type { Flood, Floods } from './flood.ts';
 
 const MASK = 0x5e_ed_12_34;
 const BOMBS = 10;
@@ -13,14 +14,6 @@ const WINDOW_BYTES = 32 * 1024;
 const CONTINUATION = 0;
 const FIN = 0x80;
 const COMPRESSED = 0x40;
-
-const UPGRADE = toHead(`GET ${COMET_PATH}`, {
-  Upgrade: 'websocket',
-  Connection: 'Upgrade',
-  'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
-  'Sec-WebSocket-Version': 13,
-  'Sec-WebSocket-Extensions': 'permessage-deflate',
-});
 
 /** A frame of a client. `flags` replace those of a whole plain message. */
 function frame(opcode: number, payload: Buffer | string, flags = FIN): Buffer {
@@ -34,7 +27,7 @@ async function open(attacker: Attacker, isLogin: boolean, from?: string): Promis
   const socket = await attacker.connect({ from });
   const login = isLogin ? { ext: { authentication: ATTACKER_LOGIN } } : {};
   const message = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['websocket'], id: '1' };
-  for (const bytes of [UPGRADE, frame(OPCODES.text, JSON.stringify([{ ...message, ...login }]))]) {
+  for (const bytes of [toUpgrade(COMET_PATH), frame(OPCODES.text, JSON.stringify([{ ...message, ...login }]))]) {
     socket?.write(bytes);
     if (socket === undefined || !(await next(socket, 'data'))) return undefined;
   }

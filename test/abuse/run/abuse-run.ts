@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeProgram } from '../../bench/load/peers/node-peers.ts';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
 import { hasEnded } from '../../bench/load/processes.ts';
-import { openDescriptors, residentBytes, Watch } from '../../support/load/figures.ts';
 import { OrderedProcess } from '../../support/load/orders.ts';
+import { openDescriptors, residentBytes, Watch } from '../../support/load/proc.ts';
 import { MAIN, type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
-import type { Cost } from '../attacker/attacker.ts';
+import type { Cost, Target } from '../attacker/attacker.ts';
 import type { Flood } from '../floods/flood.ts';
 import * as plant from '../plant.ts';
 import type { CrowdParts, CrowdResult } from '../users/crowd.ts';
@@ -38,18 +38,17 @@ export interface FloodResult {
   readonly sessions: number | undefined;
 }
 
-export interface AbuseRunParts {
+/** What all floods of a run share. */
+export interface Ground {
   readonly sidecar: Omit<SidecarParts, 'port' | 'monitorPort'>;
   readonly users: OrderedProcess;
   readonly isShort: boolean;
-  onProgress(phase: string, residentBytes: number | undefined): void;
 }
 
 const FULL = { warmUpMs: 1_000, calmMs: 3_000, floodMs: 8_000, patienceMs: 15_000 };
 const SHORT = { warmUpMs: 300, calmMs: 1_500, floodMs: 2_500, patienceMs: 10_000 };
 
 const LOOK_MS = 100;
-const PROGRESS_MS = 500;
 const ORDER_TIMEOUT_MS = 10_000;
 /** Longer than a user's call may take. */
 const USERS_TIMEOUT_MS = 60_000;
@@ -59,95 +58,81 @@ const DESCRIPTOR_TOLERANCE = 8;
 const COUNT_TIMEOUT_MS = 3_000;
 const [READER = ''] = plant.MONITOR_READERS;
 
-/** One flood against a sidecar of its own, beside honest users: calm, flood, recovery. */
-export class AbuseRun {
-  readonly #parts: AbuseRunParts;
-  readonly #times: typeof FULL;
-
-  constructor(parts: AbuseRunParts) {
-    this.#parts = parts;
-    this.#times = parts.isShort ? SHORT : FULL;
+/** One flood against a sidecar of its own, with new processes, so that memory of the previous flood does not count. */
+export async function runFlood(flood: Flood, ground: Ground): Promise<FloodResult> {
+  const [port = 0, monitorPort = 0, relayPort = 0] = await freePorts(3);
+  const authorization = plant.toBasic(READER, plant.MONITOR_PASSWORD);
+  const parts: SidecarParts = { ...ground.sidecar, port, monitorPort, authorization };
+  const { processes, folder, core } = parts;
+  const relay = processes.start(nodeProgram('raw-relay', relayPort, parts.upstreamPort), core);
+  const [sidecar, attacker] = await Promise.all([
+    SidecarProcess.start(parts, settingsOf(folder, flood.setting)),
+    OrderedProcess.start(processes, path.resolve(import.meta.dirname, '../attacker/main.js')),
+    untilListening(relayPort, () => hasEnded(relay)),
+  ]);
+  const [isTls, readsMonitor] = [flood.setting === 'tls', flood.setting === 'monitor'];
+  const crowd: CrowdParts = { port, monitorPort, relayPort, isTls, readsMonitor };
+  try {
+    return await measureFlood(flood, ground, crowd, sidecar, attacker);
+  } finally {
+    await Promise.all([sidecar.end('SIGTERM', STOP_TIMEOUT_MS), attacker.end(), processes.stop(relay)]);
   }
+}
 
-  /** With new processes, so that memory of the previous flood does not count. */
-  async flood(flood: Flood): Promise<FloodResult> {
-    const [port = 0, monitorPort = 0, relayPort = 0] = await freePorts(3);
-    const authorization = plant.toBasic(READER, plant.MONITOR_PASSWORD);
-    const parts: SidecarParts = { ...this.#parts.sidecar, port, monitorPort, authorization };
-    const relay = parts.processes.start(nodeProgram('raw-relay', relayPort, parts.upstreamPort), parts.core);
-    const [sidecar, attacker] = await Promise.all([
-      SidecarProcess.start(parts, settingsOf(parts.folder, flood.setting)),
-      OrderedProcess.start(parts.processes, path.resolve(import.meta.dirname, '../attacker/main.js')),
-      untilListening(relayPort, () => hasEnded(relay)),
-    ]);
-    try {
-      return await this.#flood(flood, { ...parts, relayPort }, sidecar, attacker);
-    } finally {
-      await Promise.all([sidecar.end('SIGTERM', STOP_TIMEOUT_MS), attacker.end(), parts.processes.stop(relay)]);
-    }
+/** Beside honest users: calm, flood, recovery. */
+async function measureFlood(
+  { name }: Flood,
+  { users, isShort, sidecar: { core } }: Ground,
+  crowd: CrowdParts,
+  sidecar: SidecarProcess,
+  attacker: OrderedProcess,
+): Promise<FloodResult> {
+  const { warmUpMs, calmMs, floodMs, patienceMs } = isShort ? SHORT : FULL;
+  const enter = (phase: string) => users.order('phase', phase, ORDER_TIMEOUT_MS);
+  const phase = async (which: string, forMs: number) => {
+    await enter(which);
+    await Promise.race([sleep(forMs), sidecar.ended]);
+  };
+  await users.order('begin', crowd);
+  await phase(plant.WARM_UP, warmUpMs);
+  await phase(plant.CALM, calmMs);
+  const descriptors = openDescriptors(sidecar.pid) ?? 0;
+  const watch = new Watch(sidecar.pid, core);
+  const pace = new Pace();
+  try {
+    const target: Target = { port: crowd.port, monitorPort: crowd.monitorPort, isShort };
+    await attacker.order('begin', { name, target }, ORDER_TIMEOUT_MS);
+    await phase(plant.FLOOD, floodMs);
+    const slowness = pace.stop();
+    const cost = await attacker.order<Cost>('end', undefined, ORDER_TIMEOUT_MS);
+    await enter(plant.RECOVERY);
+    const recovered = await recover(sidecar, descriptors, patienceMs);
+    const result = await users.order<CrowdResult>('end', undefined, USERS_TIMEOUT_MS);
+    const numbers = await readNumbers(sidecar, result.values);
+    watch.stop();
+    const { mostLostMs: lostMs, startBytes, peakBytes } = watch;
+    const afterBytes = residentBytes(sidecar.pid);
+    const lastWords = sidecar.hasEnded ? sidecar.lastWords : undefined;
+    const memory = { lostMs, startBytes, peakBytes, afterBytes };
+    return { isShort, slowness, cost, users: result, ...memory, lastWords, ...recovered, ...numbers };
+  } finally {
+    pace.stop();
+    watch.stop();
   }
+}
 
-  async #flood(
-    flood: Flood,
-    { port, monitorPort, relayPort, core }: SidecarParts & { readonly relayPort: number },
-    sidecar: SidecarProcess,
-    attacker: OrderedProcess,
-  ): Promise<FloodResult> {
-    const { users, isShort } = this.#parts;
-    const [isTls, readsMonitor] = [flood.setting === 'tls', flood.setting === 'monitor'];
-    await users.order('begin', { port, monitorPort, relayPort, isTls, readsMonitor } satisfies CrowdParts);
-    await this.#phase(plant.WARM_UP, sidecar, this.#times.warmUpMs);
-    await this.#phase(plant.CALM, sidecar, this.#times.calmMs);
-    const descriptors = openDescriptors(sidecar.pid) ?? 0;
-    const watch = new Watch(sidecar.pid, core);
-    const pace = new Pace();
-    try {
-      const target = { port, monitorPort, isShort };
-      await attacker.order('begin', { name: flood.name, target }, ORDER_TIMEOUT_MS);
-      await this.#phase(plant.FLOOD, sidecar, this.#times.floodMs);
-      const slowness = pace.stop();
-      const cost = await attacker.order<Cost>('end', undefined, ORDER_TIMEOUT_MS);
-      const recovered = await this.#recover(sidecar, descriptors);
-      const result = await users.order<CrowdResult>('end', undefined, USERS_TIMEOUT_MS);
-      const numbers = await readNumbers(sidecar, result.values);
-      watch.stop();
-      const { mostLostMs: lostMs, startBytes, peakBytes } = watch;
-      const afterBytes = residentBytes(sidecar.pid);
-      const lastWords = sidecar.hasEnded ? sidecar.lastWords : undefined;
-      const memory = { lostMs, startBytes, peakBytes, afterBytes };
-      return { isShort, slowness, cost, users: result, ...memory, lastWords, ...recovered, ...numbers };
-    } finally {
-      pace.stop();
-      watch.stop();
-    }
-  }
-
-  async #phase(phase: string, sidecar: SidecarProcess, forMs: number): Promise<void> {
-    const { users, onProgress } = this.#parts;
-    await users.order('phase', phase, ORDER_TIMEOUT_MS);
-    const endMs = performance.now() + forMs;
-    for (let leftMs = forMs; leftMs > 0 && !sidecar.hasEnded; leftMs = endMs - performance.now()) {
-      onProgress(phase, residentBytes(sidecar.pid));
-      await sleep(Math.min(leftMs, PROGRESS_MS));
-    }
-  }
-
-  /** Waits until the descriptors of the attacker's connections are closed, or none has been closed for long. */
-  async #recover(sidecar: SidecarProcess, calmDescriptors: number) {
-    const { users, onProgress } = this.#parts;
-    await users.order('phase', plant.RECOVERY, ORDER_TIMEOUT_MS);
-    const startedMs = performance.now();
-    let least = { leftOpen: Number.POSITIVE_INFINITY, tookMs: 0 };
-    for (;;) {
-      const tookMs = performance.now() - startedMs;
-      const leftOpen = (openDescriptors(sidecar.pid) ?? 0) - calmDescriptors;
-      if (leftOpen < least.leftOpen) least = { leftOpen, tookMs };
-      if (sidecar.hasEnded) return { overAfterMs: undefined, leftOpen: 0 };
-      if (leftOpen <= DESCRIPTOR_TOLERANCE) return { overAfterMs: tookMs, leftOpen };
-      if (tookMs - least.tookMs > this.#times.patienceMs) return { overAfterMs: undefined, leftOpen };
-      onProgress(plant.RECOVERY, residentBytes(sidecar.pid));
-      await sleep(LOOK_MS);
-    }
+/** Waits until the descriptors of the attacker's connections are closed, or none has been closed for long. */
+async function recover(sidecar: SidecarProcess, calmDescriptors: number, patienceMs: number) {
+  const startedMs = performance.now();
+  let least = { leftOpen: Number.POSITIVE_INFINITY, tookMs: 0 };
+  for (;;) {
+    const tookMs = performance.now() - startedMs;
+    const leftOpen = (openDescriptors(sidecar.pid) ?? 0) - calmDescriptors;
+    if (leftOpen < least.leftOpen) least = { leftOpen, tookMs };
+    if (sidecar.hasEnded) return { overAfterMs: undefined, leftOpen: 0 };
+    if (leftOpen <= DESCRIPTOR_TOLERANCE) return { overAfterMs: tookMs, leftOpen };
+    if (tookMs - least.tookMs > patienceMs) return { overAfterMs: undefined, leftOpen };
+    await sleep(LOOK_MS);
   }
 }
 

@@ -56,15 +56,11 @@ export class MemoryCgroup {
 
 /** Candidate parents of the cgroup: below our own, so that limits of the container hold, or at the top. */
 function findParents(): string[] {
-  try {
-    return toParents(readFileSync('/proc/self/mountinfo', 'latin1'), readFileSync('/proc/self/cgroup', 'latin1'));
-  } catch {
-    return [];
-  }
-}
-
-/** From /proc/self/mountinfo (proc(5)) and /proc/self/cgroup (cgroups(7)). */
-function toParents(mounts: string, memberships: string): string[] {
+  if (!existsSync('/proc/self/cgroup')) return [];
+  // As in proc(5) and cgroups(7).
+  const [mounts = '', memberships = ''] = ['mountinfo', 'cgroup'].map((of) =>
+    readFileSync(`/proc/self/${of}`, 'latin1'),
+  );
   const groups = memberships.split('\n').map((line) => line.split(':'));
   const own = (controller: string) =>
     groups.find(([, controllers = '']) => controllers.split(',').includes(controller))?.[2] ?? '/';

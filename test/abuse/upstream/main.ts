@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { acceptOf, FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { toUpgraded } from '../../support/load/heads.ts';
 import { obeyOrders } from '../../support/load/orders.ts';
 import * as plant from '../plant.ts';
 import { Bayeux } from './bayeux.ts';
@@ -67,13 +68,10 @@ function answerComet(request: IncomingMessage, response: ServerResponse, query: 
  */
 function acceptSocket(request: IncomingMessage, socket: Duplex): void {
   const { 'sec-websocket-key': key = '', 'sec-websocket-extensions': offered = '', authorization } = request.headers;
-  const extensions = offered.includes('permessage-deflate') ? 'Sec-WebSocket-Extensions: permessage-deflate\r\n' : '';
-  const upgrade = 'Upgrade: websocket\r\nConnection: Upgrade';
+  const extensions = offered.includes('permessage-deflate') ? ['Sec-WebSocket-Extensions: permessage-deflate'] : [];
   socket.on('error', () => socket.destroy());
   socket.on('end', () => socket.end());
-  socket.write(
-    `HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\nSec-WebSocket-Accept: ${acceptOf(key)}\r\n${extensions}\r\n`,
-  );
+  socket.write(toUpgraded(key, ...extensions));
   const frames = new FrameReader(true);
   let left = authorization === plant.HONEST_CREDENTIAL ? Number.POSITIVE_INFINITY : MAX_ANSWERED;
   const onData = (chunk: Buffer): void => {

@@ -10,7 +10,7 @@ import { describeMachine, takeCores } from './machine.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
 import { createOldSidecar, SIDECAR } from './peers/node-peers.ts';
 import { findFile } from './peers/peer.ts';
-import { type Processes, progress, withProcesses } from './processes.ts';
+import { type Processes, progress } from './processes.ts';
 import { isReached, renderReport } from './report.ts';
 import { figure, ratio, valuesOf } from './results.ts';
 import { Rig } from './rig.ts';
@@ -22,23 +22,14 @@ import { type Measured, toContestants, type Workload } from './workloads/workloa
 /** Gross loss, far above all noise: the sidecar needs about a fifth of plain http-proxy. */
 const SHORT_LIMIT = 0.5;
 
-async function run(args: readonly string[]): Promise<number> {
-  const options = parseOptions(args);
-  if (options.isHelp) {
-    process.stdout.write(USAGE);
-    return 0;
-  }
+async function run(options: Options, processes: Processes, folder: string): Promise<number> {
   if (findFile('wrk') === undefined) throw new Error('wrk is not installed: apt-get install wrk');
-  return await withProcesses('d2-bench-', (processes, folder) => measureAll(options, processes, folder));
-}
-
-async function measureAll(options: Options, processes: Processes, folder: string): Promise<number> {
   const peerCore = takeCores();
-  const rig = new Rig({ processes, folder, peerCore });
+  const rig = new Rig(processes, folder, peerCore);
   const machine = describeMachine(peerCore);
   const all: Measured[] = [];
   for (const workload of chooseWorkloads(options)) {
-    all.push({ workload, result: await runWorkload(workload, { rig, options, progress }) });
+    all.push({ workload, result: await runWorkload(workload, rig, options) });
   }
   const report = renderReport(all, machine, options);
   process.stdout.write(report);
@@ -70,4 +61,4 @@ function withOldSidecar(workload: Workload, main: string): Workload {
   return { ...workload, contestants };
 }
 
-await runProgram('bench', run);
+await runProgram({ name: 'bench', usage: USAGE, parse: parseOptions, run });

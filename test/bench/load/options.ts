@@ -1,4 +1,3 @@
-/** The command line of the load benchmarks. */
 import { readOptions, toNames, toNumber } from '../../support/load/options.ts';
 import { ALL_PEERS } from './peers/all-peers.ts';
 import { OLD_NAME } from './peers/node-peers.ts';
@@ -25,7 +24,7 @@ export type Options = ReturnType<typeof parseOptions>;
 
 /** Throws for unknown options and names, and numbers that are not whole and positive. */
 export function parseOptions(args: readonly string[]) {
-  const { rounds, seconds, only, workload, old, markdown, short, help } = readOptions(USAGE, args);
+  const { rounds, seconds, only, workload, old, markdown, short } = readOptions(USAGE, args);
   const isShort = short !== undefined;
   return {
     rounds: toNumber('rounds', rounds, isShort ? 3 : 7),
@@ -36,6 +35,5 @@ export function parseOptions(args: readonly string[]) {
     old,
     markdown,
     isShort,
-    isHelp: help !== undefined,
   };
 }

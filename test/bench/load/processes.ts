@@ -1,9 +1,6 @@
 /** Every process that the benchmarks start, so that each can be ended by its id, even after an interrupt. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 
 export interface Command {
   readonly file: string;
@@ -20,7 +17,8 @@ const KEPT_CHARS = 4_000;
 export class Processes {
   readonly #folder: string;
   readonly #running = new Map<ChildProcess, string>();
-  #isClosed = false;
+  /** True once all are being ended: failures are expected then. */
+  isClosed = false;
 
   /** `folder` is for temporary files of programs, so that nothing is left behind. */
   constructor(folder: string) {
@@ -29,7 +27,7 @@ export class Processes {
 
   /** Starts a program in its own process group, on the given core, or on the harness's. */
   start(command: Command, core?: number): ChildProcess {
-    if (this.#isClosed) throw new Error('interrupted');
+    if (this.isClosed) throw new Error('interrupted');
     const line = core === undefined ? [command.file] : ['taskset', '-c', String(core), command.file];
     const [file = '', ...before] = line;
     const child = spawn(file, [...before, ...command.args], {
@@ -48,12 +46,6 @@ export class Processes {
     return child;
   }
 
-  /** True while all are being ended: failures are expected then. */
-  get isClosed(): boolean {
-    return this.#isClosed;
-  }
-
-  /** Its last output. */
   outputOf(child: ChildProcess): string {
     return this.#running.get(child) ?? '';
   }
@@ -71,25 +63,32 @@ export class Processes {
     }
   }
 
-  /** SIGTERM, then SIGKILL to the whole group if that is not enough. */
-  async stop(child: ChildProcess): Promise<void> {
-    if (hasEnded(child)) {
-      this.#running.delete(child);
-      return;
+  /** Sends the signal, then SIGKILL to the whole group if that is not enough. Whether it ended by itself. */
+  async stop(
+    child: ChildProcess,
+    signal: NodeJS.Signals = 'SIGTERM',
+    timeoutMs: number = STOP_TIMEOUT_MS,
+  ): Promise<boolean> {
+    let isInTime = true;
+    if (!hasEnded(child)) {
+      const ended = once(child, 'exit');
+      const timer = setTimeout(() => {
+        isInTime = false;
+        signalGroup(child, 'SIGKILL');
+      }, timeoutMs);
+      child.kill(signal);
+      await ended;
+      clearTimeout(timer);
+      // A killed master leaves its workers.
+      signalGroup(child, 'SIGKILL');
     }
-    const ended = once(child, 'exit');
-    const timer = setTimeout(() => signalGroup(child, 'SIGKILL'), STOP_TIMEOUT_MS);
-    child.kill('SIGTERM');
-    await ended;
-    clearTimeout(timer);
-    // A killed master leaves its workers.
-    signalGroup(child, 'SIGKILL');
     this.#running.delete(child);
+    return isInTime;
   }
 
   /** Ends all, and starts no more. */
   async close(): Promise<void> {
-    this.#isClosed = true;
+    this.isClosed = true;
     await Promise.all([...this.#running.keys()].map((child) => this.stop(child)));
   }
 }
@@ -109,25 +108,4 @@ function signalGroup(child: ChildProcess, signal: NodeJS.Signals): void {
 
 export function progress(line: string): void {
   process.stderr.write(`${line}\n`);
-}
-
-/** Runs `act` with a temporary folder and a set of processes; both are gone afterwards, even after a signal. */
-export async function withProcesses(
-  prefix: string,
-  act: (processes: Processes, folder: string) => Promise<number>,
-): Promise<number> {
-  const folder = mkdtempSync(path.join(os.tmpdir(), prefix));
-  mkdirSync(path.join(folder, 'tmp'));
-  const processes = new Processes(path.join(folder, 'tmp'));
-  const clear = async () => {
-    await processes.close();
-    rmSync(folder, { recursive: true, force: true });
-  };
-  const interrupt = () => void clear().finally(() => process.exit(130));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
-  try {
-    return await act(processes, folder);
-  } finally {
-    await clear();
-  }
 }

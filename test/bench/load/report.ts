@@ -1,4 +1,5 @@
 /** The tables, as Markdown: one for each workload, and one of the targets. */
+import type { Options } from './options.ts';
 import { type Result, valuesOf } from './results.ts';
 import { type Spread, spreadOf, toText } from './statistics.ts';
 import type { Measured, Target, Workload } from './workloads/workload.ts';
@@ -6,37 +7,13 @@ import type { Measured, Target, Workload } from './workloads/workload.ts';
 /** Lines of a table about the machine and the programs: `Node.js: v20.19.0`. */
 export type Machine = readonly (readonly [what: string, value: string])[];
 
-export interface Settings {
-  readonly rounds: number;
-  readonly seconds: number;
+/** docs/benchmarks.md says what the figures mean. */
+export function renderReport(all: readonly Measured[], machine: Machine, { rounds, seconds }: Options): string {
+  const machineTable = renderTable(['', ''], [...machine, ['measured', `${rounds} rounds of ${seconds} s`]]);
+  return `${['# Benchmarks', machineTable, renderTargets(all), ...all.map(renderWorkload)].join('\n\n')}\n`;
 }
 
-export function renderReport(all: readonly Measured[], machine: Machine, settings: Settings): string {
-  const parts = [renderIntroduction(machine, settings), renderTargets(all), ...all.map(renderWorkload)];
-  return `${parts.join('\n\n')}\n`;
-}
-
-function renderIntroduction(machine: Machine, { rounds, seconds }: Settings): string {
-  return [
-    '# Benchmarks',
-    '',
-    'What the sidecar costs beside other ways to stand between clients and a server. `npm run bench` measures it anew, and',
-    '`npm run bench -- --markdown FILE` writes such a file. wrk has to be installed; each peer that is takes part',
-    '(`apt-get install wrk nginx libnginx-mod-http-lua haproxy caddy`). `npm run bench -- --help` tells how to measure less.',
-    '',
-    `All peers were loaded in turn, in one run: ${rounds} rounds, ${seconds} s for each measurement. A value is the median of the`,
-    'rounds, with lowest and highest in brackets. Processor time is that of the peer with its children, user and system, from',
-    '/proc; memory is what is resident after the measurement. **Sidecar to it** is the processor time of the sidecar to that of',
-    'the peer in the same round: below 1 the sidecar needs less. Where there are two cores or more, the peer has one for itself,',
-    'and wrk, the upstream and the harness share the rest. Programs of Node are started with what the image sets',
-    '(`MALLOC_ARENA_MAX=1 NODE_OPTIONS="--v8-pool-size=1 --max-semi-space-size=8"`, and `--no-memory-reducer`). Relations travel to other machines,',
-    'absolute numbers do not.',
-    '',
-    renderTable(['', ''], machine),
-  ].join('\n');
-}
-
-export function renderTargets(all: readonly Measured[]): string {
+function renderTargets(all: readonly Measured[]): string {
   const rows = all.flatMap(({ workload, result }) => workload.targets.map((target) => targetRow(target, result)));
   return ['## What is to be reached', '', renderTable(['', 'bound', 'reached', ''], rows)].join('\n');
 }
@@ -52,7 +29,7 @@ export function isReached(bound: Target['bound'], limit: number, { median }: Spr
   return bound === 'at most' ? median <= limit : median >= limit;
 }
 
-export function renderWorkload({ workload, result }: Measured): string {
+function renderWorkload({ workload, result }: Measured): string {
   const { title, how, columns } = workload;
   const rows = workload.contestants.flatMap((contestant) => {
     const cells = columns.map(({ digits, read }) => {
@@ -73,12 +50,8 @@ function notesOf({ contestants }: Workload, { missing, notes }: Result): string[
     const reason = missing.get(name);
     return reason === undefined ? [] : [`${title}: ${reason}`];
   });
-  const all = [...reasons, ...notes];
-  return all.length === 0 ? [] : ['', ...all.map((note) => `- ${oneLine(note)}`)];
-}
-
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').replaceAll('|', '/').slice(0, 200);
+  const all = [...reasons, ...notes].map((note) => note.replaceAll(/\s+/g, ' ').replaceAll('|', '/').slice(0, 200));
+  return all.length === 0 ? [] : ['', ...all.map((note) => `- ${note}`)];
 }
 
 /** Columns as wide as their widest cell, the first to the left and numbers to the right, so that it reads well as text too. */

@@ -12,8 +12,7 @@ export type Figure =
   | 'kbPerConnection'
   | 'startMs'
   | 'blockedMs'
-  | 'scrapeMs'
-  | 'scrapeMb';
+  | 'scrapeMs';
 
 /** One measurement. `cpuUs` is for each request; memory is in units of 2^20 and 2^10 bytes. */
 export type Sample = Readonly<Partial<Record<Figure, number>>>;
@@ -25,14 +24,12 @@ export interface Result {
   readonly rounds: readonly Round[];
   /** Why contestants have no samples, by name. */
   readonly missing: ReadonlyMap<string, string>;
-  /** Notes for the reader of the numbers. */
   readonly notes: readonly string[];
 }
 
 /** Reads one value of a round; undefined if it is missing. */
 export type Read = (round: Round) => number | undefined;
 
-/** The values of all rounds that have one. */
 export function valuesOf(result: Result, read: Read): number[] {
   return result.rounds.map(read).filter((value) => value !== undefined);
 }

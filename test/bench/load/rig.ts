@@ -8,8 +8,8 @@ import { findFile, type Peer, type Spot } from './peers/peer.ts';
 import { freePorts, untilListening } from './ports.ts';
 import { type Command, hasEnded, type Processes } from './processes.ts';
 
-/** `nginx`: fast, and answers before an upload has ended; `stand`: reads uploads and holds polls. */
-export type UpstreamKind = 'nginx' | 'stand';
+/** `nginx`: fast, and answers before an upload has ended; `stand`: reads uploads and holds polls; `comet-values`: pushes. */
+export type UpstreamKind = 'nginx' | 'stand' | 'comet-values';
 
 export interface Running {
   readonly child: ChildProcess;
@@ -19,52 +19,37 @@ export interface Running {
   readonly startMs: number;
 }
 
-export interface RigParts {
-  readonly processes: Processes;
-  readonly folder: string;
-  /** Undefined if processes cannot be pinned. */
-  readonly peerCore: number | undefined;
-}
-
 export class Rig {
   readonly processes: Processes;
   readonly #folder: string;
   readonly #peerCore: number | undefined;
   #started = 0;
 
-  constructor({ processes, folder, peerCore }: RigParts) {
+  /** `peerCore`: undefined if processes cannot be pinned. */
+  constructor(processes: Processes, folder: string, peerCore: number | undefined) {
     this.processes = processes;
     this.#folder = folder;
     this.#peerCore = peerCore;
   }
 
   startUpstream(kind: UpstreamKind): Promise<Running> {
-    const isNginx = kind === 'nginx' && findFile('nginx') !== undefined;
-    const toCommand = ({ port, folder }: Spot) => (isNginx ? nginxUpstream(port, folder) : nodeProgram('stand', port));
-    return this.#start('upstream', 0, toCommand, undefined);
+    if (kind === 'nginx' && findFile('nginx') !== undefined)
+      return this.#start(0, ({ port, folder }) => nginxUpstream(port, folder));
+    return this.#start(0, ({ port }) => nodeProgram(kind === 'nginx' ? 'stand' : kind, port));
   }
 
   startPeer(peer: Peer, upstreamPort: number): Promise<Running> {
-    return this.#start(peer.name, upstreamPort, (spot) => peer.command(spot), this.#peerCore);
+    return this.#start(upstreamPort, (spot) => peer.command(spot), this.#peerCore);
   }
 
   /** nginx in its default form before a peer, on the harness's core. */
   startFront(peerPort: number): Promise<Running> {
-    return this.#start('front', peerPort, nginxFront, undefined);
+    return this.#start(peerPort, nginxFront);
   }
 
-  stop({ child }: Running): Promise<void> {
-    return this.processes.stop(child);
-  }
-
-  async #start(
-    name: string,
-    upstreamPort: number,
-    toCommand: (spot: Spot) => Command,
-    core: number | undefined,
-  ): Promise<Running> {
+  async #start(upstreamPort: number, toCommand: (spot: Spot) => Command, core?: number): Promise<Running> {
     this.#started += 1;
-    const folder = path.join(this.#folder, `${name}-${this.#started}`);
+    const folder = path.join(this.#folder, `${this.#started}`);
     mkdirSync(folder);
     const [port = 0, monitorPort = 0] = await freePorts(2);
     const spot = { port, monitorPort, upstreamPort, folder };

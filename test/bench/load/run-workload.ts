@@ -1,73 +1,67 @@
 /** Runs one workload: all its contestants in turn, in rounds, so that disturbances of the machine affect all alike. */
 import type { Options } from './options.ts';
 import { whyMissing } from './peers/peer.ts';
+import { progress } from './processes.ts';
 import type { Result, Sample } from './results.ts';
 import type { Rig, Running } from './rig.ts';
 import type { Contestant, Turn, Workload } from './workloads/workload.ts';
 
-export interface RunParts {
-  readonly rig: Rig;
-  readonly options: Pick<Options, 'rounds' | 'seconds' | 'only'>;
-  progress(line: string): void;
-}
+type RunOptions = Pick<Options, 'rounds' | 'seconds' | 'only'>;
 
-export async function runWorkload(workload: Workload, parts: RunParts): Promise<Result> {
-  const run = new WorkloadRun(workload, parts);
+export async function runWorkload(workload: Workload, rig: Rig, options: RunOptions): Promise<Result> {
+  const upstream = await rig.startUpstream(workload.upstream);
+  const run = new WorkloadRun(workload, rig, options, upstream);
   try {
     return await run.run();
   } finally {
-    await run.stop();
+    await Promise.all([upstream, ...run.running.values()].map(({ child }) => rig.processes.stop(child)));
   }
-}
-
-/** The list, rotated by one in each round, so that the order differs. */
-export function rotated<T>(list: readonly T[], by: number): T[] {
-  const at = list.length === 0 ? 0 : by % list.length;
-  return [...list.slice(at), ...list.slice(0, at)];
 }
 
 const keyOf = ({ processKey, name }: Contestant) => processKey ?? name;
 
 class WorkloadRun {
+  readonly running = new Map<string, Running>();
   readonly #workload: Workload;
-  readonly #parts: RunParts;
+  readonly #rig: Rig;
+  readonly #options: RunOptions;
+  readonly #upstream: Running;
   readonly #missing = new Map<string, string>();
   readonly #notes: string[] = [];
-  readonly #running = new Map<string, Running>();
-  #upstream: Running | undefined;
 
-  constructor(workload: Workload, parts: RunParts) {
+  constructor(workload: Workload, rig: Rig, options: RunOptions, upstream: Running) {
     this.#workload = workload;
-    this.#parts = parts;
+    this.#rig = rig;
+    this.#options = options;
+    this.#upstream = upstream;
   }
 
   async run(): Promise<Result> {
-    this.#upstream = await this.#parts.rig.startUpstream(this.#workload.upstream);
     const contestants = this.#takingPart();
     if (!this.#workload.isFresh) {
       for (const contestant of contestants) await this.#guarded(contestant, () => this.#prepare(contestant));
     }
     const rounds: Map<string, Sample>[] = [];
-    for (let round = 0; round < this.#parts.options.rounds; round += 1) {
+    for (let round = 0; round < this.#options.rounds; round += 1) {
       const samples = new Map<string, Sample>();
-      for (const contestant of rotated(contestants, round)) {
+      // Another one begins each round, so that the order differs.
+      const first = round % contestants.length;
+      for (const contestant of [...contestants.slice(first), ...contestants.slice(0, first)]) {
         const sample = await this.#guarded(contestant, () => this.#measure(contestant));
         if (sample !== undefined) samples.set(contestant.name, sample);
         this.#tell(round, contestant, sample);
       }
       rounds.push(samples);
     }
-    for (const contestant of contestants) await this.#guarded(contestant, () => this.#inspect(contestant));
+    for (const contestant of contestants) {
+      const notes = await this.#guarded(contestant, async () => this.#workload.inspect?.(this.#turn(contestant)));
+      this.#notes.push(...(notes ?? []));
+    }
     return { rounds, missing: this.#missing, notes: this.#notes };
   }
 
-  async stop(): Promise<void> {
-    const all = [...this.#running.values(), ...(this.#upstream === undefined ? [] : [this.#upstream])];
-    await Promise.all(all.map((running) => this.#parts.rig.stop(running)));
-  }
-
   #takingPart(): Contestant[] {
-    const { only } = this.#parts.options;
+    const { only } = this.#options;
     return this.#workload.contestants.filter(({ name, peer }) => {
       if (only !== undefined && !only.includes(peer?.name ?? name)) return false;
       const reason = peer === undefined ? undefined : whyMissing(peer);
@@ -82,23 +76,21 @@ class WorkloadRun {
     try {
       return await act();
     } catch (cause) {
-      if (this.#parts.rig.processes.isClosed) throw cause;
+      if (this.#rig.processes.isClosed) throw cause;
       this.#missing.set(name, (cause as Error).message);
       return undefined;
     }
   }
 
   async #start({ peer }: Contestant): Promise<Running> {
-    const upstream = this.#upstream as Running;
-    return peer === undefined ? upstream : await this.#parts.rig.startPeer(peer, upstream.spot.port);
+    return peer === undefined ? this.#upstream : await this.#rig.startPeer(peer, this.#upstream.spot.port);
   }
 
   async #prepare(contestant: Contestant): Promise<void> {
-    if (this.#running.has(keyOf(contestant))) return;
-    const running = await this.#start(contestant);
-    this.#running.set(keyOf(contestant), running);
-    this.#parts.progress(`[${this.#workload.name}] warming up ${contestant.title}`);
-    await this.#workload.prepare?.(this.#turn(contestant, running));
+    if (this.running.has(keyOf(contestant))) return;
+    this.running.set(keyOf(contestant), await this.#start(contestant));
+    progress(`[${this.#workload.name}] warming up ${contestant.title}`);
+    await this.#workload.prepare?.(this.#turn(contestant));
   }
 
   async #measure(contestant: Contestant): Promise<Sample> {
@@ -107,20 +99,13 @@ class WorkloadRun {
     try {
       return await this.#workload.measure(this.#turn(contestant, running));
     } finally {
-      await this.#parts.rig.stop(running);
+      await this.#rig.processes.stop(running.child);
     }
   }
 
-  async #inspect(contestant: Contestant): Promise<void> {
-    if (this.#workload.isFresh || this.#workload.inspect === undefined) return;
-    this.#notes.push(...(await this.#workload.inspect(this.#turn(contestant))));
-  }
-
-  #turn(contestant: Contestant, given?: Running): Turn {
-    const running = given ?? this.#running.get(keyOf(contestant));
+  #turn(contestant: Contestant, running = this.running.get(keyOf(contestant))): Turn {
     if (running === undefined) throw new Error('is not running');
-    const { rig, options } = this.#parts;
-    return { rig, running, contestant, seconds: options.seconds };
+    return { rig: this.#rig, running, contestant, seconds: this.#options.seconds };
   }
 
   #tell(round: number, { name, title }: Contestant, sample: Sample | undefined): void {
@@ -131,8 +116,8 @@ class WorkloadRun {
       if (value === undefined || column.title === 'sidecar to it') return [];
       return [`${column.title} ${value.toFixed(column.digits)}`];
     });
-    const place = `[${this.#workload.name} ${round + 1}/${this.#parts.options.rounds}] ${title}`;
-    this.#parts.progress(`${place}: ${sample === undefined ? this.#missing.get(name) : figures.join(', ')}`);
+    const place = `[${this.#workload.name} ${round + 1}/${this.#options.rounds}] ${title}`;
+    progress(`${place}: ${sample === undefined ? this.#missing.get(name) : figures.join(', ')}`);
     if (sample?.errors) this.#notes.push(`${title}: ${sample.errors} errors in round ${round + 1}.`);
   }
 }

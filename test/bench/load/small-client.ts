@@ -1,38 +1,21 @@
 /** A client for many connections with few requests each, for which wrk is unsuited: idle ones, held polls, exact numbers. */
 import { once } from 'node:events';
 import net from 'node:net';
-import { HELD_PATH, OBJECT_PATH, RPC_PATH } from './answers.ts';
+import { COMET_PATH, HOLD_FIELD, OBJECT_PATH, RPC_PATH } from './answers.ts';
 
-/** One connection, one request at a time; answers need a Content-Length. */
-export class SmallClient {
-  readonly #socket: net.Socket;
+/** A connection for one request at a time; answers need a Content-Length. */
+export async function connect(port: number): Promise<net.Socket> {
+  const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+  await once(socket, 'connect');
+  // 'close' follows, and ends what waits.
+  return socket.on('error', () => undefined).resume();
+}
 
-  private constructor(socket: net.Socket) {
-    // 'close' follows, and ends what waits.
-    this.#socket = socket.on('error', () => undefined).resume();
-  }
-
-  static async connect(port: number): Promise<SmallClient> {
-    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
-    await once(socket, 'connect');
-    return new SmallClient(socket);
-  }
-
-  /** Resolves with the answer. Throws for any status but 200. */
-  async exchange(request: string): Promise<void> {
-    this.send(request);
-    const status = this.#socket.writable ? await readAnswer(this.#socket) : undefined;
-    if (status !== 200) throw new Error(status === undefined ? 'the connection was closed' : `answered ${status}`);
-  }
-
-  /** Sends without waiting. */
-  send(request: string): void {
-    this.#socket.write(request);
-  }
-
-  close(): void {
-    this.#socket.destroy();
-  }
+/** Resolves with the answer. Throws for any status but 200. */
+export async function exchange(socket: net.Socket, request: string): Promise<void> {
+  socket.write(request);
+  const status = socket.writable ? await readAnswer(socket) : undefined;
+  if (status !== 200) throw new Error(status === undefined ? 'the connection was closed' : `answered ${status}`);
 }
 
 /** The status of the next answer, once its body has arrived; undefined when the connection ends first. Only answers with a length. */
@@ -56,11 +39,11 @@ export function readAnswer(socket: net.Socket): Promise<number | undefined> {
 }
 
 /** Opens connections a few at a time, so that no backlog overflows. */
-export async function connectMany(port: number, count: number): Promise<SmallClient[]> {
-  const clients: SmallClient[] = [];
+export async function connectMany(port: number, count: number): Promise<net.Socket[]> {
+  const clients: net.Socket[] = [];
   while (clients.length < count) {
     const batch = Math.min(100, count - clients.length);
-    clients.push(...(await Promise.all(Array.from({ length: batch }, () => SmallClient.connect(port)))));
+    clients.push(...(await Promise.all(Array.from({ length: batch }, () => connect(port)))));
   }
   return clients;
 }
@@ -72,11 +55,11 @@ export async function fill(port: number, requests: Iterable<string>): Promise<vo
   try {
     await Promise.all(
       clients.map(async (client) => {
-        for (let next = left.next(); !next.done; next = left.next()) await client.exchange(next.value);
+        for (let next = left.next(); !next.done; next = left.next()) await exchange(client, next.value);
       }),
     );
   } finally {
-    for (const client of clients) client.close();
+    for (const client of clients) client.destroy();
   }
 }
 
@@ -93,13 +76,15 @@ export function rpcRequest(name: number, user: number): string {
   return toRequest(`POST ${RPC_PATH}/Call${name}`, user, '{"parameters":[{"type":"INT","value":42}]}');
 }
 
+/** Longer than any measurement: the client ends its poll by leaving. */
+const HELD_MS = 600_000;
+
 /** A poll as a Comet client holds it. */
 export function pollRequest(user: number): string {
   const body = `[{"channel":"/meta/connect","clientId":"client${user}","connectionType":"long-polling","id":"1"}]`;
-  return toRequest(`POST ${HELD_PATH}/connect`, user, body);
+  return toRequest(`POST ${COMET_PATH}`, user, body, `${HOLD_FIELD}: ${HELD_MS}\r\n`);
 }
 
-/** One call of each user. */
 export function* firstCalls(users: number): Generator<string> {
   for (let user = 0; user < users; user += 1) yield rpcRequest(user, user);
 }
@@ -140,7 +125,6 @@ export function* unevenCalls(): Generator<string> {
   }
 }
 
-/** Reads of 10,000 objects. */
 export function* manyObjects(): Generator<string> {
   for (let i = 0; i < 10_000; i += 1) yield toRequest(`GET ${OBJECT_PATH}/H.Object${i}`, i, '');
 }

@@ -75,7 +75,7 @@ end
 function done(summary, latency)
   local e = summary.errors
   io.write(string.format(
-    "figures requests=%d durationUs=%d bytes=%d errors=%d p50Us=%.0f p99Us=%.0f maxUs=%.0f\n",
-    summary.requests, summary.duration, summary.bytes, e.connect + e.read + e.write + e.status + e.timeout,
-    latency:percentile(50), latency:percentile(99), latency.max))
+    'figures {"requests":%d,"durationUs":%d,"errors":%d,"p50Us":%.0f,"p99Us":%.0f}\n',
+    summary.requests, summary.duration, e.connect + e.read + e.write + e.status + e.timeout,
+    latency:percentile(50), latency:percentile(99)))
 end

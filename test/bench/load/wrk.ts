@@ -15,40 +15,18 @@ export interface Load {
   readonly isSecure?: boolean;
 }
 
-export interface WrkFigures {
-  readonly requests: number;
-  readonly durationUs: number;
-  /** Received, heads included. */
-  readonly bytes: number;
-  /** Connections refused or reset, answers of 400 and above, time-outs of 10 s. */
-  readonly errors: number;
-  readonly p50Us: number;
-  readonly p99Us: number;
-  readonly maxUs: number;
-}
+/** `errors`: connections refused or reset, answers of 400 and above, time-outs of 10 s. */
+export type WrkFigures = Readonly<Record<'requests' | 'durationUs' | 'errors' | 'p50Us' | 'p99Us', number>>;
 
-const KEYS = ['requests', 'durationUs', 'bytes', 'errors', 'p50Us', 'p99Us', 'maxUs'] as const;
-
-/** The line `figures requests=12 durationUs=1000 ...` of wrk's output. Throws when it is missing or lacks a figure. */
-function parseFigures(output: string): WrkFigures {
-  const line = /^figures (.*)$/m.exec(output)?.[1];
-  if (line === undefined) throw new Error(`wrk printed no figures: ${output.trim().slice(-500)}`);
-  const found = new Map(line.split(' ').map((pair) => pair.split('=') as [string, string]));
-  const entries = KEYS.map((key) => {
-    const value = Number.parseFloat(found.get(key) ?? '');
-    if (!Number.isFinite(value)) throw new Error(`wrk printed no ${key}: ${line}`);
-    return [key, value] as const;
-  });
-  return Object.fromEntries(entries) as unknown as WrkFigures;
-}
-
-/** Loads `port` of this machine for `seconds` with one thread. */
+/** Loads `port` of this machine for `seconds` with one thread. Throws when wrk prints no figures. */
 export async function runWrk(processes: Processes, port: number, load: Load, seconds: number): Promise<WrkFigures> {
   const { connections, isSecure = false, ...settings } = load;
   const script = path.join(SOURCE_FOLDER, 'wrk.lua');
   const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '10s', '-s', script];
   const pairs = Object.entries(settings).map(([key, value]) => `${key}=${value}`);
-  return parseFigures(
-    await processes.run('wrk', [...args, `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`, '--', ...pairs]),
-  );
+  const url = `${isSecure ? 'https' : 'http'}://127.0.0.1:${port}`;
+  const output = await processes.run('wrk', [...args, url, '--', ...pairs]);
+  const figures = /^figures (.*)$/m.exec(output)?.[1];
+  if (figures === undefined) throw new Error(`wrk printed no figures: ${output.trim().slice(-500)}`);
+  return JSON.parse(figures) as WrkFigures;
 }

@@ -2,11 +2,11 @@
 import { planCall } from '../truth/call-plan.ts';
 import type { Seen } from '../truth/ledger.ts';
 import { planSocket } from '../truth/socket-plan.ts';
-import type { Differences } from './differences.ts';
+import { Differences } from './differences.ts';
 import { ENTRY_KINDS, type Entry, type EntryKind, OUTCOMES, type Outcome } from './entry.ts';
 import { leavesConnectionClosing, whatSocketExpected, whatWasExpected } from './expectation.ts';
 import { LifeTally } from './life-tally.ts';
-import type { Windows } from './windows.ts';
+import { Windows } from './windows.ts';
 
 export type OutcomeCounts = Record<Outcome, number>;
 
@@ -26,18 +26,16 @@ export class Book {
   /** Unplanned endings, by the fault in progress. */
   readonly excused = new Map<string, number>();
   readonly messages = { sent: 0, seen: 0, echoed: 0, lost: 0 };
+  readonly differences = new Differences();
+  readonly windows = new Windows();
   readonly #seed: number;
-  readonly #differences: Differences;
-  readonly #windows: Windows;
   readonly #open = new Set<string>();
   readonly #settled = new Set<string>();
   readonly #lives = new Map<number, LifeTally>();
   #entries: Entry[] = [];
 
-  constructor(seed: number, differences: Differences, windows: Windows) {
+  constructor(seed: number) {
     this.#seed = seed;
-    this.#differences = differences;
-    this.#windows = windows;
   }
 
   lifeTally(life: number): LifeTally {
@@ -46,15 +44,24 @@ export class Book {
     return tally;
   }
 
+  connected(life: number): void {
+    this.lifeTally(life).connected += 1;
+  }
+
+  /** Bytes that arrived after the end of a call. */
+  stray(id: string, bytes: number): void {
+    this.differences.add('wrong bytes', `${bytes} bytes behind the end of ${id}`);
+  }
+
   sent(id: string): void {
-    if (this.#open.has(id)) this.#differences.add('accounts', `${id} was begun twice`);
+    if (this.#open.has(id)) this.differences.add('accounts', `${id} was begun twice`);
     this.#open.add(id);
     this.counts[/^[st]/.test(id) ? 'socket' : planCall(this.#seed, id).kind].sent += 1;
   }
 
   over(entry: Entry): void {
     if (!this.#open.delete(entry.id))
-      this.#differences.add('accounts', `${entry.id} ended twice, or without a beginning`);
+      this.differences.add('accounts', `${entry.id} ended twice, or without a beginning`);
     this.counts[entry.kind].outcomes[entry.outcome] += 1;
     this.#entries.push(entry);
   }
@@ -65,7 +72,7 @@ export class Book {
 
   /** Compares all ended calls with the upstream's record. No call may be in progress. */
   settle(seen: Map<string, Seen>): void {
-    for (const id of this.#open) this.#differences.add('without an end', id);
+    for (const id of this.#open) this.differences.add('without an end', id);
     for (const entry of this.#entries) {
       this.#settleEntry(entry, seen.get(entry.id));
       seen.delete(entry.id);
@@ -74,14 +81,14 @@ export class Book {
     this.#entries = [];
     for (const [id, { wrong }] of seen) {
       const whose = this.#settled.has(id) ? 'received again after its end' : 'never sent';
-      this.#differences.add('unknown calls', `${id}: ${[whose, ...wrong].join('; ')}`);
+      this.differences.add('unknown calls', `${id}: ${[whose, ...wrong].join('; ')}`);
     }
     seen.clear();
   }
 
   #settleEntry(entry: Entry, seen: Seen | undefined): void {
     const { id, kind, outcome, life } = entry;
-    const differences = this.#differences;
+    const differences = this.differences;
     const heads = seen?.heads ?? 0;
     if (seen !== undefined) this.counts[kind].seen += 1;
     if (entry.wrong !== undefined) differences.add('wrong bytes', `${id}, at its client: ${entry.wrong}`);
@@ -108,11 +115,11 @@ export class Book {
     const plan = planCall(this.#seed, id);
     const isEarly = plan.fault === 'early' || plan.fault === 'early-close';
     const complete = seen?.complete ?? 0;
-    if (complete > 1) this.#differences.add('doubled calls', `the body of ${id} came ${complete} times`);
+    if (complete > 1) this.differences.add('doubled calls', `the body of ${id} came ${complete} times`);
     if (outcome === 'answered' && !isEarly && complete === 0)
-      this.#differences.add('lost calls', `${id} was answered before its body had come`);
+      this.differences.add('lost calls', `${id} was answered before its body had come`);
     const isCutShort = outcome === 'aborted' && (reason === 'head' || reason === 'body');
-    if (isCutShort && complete > 0) this.#differences.add('completed requests', `${id} was cut short and came whole`);
+    if (isCutShort && complete > 0) this.differences.add('completed requests', `${id} was cut short and came whole`);
     this.#expect(entry, whatWasExpected(entry, plan), this.#isAfterClosing(entry));
   }
 
@@ -126,7 +133,7 @@ export class Book {
     this.messages.lost += sent - echoes;
     const isWhole = outcome === 'answered' && status === 101;
     if (echoes > came || came > sent || (isWhole && echoes !== sent))
-      this.#differences.add('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
+      this.differences.add('messages', `${id}: ${sent} sent, ${came} came, ${echoes} echoes`);
     this.#expect(entry, whatSocketExpected(entry, plan), false);
   }
 
@@ -134,22 +141,22 @@ export class Book {
   #cut({ id, kind, beganMs, endedMs }: Entry): void {
     const { fault = 'no fault', halfCloses } = planCall(this.#seed, id);
     // A client that has closed its own side cannot distinguish the two (connection.ts).
-    if (halfCloses || this.#windows.over(beganMs, endedMs) !== undefined) return;
-    this.#differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
+    if (halfCloses || this.windows.over(beganMs, endedMs) !== undefined) return;
+    this.differences.add('cut answers', `${id} (${kind}, ${fault}) ended in order, with bytes missing`);
   }
 
   /** `expected`: undefined for an ending as planned. */
   #expect(entry: Entry, expected: string | undefined, isAfterClosing: boolean): void {
     if (expected === undefined) return;
     const { id, kind, life, before = 'nothing', outcome, reason, status, beganMs, endedMs } = entry;
-    const excuse = this.#windows.over(beganMs, endedMs) ?? (isAfterClosing ? CLOSING : undefined);
+    const excuse = this.windows.over(beganMs, endedMs) ?? (isAfterClosing ? CLOSING : undefined);
     if (excuse !== undefined) {
       count(this.excused, excuse);
       return;
     }
     const lasted = `${Math.round(beganMs)} to ${Math.round(endedMs)} ms`;
     const what = `${id} (${kind}, life ${life}, after ${before}, ${lasted})`;
-    this.#differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${status}, expected ${expected}`);
+    this.differences.add('unplanned endings', `${what}: ${outcome} ${reason} ${status}, expected ${expected}`);
   }
 
   /**

@@ -1,7 +1,7 @@
 /** All clients of a run: they start together and stop together, and each of their calls becomes exactly one entry. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../support/fuzz/random.ts';
-import type { Entry } from '../accounts/entry.ts';
+import type { Book } from '../accounts/book.ts';
 import { planCall } from '../truth/call-plan.ts';
 import { planSocket } from '../truth/socket-plan.ts';
 import { UNCONNECTED } from './attempt.ts';
@@ -17,10 +17,7 @@ export interface CrowdParts {
   readonly size: Readonly<Record<ClientKind, number>>;
   readonly random: Random;
   readonly lifeOf: () => number;
-  readonly onSent: (id: string) => void;
-  readonly onEntry: (entry: Entry) => void;
-  readonly onConnected: (life: number) => void;
-  readonly onStray: (id: string, bytes: number) => void;
+  readonly book: Book;
 }
 
 const THINK_MS = 300;
@@ -63,7 +60,7 @@ export class Crowd {
     while (!this.#isStopping) {
       this.#issued += 1;
       const id = `${LETTERS[this.#mode][kind]}${this.#issued}`;
-      this.#parts.onSent(id);
+      this.#parts.book.sent(id);
       const beganMs = performance.now();
       connection = await this.#reopen(connection);
       const outcome = await this.#attempt(kind, id, connection, beganMs);
@@ -76,7 +73,7 @@ export class Crowd {
   }
 
   async #attempt(kind: ClientKind, id: string, connection: Connection | undefined, beganMs: number) {
-    const { seed, onEntry } = this.#parts;
+    const { seed, book } = this.#parts;
     const before = connection?.lastId;
     if (connection !== undefined) connection.lastId = id;
     const stopping = () => this.#isStopping;
@@ -87,7 +84,7 @@ export class Crowd {
     const result = connection === undefined ? UNCONNECTED : await attempt(connection).run();
     const times = { beganMs, endedMs: performance.now() };
     const entryKind = kind === 'socket' ? kind : planCall(seed, id).kind;
-    onEntry({ ...result, ...times, id, kind: entryKind, life: connection?.life, before });
+    book.over({ ...result, ...times, id, kind: entryKind, life: connection?.life, before });
     return result.outcome;
   }
 
@@ -96,13 +93,13 @@ export class Crowd {
     if (kept !== undefined && !kept.isOver && !kept.socket.destroyed && kept.strayBytes === 0) return kept;
     this.#leave(kept);
     const connection = await Connection.open(this.#parts.port, this.#parts.lifeOf);
-    if (connection !== undefined) this.#parts.onConnected(connection.life);
+    if (connection !== undefined) this.#parts.book.connected(connection.life);
     return connection;
   }
 
   #leave(connection: Connection | undefined): void {
     if (connection === undefined) return;
-    if (connection.strayBytes > 0) this.#parts.onStray(connection.lastId ?? '-', connection.strayBytes);
+    if (connection.strayBytes > 0) this.#parts.book.stray(connection.lastId ?? '-', connection.strayBytes);
     connection.leave(false);
   }
 }

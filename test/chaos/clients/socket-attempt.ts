@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { acceptOf, FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { acceptOf } from '../../support/load/heads.ts';
 import { printable } from '../truth/ledger.ts';
 import { hashOf } from '../truth/pattern.ts';
 import { keyOf, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';

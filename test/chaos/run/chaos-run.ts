@@ -1,26 +1,23 @@
 /** A whole run: lives of the sidecar with faults, and after each stage that ends in quiet, all accounts compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Figures, steadyFiguresOf } from '../../support/load/figures.ts';
+import type { OrderedProcess } from '../../support/load/orders.ts';
+import { type Figures, steadyFiguresOf } from '../../support/load/proc.ts';
 import type { Samples } from '../../support/load/samples.ts';
 import { type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Book } from '../accounts/book.ts';
-import type { Differences } from '../accounts/differences.ts';
 import { type Equation, equationsOf, holds, knownOf } from '../accounts/equations.ts';
-import type { Windows } from '../accounts/windows.ts';
 import type { Crowd } from '../clients/crowd.ts';
 import { LedgerReader, type Seen } from '../truth/ledger.ts';
-import type { Storm, UpstreamProcess } from './storm.ts';
+import type { Storm } from './storm.ts';
 import type { DataPath, Life, Stage, Weather } from './weather.ts';
 
 export interface ChaosParts {
   readonly sidecar: SidecarParts;
-  readonly upstream: UpstreamProcess;
+  readonly upstream: OrderedProcess;
   readonly ledgerPath: string;
   readonly crowd: Crowd;
   readonly storm: Storm;
   readonly book: Book;
-  readonly windows: Windows;
-  readonly differences: Differences;
 }
 
 export interface QuietPoint {
@@ -55,10 +52,6 @@ export class ChaosRun {
     this.#ledger = new LedgerReader(parts.ledgerPath);
   }
 
-  get pid(): number | undefined {
-    return this.#sidecar?.hasEnded === false ? this.#sidecar.pid : undefined;
-  }
-
   async run({ lives, long }: Weather): Promise<void> {
     for (const life of lives) await this.#live(life);
     await this.#liveLong(long);
@@ -79,7 +72,7 @@ export class ChaosRun {
     }
     const after = await this.#calm(life);
     this.memory = { before, after };
-    const { differences } = this.#parts;
+    const { differences } = this.#parts.book;
     const grown = after.residentBytes - before.residentBytes;
     if (grown > MEMORY_TOLERANCE_BYTES) differences.add('memory', `${grown} bytes more than at the start`);
     if (after.descriptors - before.descriptors > DESCRIPTOR_TOLERANCE)
@@ -105,8 +98,9 @@ export class ChaosRun {
   }
 
   async #start({ upstreamComesAfterMs: lateMs, awayMs, dataPath, responseTimeoutMs }: Life): Promise<void> {
-    const { sidecar, upstream, windows } = this.#parts;
-    const closeLate = lateMs === undefined ? undefined : windows.open('upstream: not there yet', performance.now());
+    const { sidecar, upstream, book } = this.#parts;
+    const closeLate =
+      lateMs === undefined ? undefined : book.windows.open('upstream: not there yet', performance.now());
     if (lateMs !== undefined) await upstream.end('SIGTERM');
     await sleep(awayMs);
     this.life += 1;
@@ -134,7 +128,7 @@ export class ChaosRun {
   async #stop(signal: 'SIGTERM' | 'SIGKILL', why: string): Promise<void> {
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return;
-    const { differences, windows } = this.#parts;
+    const { differences, windows } = this.#parts.book;
     this.#closeAway = windows.open(`sidecar: ${why}`, performance.now());
     if (sidecar.hasEnded) differences.add('crash', `ended without an order in life ${this.life}: ${sidecar.lastWords}`);
     const code = await sidecar.end(signal);
@@ -145,7 +139,8 @@ export class ChaosRun {
 
   /** Lets all clients finish, and compares everything; resolves to the sidecar's figures. */
   async #quiet({ dataPath }: Life): Promise<Figures> {
-    const { crowd, book, windows, differences } = this.#parts;
+    const { crowd, book } = this.#parts;
+    const { differences, windows } = book;
     await crowd.stop();
     const sidecar = this.#sidecar;
     if (sidecar === undefined) return { residentBytes: 0, descriptors: 0 };
@@ -168,7 +163,7 @@ export class ChaosRun {
 
   /** Waits until nothing is open on either side of the sidecar. */
   async #untilQuiet(sidecar: SidecarProcess): Promise<Samples> {
-    const { upstream, differences } = this.#parts;
+    const { upstream, book } = this.#parts;
     let least = { left: Number.POSITIVE_INFINITY, atMs: 0 };
     for (;;) {
       const samples = await sidecar.scrape();
@@ -180,7 +175,7 @@ export class ChaosRun {
       if (left < least.left) least = { left, atMs: performance.now() };
       if (performance.now() > least.atMs + QUIET_TIMEOUT_MS) {
         const where = `${open} at the sidecar, at the upstream ${atUpstream.join('; ')}`;
-        differences.add('left open', `${where} (life ${this.life})`);
+        book.differences.add('left open', `${where} (life ${this.life})`);
         return samples;
       }
       await sleep(LOOK_MS);
@@ -197,7 +192,7 @@ export class ChaosRun {
       const errors = samples.sum('d2_calls_total', { kind, outcome: 'error' });
       const json = [timers[kind]?.count, meters[`${kind}.errors`]?.count].join();
       if (json !== `${answered},${errors}`)
-        this.#parts.differences.add('endpoints', `${kind}: ${json} in JSON, ${answered},${errors} in /metrics`);
+        this.#parts.book.differences.add('endpoints', `${kind}: ${json} in JSON, ${answered},${errors} in /metrics`);
     }
   }
 }

@@ -1,49 +1,10 @@
 /** Applies the faults of the whole upstream, each announced as a window in which calls may fail. */
-import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Processes } from '../../bench/load/processes.ts';
-import { OrderedProcess } from '../../support/load/orders.ts';
+import type { OrderedProcess } from '../../support/load/orders.ts';
 import type { Windows } from '../accounts/windows.ts';
 import type { UpstreamFault, UpstreamFaultKind } from './weather.ts';
 
-const PROGRAM = path.join(import.meta.dirname, '../upstream/main.js');
-
-/** The scripted upstream as a process that can be ended, stopped and restarted on its port. */
-export class UpstreamProcess {
-  readonly #processes: Processes;
-  readonly #args: readonly string[];
-  #running: OrderedProcess | undefined;
-
-  constructor(processes: Processes, args: readonly string[]) {
-    this.#processes = processes;
-    this.#args = args;
-  }
-
-  get isRunning(): boolean {
-    return this.#running !== undefined;
-  }
-
-  async start(): Promise<void> {
-    this.#running = await OrderedProcess.start(this.#processes, PROGRAM, ...this.#args);
-  }
-
-  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    const running = this.#running;
-    this.#running = undefined;
-    await running?.end(signal);
-  }
-
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#running?.signal(signal);
-  }
-
-  async order<T>(kind: string, argument?: unknown): Promise<T> {
-    if (this.#running === undefined) throw new Error('the upstream does not run');
-    return await this.#running.order<T>(kind, argument);
-  }
-}
-
-type Act = (upstream: UpstreamProcess) => Promise<void> | void;
+type Act = (upstream: OrderedProcess) => Promise<void> | void;
 
 const ACTS: Readonly<Record<UpstreamFaultKind, { readonly begin: Act; readonly end?: Act }>> = {
   kill: { begin: (upstream) => upstream.end('SIGKILL'), end: (upstream) => upstream.start() },
@@ -60,10 +21,11 @@ const ACTS: Readonly<Record<UpstreamFaultKind, { readonly begin: Act; readonly e
 export class Storm {
   readonly counts = new Map<UpstreamFaultKind, number>();
   condition = 'there';
-  readonly #upstream: UpstreamProcess;
+  /** The scripted upstream, which may be ended, stopped and restarted on its port. */
+  readonly #upstream: OrderedProcess;
   readonly #windows: Windows;
 
-  constructor(upstream: UpstreamProcess, windows: Windows) {
+  constructor(upstream: OrderedProcess, windows: Windows) {
     this.#upstream = upstream;
     this.#windows = windows;
   }

@@ -52,10 +52,8 @@ const SHORTEST_STAGE_MS = 4_000;
 const OVERHEAD_MS = 1_500;
 const FAULT_GAP_MS = 2_500;
 
-type Sketch = readonly [dataPath: DataPath, ends: readonly StageEnd[]];
-
 /** Every kind of life once; a longer run repeats them. */
-const SKETCHES: readonly Sketch[] = [
+const SKETCHES: readonly (readonly [dataPath: DataPath, ends: readonly StageEnd[]])[] = [
   ['auto', ['quiet']],
   ['auto', ['term']],
   ['gateway', ['quiet']],
@@ -67,13 +65,13 @@ const SKETCHES: readonly Sketch[] = [
 
 export function makeWeather(seed: number, totalMs: number): Weather {
   const random = randomOf(seed, 'weather');
-  const faults = new Deck(UPSTREAM_FAULTS, random);
+  const draw = deckOfFaults(random);
   const stageMs = Math.max(SHORTEST_STAGE_MS, Math.min(LONGEST_STAGE_MS, totalMs / 16));
   const lives: Life[] = [];
   // Two thirds for restarts, the last third for the long life.
   for (let leftMs = (totalMs * 2) / 3, i = 0; leftMs > stageMs; i += 1) {
-    const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as Sketch;
-    const stages = ends.map((end) => makeStage(random, faults, stageMs, end));
+    const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as (typeof SKETCHES)[number];
+    const stages = ends.map((end) => makeStage(random, draw, stageMs, end));
     lives.push({
       dataPath,
       responseTimeoutMs: random.chance(0.4) ? 4_000 : 0,
@@ -84,35 +82,28 @@ export function makeWeather(seed: number, totalMs: number): Weather {
     leftMs -= stages.reduce((sum, { chaosMs }) => sum + chaosMs + OVERHEAD_MS, 0);
   }
   const longStages = Math.max(3, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)));
-  const stages = Array.from({ length: longStages }, () => makeStage(random, faults, stageMs, 'quiet'));
+  const stages = Array.from({ length: longStages }, () => makeStage(random, draw, stageMs, 'quiet'));
   const long: Life = { dataPath: 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
   return { lives, long };
 }
 
-function makeStage(random: Random, deck: Deck<UpstreamFaultKind>, aboutMs: number, end: StageEnd): Stage {
+function makeStage(random: Random, draw: () => UpstreamFaultKind, aboutMs: number, end: StageEnd): Stage {
   const chaosMs = Math.round(aboutMs * (0.8 + 0.4 * random.next()));
   const faults: UpstreamFault[] = [];
   let atMs = random.below(FAULT_GAP_MS);
   while (atMs < chaosMs - 1_000) {
     const forMs = 100 + random.below(1_200);
-    faults.push({ kind: deck.draw(), atMs, forMs });
+    faults.push({ kind: draw(), atMs, forMs });
     atMs += forMs + 1_000 + random.below(2 * FAULT_GAP_MS);
   }
   return { chaosMs, faults, end };
 }
 
-class Deck<T> {
-  readonly #cards: readonly T[];
-  readonly #random: Random;
-  #left: T[] = [];
-
-  constructor(cards: readonly T[], random: Random) {
-    this.#cards = cards;
-    this.#random = random;
-  }
-
-  draw(): T {
-    if (this.#left.length === 0) this.#left = [...this.#cards];
-    return this.#left.splice(this.#random.below(this.#left.length), 1)[0] as T;
-  }
+/** Draws each kind once before any of them again. */
+function deckOfFaults(random: Random): () => UpstreamFaultKind {
+  let left: UpstreamFaultKind[] = [];
+  return () => {
+    if (left.length === 0) left = [...UPSTREAM_FAULTS];
+    return left.splice(random.below(left.length), 1)[0] as UpstreamFaultKind;
+  };
 }

@@ -1,19 +1,14 @@
 /** Paced load: a rate of requests over kept connections, some aborted by their clients, and polls held all the time. */
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HOLD_FIELD } from '../../bench/load/answers.ts';
-import { SmallClient, toRequest } from '../../bench/load/small-client.ts';
+import { COMET_PATH, HOLD_FIELD } from '../../bench/load/answers.ts';
+import { connect, exchange, toRequest } from '../../bench/load/small-client.ts';
 import type { Random } from '../../support/fuzz/random.ts';
 import { reset } from '../../support/load/reset.ts';
+import { randomOf } from '../truth/pattern.ts';
 
-export interface LoadParts {
-  readonly port: number;
-  readonly rate: number;
-  readonly polls: number;
-  readonly aborts: number;
-  readonly random: Random;
-}
-
+/** Requests a second, polls that are held, and the share of requests that are aborted. */
+const [RATE, POLLS, ABORTS] = [1_000, 500, 0.01];
 const USERS = 200;
 const NAMES = 300;
 /** Users call their own procedures. If every user called all of them, 40,000 timers would keep filling for the half hour. */
@@ -33,8 +28,9 @@ export class Load {
   released = 0;
   /** Requests that were due but not made, since all connections were busy. */
   skipped = 0;
-  readonly #parts: LoadParts;
-  readonly #idle: SmallClient[] = [];
+  readonly #port: number;
+  readonly #random = randomOf(1, 'soak');
+  readonly #idle: net.Socket[] = [];
   #connections = 0;
   #isOver = false;
   #end!: () => void;
@@ -42,18 +38,17 @@ export class Load {
     this.#end = () => resolve(false);
   });
 
-  constructor(parts: LoadParts) {
-    this.#parts = parts;
+  constructor(port: number) {
+    this.#port = port;
   }
 
   async run(): Promise<void> {
-    const { rate, polls } = this.#parts;
-    const held = Array.from({ length: polls }, (_, i) => this.#poll(i));
+    const held = Array.from({ length: POLLS }, (_, i) => this.#poll(i));
     const running = new Set<Promise<void>>();
     const beganMs = performance.now();
     let made = 0;
     while (!this.#isOver) {
-      const due = Math.floor(((performance.now() - beganMs) / 1_000) * rate);
+      const due = Math.floor(((performance.now() - beganMs) / 1_000) * RATE);
       for (; made < due; made += 1) {
         const call = this.#call().finally(() => running.delete(call));
         running.add(call);
@@ -61,7 +56,7 @@ export class Load {
       await sleep(TICK_MS);
     }
     await Promise.all([...running, ...held]);
-    for (const client of this.#idle) client.close();
+    for (const client of this.#idle) client.destroy();
   }
 
   /** Aborts held polls; running requests finish. */
@@ -76,13 +71,12 @@ export class Load {
   }
 
   async #call(): Promise<void> {
-    const { random, aborts } = this.#parts;
-    if (random.chance(aborts)) return await this.#leave();
+    if (this.#random.chance(ABORTS)) return await this.#leave();
     // The longest idle connection, so that none is closed for idleness.
     const client = this.#idle.shift() ?? (await this.#connect());
     if (client === undefined) return;
     try {
-      await client.exchange(rpcRequest(random, 0));
+      await exchange(client, rpcRequest(this.#random, 0));
       this.answered += 1;
       this.#idle.push(client);
     } catch {
@@ -93,9 +87,9 @@ export class Load {
 
   /** A slow call, aborted before its answer; half of them by a reset. */
   async #leave(): Promise<void> {
-    const { random, port } = this.#parts;
+    const random = this.#random;
     this.aborted += 1;
-    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
+    const socket = net.connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
     socket.on('error', () => undefined).on('data', () => undefined);
     socket.write(rpcRequest(random, ABORTED_AFTER_MS));
     await sleep(random.below(ABORTED_AFTER_MS >> 1));
@@ -103,14 +97,14 @@ export class Load {
     else socket.destroy();
   }
 
-  async #connect(): Promise<SmallClient | undefined> {
+  async #connect(): Promise<net.Socket | undefined> {
     if (this.#connections >= MOST_CONNECTIONS) {
       this.skipped += 1;
       return undefined;
     }
     this.#connections += 1;
     try {
-      return await SmallClient.connect(this.#parts.port);
+      return await connect(this.#port);
     } catch {
       this.failed += 1;
       this.#connections -= 1;
@@ -119,21 +113,21 @@ export class Load {
   }
 
   async #poll(user: number): Promise<void> {
-    const { random, port } = this.#parts;
+    const random = this.#random;
     // Spread over time, at the start and later.
     await sleep(random.below(2_000));
-    let client = await SmallClient.connect(port);
+    let client = await connect(this.#port);
     while (!this.#isOver) {
       const holdMs = LEAST_HELD_MS + random.below(MOST_HELD_MS - LEAST_HELD_MS);
       try {
-        const released = client.exchange(pollRequest(user, holdMs)).then(() => true);
+        const released = exchange(client, pollRequest(user, holdMs)).then(() => true);
         if (await Promise.race([released, this.#over])) this.released += 1;
       } catch {
         this.failed += 1;
-        client = await SmallClient.connect(port);
+        client = await connect(this.#port);
       }
     }
-    client.close();
+    client.destroy();
   }
 }
 
@@ -146,8 +140,7 @@ function rpcRequest(random: Random, holdMs: number): string {
 
 function pollRequest(user: number, holdMs: number): string {
   const message = { channel: '/meta/connect', clientId: `soak${user}`, connectionType: 'long-polling', id: '1' };
-  const line = 'POST /smartWeb/api/cometd/connect';
-  return toRequest(line, user % USERS, JSON.stringify([message]), holdField(holdMs));
+  return toRequest(`POST ${COMET_PATH}`, user % USERS, JSON.stringify([message]), holdField(holdMs));
 }
 
 function holdField(holdMs: number): string {

@@ -2,14 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeProgram } from '../../bench/load/peers/node-peers.ts';
 import { freePorts, untilListening } from '../../bench/load/ports.ts';
-import { hasEnded, type Processes, progress, withProcesses } from '../../bench/load/processes.ts';
-import { figuresOf } from '../../support/load/figures.ts';
+import { hasEnded, type Processes, progress } from '../../bench/load/processes.ts';
+import { figuresOf } from '../../support/load/proc.ts';
 import { runProgram } from '../../support/load/run.ts';
 import { SidecarProcess } from '../../support/load/sidecar.ts';
+import { parseSoakOptions, SOAK_USAGE } from '../options.ts';
 import { settingsOf } from '../run/chaos-run.ts';
-import { randomOf } from '../truth/pattern.ts';
 import { Load } from './load.ts';
-import { parseSoakOptions, SOAK_USAGE } from './options.ts';
 import { judge, renderSamples, type SoakSample, type Verdict } from './soak-report.ts';
 
 const SAMPLE_MS = 1_000;
@@ -19,25 +18,16 @@ const PROGRESS_EVERY = 10;
 /** Much longer than the sliding window of the statistics: the allocator settles for ten minutes after that is full. */
 const WARM_UP_SHARE = 1 / 2;
 const LEAST_WARM_UP_S = 30;
-/** Requests a second, polls that are held, the share of requests that are aborted, and the permitted rise of memory an hour. */
-const [RATE, POLLS, ABORTS, BOUND_MB] = [1_000, 500, 0.01, 1];
+/** The permitted rise of memory an hour. */
+const BOUND_MB = 1;
 
-async function run(args: readonly string[]): Promise<number> {
-  const { minutes, isHelp } = parseSoakOptions(args);
-  if (isHelp) {
-    process.stdout.write(SOAK_USAGE);
-    return 0;
-  }
-  return await withProcesses('d2-soak-', (processes, folder) => soak(minutes, processes, folder));
-}
-
-async function soak(minutes: number, processes: Processes, folder: string): Promise<number> {
+async function run({ minutes }: { minutes: number }, processes: Processes, folder: string): Promise<number> {
   const [port = 0, monitorPort = 0, upstreamPort = 0] = await freePorts(3);
   const upstream = processes.start(nodeProgram('stand', upstreamPort));
   await untilListening(upstreamPort, () => hasEnded(upstream));
   const parts = { processes, folder, port, monitorPort, upstreamPort };
   const sidecar = await SidecarProcess.start(parts, settingsOf('auto'));
-  const load = new Load({ port, rate: RATE, polls: POLLS, aborts: ABORTS, random: randomOf(1, 'soak') });
+  const load = new Load(port);
   const running = load.run();
   const samples = await watch(minutes, sidecar, load);
   load.stop();
@@ -82,4 +72,4 @@ async function compareCounts(sidecar: SidecarProcess, load: Load): Promise<Verdi
   return { text: `${isGood ? '' : 'BAD: '}the sidecar counted ${ok} calls answered, ${aborted} aborted`, isGood };
 }
 
-await runProgram('soak', run);
+await runProgram({ name: 'soak', usage: SOAK_USAGE, parse: parseSoakOptions, run });

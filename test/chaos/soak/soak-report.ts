@@ -1,4 +1,3 @@
-/** The report of a soak. */
 import { renderTable } from '../../bench/load/report.ts';
 import { spreadOf, toText } from '../../bench/load/statistics.ts';
 import { medians, type Point, slopeAnHour } from './slope.ts';

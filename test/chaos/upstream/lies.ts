@@ -20,7 +20,7 @@ export class Lies {
   #left: number;
 
   /** The lie is told once, at the `at`th opportunity. */
-  constructor(kind: LieKind | undefined, at = 20) {
+  constructor(kind?: LieKind, at = 1) {
     this.#kind = kind;
     this.#left = at;
   }

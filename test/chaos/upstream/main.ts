@@ -8,7 +8,7 @@ const [port, seed, ledgerFile = ''] = process.argv.slice(2);
 const upstream = new ScriptedUpstream({
   seed: Number(seed),
   ledger: new Ledger(ledgerFile),
-  lies: new Lies(undefined),
+  lies: new Lies(),
   isDirect: false,
 });
 await upstream.listen(Number(port));

@@ -18,7 +18,7 @@ import { BodyReader } from '../wire/body-reader.ts';
 import type { Head } from '../wire/heads.ts';
 import { withWrongByte } from './lies.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
-import { type Served, whatIsWrong } from './served-connection.ts';
+import type { Served } from './served-connection.ts';
 
 const RUBBISH = Buffer.from('\x16\x03\x01 220 this is no HTTP\r\n\r\n', 'latin1');
 const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
@@ -41,6 +41,10 @@ export class ServedCall implements Served {
     this.#check = new PatternCheck(requestBody(parts.seed, plan));
   }
 
+  get requestLines(): readonly string[] {
+    return requestLines(this.#plan);
+  }
+
   get isRead(): boolean {
     return this.#body?.isDone === true;
   }
@@ -50,10 +54,7 @@ export class ServedCall implements Served {
   }
 
   begin(head: Head): void {
-    const { id, fault } = this.#plan;
-    const { ledger, isDirect } = this.#parts;
-    const wrong = whatIsWrong(head, requestLines(this.#plan), isDirect);
-    if (wrong !== undefined) ledger.note('W', id, wrong);
+    const { fault } = this.#plan;
     this.#body = new BodyReader(head.framing(false), (chunk, from, to) => this.#onPayload(chunk, from, to));
     if (fault === 'reset-before') reset(this.#socket);
     else if (fault === 'close-before') this.#socket.end();

@@ -9,6 +9,8 @@ import { ServedSocket } from './served-socket.ts';
 
 /** The exchange or WebSocket being served on a connection. */
 export interface Served {
+  /** The head as its client has sent it. */
+  readonly requestLines: readonly string[];
   begin(head: Head): void;
   /** Takes bytes, and returns those after its end. Throws for unexpected bytes. */
   onBytes(chunk: Buffer): Buffer;
@@ -72,12 +74,14 @@ export class ServedConnection {
     const id = head.field(ID_FIELD) ?? '';
     if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
     this.#id = id;
-    const { ledger, lies, seed } = this.#parts;
+    const { ledger, lies, seed, isDirect } = this.#parts;
     if (!lies.tells('lost')) ledger.note('S', id);
     if (lies.tells('doubled')) ledger.note('S', id);
     const served: Served = /^[st]/.test(id)
       ? new ServedSocket(this.#socket, this.#parts, planSocket(seed, id))
       : new ServedCall(this.#socket, this.#parts, planCall(seed, id), () => this.#done(served));
+    const wrong = whatIsWrong(head, served.requestLines, isDirect);
+    if (wrong !== undefined) ledger.note('W', id, wrong);
     this.#served = served;
     served.begin(head);
   }
@@ -92,7 +96,7 @@ export class ServedConnection {
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
 
 /** Undefined for an unchanged head with the required forwarding fields; otherwise the difference. */
-export function whatIsWrong(head: Head, expected: readonly string[], isDirect: boolean): string | undefined {
+function whatIsWrong(head: Head, expected: readonly string[], isDirect: boolean): string | undefined {
   const got = head.without(...FORWARDED, 'connection');
   const wanted = expected.filter((line) => !line.startsWith('Connection:'));
   if (got.join('\n') !== wanted.join('\n')) return `an altered head: ${got.join(' | ')}`;

@@ -1,15 +1,17 @@
 import type net from 'node:net';
-import { acceptOf, FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
+import { toUpgraded } from '../../support/load/heads.ts';
 import { reset } from '../../support/load/reset.ts';
 import { isWithin, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';
 import type { Head } from '../wire/heads.ts';
 import { withWrongByte } from './lies.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
-import { type Served, whatIsWrong } from './served-connection.ts';
+import type { Served } from './served-connection.ts';
 
 const NOTHING = Buffer.alloc(0);
 
 export class ServedSocket implements Served {
+  readonly requestLines: readonly string[];
   readonly isRead = false;
   readonly isAnswering = false;
   readonly #socket: net.Socket;
@@ -23,13 +25,11 @@ export class ServedSocket implements Served {
     this.#socket = socket;
     this.#parts = parts;
     this.#plan = plan;
+    this.requestLines = socketRequestLines(plan);
   }
 
   begin(head: Head): void {
     const { id, fault } = this.#plan;
-    const { ledger, isDirect } = this.#parts;
-    const wrong = whatIsWrong(head, socketRequestLines(this.#plan), isDirect);
-    if (wrong !== undefined) ledger.note('W', id, wrong);
     if (fault === 'never') return;
     this.#isOver = fault === 'reset-before' || fault === 'refuse';
     if (fault === 'reset-before') reset(this.#socket);
@@ -37,9 +37,7 @@ export class ServedSocket implements Served {
       const fields = `X-Chaos: ${id}\r\nContent-Length: ${REFUSAL_BODY.length}\r\nConnection: close\r\n`;
       this.#socket.end(`HTTP/1.1 403 Forbidden\r\n${fields}\r\n${REFUSAL_BODY}`);
     } else {
-      const accept = `Sec-WebSocket-Accept: ${acceptOf(head.field('sec-websocket-key') ?? '')}`;
-      const fields = [`X-Chaos: ${id}`, 'Upgrade: websocket', 'Connection: Upgrade', accept];
-      this.#socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`);
+      this.#socket.write(toUpgraded(head.field('sec-websocket-key') ?? '', `X-Chaos: ${id}`));
       this.#breakOffIfDue();
     }
   }

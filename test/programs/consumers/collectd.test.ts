@@ -1,7 +1,9 @@
 /** A real collectd with the shipped configuration reads a real sidecar: the collected values must equal what the clients sent. */
 
-import { readFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import {
   type ConsumedSidecar,
@@ -10,13 +12,20 @@ import {
   SHIPPED_ADDRESS,
   startConsumedSidecar,
 } from '../../support/consumers/consumed-sidecar.ts';
-import { deferTo } from '../../support/deferred.ts';
+import { type Defer, deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
-import { type CollectdDaemon, isCollectdInstalled, startCollectd } from './collectd-daemon.ts';
+import { exitOf, stopProcess } from '../../support/sidecar-process.ts';
 
 const WAIT = { timeout: 20_000, interval: 100 };
+const COLLECTD = '/usr/sbin/collectd';
+/** Needs libyajl2 and libcurl3-gnutls, which `collectd-core` only suggests. */
+const PLUGIN = '/usr/lib/collectd/curl_json.so';
 
-const isInstalled = isAvailable('collectd', isCollectdInstalled());
+function isInstalled(): boolean {
+  if (!existsSync(COLLECTD) || !existsSync(PLUGIN)) return false;
+  const { status, stdout } = spawnSync('ldd', [PLUGIN], { encoding: 'utf8' });
+  return status === 0 && !stdout.includes('not found');
+}
 
 /** The shipped configuration, with the sidecar's address and a short interval. */
 function shippedFor(monitor: string): string {
@@ -25,10 +34,51 @@ function shippedFor(monitor: string): string {
   return shipped.replaceAll(SHIPPED_ADDRESS, monitor).replace(/^(\s*Interval) \d+$/gm, '$1 1');
 }
 
-describe.runIf(isInstalled)('a real collectd', () => {
+/** In the foreground; `configuration` is included into one that writes values to standard output. */
+function startCollectd(defer: Defer, configuration: string) {
+  const folder = temporaryFolder(defer);
+  writeFileSync(path.join(folder, 'included.conf'), configuration);
+  writeFileSync(path.join(folder, 'collectd.conf'), mainConfiguration(folder));
+  const child = spawn(COLLECTD, ['-f', '-C', path.join(folder, 'collectd.conf')], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  /** The last value of each series by its name without the host, e.g. `curl_json-d2/derive-rpc_calls`. */
+  const values = new Map<string, number>();
+  const log: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      const [, series, value] = /^PUTVAL plant\/(.+) interval=\S+ [\d.]+:(\S+)$/.exec(line) ?? [];
+      if (series === undefined) log.push(line);
+      else values.set(series, Number(value));
+    });
+  }
+  const exited = exitOf(child);
+  defer(() => stopProcess(child, exited, 'SIGTERM'));
+  return { values, log };
+}
+
+const mainConfiguration = (folder: string) => `Hostname "plant"
+FQDNLookup false
+BaseDir "${folder}"
+PIDFile "${folder}/collectd.pid"
+TypesDB "/usr/share/collectd/types.db"
+Interval 1
+LoadPlugin logfile
+<Plugin logfile>
+  LogLevel "info"
+  File stdout
+</Plugin>
+LoadPlugin csv
+<Plugin csv>
+  DataDir "stdout"
+</Plugin>
+Include "${folder}/included.conf"
+`;
+
+describe.runIf(isAvailable('collectd', isInstalled()))('a real collectd', () => {
   const defer = deferTo(afterAll);
   let sidecar: ConsumedSidecar;
-  let collectd: CollectdDaemon;
+  let collectd: ReturnType<typeof startCollectd>;
   beforeAll(async () => {
     sidecar = await startConsumedSidecar(defer);
     collectd = startCollectd(defer, shippedFor(sidecar.monitor));

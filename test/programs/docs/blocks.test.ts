@@ -9,6 +9,7 @@ import { knownNamesAt } from '../../../src/config/schema-walk.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { faultOfConfiguration } from '../../support/docs/configuration.ts';
 import { type Fence, listDocuments, parseDocument, ROOT } from '../../support/docs/documents.ts';
+import { messageOf } from '../../support/docs/shape.ts';
 import { buildKustomization, type Json, toManifests } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 import { isAvailable } from '../../support/programs.ts';
@@ -53,7 +54,7 @@ async function faultsOf({ place, language, text }: Fence): Promise<readonly stri
   const told = (fault: string | undefined) => (fault === undefined ? [] : [`${place}: ${fault}`]);
   if (!LANGUAGES.includes(language)) return told(`${language}: a language that no test knows`);
   if (language === '') return told(faultOfPicture(text));
-  if (language === 'json') return told(faultOfJson(text));
+  if (language === 'json') return told(messageOf(() => JSON.parse(text)));
   if (language === 'ini') return told(canAskSystemd ? faultOfUnit(text) : undefined);
   if (language !== 'yaml') return [];
   const faults = await Promise.all(parseAllDocuments(text).map(faultOfYaml));
@@ -80,12 +81,8 @@ function faultOfManifest(content: Written): Fault {
  */
 async function faultOfChartValues(written: Written): Promise<Fault> {
   const upstream = { url: 'http://127.0.0.1:8080/smartWeb' };
-  try {
-    checkValues(CHART, { ...CHART_VALUES, upstream, ...written });
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return written.config === undefined ? undefined : await faultOfConfiguration(stringify(written.config));
+  const fault = messageOf(() => checkValues(CHART, { ...CHART_VALUES, upstream, ...written }));
+  return fault ?? (written.config === undefined ? undefined : await faultOfConfiguration(stringify(written.config)));
 }
 
 /** Built by kustomize, as if it were in a folder beside config/kubernetes/examples. */
@@ -98,12 +95,7 @@ function faultOfKustomization(written: Written): Fault {
   );
   writeFileSync(path.join(place, 'kustomization.yaml'), text);
   writeFileSync(path.join(place, 'sidecar.yaml'), 'upstream: { url: http://127.0.0.1:8080/smartWeb }\n');
-  try {
-    buildKustomization(place);
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+  return messageOf(() => buildKustomization(place));
 }
 
 /** Other people's files are not on this machine. */
@@ -128,15 +120,6 @@ function faultOfUnit(text: string): Fault {
   writeFileSync(path.join(`${unit}.d`, 'override.conf'), text);
   const { stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' });
   return stderr.split('\n').find((line) => line.includes('override.conf'));
-}
-
-function faultOfJson(text: string): Fault {
-  try {
-    JSON.parse(text);
-    return undefined;
-  } catch (error) {
-    return `not JSON: ${(error as Error).message}`;
-  }
 }
 
 /** A command here would not be run. */

@@ -9,8 +9,9 @@ import { parse } from 'yaml';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { parseOptions as parseAbuse } from '../../abuse/options.ts';
 import { parseOptions as parseBench } from '../../bench/load/options.ts';
-import { parseOptions as parseChaos } from '../../chaos/options.ts';
+import { parseOptions as parseChaos, parseSoakOptions } from '../../chaos/options.ts';
 import { ROOT } from '../../support/docs/documents.ts';
+import { messageOf } from '../../support/docs/shape.ts';
 
 type Fault = string | undefined;
 
@@ -100,12 +101,7 @@ function faultOfSidecarCommand(words: readonly string[], program = /^d2-sidecar(
     (word, i) => program.test(word) && !/^--(?:name|container)$|^-c$/.test(words[i - 1] ?? ''),
   );
   if (at === -1) return undefined;
-  try {
-    parseCommandLine(words.slice(at + 1).filter((word) => word !== ''));
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
+  return messageOf(() => parseCommandLine(words.slice(at + 1).filter((word) => word !== '')));
 }
 
 function faultOfScript([, , name = '']: readonly string[]): Fault {
@@ -115,18 +111,13 @@ function faultOfScript([, , name = '']: readonly string[]): Fault {
 
 function faultOfLongRun(words: readonly string[]): Fault {
   const [name = '', ...options] = words.slice(2).filter((word) => word !== '--');
-  // The soak uses the chaos run's parser of arguments, and has few of them.
-  const known = name === 'soak' ? read('test/chaos/soak/options.ts') : '';
-  try {
+  const fault = messageOf(() => {
     if (name === 'bench') parseBench(options);
-    else if (name === 'chaos') parseChaos(options, () => 0);
+    else if (name === 'chaos') parseChaos(options);
     else if (name === 'abuse') parseAbuse(options);
-    else if (options.some((option) => option.startsWith('--') && !known.includes(`${option} `)))
-      return 'not an option of soak';
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return faultOfScript(words);
+    else parseSoakOptions(options);
+  });
+  return fault ?? faultOfScript(words);
 }
 
 function faultOfVitest(words: readonly string[]): Fault {

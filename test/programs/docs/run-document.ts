@@ -76,8 +76,9 @@ function hasPrograms({ line }: Step): boolean {
 const toServed = ({ ways }: Step) => ways.find((way) => way?.kind === 'serve');
 
 export async function runDocument({ fences }: Document): Promise<readonly string[]> {
-  const run = new DocumentRun(await Sandbox.create());
+  const run = new DocumentRun();
   try {
+    await run.sandbox.prepare();
     for (const fence of fences) await run.take(fence);
     await run.finish();
   } catch (error) {
@@ -89,14 +90,10 @@ export async function runDocument({ fences }: Document): Promise<readonly string
 }
 
 class DocumentRun {
-  readonly sandbox: Sandbox;
+  readonly sandbox = new Sandbox();
   readonly faults: string[] = [];
   #printed: { readonly outputs: readonly string[]; readonly end: number } | undefined;
   #started = BY_DEFAULT;
-
-  constructor(sandbox: Sandbox) {
-    this.sandbox = sandbox;
-  }
 
   async take(fence: Fence): Promise<void> {
     const first = Number(fence.place.split(':')[1]);

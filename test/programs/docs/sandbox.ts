@@ -34,13 +34,7 @@ export class Sandbox {
   #ports = { upstream: 0, listen: 0, monitor: 0 };
   #server: { readonly child: ChildProcess; readonly exited: Promise<number>; stderr(): string } | undefined;
 
-  static async create(): Promise<Sandbox> {
-    const sandbox = new Sandbox();
-    await sandbox.#prepare();
-    return sandbox;
-  }
-
-  async #prepare(): Promise<void> {
+  async prepare(): Promise<void> {
     this.#jvm = await startApplication((_, response) => response.end(readFileSync(JVM_FIXTURE)));
     // First the port that stays taken: an unused one could become it.
     const upstream = await this.#system.start(0);

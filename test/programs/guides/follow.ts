@@ -3,7 +3,7 @@ import type { Document } from '../../support/docs/documents.ts';
 import { faultOfShown } from '../../support/docs/shape.ts';
 import { type CommandLine, toCommandLines } from '../../support/docs/shell.ts';
 import { type Block, toBlocks } from '../../support/guides/guide.ts';
-import type { Foreground, Machine } from '../../support/guides/machine.ts';
+import type { Machine } from '../../support/guides/machine.ts';
 import type { Terminal } from '../../support/guides/terminal.ts';
 import { writeBlock } from '../../support/guides/write-block.ts';
 import type { Plant } from './plant.ts';
@@ -27,7 +27,7 @@ export class Follower {
   readonly #machine: Machine;
   readonly #terminal: Terminal;
   readonly #plant: Plant;
-  #foreground: Foreground | undefined;
+  #interrupt: (() => Promise<number | null>) | undefined;
 
   constructor(machine: Machine, plant: Plant) {
     this.#machine = machine;
@@ -54,8 +54,8 @@ export class Follower {
   }
 
   async #leave(): Promise<void> {
-    const code = await this.#foreground?.interrupt();
-    this.#foreground = undefined;
+    const code = await this.#interrupt?.();
+    this.#interrupt = undefined;
     if (code !== undefined && code !== 0) throw new Error(`Ctrl-C: exit code ${code}`);
   }
 
@@ -80,7 +80,7 @@ export class Follower {
     if (reason !== undefined) tell(`not run (${reason})`);
     else if (/^d2-sidecar(?: --|$)/.test(text)) {
       tell('run in the foreground');
-      this.#foreground = await this.#machine.startSidecar(text, await this.#plant.user());
+      this.#interrupt = await this.#machine.startSidecar(text, await this.#plant.user());
       await this.#plant.call();
     } else {
       tell('run');

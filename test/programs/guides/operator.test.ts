@@ -28,8 +28,7 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
   beforeAll(async () => {
     await copyProject(checkout);
     rmSync(path.join(checkout, 'build'), { recursive: true, force: true });
-    machine = await Machine.boot(checkout);
-    defer(() => machine.halt());
+    machine = await Machine.boot(defer, checkout);
     plant = new Plant(machine);
     follower = new Follower(machine, plant);
     defer(() => {

@@ -7,7 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import forge from 'node-forge';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { deferTo } from '../../support/deferred.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { BUILD } from '../../support/install/project-copy.ts';
 import { ROOT } from '../../support/install/run.ts';
 import { exchange, portOf, send, startApplication } from '../../support/net.ts';
@@ -23,8 +23,7 @@ const JVM = 'jvm_memory_used_bytes{area="heap"} 1.0\njvm_classes_currently_loade
 const defer = deferTo(afterAll);
 const installed = new InstalledPackage(defer);
 const coverage = path.join(installed.folder, 'coverage');
-const certificates = new CertificateFolder();
-defer(() => certificates.remove());
+const certificates = new CertificateFolder(temporaryFolder(defer));
 /** Requests to the application server, the receiver of OTLP and the JVM's metrics in one. */
 const asked: string[] = [];
 let origin: string;

@@ -8,28 +8,21 @@ import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SCRIPT = path.join(ROOT, 'scripts/sbom.mjs');
 
-interface LockedPackage {
-  readonly version: string;
-  readonly license?: string;
-  readonly integrity: string;
+type Strings<Names extends string> = Readonly<Record<Names, string>>;
+
+interface LockedPackage extends Strings<'version' | 'integrity'>, Partial<Strings<'license'>> {
   readonly dev?: boolean;
-  readonly dependencies?: Readonly<Record<string, string>>;
-  readonly peerDependencies?: Readonly<Record<string, string>>;
+  readonly dependencies?: Strings<string>;
+  readonly peerDependencies?: Strings<string>;
 }
 
-interface Component {
-  readonly 'bom-ref': string;
-  readonly name: string;
-  readonly version: string;
-  readonly purl: string;
+interface Component extends Strings<'bom-ref' | 'name' | 'version' | 'purl'> {
   readonly hashes: readonly { readonly alg: string; readonly content: string }[];
   readonly licenses: readonly { readonly license?: { readonly id: string }; readonly expression?: string }[];
 }
 
-interface Sbom {
-  readonly bomFormat: string;
-  readonly specVersion: string;
-  readonly metadata: { readonly component: { readonly name: string; readonly type: string; readonly version: string } };
+interface Sbom extends Strings<'bomFormat' | 'specVersion'> {
+  readonly metadata: { readonly component: Strings<'name' | 'type' | 'version'> };
   readonly components: readonly Component[];
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }

@@ -1,7 +1,7 @@
 /** Real JVMs, each with each collector that it has: the gauges of the sources against the MXBeans of the same JVM, read just before and just after. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JvmSource } from '../../../src/jvm/jvm-source.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { gaugesOf } from '../../support/jvm/http/sources.ts';
@@ -70,30 +70,27 @@ const PHASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.runIf(hasJdk)('the gauges of a real JVM', () => {
-  const defer = deferTo(afterAll);
+  const defer = deferTo(afterEach);
+  const deferToEnd = deferTo(afterAll);
   let classPath: string;
   beforeAll(async () => {
-    classPath = await compileTruth(defer);
+    classPath = await compileTruth(deferToEnd);
   });
 
   for (const name of ['hsperfdata', 'hsperfdata+attach'] as const) {
     it.each(cases)(`are those of its MXBeans by ${name}: $name`, async ({ jvm, collector, options }) => {
-      const truth = await startTruth({ jvm, collector, options, classPath });
+      const truth = await startTruth(defer, { jvm, collector, options, classPath });
       const source = openSource(name, truth.pid);
+      defer(() => source.close());
       const excuses = new Excuses(name, jvm, collector);
-      try {
-        for (const [phase, commands] of Object.entries(PHASES)) {
-          for (const command of commands) await truth.tell(command);
-          expect(await unexcused(truth, source, excuses), phase).toEqual([]);
-          const { before, reading } = await compare(source, () => truth.beans());
-          // Remove an obsolete exception from the list and from the document.
-          const given = excuses.given(gaugesOf(reading), expectedGauges(before), before);
-          expect(given, `${phase}: given, though listed as absent`).toEqual([]);
-          if (name === 'hsperfdata+attach') expect(reading.memory, phase).toBe('live');
-        }
-      } finally {
-        source.close();
-        await truth.stop();
+      for (const [phase, commands] of Object.entries(PHASES)) {
+        for (const command of commands) await truth.tell(command);
+        expect(await unexcused(truth, source, excuses), phase).toEqual([]);
+        const { before, reading } = await compare(source, () => truth.beans());
+        // Remove an obsolete exception from the list and from the document.
+        const given = excuses.given(gaugesOf(reading), expectedGauges(before), before);
+        expect(given, `${phase}: given, though listed as absent`).toEqual([]);
+        if (name === 'hsperfdata+attach') expect(reading.memory, phase).toBe('live');
       }
     });
   }

@@ -34,8 +34,7 @@ describe.runIf(hasJdk)('a long-running monitor', () => {
   it.each(['hsperfdata', 'hsperfdata+attach'] as const)(
     `uses no more memory and descriptors after ${REFRESHES} refreshes by %s`,
     async (name) => {
-      const truth = await startTruth({ jvm: JVMS.at(-1)!, classPath: await compileTruth(defer) });
-      defer(() => truth.stop());
+      const truth = await startTruth(defer, { jvm: JVMS.at(-1)!, classPath: await compileTruth(defer) });
       const monitor = new JvmMonitor({
         ...{ upstreamPort: 8080, source: openSource(name, truth.pid), clock: new ManualClock() },
         ...{ logger: pino({ level: 'silent' }), intervalMs: 5_000, timeoutMs: READ_TIMEOUT_MS, staleAfterMs: 15_000 },

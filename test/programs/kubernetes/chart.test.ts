@@ -4,7 +4,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { ROOT, run } from '../../support/install/run.ts';
-import { at, buildKustomization, FOLDER, find, type Json, type Manifest } from '../../support/kubernetes/manifests.ts';
+import {
+  at,
+  buildKustomization,
+  containerOf,
+  FOLDER,
+  find,
+  type Json,
+  type Manifest,
+  podOf,
+} from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
 import { canRender, Renderer } from './helm/helm.ts';
 
@@ -53,19 +62,15 @@ describe.skipIf(!canRender)('the chart', { timeout: SLOW }, () => {
   const example = path.join(temporaryFolder(defer), 'chart');
   let renderer: Renderer;
   beforeAll(() => {
-    renderer = new Renderer();
-    defer(() => renderer.close());
+    renderer = new Renderer(defer);
     cpSync(path.join(FOLDER, 'examples/chart'), example, { recursive: true });
     // Like `helm dependency update`.
     cpSync(CHART, path.join(example, 'charts/d2-sidecar'), { recursive: true });
   }, 240_000);
 
   const render = (values: Json) => renderer.render(CHART, values);
-  const specOf = (manifests: readonly Manifest[]) => at(find(manifests, 'Deployment'), 'spec', 'template', 'spec');
-  const sidecarOf = (manifests: readonly Manifest[]): Json => {
-    const { initContainers = [], containers } = Object(specOf(manifests));
-    return [...initContainers, ...containers].find((one) => one.name === 'd2-sidecar');
-  };
+  const specOf = (manifests: readonly Manifest[]) => podOf(find(manifests, 'Deployment'));
+  const sidecarOf = (manifests: readonly Manifest[]) => containerOf(specOf(manifests));
 
   it('gives manifests that match the published schemas, with all kinds of values', () => {
     const open = inside({ ...extras, monitoring: all.monitoring, networkPolicy: { enabled: true } });

@@ -1,18 +1,25 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { ROOT } from '../../support/install/run.ts';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { ROOT, readDocument } from '../../support/docs/documents.ts';
+import { toCommandLines } from '../../support/docs/shell.ts';
 import {
   at,
   buildKustomization,
+  containerOf,
+  containersOf,
   FOLDER,
   find,
   isComponent,
   type Json,
   type Manifest,
+  podOf,
 } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
+import type { RuleGroup } from '../../support/prometheus/rules-file.ts';
 
 const folders = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
   .filter((file) => path.basename(file) === 'kustomization.yaml')
@@ -43,7 +50,8 @@ describe('the manifests', { timeout: SLOW }, () => {
 });
 
 describe('the Pods', () => {
-  const pods = manifests.filter((one) => one.kind === 'Deployment' && sidecarOf(one) !== undefined);
+  const sidecarOf = (deployment: Manifest) => containerOf(podOf(deployment.content));
+  const pods = manifests.filter((one) => one.kind === 'Deployment' && sidecarOf(one) !== null);
   const eachPod = it.each(pods.map((pod) => [pod.source, pod] as const));
 
   eachPod('%s: the sidecar has no more rights than it needs', (_, pod) => {
@@ -54,7 +62,7 @@ describe('the Pods', () => {
   });
 
   eachPod('%s: there is time for all that ends', (_, pod) => {
-    const others = containersOf(pod).filter((container) => at(container, 'name') !== 'd2-sidecar');
+    const others = containersOf(podOf(pod.content)).filter((container) => at(container, 'name') !== 'd2-sidecar');
     const commandOf = (container: Json) =>
       at(container, 'lifecycle', 'preStop', 'exec', 'command') as readonly string[];
     const drainS = Number.parseInt(commandOf(sidecarOf(pod)).at(-1) ?? '', 10);
@@ -66,7 +74,7 @@ describe('the Pods', () => {
     const seconds = (key: string) => Number.parseInt(stop[key], 10);
     expect(seconds('delay') + seconds('window')).toBeLessThan(drainS);
     const applicationS = others.length === 0 ? 0 : 15;
-    const graceS = at(pod.content, 'spec', 'template', 'spec', 'terminationGracePeriodSeconds');
+    const graceS = at(podOf(pod.content), 'terminationGracePeriodSeconds');
     expect(graceS).toBeGreaterThanOrEqual(drainS + applicationS + seconds('deadline'));
   });
 
@@ -91,11 +99,47 @@ describe('the Pods', () => {
   });
 });
 
-function containersOf(pod: Manifest) {
-  const { initContainers = [], containers } = Object(at(pod.content, 'spec', 'template', 'spec'));
-  return [...initContainers, ...containers];
-}
+describe('after the `sed` commands of the documents', () => {
+  const copy = temporaryFolder(deferTo(afterAll));
+  cpSync(path.join(ROOT, 'config'), path.join(copy, 'config'), { recursive: true });
 
-function sidecarOf(pod: Manifest) {
-  return containersOf(pod).find((container) => at(container, 'name') === 'd2-sidecar');
-}
+  function edit(document: string, text: string): void {
+    const lines = readDocument(document)
+      .fences.filter(({ language }) => language === 'sh')
+      .flatMap((fence) => toCommandLines(fence.text))
+      .filter((line) => line.text.startsWith('sed -i') && line.text.includes(text));
+    expect(lines).toHaveLength(1);
+    const { status, stderr } = spawnSync('sh', ['-c', lines[0]?.text ?? ''], { cwd: copy, encoding: 'utf8' });
+    expect([status, stderr]).toEqual([0, '']);
+  }
+
+  function expectLinks(groups: readonly RuleGroup[]): void {
+    const alerts = groups.flatMap(({ rules }) => rules).filter(({ alert }) => alert !== undefined);
+    const { anchors } = readDocument('docs/prometheus.md');
+    expect(alerts.length).toBeGreaterThan(20);
+    for (const { annotations } of alerts) {
+      const [address, anchor = ''] = annotations?.runbook_url?.split('#') ?? [];
+      expect(address).toBe('https://git.plant.example/d2-sidecar/blob/main/docs/prometheus.md');
+      expect(anchors).toContain(anchor);
+    }
+  }
+
+  const read = (file: string) => parse(readFileSync(path.join(copy, file), 'utf8'));
+
+  it('the manifests have the image of the reader’s registry, and no placeholder', () => {
+    edit('docs/kubernetes.md', 'newName');
+    for (const name of ['gateway', 'examples/minimal', 'examples/tomcat', 'examples/tomcat-pod-monitor']) {
+      const edited = buildKustomization(path.join(copy, 'config/kubernetes', name));
+      const text = JSON.stringify(edited.map(({ content }) => content));
+      expect(text).toContain('"registry.example/d2-sidecar:0.1.0"');
+      expect(text).not.toContain('.invalid');
+    }
+  });
+
+  it('the alerts link to their runbooks, in the file of rules and in the PrometheusRule for kustomize', () => {
+    edit('docs/prometheus.md', 'runbook_url');
+    expectLinks(read('config/prometheus/rules.yml').groups);
+    edit('docs/kubernetes.md', 'runbook_url');
+    expectLinks(read('config/kubernetes/prometheus-rule/prometheus-rule.yaml').spec.groups);
+  });
+});

@@ -1,18 +1,35 @@
 /** Runs the commands, probes and hooks of the manifests, as the user and on the read-only tree that they specify. */
 
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
-import { deferTo } from '../../support/deferred.ts';
-import { at, buildKustomization, FOLDER, find, type Json } from '../../support/kubernetes/manifests.ts';
-import { tokenLine } from '../../support/monitor/access/access-files.ts';
-import { isAvailable } from '../../support/programs.ts';
-import { isTomcatInstalled } from '../../support/tomcat/tomcat.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { deferTo, temporaryFolder } from '../../support/deferred.ts';
+import { readDocument } from '../../support/docs/documents.ts';
+import {
+  at,
+  buildKustomization,
+  containerOf,
+  FOLDER,
+  find,
+  type Json,
+  type Manifest,
+  podOf,
+} from '../../support/kubernetes/manifests.ts';
+import { basic, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
+import { hasTomcat } from '../../support/tomcat/tomcat.ts';
+import { canRender, Renderer } from './helm/helm.ts';
 import { type Container, canRunPods, POD_ADDRESS, Pod } from './pod/pod.ts';
-import { project } from './pod/volumes.ts';
+import { type Contents, project } from './pod/volumes.ts';
 
 const SERVICE = `http://${POD_ADDRESS}:8081/smartWeb`;
 const MONITOR = `http://${POD_ADDRESS}:9280`;
 const SLOW = 240_000;
+const WAIT = { timeout: 100_000, interval: 100 };
+const PASSWORD = 'correct horse battery staple';
+/** Where the application server is on another machine. */
+const UPSTREAM = { D2_SIDECAR_UPSTREAM_URL: 'http://127.0.0.1:8080/smartWeb' };
 
 interface Setting {
   readonly name: string;
@@ -29,9 +46,7 @@ const settings: readonly Setting[] = [
   MINIMAL,
   WITH_TOMCAT,
   {
-    ...{ name: 'gateway', user: 65532, isMonitoringOpen: false },
-    // Its application server is on another machine.
-    env: { D2_SIDECAR_UPSTREAM_URL: 'http://127.0.0.1:8080/smartWeb' },
+    ...{ name: 'gateway', user: 65532, isMonitoringOpen: false, env: UPSTREAM },
     warnings: [expect.stringMatching(/^the application server now sees every client as loopback/)],
   },
 ];
@@ -96,18 +111,15 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     expect(await passes(sidecar, at(spec, 'readinessProbe'))).toBe(true);
   });
 
-  it.skipIf(!isAvailable('Tomcat', isTomcatInstalled()))(
-    'reads the counters of the JVM in the other container from the shared /tmp',
-    async () => {
-      await open(MINIMAL);
-      await pod.startTomcat();
-      const url = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/metrics/jvm';
-      await until(async () => (await pod.get(url)).status === 200, 'the condition of the JVM');
-      const { headers, body = '' } = await pod.get(url);
-      expect(headers).toMatchObject({ 'metrics-source': expect.stringMatching(/^hsperfdata/) });
-      expect(JSON.parse(body).gauges['jvm.memory.heap.used'].value).toBeGreaterThan(1_000_000);
-    },
-  );
+  it.runIf(hasTomcat())('reads the counters of the JVM in the other container from the shared /tmp', async () => {
+    await open(MINIMAL);
+    await pod.startTomcat();
+    const url = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/metrics/jvm';
+    await until(async () => (await pod.get(url)).status === 200, 'the condition of the JVM');
+    const { headers, body = '' } = await pod.get(url);
+    expect(headers).toMatchObject({ 'metrics-source': expect.stringMatching(/^hsperfdata/) });
+    expect(JSON.parse(body).gauges['jvm.memory.heap.used'].value).toBeGreaterThan(1_000_000);
+  });
 
   it('applies a changed Secret without a request', async () => {
     await open(WITH_TOMCAT);
@@ -118,6 +130,59 @@ describe.skipIf(!canRunPods)('the sidecar in a Pod', { timeout: SLOW }, () => {
     // With the old one, which is valid until then: attempts with a token that is not valid yet are limited.
     await until(async () => (await status(known.token)) === 401, 'the old token to be refused');
     expect(await status(other.token)).toBe(200);
+  });
+});
+
+describe.skipIf(!canRender || !canRunPods)('a Pod of the chart', { timeout: SLOW }, () => {
+  const deferToEnd = deferTo(afterAll);
+  const certificates = new CertificateFolder(temporaryFolder(deferToEnd));
+  const env = { ...UPSTREAM, D2_SIDECAR_JVM_HTTP_URL: 'http://127.0.0.1:8080/jolokia' };
+  let renderer: Renderer;
+  beforeAll(() => {
+    renderer = new Renderer(deferToEnd);
+  }, SLOW);
+
+  /** Of the values in docs/kubernetes.md with Secrets, a claim and a variable. */
+  async function openChart(change: Readonly<Record<string, Json>> = {}): Promise<void> {
+    const fences = readDocument('docs/kubernetes.md').fences.filter(({ text }) => /^extraVolumes:/m.test(text));
+    expect(fences).toHaveLength(1);
+    const manifests = renderer.render(path.join(FOLDER, 'chart'), { ...parse(fences[0]?.text ?? ''), ...change });
+    const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
+    openPod(manifests, {
+      'd2-gateway-tls': { 'tls.crt': textOf(pair.certFile), 'tls.key': textOf(pair.keyFile) },
+      'd2-gateway-users': { users: await userLine('ann', 'sessions', PASSWORD) },
+      'd2-gateway-jvm': { 'jvm-password': 'of the JVM\n' },
+    });
+  }
+
+  it('has TLS for clients, users of the monitoring port, the password of the JVM, and a state that survives it', async () => {
+    await openChart();
+    await pod.ask('listen', { port: 8080 });
+    const statusOf = async (url: string, headers = {}) => (await pod.get(url, headers)).status;
+    const start = async () => {
+      const sidecar = await pod.start('d2-sidecar', env);
+      await until(async () => (await statusOf('http://127.0.0.1:9280/startupz')) === 200, 'its start');
+      return sidecar;
+    };
+    const first = await start();
+    expect(await statusOf('https://127.0.0.1:8081/smartWeb/api/rest/v0/d2/object/H.Level')).toBe(200);
+    const sessions = 'http://127.0.0.1:9280/smartWeb/api/rest/v0/admin/d2/sessions';
+    expect(await statusOf(sessions)).toBe(401);
+    expect(await statusOf(sessions, { authorization: basic('ann', PASSWORD) })).toBe(200);
+    const asked = { url: expect.stringMatching(/^\/jolokia/), authorization: basic('monitor', 'of the JVM') };
+    await expect.poll(async () => (await pod.ask('authorized')).authorized, WAIT).toContainEqual(asked);
+
+    first.signal('SIGTERM');
+    expect(await first.exited).toBe(0);
+    expect(readdirSync(pod.volumes.get('state') as string)).toEqual(['state']);
+    expect((await start()).logs).toContainEqual(expect.objectContaining({ msg: 'state restored' }));
+    const metrics = await pod.get('http://127.0.0.1:9280/metrics', bearer);
+    expect(metrics.body).toContain('d2_object_values_total{application="smartWeb",name="H.Level"} 1\n');
+  });
+
+  it('cannot read the key for TLS without an fsGroup', async () => {
+    await openChart({ fsGroup: null });
+    expect(await (await pod.start('d2-sidecar', env)).exited).toBe(1);
   });
 });
 
@@ -136,19 +201,23 @@ async function expectOpenness(isOpen: boolean): Promise<void> {
 
 /** A Pod of the build, with its sidecar started, and that container of the manifest. */
 async function open({ name, env }: Setting): Promise<{ readonly sidecar: Container; readonly spec: Json }> {
-  const manifests = buildKustomization(path.join(FOLDER, name));
-  const template = at(find(manifests, 'Deployment'), 'spec', 'template', 'spec');
-  const { initContainers = [], containers } = Object(template);
-  const spec = [...initContainers, ...containers].find((one) => at(one, 'name') === 'd2-sidecar');
+  const spec = containerOf(openPod(buildKustomization(path.join(FOLDER, name))));
+  const sidecar = await pod.start('d2-sidecar', env);
+  await until(() => passes(sidecar, at(spec, 'startupProbe')), 'its startup probe');
+  return { sidecar, spec };
+}
+
+/** With the manifests' ConfigMaps, and Secrets. Returns its specification. */
+function openPod(manifests: readonly Manifest[], secrets: Contents = {}): Json {
+  const template = podOf(find(manifests, 'Deployment'));
   const maps = manifests.filter(({ kind }) => kind === 'ConfigMap').map(({ content }) => content);
   pod = new Pod(template, {
     ...Object.fromEntries(maps.map((one) => [at(one, 'metadata', 'name'), at(one, 'data')])),
     'd2-sidecar-access': { tokens: `${known.line}\n`, token: known.token },
+    ...secrets,
   });
   defer(() => pod.close());
-  const sidecar = await pod.start('d2-sidecar', env);
-  await until(() => passes(sidecar, at(spec, 'startupProbe')), 'its startup probe');
-  return { sidecar, spec };
+  return template;
 }
 
 const troubles = ({ logs }: Container) => logs.filter(({ level }) => level !== 'info').map(({ msg }) => msg);
@@ -162,5 +231,5 @@ async function passes(container: Container, probe: Json): Promise<boolean> {
 }
 
 async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
-  await expect.poll(holds, { timeout: 100_000, interval: 100, message: `waited 100 s for ${what}` }).toBe(true);
+  await expect.poll(holds, { ...WAIT, message: `waited 100 s for ${what}` }).toBe(true);
 }

@@ -1,5 +1,6 @@
 /** The live page of a monitoring port with authentication: signing in, the view of each role, and nothing stored anywhere. */
 import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { temporaryFolder } from '../../support/deferred.ts';
 import { Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
@@ -99,8 +100,7 @@ describeInChromium('the live page with authentication', (chromium) => {
   });
 
   it('lets a reader in by certificate over TLS, and shows what the role may see', async () => {
-    const folder = new CertificateFolder();
-    chromium.defer(() => folder.remove());
+    const folder = new CertificateFolder(temporaryFolder(chromium.defer));
     const authority = folder.authority();
     const own = folder.signed(authority, { name: 'sidecar' });
     const certificates = Object.entries({ collector: 'metrics', operator: 'sessions' });

@@ -6,7 +6,6 @@ import { type Defer, deferTo } from '../../support/deferred.ts';
 import { Harness, type HarnessOptions } from '../../support/page/stand.ts';
 import { isAvailable } from '../../support/programs.ts';
 
-/** The variable of the path allows trying the tests without Chromium. */
 const EXECUTABLE = process.env.D2S_CHROMIUM ?? '/usr/bin/chromium';
 const isInstalled = isAvailable('Chromium', existsSync(EXECUTABLE));
 /** For tests that use a small machine fully: axe-core alone takes seconds on a busy one. */
@@ -31,10 +30,8 @@ export class Chromium {
     this.defer = defer;
   }
 
-  async startHarness(options: HarnessOptions = {}): Promise<Harness> {
-    const harness = await Harness.start(options);
-    this.defer(() => harness.stop());
-    return harness;
+  startHarness(options: HarnessOptions = {}): Promise<Harness> {
+    return Harness.start(this.defer, options);
   }
 
   async open(url: string, options: BrowserContextOptions = {}): Promise<LivePage> {

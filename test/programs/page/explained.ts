@@ -5,18 +5,8 @@ import type { Page } from 'playwright-core';
  * Elements without explanations: sentences and lists that say in words what a number is, names, and choices.
  * Everything else with a digit or a dash for a value needs one.
  */
-const IN_WORDS = [
-  '.situation',
-  '.notice',
-  '.events',
-  '.moment',
-  '.choice',
-  '.reading',
-  'th[scope=row]',
-  'h2, h3, h4',
-  'nav, a.back',
-  '.hidden',
-].join(',');
+const IN_WORDS =
+  '.situation, .notice, .events, .moment, .choice, .reading, th[scope=row], h2, h3, h4, nav, a.back, .hidden';
 
 /** Texts such as `12.3 ms` without an explanation for the pointer. */
 export async function unexplainedNumbers(page: Page): Promise<readonly string[]> {

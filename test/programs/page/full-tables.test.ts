@@ -23,12 +23,8 @@ describeInChromium('the live page with full tables', (chromium) => {
         ? { path: `rpc/E.Load/Call${(index / 2) % RPCS}`, user }
         : { path: `object/H.Load.Object${index}`, user, method: 'GET' };
     });
-    const object = (index: number) => ({
-      path: `object/H.Load.Object${2 * index}`,
-      user: 'user-1',
-      method: 'GET' as const,
-    });
-    await harness.callMany(OBJECTS / 2, object);
+    const objectOf = (index: number) => `object/H.Load.Object${2 * index}`;
+    await harness.callMany(OBJECTS / 2, (index) => ({ path: objectOf(index), user: 'user-1', method: 'GET' }));
     live = await chromium.open(harness.url);
     page = live.page;
     page.setDefaultTimeout(15_000);

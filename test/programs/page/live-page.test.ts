@@ -53,22 +53,18 @@ describeInChromium('the live page', (chromium) => {
     page = live.page;
   });
 
-  const table = (name: string) => live.table(name);
-  const namesIn = (name: string) => live.namesIn(name);
-  const see = (text: string | RegExp) => live.see(text);
-  const tab = (name: string) => live.follow(name);
   const announced = (text: string) =>
     page.waitForFunction((expected) => document.querySelector('[role=status]')?.textContent?.includes(expected), text);
   const shownAs = () => page.locator('main').getAttribute('class');
 
   it('shows recent calls, and the state of everything as sentences', async () => {
-    await table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
-    await see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
-    await see(/^The JVM has been read from /);
-    await see(/^Measuring began \d+ s ago/);
-    const cells = await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').allInnerTexts();
+    await live.table('RPCs').getByRole('link', { name: 'P.Balance.Sum' }).waitFor();
+    await live.see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
+    await live.see(/^The JVM has been read from /);
+    await live.see(/^Measuring began \d+ s ago/);
+    const cells = await live.table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').allInnerTexts();
     expect([cells[0], cells[4]]).toEqual(['45', '0']);
-    expect(new Set(await namesIn('RPCs'))).toEqual(new Set(RPCS.map((path) => path.replace('/', '.'))));
+    expect(new Set(await live.namesIn('RPCs'))).toEqual(new Set(RPCS.map((path) => path.replace('/', '.'))));
   });
 
   it('charts the calls, and says the same in words', async () => {
@@ -87,29 +83,29 @@ describeInChromium('the live page', (chromium) => {
   });
 
   it('sorts by any column, in either order, and shows which', async () => {
-    const head = table('RPCs').getByRole('columnheader', { name: /^Calls/ });
+    const head = live.table('RPCs').getByRole('columnheader', { name: /^Calls/ });
     await head.getByRole('button').click();
     expect(await head.getAttribute('aria-sort')).toBe('descending');
-    expect((await namesIn('RPCs'))[0]).toBe('P.Balance.Sum');
+    expect((await live.namesIn('RPCs'))[0]).toBe('P.Balance.Sum');
     await head.getByRole('button').click();
     expect(await head.getAttribute('aria-sort')).toBe('ascending');
-    expect((await namesIn('RPCs')).at(-1)).toBe('P.Balance.Sum');
-    await table('RPCs').getByRole('columnheader', { name: /^Name/ }).getByRole('button').click();
-    expect(await namesIn('RPCs')).toEqual(RPCS.map((path) => path.replace('/', '.')));
+    expect((await live.namesIn('RPCs')).at(-1)).toBe('P.Balance.Sum');
+    await live.table('RPCs').getByRole('columnheader', { name: /^Name/ }).getByRole('button').click();
+    expect(await live.namesIn('RPCs')).toEqual(RPCS.map((path) => path.replace('/', '.')));
   });
 
   it('filters by words and by errors, and counts the remaining rows', async () => {
     await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('point boiler');
-    expect(await namesIn('RPCs')).toEqual(['E.Boiler.SetPoint']);
-    await see('1 of 4');
+    expect(await live.namesIn('RPCs')).toEqual(['E.Boiler.SetPoint']);
+    await live.see('1 of 4');
     await page.getByRole('searchbox', { name: 'Filter RPCs' }).fill('');
     await page.getByLabel('with errors').check();
-    expect(await namesIn('RPCs')).toEqual(['E.Reports.Fails']);
+    expect(await live.namesIn('RPCs')).toEqual(['E.Reports.Fails']);
     await page.getByLabel('with errors').uncheck();
   });
 
   it('explains a number under the pointer, and a focused label, until Escape', async () => {
-    await table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(2).hover();
+    await live.table('RPCs').getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(2).hover();
     const tooltip = page.locator('.tooltip');
     await tooltip.getByText('The clock of a call starts when the head of its request has been read').waitFor();
     // The head of the table still has the focus.
@@ -137,7 +133,7 @@ describeInChromium('the live page', (chromium) => {
     ['one session', '#/smartWeb/sessions', '.facts'],
   ])('explains every number to the pointer and to the keyboard, beside %s', async (name, hash, place, ...facts) => {
     await page.goto(`${harness.url}${hash}`);
-    if (name === 'one session') await table('Sessions').getByRole('link', { name: 'anna' }).click();
+    if (name === 'one session') await live.table('Sessions').getByRole('link', { name: 'anna' }).click();
     await page.locator(place).first().waitFor();
     expect(await page.locator('.facts > div').allInnerTexts()).toEqual(expect.arrayContaining(facts));
     expect(await unexplainedNumbers(page)).toEqual([]);
@@ -146,29 +142,29 @@ describeInChromium('the live page', (chromium) => {
     // Figures and charts alone are 13.
     expect(count).toBeGreaterThan(15);
     await page.goto(`${harness.url}#/smartWeb/rpc`);
-    await table('RPCs').waitFor();
+    await live.table('RPCs').waitFor();
   });
 
   it('shows the rules of its verdict', async () => {
-    await see(/^The server: \d+ % of the calls failed in the last minute/);
+    await live.see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
-    await see(/Applies from 5\.0 % of the calls of the last minute/);
+    await live.see(/Applies from 5\.0 % of the calls of the last minute/);
     expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['Calls fail']);
     await page.getByText('How this is judged').click();
   });
 
   it('leads from the sessions to one of them by a click on its row, and back by the back button', async () => {
-    await tab('Sessions');
-    await table('Sessions').getByRole('row', { name: 'anna' }).locator('td').nth(3).click();
+    await live.follow('Sessions');
+    await live.table('Sessions').getByRole('row', { name: 'anna' }).locator('td').nth(3).click();
     await live.seeHeading('anna');
-    const calls = page.getByRole('table', { name: 'Calls of the session' });
+    const calls = live.table('Calls of the session');
     await calls.waitFor();
     expect(await calls.getByRole('row', { name: 'P.Balance.Sum' }).locator('td').nth(1).innerText()).toBe('35');
     expect(page.url()).toMatch(/#\/smartWeb\/sessions\/[\w-]+$/);
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('anna');
     await page.goBack();
-    await table('Sessions').waitFor();
-    expect(new Set(await namesIn('Sessions'))).toEqual(new Set(USERS));
+    await live.table('Sessions').waitFor();
+    expect(new Set(await live.namesIn('Sessions'))).toEqual(new Set(USERS));
   });
 
   it.each([
@@ -180,38 +176,38 @@ describeInChromium('the live page', (chromium) => {
     await page.setViewportSize({ width, height: 800 });
     await page.getByText('How this is judged').click();
     expect(await violationsOf(page)).toEqual([]);
-    await tab('Sessions');
-    await table('Sessions').getByRole('link', { name: 'boris' }).click();
-    await page.getByRole('table', { name: 'Calls of the session' }).waitFor();
+    await live.follow('Sessions');
+    await live.table('Sessions').getByRole('link', { name: 'boris' }).click();
+    await live.table('Calls of the session').waitFor();
     expect(await violationsOf(page)).toEqual([]);
     expect(await live.excessWidth()).toBeLessThanOrEqual(0);
-    await tab('RPCs');
-    await table('RPCs').waitFor();
+    await live.follow('RPCs');
+    await live.table('RPCs').waitFor();
     await page.getByText('How this is judged').click();
   });
 
   it('shows the slowest calls, which lead to their name and to their session, and requests that are not calls', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
-    await tab('Running now');
-    await see('No calls are running.');
+    await live.follow('Running now');
+    await live.see('No calls are running.');
     expect(await violationsOf(page)).toEqual([]);
-    await tab('Slowest of the hour');
-    const row = table('Slowest of the hour').getByRole('row', { name: 'P.Balance.Sum' }).first();
+    await live.follow('Slowest of the hour');
+    const row = live.table('Slowest of the hour').getByRole('row', { name: 'P.Balance.Sum' }).first();
     await row.waitFor();
     expect((await row.locator('td').allInnerTexts())[0]).toMatch(/^[\d.]+ (?:µs|ms|s)$/);
     expect(await violationsOf(page)).toEqual([]);
     await page.getByRole('searchbox', { name: 'Filter Slowest of the hour' }).fill('boiler');
-    expect(new Set(await namesIn('Slowest of the hour'))).toEqual(
+    expect(new Set(await live.namesIn('Slowest of the hour'))).toEqual(
       new Set(['E.Boiler.ReadState', 'E.Boiler.SetPoint', 'H.Boiler.Temperature']),
     );
     await page.getByRole('searchbox', { name: 'Filter Slowest of the hour' }).fill('');
     await row.getByRole('link', { name: 'P.Balance.Sum' }).click();
     await live.seeHeading('P.Balance.Sum');
-    await tab('Not classified');
-    await table('Not classified').waitFor();
+    await live.follow('Not classified');
+    await live.table('Not classified').waitFor();
     expect(await violationsOf(page)).toEqual([]);
-    await tab('RPCs');
-    await table('RPCs').waitFor();
+    await live.follow('RPCs');
+    await live.table('RPCs').waitFor();
   });
 
   it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {
@@ -221,7 +217,7 @@ describeInChromium('the live page', (chromium) => {
     );
     await live.seeAlert('Too many wrong credentials. Trying again in 1 s.');
     expect(await shownAs()).toBe('stale');
-    expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
+    expect(await live.namesIn('RPCs')).toContain('P.Balance.Sum');
     await page.unroute('**/live*');
     await page.getByRole('alert').waitFor({ state: 'detached' });
     expect(await shownAs()).toBe('');
@@ -229,21 +225,21 @@ describeInChromium('the live page', (chromium) => {
 
   it('shows that the JVM is not read any more, and that it is read again', async () => {
     harness.jvm.close();
-    await see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
+    await live.see(/^The JVM has not been readable since \d\d:\d\d:\d\d: /);
     await announced('The JVM has not been readable');
     restart(harness.jvm);
-    await see(/^The JVM has been read from /);
+    await live.see(/^The JVM has been read from /);
     await announced('The JVM has been read');
   });
 
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
     harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
-    await see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
-    await see(/^The server: it has not accepted connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await live.see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await live.see(/^The server: it has not accepted connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await announced('has refused connections');
     restart(harness.upstream);
-    await see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
+    await live.see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has accepted connections');
     await page.getByText(/^What happened/).click();
     expect(await live.events()).toEqual(
@@ -258,11 +254,11 @@ describeInChromium('the live page', (chromium) => {
       /^The connection to the sidecar has been lost since [\d:]{8} \(no connection\)\. The numbers are from then\. Trying again every 2 s\.$/,
     );
     expect(await shownAs()).toBe('stale');
-    expect(await namesIn('RPCs')).toContain('P.Balance.Sum');
+    expect(await live.namesIn('RPCs')).toContain('P.Balance.Sum');
     await harness.startSidecar();
-    await see(/^The sidecar was restarted at \d\d:\d\d:\d\d: the charts begin there\.$/);
-    await see('No RPC has been called yet.');
-    await see(/^No traffic of smartWeb has passed since \d\d:\d\d:\d\d\./);
+    await live.see(/^The sidecar was restarted at \d\d:\d\d:\d\d: the charts begin there\.$/);
+    await live.see('No RPC has been called yet.');
+    await live.see(/^No traffic of smartWeb has passed since \d\d:\d\d:\d\d\./);
     expect(await page.getByRole('alert').count()).toBe(0);
     expect(await shownAs()).toBe('');
     await announced('The sidecar was restarted');

@@ -43,7 +43,6 @@ describeInChromium('the start page', (chromium) => {
   });
 
   const names = () => told.namesIn('RPCs');
-  const figure = (label: string) => told.figure(label);
   const textOf = async (selector: string) =>
     (await page.locator(selector).allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
   const legendOf = (chart: string) => textOf(`figure[aria-labelledby="chart-${chart}"] .legend li`);
@@ -55,15 +54,21 @@ describeInChromium('the start page', (chromium) => {
 
   it('shows the same numbers in a tile and beside the chart of its name', async () => {
     await told.load(TOLD);
-    await figure('Calls /s').filter({ hasText: '11.0' }).waitFor();
+    await told.figure('Calls /s').filter({ hasText: '11.0' }).waitFor();
     expect(await legendOf('rate')).toEqual(['last minute', 'all 11.0', 'RPC 10.0', 'SBA 1.00']);
-    expect([await figure('RPC p50').innerText(), await figure('RPC p95').innerText()]).toEqual(['10.0 ms', '79.0 ms']);
-    expect(await figure('RPC p99').innerText()).toBe('109 ms');
+    expect([await told.figure('RPC p50').innerText(), await told.figure('RPC p95').innerText()]).toEqual([
+      '10.0 ms',
+      '79.0 ms',
+    ]);
+    expect(await told.figure('RPC p99').innerText()).toBe('109 ms');
     expect(await legendOf('duration')).toEqual(['last minute', 'p50 10.0 ms', 'p95 79.0 ms', 'p99 109 ms']);
-    expect(await figure('Errors').innerText()).toBe('18 2.7 %');
+    expect(await told.figure('Errors').innerText()).toBe('18 2.7 %');
     expect(await legendOf('errors')).toEqual(['last minute', 'all 18 (2.7 %)', 'RPC 6', 'SBA 12', 'client left 0']);
-    expect([await figure('Sessions').innerText(), await figure('Held polls').innerText()]).toEqual(['2', '3']);
-    expect(await figure('Heap').innerText()).toBe('359 MiB of 1.00 GiB, 35 %');
+    expect([await told.figure('Sessions').innerText(), await told.figure('Held polls').innerText()]).toEqual([
+      '2',
+      '3',
+    ]);
+    expect(await told.figure('Heap').innerText()).toBe('359 MiB of 1.00 GiB, 35 %');
     expect(await legendOf('heap')).toEqual(['now', 'maximum 1.00 GiB', 'used 359 MiB', 'after collection 200 MiB']);
   });
 
@@ -107,7 +112,7 @@ describeInChromium('the start page', (chromium) => {
     expect(Number(drawn[0]?.split(',')[0])).toBeGreaterThan(50);
     await told.load({ ...TOLD, seq: 0, applications: [application([])] });
     await expect.poll(() => spark.getAttribute('aria-label')).toBe('not measured yet');
-    expect(await figure('Calls /s').innerText()).toBe('–');
+    expect(await told.figure('Calls /s').innerText()).toBe('–');
     expect(await legendOf('rate')).toEqual(['last minute', 'all –', 'RPC –', 'SBA –']);
   });
 
@@ -121,7 +126,7 @@ describeInChromium('the start page', (chromium) => {
     told.rows = [];
     await page.setViewportSize({ width: 360, height: 700 });
     await told.load(TOLD, '#/smartWeb/objects');
-    const link = figure(label).getByRole('link');
+    const link = told.figure(label).getByRole('link');
     expect(await link.getAttribute('aria-label')).toMatch(new RegExp(`^[\\d.,]+.*, to the table of ${name}$`));
     await link.focus();
     await page.keyboard.press('Enter');

@@ -12,14 +12,9 @@ const CASES = path.join(import.meta.dirname, 'rules');
 const CASE_FILES = readdirSync(CASES);
 const DOCUMENT = readFileSync(new URL('../../../docs/prometheus.md', import.meta.url), 'utf8');
 
-interface AlertTest {
-  readonly alertname: string;
-  readonly exp_alerts: readonly unknown[];
-}
-
 interface CaseFile {
   readonly group_eval_order?: readonly string[];
-  readonly tests: readonly { readonly alert_rule_test?: readonly AlertTest[] }[];
+  readonly tests: readonly { alert_rule_test?: readonly { alertname: string; exp_alerts: readonly unknown[] }[] }[];
 }
 
 const readCases = (file: string) => parse(readFileSync(path.join(CASES, file), 'utf8')) as CaseFile;

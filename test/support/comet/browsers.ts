@@ -25,15 +25,11 @@ export function fieldsOf({ fields, cookies }: Browser): Record<string, string> {
 }
 
 /** How a user logs in: by form login, at once or after a page has set a cookie, or without a cookie. */
-export type LoginManner = 'form' | 'form-on-page' | 'ext' | 'basic';
+type LoginManner = 'form' | 'form-on-page' | 'ext' | 'basic';
 
-export interface BrowserPlan {
-  readonly browser: Browser;
-  readonly login: LoginManner;
-  readonly tabs: 1 | 2;
-}
+export type BrowserPlan = ReturnType<typeof toPlan>;
 
-export function toPlan(userName: string, login: LoginManner, tabs: 1 | 2): BrowserPlan {
+export function toPlan(userName: string, login: LoginManner, tabs: 1 | 2) {
   const basic = `Basic ${Buffer.from(`${userName}:${RIGHT_PASSWORD}`).toString('base64')}`;
   const browser: Browser = {
     userName,

@@ -12,13 +12,11 @@ import {
   newValue,
   OBJECT_PREFIX,
   objectOf,
-  type Plant,
   SUBSCRIBE_CHANNEL,
   UNSUBSCRIBE_CHANNEL,
 } from './plant.ts';
 import { answerOf, isFailure, toPlantCall } from './plant-call.ts';
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 type Done = (error?: Error, result?: boolean) => void;
 
 /** Data of a delivery that becomes a whole message: `deliver` itself takes channel and data only, no call id. */
@@ -30,17 +28,11 @@ class WholeMessage {
   }
 }
 
-export interface CometdServer extends Plant {
-  readonly server: Server;
-  /** Serves a request of Comet that another server has received. */
-  readonly serve: Handler;
-}
-
-/** `goneMs`: how long a client may stay away. */
-export async function startCometdPlant(goneMs = GONE_MS): Promise<CometdServer> {
+/** `goneMs`: how long a client may stay away. `serve` takes a request of Comet that another server has received. */
+export async function startCometdPlant(goneMs = GONE_MS) {
   const plant = new CometdPlant(goneMs);
-  const serve: Handler = (request, response) => plant.server.handle(request, response);
-  const http = createServer((request, response) => {
+  const serve = (request: IncomingMessage, response: ServerResponse) => plant.server.handle(request, response);
+  const http: Server = createServer((request, response) => {
     if (request.url?.startsWith(COMET_PATH)) serve(request, response);
     else plant.desk.serve(request, response);
   });
@@ -52,8 +44,8 @@ export async function startCometdPlant(goneMs = GONE_MS): Promise<CometdServer> 
     get clientCount() {
       return plant.cookies.size;
     },
-    push: (object) => plant.push(object),
-    forget: (clientId) => plant.forget(clientId),
+    push: (object: string) => plant.push(object),
+    forget: (clientId: string) => plant.forget(clientId),
     close: async () => {
       plant.server.close();
       await cut();

@@ -5,14 +5,9 @@ import { type ClientOptions, WebSocket } from 'ws';
 export interface TabConnections {
   fields(): Record<string, string>;
   keepCookies(setCookies: readonly string[]): void;
-  readonly requests: Set<AbortableRequest>;
+  readonly requests: Set<{ readonly isConnect: boolean; abort(): void }>;
   readonly sockets: Set<WebSocket>;
   readonly webSocketOptions: ClientOptions;
-}
-
-export interface AbortableRequest {
-  readonly isConnect: boolean;
-  abort(): void;
 }
 
 interface Window {
@@ -21,11 +16,9 @@ interface Window {
 }
 
 interface XhrLike {
-  readonly readyState: number;
   context: TabConnections;
   onload?: () => void;
   onerror?: (cause: unknown) => void;
-  setRequestHeader(name: string, value: string): void;
   send(body: string): void;
   abort(): void;
 }

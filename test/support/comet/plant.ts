@@ -41,14 +41,8 @@ export function newValue(object: string): { objectName: string; value: number; u
   return { objectName: object, value: pushed / 8, unit: '°C', state: ['Valid', 'Normal'] };
 }
 
-/** An HTTP server on a free port of 127.0.0.1. */
-export interface Listening {
-  readonly port: number;
-  /** Ends at once: cuts all connections, upgraded ones too, which the server does not track. */
-  cut(): Promise<void>;
-}
-
-export async function listen(server: Server): Promise<Listening> {
+/** On a free port of 127.0.0.1. `cut` ends at once: all connections, upgraded ones too, which the server does not track. */
+export async function listen(server: Server) {
   // Longer than any client's: with Node's 5 s a call may meet the closing of its connection, and get a 502.
   server.keepAliveTimeout = 600_000;
   const sockets = new Set<Socket>();

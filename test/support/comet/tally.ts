@@ -1,9 +1,6 @@
 /** The counts of one client: the truth that the sidecar's statistics are compared with. */
 
-export interface CallCount {
-  answered: number;
-  failed: number;
-}
+export type CallCount = Readonly<Record<'answered' | 'failed', number>>;
 
 export class Tally {
   readonly values = new Map<string, number>();
@@ -22,14 +19,10 @@ export class Tally {
   }
 }
 
-/** Tallies added up, with sorted names and without zeros, so that two of them can be compared by `toEqual`. */
-export interface Counts {
-  readonly subscriptions: Readonly<Record<string, number>>;
-  readonly values: Readonly<Record<string, number>>;
-  readonly calls: Readonly<Record<string, CallCount>>;
-}
+export type Counts = ReturnType<typeof sumOf>;
 
-export function sumOf(tallies: Iterable<Tally>): Counts {
+/** Tallies added up, with sorted names and without zeros, so that two of them can be compared by `toEqual`. */
+export function sumOf(tallies: Iterable<Tally>) {
   const subscriptions = new Map<string, number>();
   const values = new Map<string, number>();
   const calls = new Map<string, CallCount>();

@@ -1,25 +1,17 @@
-/**
- * WebSocket for the plant of `cometd-plant.ts`, whose package has long-polling only: each message is posted to it, and the
- * answer is sent back, compressed as agreed, some of it in fragments with pings between them.
- */
+/** WebSocket for the plant of `cometd-plant.ts`, which has long-polling only: each message is posted to it. */
 import type { IncomingMessage } from 'node:http';
 import { type PerMessageDeflateOptions, type WebSocket, WebSocketServer } from 'ws';
 import { startCometdPlant } from './cometd-plant.ts';
 import { COMET_PATH } from './login-desk.ts';
-import type { Plant } from './plant.ts';
-
-export interface WebSocketPlant extends Plant {
-  /** Negotiated extensions, e.g. `permessage-deflate; client_max_window_bits=10`; empty without any. */
-  readonly extensions: ReadonlySet<string>;
-}
 
 /** Every this many messages, one is sent in fragments, with a ping between them. */
 const FRAGMENTED_EVERY = 5;
 const FRAGMENT_CHARS = 100;
 
-export async function startWebSocketPlant(perMessageDeflate: PerMessageDeflateOptions): Promise<WebSocketPlant> {
+export async function startWebSocketPlant(perMessageDeflate: PerMessageDeflateOptions) {
   const plant = await startCometdPlant();
   const sockets = new WebSocketServer({ server: plant.server, path: COMET_PATH, perMessageDeflate });
+  /** As negotiated, e.g. `permessage-deflate; client_max_window_bits=10`; empty without any. */
   const extensions = new Set<string>();
   let sent = 0;
   sockets.on('headers', (lines) => {

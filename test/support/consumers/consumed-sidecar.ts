@@ -6,6 +6,7 @@ import { startConfigured } from '../configured-sidecar.ts';
 import type { Defer } from '../deferred.ts';
 import { basic, Folder, userLine } from '../monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../net.ts';
+import { restCall } from '../rest-call.ts';
 import type { SidecarProcess } from '../sidecar-process.ts';
 
 export const ROOT = path.join(import.meta.dirname, '../../..');
@@ -22,13 +23,10 @@ export const SENT = {
 
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'));
 
-export interface ConsumedSidecar {
-  readonly monitor: string;
-  call(path: string, user?: string): Promise<void>;
-}
+export type ConsumedSidecar = Awaited<ReturnType<typeof startConsumedSidecar>>;
 
 /** Readers are `collectd`, `telegraf` and `zabbix`, each with the role `metrics`. */
-export async function startConsumedSidecar(defer: Defer): Promise<ConsumedSidecar> {
+export async function startConsumedSidecar(defer: Defer) {
   const upstream = await startApplication(({ url = '' }, response) => {
     response.statusCode = url.includes('Fail') ? 500 : 200;
     setTimeout(() => response.end('ok'), url.includes('Slow') ? SENT.slowMs : 0);
@@ -43,7 +41,7 @@ export async function startConsumedSidecar(defer: Defer): Promise<ConsumedSideca
   const jvm = { source: 'http', http: { kind: 'prometheus', url: `http://127.0.0.1:${exporter.port}/metrics` } };
   const url = `http://127.0.0.1:${upstream.port}/smartWeb`;
   const sidecar = await startConfigured(defer, url, { monitor: { auth: { usersFile } }, jvm });
-  const call = (target: string, user?: string) => callOf(sidecar, target, user);
+  const call = (target: string, user?: string) => restCall(portOf(sidecar.listen), target, user);
   for (const user of ['ann', 'bob', 'ann', 'ann']) await call('rpc/E.Demo/TestInOut', user);
   await call('rpc/E.Demo/Slow');
   await call('rpc/E.Demo/Fail');
@@ -56,10 +54,4 @@ export async function startConsumedSidecar(defer: Defer): Promise<ConsumedSideca
 async function jvmStatusOf({ monitor }: SidecarProcess): Promise<number> {
   const headers = { authorization: basic('collectd', PASSWORD) };
   return (await send(portOf(monitor), '/smartWeb/api/rest/v0/admin/metrics/jvm', { headers })).status;
-}
-
-async function callOf({ listen }: SidecarProcess, target: string, user?: string): Promise<void> {
-  const headers = user === undefined ? {} : { authorization: basic(user, 'secret') };
-  const method = target.startsWith('object') ? 'GET' : 'POST';
-  await send(portOf(listen), `/smartWeb/api/rest/v0/d2/${target}`, { method, headers });
 }

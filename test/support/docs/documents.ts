@@ -4,10 +4,8 @@ import path from 'node:path';
 
 export const ROOT = path.resolve(import.meta.dirname, '../../..');
 
-export type Place = string;
-
 export interface Piece {
-  readonly place: Place;
+  readonly place: string;
   readonly text: string;
 }
 
@@ -15,14 +13,7 @@ export interface Fence extends Piece {
   readonly language: string;
 }
 
-export interface Document {
-  readonly file: string;
-  readonly text: string;
-  readonly fences: readonly Fence[];
-  readonly codes: readonly Piece[];
-  readonly links: readonly Piece[];
-  readonly anchors: ReadonlySet<string>;
-}
+export type Document = ReturnType<typeof parseDocument>;
 
 /** All documents for readers of the repository. The changelog is about the past, but must link to existing files and keys. */
 export function listDocuments(): readonly Document[] {
@@ -39,7 +30,7 @@ export function readDocument(file: string): Document {
   return parseDocument(file, readFileSync(path.join(ROOT, file), 'utf8'));
 }
 
-export function parseDocument(file: string, text: string): Document {
+export function parseDocument(file: string, text: string) {
   const fences: Fence[] = [];
   const prose: string[] = [];
   let open: { mark: string; indent: number; language: string; line: number; lines: string[] } | undefined;
@@ -69,7 +60,7 @@ export function parseDocument(file: string, text: string): Document {
   };
 }
 
-function findIn(line: string, pattern: RegExp, place: Place): Piece[] {
+function findIn(line: string, pattern: RegExp, place: string): Piece[] {
   return [...line.matchAll(pattern)].map((match) => ({ place, text: match[1] ?? match[2] ?? '' }));
 }
 

@@ -38,6 +38,16 @@ function toPaths(value: unknown, at = ''): readonly string[] {
   );
 }
 
+/** The message of what `act` throws; undefined if nothing. */
+export function messageOf(act: () => unknown): string | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -7,12 +7,7 @@ export interface CommandLine {
   readonly simple: readonly SimpleCommand[];
 }
 
-export interface SimpleCommand {
-  readonly text: string;
-  /** Without leading variables, redirections and quotes; `$(...)` is one word. */
-  readonly words: readonly string[];
-  readonly variables: readonly string[];
-}
+export type SimpleCommand = ReturnType<typeof toSimpleCommand>;
 
 export function toCommandLines(block: string): readonly CommandLine[] {
   const lines: CommandLine[] = [];
@@ -62,7 +57,8 @@ function toSimpleCommands(line: string): readonly SimpleCommand[] {
   return commands;
 }
 
-function toSimpleCommand(text: string): SimpleCommand {
+/** Its words without leading variables, redirections and quotes; `$(...)` is one word. */
+function toSimpleCommand(text: string) {
   const bare = text.match(/(?:"(?:[^"\\]|\\.)*"|'[^']*'|\$\([^)]*\)|\\.|[^\s])+/gs) ?? [];
   const words: string[] = [];
   const variables: string[] = [];

@@ -2,11 +2,6 @@
 import { readFileSync } from 'node:fs';
 import { type Dashboard, dashboardSchema } from './dashboard-schema.ts';
 
-export interface DashboardQuery {
-  readonly name: string;
-  readonly expr: string;
-}
-
 /** Throws if it violates the schema. */
 export function readDashboard(): Dashboard {
   return dashboardSchema.parse(readDashboardFile());
@@ -16,7 +11,7 @@ export function readDashboardFile(): unknown {
   return JSON.parse(readFileSync(new URL('../../../config/grafana/d2-sidecar.json', import.meta.url), 'utf8'));
 }
 
-export function queriesOf({ panels }: Dashboard): readonly DashboardQuery[] {
+export function queriesOf({ panels }: Dashboard): readonly { readonly name: string; readonly expr: string }[] {
   return panels.flatMap((panel) =>
     panel.type === 'row' ? [] : panel.targets.map(({ refId, expr }) => ({ name: `${panel.title} ${refId}`, expr })),
   );

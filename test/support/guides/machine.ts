@@ -1,10 +1,10 @@
 /** A fresh machine (machine.sh): systemd is its first process, and it has this machine's programs. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { type Defer, temporaryFolder } from '../deferred.ts';
 import { collect, plainEnv, type Ran } from '../install/run.ts';
 import { Terminal } from './terminal.ts';
 
@@ -20,30 +20,21 @@ export function canBoot(): boolean {
   return process.getuid?.() === 0 && hasPrograms && existsSync('/usr/libexec/tomcat10');
 }
 
-export interface Foreground {
-  interrupt(): Promise<number | null>;
-}
-
 export class Machine {
-  readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-machine-'));
   readonly #keeper: ChildProcess;
   #init = '';
 
   /** `checkout`: a copy of the project, which commands may change. */
-  static async boot(checkout: string): Promise<Machine> {
-    const machine = new Machine(checkout);
-    try {
-      await machine.#booted();
-      return machine;
-    } catch (error) {
-      await machine.halt();
-      throw error;
-    }
+  static async boot(defer: Defer, checkout: string): Promise<Machine> {
+    const machine = new Machine(temporaryFolder(defer), checkout);
+    defer(() => machine.#halt());
+    await machine.#booted();
+    return machine;
   }
 
-  private constructor(checkout: string) {
+  private constructor(folder: string, checkout: string) {
     const script = path.join(import.meta.dirname, 'machine.sh');
-    this.#keeper = spawn('bash', [script, this.#folder, checkout], { env: plainEnv() });
+    this.#keeper = spawn('bash', [script, folder, checkout], { env: plainEnv() });
   }
 
   async #booted(): Promise<void> {
@@ -96,8 +87,8 @@ export class Machine {
     return new Terminal(this.#enter(['bash']), CHECKOUT);
   }
 
-  /** Starts a sidecar as a user of the machine, and waits until it serves. */
-  async startSidecar(line: string, user: string): Promise<Foreground> {
+  /** Starts a sidecar as a user of the machine, and waits until it serves. Returns its Ctrl-C, which resolves to the exit code. */
+  async startSidecar(line: string, user: string): Promise<() => Promise<number | null>> {
     const child = this.#enter(['bash', '-c', `cd /; exec ${line}`], user);
     const exited = once(child, 'exit').then(([code]) => code as number | null);
     const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
@@ -106,11 +97,9 @@ export class Machine {
       exited.then((code) => reject(new Error(`${line}: exit code ${code}: ${stdout()}${stderr()}`)), reject);
     });
     const pid = /"pid":(\d+)/.exec(stdout())?.[1];
-    return {
-      interrupt: async () => {
-        await this.succeed(`kill -INT ${pid}`);
-        return await exited;
-      },
+    return async () => {
+      await this.succeed(`kill -INT ${pid}`);
+      return await exited;
     };
   }
 
@@ -119,12 +108,10 @@ export class Machine {
     return (await this.run(`journalctl --no-pager --output cat --lines 20 ${of}`)).stdout;
   }
 
-  async halt(): Promise<void> {
-    if (this.#keeper.exitCode === null) {
-      const exited = once(this.#keeper, 'exit');
-      this.#keeper.stdin?.end();
-      await exited;
-    }
-    rmSync(this.#folder, { recursive: true, force: true });
+  async #halt(): Promise<void> {
+    if (this.#keeper.exitCode !== null) return;
+    const exited = once(this.#keeper, 'exit');
+    this.#keeper.stdin?.end();
+    await exited;
   }
 }

@@ -57,8 +57,4 @@ export class Terminal {
       look();
     });
   }
-
-  close(): void {
-    this.#shell.stdin?.end();
-  }
 }

@@ -47,14 +47,26 @@ export function isComponent(folder: string): boolean {
   return parse(readFileSync(path.join(folder, 'kustomization.yaml'), 'utf8')).kind === 'Component';
 }
 
-/** The manifest of a kind and name. Throws if there is none. */
-export function find(manifests: readonly Manifest[], kind: string, name?: string): Json {
-  const found = manifests.find(
-    (one) => one.kind === kind && (name === undefined || at(one.content, 'metadata', 'name') === name),
-  );
-  if (found === undefined)
-    throw new Error(`no ${kind} ${name ?? ''} among ${manifests.map(({ source }) => source).join(', ')}`);
+/** The first manifest of a kind. Throws if there is none. */
+export function find(manifests: readonly Manifest[], kind: string): Json {
+  const found = manifests.find((one) => one.kind === kind);
+  if (found === undefined) throw new Error(`no ${kind} among ${manifests.map(({ source }) => source).join(', ')}`);
   return found.content;
+}
+
+/** The `spec` of a Deployment's Pods. */
+export function podOf(deployment: Json): Json {
+  return at(deployment, 'spec', 'template', 'spec');
+}
+
+export function containersOf(pod: Json): readonly Json[] {
+  const { initContainers = [], containers } = Object(pod);
+  return [...initContainers, ...containers];
+}
+
+/** Null if the Pod has no such container. */
+export function containerOf(pod: Json, name = 'd2-sidecar'): Json {
+  return containersOf(pod).find((one) => at(one, 'name') === name) ?? null;
 }
 
 /** The value at a path of keys and indexes. Throws if there is none. */

@@ -1,6 +1,4 @@
 /** WebSocket frames (RFC 6455 section 5.2), whole messages only; independent of the sidecar's own code. */
-import { createHash } from 'node:crypto';
-
 export const OPCODES = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
 export interface Frame {
@@ -9,11 +7,6 @@ export interface Frame {
 }
 
 const MAX_FRAME_BYTES = 4 * 1024 * 1024;
-
-/** The answer to the key of a handshake (RFC 6455 section 1.3). */
-export function acceptOf(key: string): string {
-  return createHash('sha1').update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
-}
 
 /** `mask`: the client's masking key; a server has none. */
 export function toFrame(opcode: number, payload: Buffer, mask?: number): Buffer {

@@ -1,6 +1,5 @@
 /** Orders of a run to one of its processes, and their answers, over the channel that Node gives to a child. */
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { hasEnded, type Processes } from '../../bench/load/processes.ts';
 
 interface Answer {
@@ -26,52 +25,65 @@ export function obeyOrders(orders: Readonly<Record<string, (argument: never) => 
   answer({ number: 0 });
 }
 
+/** A Node program that obeys orders; it may be started again after its end. */
 export class OrderedProcess {
-  readonly #child: ChildProcess;
   readonly #processes: Processes;
+  readonly #args: readonly string[];
   readonly #waiting = new Map<number, (answer: Answer) => void>();
+  #child: ChildProcess | undefined;
   #number = 0;
 
-  private constructor(processes: Processes, args: readonly string[]) {
+  constructor(processes: Processes, ...args: readonly string[]) {
     this.#processes = processes;
-    this.#child = processes.start({ file: process.execPath, args, hasChannel: true });
-    this.#child.on('message', (answer: Answer) => this.#waiting.get(answer.number)?.(answer));
-    this.#child.on('exit', () => {
-      for (const [number, settle] of this.#waiting) settle({ number, error: this.#lastWords });
-    });
+    this.#args = args;
   }
 
   static async start(processes: Processes, ...args: readonly string[]): Promise<OrderedProcess> {
-    const one = new OrderedProcess(processes, args);
-    await one.#answerTo(0, TIMEOUT_MS);
+    const one = new OrderedProcess(processes, ...args);
+    await one.start();
     return one;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined;
+  }
+
+  async start(): Promise<void> {
+    const child = this.#processes.start({ file: process.execPath, args: this.#args, hasChannel: true });
+    this.#child = child;
+    child.on('message', (answer: Answer) => this.#waiting.get(answer.number)?.(answer));
+    child.on('exit', () => {
+      for (const [number, settle] of this.#waiting) settle({ number, error: this.#lastWordsOf(child) });
+    });
+    await this.#answerTo(child, 0, TIMEOUT_MS);
   }
 
   /** Resolves to the answer of the process. Rejects with its error, when it ends, or after `timeoutMs`. */
   async order<T>(kind: string, argument?: unknown, timeoutMs = TIMEOUT_MS): Promise<T> {
+    const child = this.#child;
+    if (child === undefined) throw new Error(`${this.#args[0]} does not run`);
     this.#number += 1;
-    const answer = this.#answerTo(this.#number, timeoutMs);
-    if (!hasEnded(this.#child)) this.#child.send({ number: this.#number, kind, argument });
+    const answer = this.#answerTo(child, this.#number, timeoutMs);
+    if (!hasEnded(child)) child.send({ number: this.#number, kind, argument });
     return (await answer) as T;
   }
 
   signal(signal: NodeJS.Signals): void {
-    this.#child.kill(signal);
+    this.#child?.kill(signal);
   }
 
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-    const ended = hasEnded(this.#child) ? undefined : once(this.#child, 'exit');
-    this.#child.kill(signal);
-    await ended;
-    await this.#processes.stop(this.#child);
+    const child = this.#child;
+    this.#child = undefined;
+    if (child !== undefined) await this.#processes.stop(child, signal);
   }
 
-  get #lastWords(): string {
-    return `it has ended: ${this.#processes.outputOf(this.#child).trim().slice(-500)}`;
+  #lastWordsOf(child: ChildProcess): string {
+    return `it has ended: ${this.#processes.outputOf(child).trim().slice(-500)}`;
   }
 
-  async #answerTo(number: number, timeoutMs: number): Promise<unknown> {
-    if (hasEnded(this.#child)) throw new Error(this.#lastWords);
+  async #answerTo(child: ChildProcess, number: number, timeoutMs: number): Promise<unknown> {
+    if (hasEnded(child)) throw new Error(this.#lastWordsOf(child));
     const error = `no answer within ${timeoutMs} ms`;
     const answer = await new Promise<Answer>((resolve) => {
       const timer = setTimeout(() => resolve({ number, error }), timeoutMs);
@@ -81,7 +93,7 @@ export class OrderedProcess {
       });
     });
     this.#waiting.delete(number);
-    if (answer.error !== undefined) throw new Error(`${this.#child.spawnargs[1]}: ${answer.error}`);
+    if (answer.error !== undefined) throw new Error(`${this.#args[0]}: ${answer.error}`);
     return answer.result;
   }
 }

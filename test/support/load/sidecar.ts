@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_FOLDER } from '../../bench/load/folders.ts';
 import { NODE_ARGS, NODE_ENVIRONMENT } from '../../bench/load/peers/node-peers.ts';
 import { type Command, hasEnded, type Processes } from '../../bench/load/processes.ts';
@@ -37,6 +38,7 @@ export class SidecarProcess {
   readonly pid: number;
   /** Log lines of level error and above, and standard error. */
   readonly complaints: string[] = [];
+  readonly ended: Promise<unknown>;
   readonly #child: ChildProcess;
   readonly #parts: SidecarParts;
 
@@ -44,6 +46,7 @@ export class SidecarProcess {
     this.#child = child;
     this.#parts = parts;
     this.pid = child.pid as number;
+    this.ended = once(child, 'exit');
   }
 
   /** Resolves when it listens. Throws when it ends instead. It is started like the image's. */
@@ -93,15 +96,8 @@ export class SidecarProcess {
 
   /** Sends the signal and resolves to the exit code, 128 when a signal ended it. */
   async end(signal: 'SIGTERM' | 'SIGKILL', timeoutMs = STOP_TIMEOUT_MS): Promise<number> {
-    const ended = this.hasEnded ? undefined : once(this.#child, 'exit');
-    this.#child.kill(signal);
-    const timer = setTimeout(() => {
-      this.complaints.push(`did not end ${timeoutMs} ms after ${signal}`);
-      this.#child.kill('SIGKILL');
-    }, timeoutMs);
-    await ended;
-    clearTimeout(timer);
-    await this.#parts.processes.stop(this.#child);
+    const isInTime = await this.#parts.processes.stop(this.#child, signal, timeoutMs);
+    if (!isInTime) this.complaints.push(`did not end ${timeoutMs} ms after ${signal}`);
     return this.#child.exitCode ?? 128;
   }
 
@@ -117,10 +113,9 @@ export class SidecarProcess {
         if (/"level":"(error|fatal)"/.test(line)) complain(line);
       });
     });
-    const over = new AbortController();
-    const ended = once(child, 'exit', over).then(() => 'has ended');
-    const late = once(AbortSignal.timeout(START_TIMEOUT_MS), 'abort', over).then(() => 'says nothing');
-    const failure = await Promise.race([isListening, ended, late]).finally(() => over.abort());
+    const ended = this.ended.then(() => 'has ended');
+    const late = sleep(START_TIMEOUT_MS, 'says nothing', { ref: false });
+    const failure = await Promise.race([isListening, ended, late]);
     if (failure === undefined) return;
     const words = this.lastWords;
     await this.end('SIGKILL');

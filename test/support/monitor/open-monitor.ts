@@ -8,10 +8,7 @@ import type { MetricsOptions } from '../../../src/monitor/routes.ts';
 
 type Options = Partial<MetricsOptions> & { readonly access?: AccessControl; readonly hosts?: readonly string[] };
 
-export interface OpenMonitor {
-  readonly port: number;
-  close(): Promise<void>;
-}
+export type OpenMonitor = Awaited<ReturnType<typeof openMonitor>>;
 
 /** A sidecar that is started, and ready. */
 export const HEALTHY: Monitored['health'] = { isStarted: true, isReady: () => Promise.resolve(true) };
@@ -20,7 +17,7 @@ export const HEALTHY: Monitored['health'] = { isStarted: true, isReady: () => Pr
 export async function openMonitor(
   monitored: Omit<Monitored, 'health'> & Partial<Monitored>,
   { access, hosts = [], ...options }: Options = {},
-): Promise<OpenMonitor> {
+) {
   const monitor = new Monitor(
     { health: HEALTHY, ...monitored },
     { windowMs: 300_000, durationUnit: 'seconds', ...options },

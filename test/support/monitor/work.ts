@@ -1,7 +1,4 @@
-/**
- * Full tables whose reading takes time on a simulated clock: as long as measured for real ones, however busy the
- * machine is.
- */
+/** Full tables whose reading takes as long on a simulated clock as was measured for real ones. */
 
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';

@@ -1,8 +1,8 @@
 /** The built sidecar with an upstream and a JVM that can be stopped and restarted. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Pool } from 'undici';
+import { type Defer, temporaryFolder } from '../deferred.ts';
 import { basic } from '../monitor/access/access-files.ts';
 import { type Application, startApplication } from '../net.ts';
 import { type SidecarProcess, startSidecarProcess } from '../sidecar-process.ts';
@@ -29,27 +29,29 @@ export interface Call {
 export class Harness {
   readonly upstream: Application;
   readonly jvm: Application;
-  readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-page-'));
+  readonly #file: string;
   readonly #options: HarnessOptions;
   #sidecar: SidecarProcess | undefined;
   #clients: Pool | undefined;
   #addresses = { listen: '127.0.0.1:0', monitor: '127.0.0.1:0' };
 
-  static async start(options: HarnessOptions = {}): Promise<Harness> {
+  static async start(defer: Defer, options: HarnessOptions = {}): Promise<Harness> {
     const upstream = await startApplication(({ headers, url = '' }, response) => {
       response.statusCode = headers.authorization === undefined ? 404 : url.includes('Fails') ? 500 : 200;
       response.setHeader('content-type', 'application/json').end('{}');
     });
     const jvm = await startApplication((_request, response) => response.end(JVM));
-    const harness = new Harness(options, upstream, jvm);
+    const harness = new Harness(options, upstream, jvm, path.join(temporaryFolder(defer), 'sidecar.json'));
+    defer(() => harness.#stop());
     await harness.startSidecar();
     return harness;
   }
 
-  private constructor(options: HarnessOptions, upstream: Application, jvm: Application) {
+  private constructor(options: HarnessOptions, upstream: Application, jvm: Application, file: string) {
     this.#options = options;
     this.upstream = upstream;
     this.jvm = jvm;
+    this.#file = file;
   }
 
   get url(): string {
@@ -60,11 +62,10 @@ export class Harness {
     const { hasJvm = false, config, env } = this.#options;
     const http = { kind: 'prometheus', url: `http://127.0.0.1:${this.jvm.port}/metrics` };
     const jvm = hasJvm ? { source: 'http', interval: '1s', staleAfter: '2s', http } : { source: 'none' };
-    const file = path.join(this.#folder, 'sidecar.json');
     const upstream = { url: `http://127.0.0.1:${this.upstream.port}/${APPLICATION}` };
-    writeFileSync(file, JSON.stringify({ upstream, jvm, ...config }));
+    writeFileSync(this.#file, JSON.stringify({ upstream, jvm, ...config }));
     const { listen, monitor } = this.#addresses;
-    this.#sidecar = await startSidecarProcess(['--config', file, '--listen', listen, '--monitor', monitor], env);
+    this.#sidecar = await startSidecarProcess(['--config', this.#file, '--listen', listen, '--monitor', monitor], env);
     this.#addresses = { listen: this.#sidecar.listen, monitor: this.#sidecar.monitor };
     this.#clients = new Pool(`http://${this.#sidecar.listen}`, { connections: 32 });
   }
@@ -100,10 +101,9 @@ export class Harness {
     await Promise.all(Array.from({ length: 32 }, work));
   }
 
-  async stop(): Promise<void> {
+  async #stop(): Promise<void> {
     await this.stopSidecar();
     this.upstream.close();
     this.jvm.close();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 }

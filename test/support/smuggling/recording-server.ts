@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { ListenOptions } from 'node:net';
+import type { Defer } from '../deferred.ts';
 
 /** Requests for this path are answered without reading their body: the start of a CL.0 or 0.CL desync. */
 export const EARLY_PATH = '/early';
@@ -9,7 +10,7 @@ export const EARLY_PATH = '/early';
  * A Node server that answers each request with its own reading of it, e.g. `X-Seen: POST /m 5:aaf4c61ddcc5`: method,
  * target, length and SHA-1 of the body (`-`: not read).
  */
-export async function startRecordingServer(listen: ListenOptions): Promise<http.Server> {
+export async function startRecordingServer(defer: Defer, listen: ListenOptions): Promise<http.Server> {
   const server = http.createServer((request, response) => {
     if (request.url === EARLY_PATH) {
       answer(request, response, '-');
@@ -22,6 +23,7 @@ export async function startRecordingServer(listen: ListenOptions): Promise<http.
   await new Promise<void>((resolve) => {
     server.listen(listen, resolve);
   });
+  defer(() => server.close().closeAllConnections());
   return server;
 }
 

@@ -6,48 +6,39 @@ import { spawnSync } from 'node:child_process';
 import type net from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Defer, temporaryFolder } from '../deferred.ts';
+import { isAvailable } from '../programs.ts';
 import { startProxyProgram } from '../proxy-program.ts';
 import { startTomcat } from '../tomcat/tomcat.ts';
 import { EARLY_PATH, startRecordingServer } from './recording-server.ts';
 
-export interface RealServer {
-  readonly address: net.NetConnectOpts;
-  stop(): Promise<void>;
-}
+/** Starts a server; resolves to its address. */
+export type StartServer = (defer: Defer) => Promise<net.NetConnectOpts>;
 
-export function isInstalled(program: string): boolean {
-  return spawnSync(program, ['-v']).error === undefined;
-}
+const isInstalled = (program: string) => spawnSync(program, ['-v']).error === undefined;
+export const hasNginx = () => isAvailable('nginx', isInstalled('nginx'));
+export const hasHaproxy = () => isAvailable('haproxy', isInstalled('haproxy'));
 
-export async function startNode(): Promise<RealServer> {
-  const server = await startRecordingServer({ port: 0, host: '127.0.0.1' });
-  const stop = async () => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { address: { port: (server.address() as net.AddressInfo).port, host: '127.0.0.1' }, stop };
-}
+export const startNode: StartServer = async (defer) => {
+  const server = await startRecordingServer(defer, { port: 0, host: '127.0.0.1' });
+  return { port: (server.address() as net.AddressInfo).port, host: '127.0.0.1' };
+};
 
-export async function startTomcatServer(): Promise<RealServer> {
+export const startTomcatServer: StartServer = async (defer) => {
   const webapp = fileURLToPath(new URL('./tomcat-webapp', import.meta.url));
-  const tomcat = await startTomcat({ webapp, context: 'ROOT' });
-  return { address: { port: tomcat.port, host: '127.0.0.1' }, stop: () => tomcat.stop() };
-}
+  const { port } = await startTomcat(defer, { webapp, context: 'ROOT' });
+  return { port, host: '127.0.0.1' };
+};
 
-export const startNginx = () => startProxy('nginx', nginxConfig);
-export const startHaproxy = () => startProxy('haproxy', haproxyConfig);
+export const startNginx: StartServer = (defer) => startProxy(defer, 'nginx', nginxConfig);
+export const startHaproxy: StartServer = (defer) => startProxy(defer, 'haproxy', haproxyConfig);
 
-async function startProxy(program: 'nginx' | 'haproxy', config: (folder: string) => string): Promise<RealServer> {
-  let address: net.NetConnectOpts = { path: '' };
-  const { stop } = await startProxyProgram(program, {
-    config,
-    address: (folder) => {
-      address = { path: join(folder, 'front') };
-      return address;
-    },
-    before: async (folder) => await startRecordingServer({ path: join(folder, 'backend') }),
-  });
-  return { address, stop };
+async function startProxy(defer: Defer, program: 'nginx' | 'haproxy', config: (folder: string) => string) {
+  const folder = temporaryFolder(defer);
+  await startRecordingServer(defer, { path: join(folder, 'backend') });
+  const address = { path: join(folder, 'front') };
+  await startProxyProgram(defer, program, config(folder), address);
+  return address;
 }
 
 /** Sockets in the folder instead of ports, which another program could take. */

@@ -34,11 +34,17 @@ export interface Played {
   readonly isEndedFirst: boolean;
 }
 
+export type Setting = Pick<Config, 'dataPath' | 'forwarded'>;
+
+export const SETTINGS: readonly Setting[] = [
+  { dataPath: 'auto', forwarded: 'append' },
+  { dataPath: 'auto', forwarded: 'replace' },
+  { dataPath: 'gateway', forwarded: 'append' },
+  { dataPath: 'gateway', forwarded: 'replace' },
+];
+
 /** A sidecar with one client at a time and a real server behind a tap, so that bytes can be attributed with certainty. */
-export async function startSmugglingStand(
-  server: net.NetConnectOpts,
-  { dataPath, forwarded }: Pick<Config, 'dataPath' | 'forwarded'>,
-) {
+export async function startSmugglingStand(server: net.NetConnectOpts, { dataPath, forwarded }: Setting) {
   const tap = await Tap.listen(server);
   const observer = new Counting();
   const stand = await startObserved({ upstreamPort: tap.port, config: () => ({ dataPath, forwarded }) }, observer);

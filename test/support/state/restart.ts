@@ -1,39 +1,23 @@
-/**
- * The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock.
- */
-
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock. */
 import path from 'node:path';
 import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
-import type { StateKeeper } from '../../../src/state/state-keeper.ts';
 import { takeUp } from '../../../src/state/take-up.ts';
 import { ManualClock } from '../clock.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { Folder } from '../monitor/access/access-files.ts';
 
-export interface Life {
-  readonly traffic: CometTraffic;
-  readonly keeper: StateKeeper;
-  /** What was logged, e.g. `['warn', { reason: 'torn' }, 'the state file is refused']`. */
-  readonly log: readonly LogCall[];
-}
+export type Life = Awaited<ReturnType<StateFolder['start']>>;
 
-export type LogCall = readonly [level: string, details: Readonly<Record<string, unknown>>, message: string];
-
-export class StateFolder {
-  readonly path = mkdtempSync(path.join(tmpdir(), 'd2-sidecar-state-'));
+export class StateFolder extends Folder {
   readonly file = path.join(this.path, 'state');
   #lives = 0;
 
-  remove(): void {
-    rmSync(this.path, { recursive: true, force: true });
-  }
-
   /** Starts at `epochMs` with the state in the file. */
-  async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file): Promise<Life> {
+  async start(epochMs?: number, change: Partial<RecorderConfig> = {}, file = this.file) {
     this.#lives += 1;
     const clock = new ManualClock({ startEpochMs: epochMs, startNs: 7_000_000 * this.#lives });
-    const log: LogCall[] = [];
+    /** E.g. `['warn', { reason: 'torn' }, 'the state file is refused']`. */
+    const log: [level: string, details: Readonly<Record<string, unknown>>, message: string][] = [];
     const keep = (level: string) => (details: unknown, message?: string) =>
       void log.push([level, details as Record<string, unknown>, message ?? '']);
     const logger = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };

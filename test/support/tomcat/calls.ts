@@ -76,13 +76,7 @@ const NAMED: readonly Target[] = [...STEADY, ...CROWDED];
 
 const STEADY_CALLS_EACH = 12;
 
-/** Each phase begins when the previous one has ended; `inOrder` sends one call at a time, so that their order is known. */
-export interface Phase {
-  readonly inOrder: boolean;
-  readonly calls: readonly Call[];
-}
-
-/** All phases; together exactly `total` calls. The same for the same seed. */
+/** The calls of phases, each of which begins when the previous one has ended; together exactly `total`. The same for the same seed. */
 export function createPhases(total: number, seed: number) {
   const beginning = createBeginning();
   const steady = Array.from({ length: STEADY_CALLS_EACH }, () =>
@@ -93,12 +87,7 @@ export function createPhases(total: number, seed: number) {
   const crowd = Array.from({ length: total - beginning.length - steady.length - ending.length }, (_, index) =>
     toCrowdCall(random, ALL_USERS[index % ALL_USERS.length] as User),
   );
-  return {
-    beginning: { inOrder: true, calls: beginning },
-    crowd: { inOrder: false, calls: crowd },
-    steady: { inOrder: true, calls: steady },
-    ending: { inOrder: true, calls: ending },
-  } satisfies Record<string, Phase>;
+  return { beginning, crowd, steady, ending };
 }
 
 function createBeginning(): Call[] {

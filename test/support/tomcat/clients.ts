@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { Pool } from 'undici';
 import { basic } from '../monitor/access/access-files.ts';
-import { ALL_USERS, type Call, type Phase, type User } from './calls.ts';
+import { ALL_USERS, type Call, type User } from './calls.ts';
 
 export interface AnsweredCall extends Call {
   readonly status: number;
@@ -26,20 +26,20 @@ export class Clients {
     this.#prefix = prefix;
   }
 
-  /** Sends all calls of a phase, each user's in order, and returns the answered ones. */
-  async run(phase: Phase): Promise<AnsweredCall[]> {
+  /** One call at a time, so that their order is known. */
+  async sendInOrder(calls: Iterable<Call>): Promise<AnsweredCall[]> {
     const answered: AnsweredCall[] = [];
-    const work = async (queue: Call[]) => {
-      for (let call = queue.shift(); call !== undefined; call = queue.shift()) answered.push(await this.#send(call));
-    };
-    const queues = phase.inOrder
-      ? [[...phase.calls]]
-      : ALL_USERS.flatMap((user) => {
-          const queue = phase.calls.filter((call) => call.user === user);
-          return Array.from({ length: CONNECTIONS_EACH }, () => queue);
-        });
-    await Promise.all(queues.map(work));
+    for (const call of calls) answered.push(await this.#send(call));
     return answered;
+  }
+
+  /** All users at once, each on all of their connections. */
+  async sendAtOnce(calls: readonly Call[]): Promise<AnsweredCall[]> {
+    const queues = ALL_USERS.flatMap((user) => {
+      const queue = calls.filter((call) => call.user === user).values();
+      return Array.from({ length: CONNECTIONS_EACH }, () => queue);
+    });
+    return (await Promise.all(queues.map((queue) => this.sendInOrder(queue)))).flat();
   }
 
   async close(): Promise<void> {

@@ -4,11 +4,12 @@
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { type Defer, temporaryFolder } from '../deferred.ts';
+import { isAvailable } from '../programs.ts';
 import { exitOf, stopProcess } from '../sidecar-process.ts';
 
 const CATALINA_HOME = '/usr/share/tomcat10';
@@ -18,11 +19,11 @@ const START_TIMEOUT_MS = 50_000;
 export interface Tomcat {
   readonly port: number;
   readonly pid: number;
-  stop(): Promise<void>;
 }
 
-export function isTomcatInstalled(): boolean {
-  return existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar')) && spawnSync('java', ['-version']).status === 0;
+export function hasTomcat(): boolean {
+  const isInstalled = existsSync(join(CATALINA_HOME, 'bin/bootstrap.jar'));
+  return isAvailable('Tomcat', isInstalled && spawnSync('java', ['-version']).status === 0);
 }
 
 export interface Application {
@@ -38,38 +39,34 @@ const REST_APPLICATION: Application = { webapp: join(HERE, 'webapp'), context: '
  * XML for its `<Engine>`.
  */
 export async function startTomcat(
+  defer: Defer,
   applications: Application | readonly Application[] = REST_APPLICATION,
   valves = '',
 ): Promise<Tomcat> {
-  return startTomcatIn(await createTomcatBase([applications].flat(), valves));
+  return startTomcatIn(defer, await createTomcatBase(defer, [applications].flat(), valves));
 }
 
-/**
- * Starts Tomcat in `base`, a CATALINA_BASE, which its end removes. `options` of the JVM, e.g. `-XX:+UseG1GC`; `java` is
- * its program.
- */
-export async function startTomcatIn(base: string, options: readonly string[] = [], java = 'java'): Promise<Tomcat> {
+/** Starts Tomcat in `base`, a CATALINA_BASE. `options` of the JVM, e.g. `-XX:+UseG1GC`; `java` is its program. */
+export async function startTomcatIn(
+  defer: Defer,
+  base: string,
+  options: readonly string[] = [],
+  java = 'java',
+): Promise<Tomcat> {
   const child = spawn(java, javaArguments(base, options), { cwd: base, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
-  const stop = async () => {
-    await stopProcess(child, exited, 'SIGTERM');
-    await rm(base, { recursive: true, force: true });
-  };
-  try {
-    return { port: await portOf(child, exited), pid: child.pid ?? 0, stop };
-  } catch (cause) {
-    await stop();
-    throw cause;
-  }
+  defer(() => stopProcess(child, exited, 'SIGTERM'));
+  return { port: await portOf(child, exited), pid: child.pid ?? 0 };
 }
 
 /** A CATALINA_BASE with the `server.xml` and `tomcat-users.xml` of a folder. */
 export async function createTomcatBase(
+  defer: Defer,
   applications: readonly Application[],
   valves: string,
   from = HERE,
 ): Promise<string> {
-  const base = await mkdtemp(join(tmpdir(), 'd2s-tomcat-'));
+  const base = temporaryFolder(defer);
   for (const folder of ['conf', 'webapps', 'work', 'temp', 'logs', 'lib']) await mkdir(join(base, folder));
   await cp(join(CATALINA_HOME, 'etc/web.xml'), join(base, 'conf/web.xml'));
   const server = await readFile(join(from, 'server.xml'), 'utf8');

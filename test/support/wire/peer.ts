@@ -66,9 +66,14 @@ export class Peer {
   async response(isHead = false): Promise<Response> {
     const head = await this.head();
     const length = isHead ? 0 : Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+    return { status: Number(head.split(' ')[1]), head, body: await this.takeLength(length) };
+  }
+
+  /** The next `length` octets; rejects when the connection ends before. */
+  async takeLength(length: number): Promise<string> {
     await this.#untilTrue(() => this.received.length >= length || this.#isOver);
-    if (this.received.length < length) throw new Error(`the connection ended in the body of ${JSON.stringify(head)}`);
-    return { status: Number(head.split(' ')[1]), head, body: this.#takeTo(length) };
+    if (this.received.length < length) throw new Error(`the connection ended after ${this.received.length} octets`);
+    return this.#takeTo(length);
   }
 
   async ended(): Promise<void> {

@@ -1,14 +1,7 @@
-import { type AddressInfo, createServer } from 'node:net';
+import { freePorts } from '../../bench/load/ports.ts';
 
 /** A port on loopback without a listener: it was free a moment ago. */
 export async function toUnusedPort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
+  const [port = 0] = await freePorts(1);
   return port;
 }

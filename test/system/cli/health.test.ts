@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { health } from '../../../src/cli/health.ts';
-import { NotingTarget, Printed, useControlStand } from '../../support/cli/control/stand.ts';
+import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { startApplication } from '../../support/net.ts';
 
-const stand = useControlStand();
+const stand = new ControlStand();
 let printed: Printed;
 beforeEach(() => {
   printed = new Printed();

@@ -7,9 +7,9 @@ import { drain } from '../../../src/cli/drain.ts';
 import { type Servable, serve } from '../../../src/cli/serve.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { Lifecycle, type Stoppable } from '../../../src/sidecar/lifecycle.ts';
-import { NotingTarget, Printed, useControlStand } from '../../support/cli/control/stand.ts';
+import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 
-const stand = useControlStand();
+const stand = new ControlStand();
 
 /** Ends when the test says so. */
 class HeldSidecar implements Servable, Stoppable {

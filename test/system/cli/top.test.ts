@@ -1,36 +1,26 @@
 /** `d2-sidecar top` beside a real sidecar: printed once, and in a simulated terminal. */
 import type http from 'node:http';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { type Terminal, top } from '../../../src/cli/top.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
-import { basic } from '../../support/monitor/access/access-files.ts';
-import { type Application, portOf, send, startApplication } from '../../support/net.ts';
-import { runSidecar, type SidecarProcess, startSidecarBefore } from '../../support/sidecar-process.ts';
+import { deferTo } from '../../support/deferred.ts';
+import { portOf, startApplication } from '../../support/net.ts';
+import { restCall } from '../../support/rest-call.ts';
+import { runSidecar, startSidecarBefore } from '../../support/sidecar-process.ts';
 
 const WAIT = { timeout: 10_000, interval: 20 };
 
 const held: http.ServerResponse[] = [];
-let upstream: Application;
-let sidecar: SidecarProcess;
-
-beforeAll(async () => {
-  upstream = await startApplication(({ url = '' }, response) => {
-    if (url.includes('Hold')) held.push(response);
-    else response.writeHead(url.includes('Fail') ? 500 : 200).end('ok');
-  });
-  sidecar = await startSidecarBefore(upstream.port);
+const defer = deferTo(afterAll);
+const upstream = await startApplication(({ url = '' }, response) => {
+  if (url.includes('Hold')) held.push(response);
+  else response.writeHead(url.includes('Fail') ? 500 : 200).end('ok');
 });
+defer(() => upstream.close());
+const sidecar = await startSidecarBefore(upstream.port);
+defer(() => sidecar.stop('SIGKILL'));
 
-afterAll(async () => {
-  await sidecar?.stop('SIGKILL');
-  upstream.close();
-});
-
-async function call(name: string, user: string): Promise<number> {
-  const options = { method: 'POST', headers: { authorization: basic(user, 'secret') } };
-  return (await send(portOf(sidecar.listen), `/smartWeb/api/rest/v0/d2/rpc/${name}`, options)).status;
-}
-
+const call = async (name: string, user: string) => (await restCall(portOf(sidecar.listen), `rpc/${name}`, user)).status;
 const printed = async () => (await runSidecar(['top', '--once', '--pid', String(sidecar.pid)])).stdout;
 
 /** A terminal that records its output. */

@@ -1,24 +1,11 @@
 /** The statistics of the sidecar's monitoring port, in the shape in which the peers count. */
+import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
 import { type CallCount, type Counts, sorted } from '../../support/comet/tally.ts';
 
 const ADMIN = '/smartWeb/api/rest/v0/admin';
 
-export interface SessionEntry {
-  readonly id: string;
-  readonly userName: string | null;
-  readonly connectionType: string;
-}
-
-export interface LoginCounts extends Counts {
-  readonly userName: string | null;
-}
-
-interface Metrics {
-  readonly gauges: Readonly<Record<string, { value: number }>>;
-  readonly counters: Readonly<Record<string, { count: number }>>;
-  readonly meters: Readonly<Record<string, { count: number }>>;
-  readonly timers: Readonly<Record<string, { count: number }>>;
-}
+type Numbers<Name extends string> = Readonly<Record<string, Readonly<Record<Name, number>>>>;
+type Metrics = Readonly<Record<'counters' | 'meters' | 'timers', Numbers<'count'>> & { gauges: Numbers<'value'> }>;
 
 export class StatisticsReader {
   readonly #base: string;
@@ -76,7 +63,7 @@ export class StatisticsReader {
 }
 
 /** Logins in the form and order of `StatisticsReader.logins`. */
-export function toLogins(logins: readonly LoginCounts[], connectionType: string): object[] {
+export function toLogins(logins: readonly (Counts & { userName: string | null })[], connectionType: string): object[] {
   return inOrder(logins.map(({ userName, ...counts }) => ({ userName, connectionType, ...counts })));
 }
 
@@ -86,7 +73,7 @@ function inOrder(logins: readonly object[]): object[] {
 }
 
 /** Counts without zeros: `object.<name>.newValues` becomes `<name>`. */
-function namedCounts(metrics: Readonly<Record<string, { count: number }>>, prefix: string, postfix: string) {
+function namedCounts(metrics: Numbers<'count'>, prefix: string, postfix: string) {
   const named = Object.entries(metrics).filter(
     ([name, { count }]) => name.length > prefix.length + postfix.length && name.endsWith(postfix) && count !== 0,
   );

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import {
-  type ConsumedSidecar,
   PASSWORD,
   ROOT,
   SENT,
@@ -24,11 +23,7 @@ function shipped(file: string): string {
   return readFileSync(path.join(ROOT, 'config', file), 'utf8');
 }
 
-let sidecar: ConsumedSidecar;
-const defer = deferTo(afterAll);
-beforeAll(async () => {
-  sidecar = await startConsumedSidecar(defer);
-});
+const sidecar = await startConsumedSidecar(deferTo(afterAll));
 
 async function documentAt(url: string, user: string, password: string, headers = {}): Promise<unknown> {
   expect(url).toContain(`http://${SHIPPED_ADDRESS}/`);
@@ -100,14 +95,13 @@ describe('Zabbix, HTTP agent with JSONPath', () => {
     });
   }
 
-  let documents: ReadonlyMap<string, unknown>;
+  const documents = new Map<string, unknown>();
   beforeAll(async () => {
-    const items = template.items.filter(({ type }) => type === 'HTTP_AGENT');
-    const asked = items.map(async ({ key, url, username, password, headers = [] }) => {
+    for (const { type, key, url, username, password, headers = [] } of template.items) {
       const fields = Object.fromEntries(headers.map(({ name, value }) => [name, value]));
-      return [key, await documentAt(expanded(url), expanded(username), expanded(password), fields)] as const;
-    });
-    documents = new Map(await Promise.all(asked));
+      const credentials = [expanded(username), expanded(password)] as const;
+      if (type === 'HTTP_AGENT') documents.set(key, await documentAt(expanded(url), ...credentials, fields));
+    }
   });
 
   /** The value that the first step selects from its master's answer. A rate needs a second answer; this is its raw number. */

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { SampleWebSocket } from '../../../src/demo/web-socket.ts';
@@ -20,8 +19,7 @@ beforeEach(async () => {
       server = new SampleWebSocket(request, socket, head, { onText: (text) => texts.push(text), onClose: resolve });
     });
   });
-  await listening(http);
-  client = new WebSocket(`ws://127.0.0.1:${(http.address() as AddressInfo).port}/`, { perMessageDeflate: false });
+  client = new WebSocket(`ws://127.0.0.1:${await listening(http)}/`, { perMessageDeflate: false });
   client.on('error', () => undefined);
   await once(client, 'open');
 });

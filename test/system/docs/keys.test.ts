@@ -43,7 +43,7 @@ const IN_ANSWERS = /^sessions\.|^jvm\.(?:memory|classloader|garbagecollector)\.|
 const FOREIGN_WORDS: ReadonlySet<string> = new Set(['createTime', 'keepAliveTimeout', 'subPath']);
 
 /** Programs of the project with flags of their own, and the file that reads them. */
-const OTHER_FLAGS = ['test/bench/load/options.ts', 'test/chaos/options.ts', 'test/chaos/soak/options.ts', 'Dockerfile'];
+const OTHER_FLAGS = ['test/bench/load/options.ts', 'test/chaos/options.ts', 'Dockerfile'];
 
 /** All `d2_…` names: families, their parts, and recording rules. */
 const series: ReadonlySet<string> = new Set([
@@ -103,7 +103,9 @@ async function faultsOfVariables(document: Document): Promise<string[]> {
   return faults;
 }
 
-/** `d2_calls_total`, and `d2_comet_…` or `d2_sidecar_` for all with this prefix. */
+const hasBegin = (begin: string) => [...series].some((one) => one.startsWith(begin));
+
+/** `d2_calls_total`; `d2_comet_…`, `d2_sidecar_` and `d2_call` for all with this prefix. */
 function faultsOfSeries(document: Document): string[] {
   return pieces(document).flatMap(({ place, text }) => {
     const named = [...text.matchAll(/(?<![\w/.-])(?:d2|jvm|process|nodejs)_\w*(?:…|\.\.\.|<[a-z]+>)?/g)].map(
@@ -111,9 +113,7 @@ function faultsOfSeries(document: Document): string[] {
     );
     const faults = named.filter((name) => {
       const [, begin] = /^(\w+?_)(?:…|\.\.\.|<[a-z]+>)?$/.exec(name) ?? [];
-      return begin === undefined
-        ? !series.has(name) && !isPart(name)
-        : ![...series].some((one) => one.startsWith(begin));
+      return !(begin === undefined ? series.has(name) || hasBegin(`${name}_`) : hasBegin(begin));
     });
     const unknown = [...text.matchAll(/\bD2(?!S_|_)[A-Z][A-Za-z]+\b/g)]
       .map(([name]) => name)
@@ -123,11 +123,6 @@ function faultsOfSeries(document: Document): string[] {
       ...unknown.map((name) => `${place}: ${name}: no such alert`),
     ];
   });
-}
-
-/** `d2_call` and `d2_comet`, groups of series. */
-function isPart(name: string): boolean {
-  return [...series].some((one) => one.startsWith(`${name}_`));
 }
 
 /** Commands of `d2-sidecar` in the text: `d2-sidecar health [--ready]`. Words in capitals are placeholders. */

@@ -1,18 +1,15 @@
-/**
- * docs/statistics.md defines every number of the JSON endpoints, docs/prometheus.md every family of /metrics: compared with a running
- * sidecar that has everything switched on. `npm test` builds dist/ before the tests run.
- */
+/** docs/statistics.md defines every number of a running sidecar that has everything switched on; /metrics has all families. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { DEFINITIONS } from '../../../src/page/definitions.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
 import { startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { ROOT, readDocument } from '../../support/docs/documents.ts';
-import { basic, Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
+import { Folder, tokenLine } from '../../support/monitor/access/access-files.ts';
 import { portOf, send, startApplication } from '../../support/net.ts';
-import type { SidecarProcess } from '../../support/sidecar-process.ts';
+import { restCall } from '../../support/rest-call.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 
 const DOCUMENT = readDocument('docs/statistics.md').text;
@@ -30,8 +27,7 @@ process_open_fds 120
 process_max_fds 1024
 `;
 const JVM = readFileSync(path.join(ROOT, 'test/fixtures/jvm/http/prometheus/client-java-1.txt'), 'utf8') + SERVER;
-const REST = '/smartWeb/api/rest/v0';
-const ADMIN = `${REST}/admin`;
+const ADMIN = '/smartWeb/api/rest/v0/admin';
 
 /** The names in code in the first cells of rows with a definition. */
 const DEFINED = new Set(
@@ -60,8 +56,6 @@ const SECTIONS = ['gauges', 'counters', 'histograms', 'meters', 'timers'] as con
 type Metrics = Readonly<Record<(typeof SECTIONS)[number], Readonly<Record<string, Readonly<Record<string, unknown>>>>>>;
 
 const defer = deferTo(afterAll);
-let sidecar: SidecarProcess;
-let metrics = '';
 const folder = new Folder();
 const certificates = new CertificateFolder();
 defer(() => [folder, certificates].map((each) => each.remove()));
@@ -75,36 +69,27 @@ async function read(target: string) {
 
 const readMetrics = async (target: string) => JSON.parse((await read(ADMIN + target)).body) as Metrics;
 
-async function call(target: string, method: 'GET' | 'POST' = 'GET'): Promise<void> {
-  const headers = { authorization: basic('ann', 'secret') };
-  await send(portOf(sidecar.listen), REST + target, { method, headers, protocol: 'https:', rejectUnauthorized: false });
+const upstream = await startApplication(({ url }, response) => response.end(url === '/jvm' ? JVM : 'ok'));
+defer(() => upstream.close());
+const origin = `http://127.0.0.1:${upstream.port}`;
+const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
+const sidecar = await startConfigured(defer, `${origin}/smartWeb`, {
+  listen: { tls: pair },
+  monitor: { auth: { tokensFile: folder.write('tokens', line) } },
+  state: { file: path.join(folder.path, 'state'), interval: '1s' },
+  accessLog: { file: path.join(folder.path, 'access.log') },
+  otlp: { endpoint: origin, traces: { enabled: true } },
+  jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
+});
+for (const path of ['rpc/E.Demo/Quick', 'sba/E.Files/Download', 'object/H.Level']) {
+  await restCall(portOf(sidecar.listen), path, 'ann', { protocol: 'https:', rejectUnauthorized: false });
 }
-
-beforeAll(async () => {
-  const upstream = await startApplication(({ url }, response) => response.end(url === '/jvm' ? JVM : 'ok'));
-  defer(() => upstream.close());
-  const origin = `http://127.0.0.1:${upstream.port}`;
-  const pair = certificates.signed(certificates.authority(), { name: 'localhost' });
-  sidecar = await startConfigured(defer, `${origin}/smartWeb`, {
-    listen: { tls: pair },
-    monitor: { auth: { tokensFile: folder.write('tokens', line) } },
-    state: { file: path.join(folder.path, 'state'), interval: '1s' },
-    accessLog: { file: path.join(folder.path, 'access.log') },
-    otlp: { endpoint: origin, traces: { enabled: true } },
-    jvm: { interval: '1s', http: { kind: 'prometheus', url: `${origin}/jvm` } },
-  });
-  await call('/d2/rpc/E.Demo/Quick', 'POST');
-  await call('/d2/sba/E.Files/Download');
-  await call('/d2/object/H.Level');
-  await vi.waitFor(
-    async () => {
-      metrics = (await read('/metrics')).body;
-      expect(metrics).toContain('jvm_classes_currently_loaded');
-      expect(metrics).toContain('d2_sidecar_state_last_save_seconds ');
-    },
-    { timeout: 15_000, interval: 100 },
-  );
-}, 30_000);
+let metrics = '';
+const isWhole = async () => {
+  metrics = (await read('/metrics')).body;
+  return metrics.includes('jvm_classes_currently_loaded') && metrics.includes('d2_sidecar_state_last_save_seconds ');
+};
+await vi.waitUntil(isWhole, { timeout: 15_000, interval: 100 });
 
 /** Described families that this sidecar does not show. */
 const NOT_SHOWN = [

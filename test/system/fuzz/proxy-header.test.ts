@@ -90,16 +90,18 @@ for (const mode of MODES.filter(({ isSecure }) => !isSecure)) {
         listen: { ...base.listen, trustedProxies: [PEER], clientAddress: 'proxy-protocol' },
         forwarded: 'replace',
       }),
-      (socket) => {
-        const one = { text: '' };
-        received.push(one);
-        socket
-          .on('error', () => undefined)
-          .on('data', (bytes) => {
-            one.text += bytes.toString('latin1');
-            if (one.text.endsWith('\r\n\r\n'))
-              socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
-          });
+      {
+        onConnection: (socket) => {
+          const one = { text: '' };
+          received.push(one);
+          socket
+            .on('error', () => undefined)
+            .on('data', (bytes) => {
+              one.text += bytes.toString('latin1');
+              if (one.text.endsWith('\r\n\r\n'))
+                socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n');
+            });
+        },
       },
     );
     const connect = async (number: number): Promise<string | undefined> => {

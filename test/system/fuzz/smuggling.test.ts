@@ -1,11 +1,11 @@
 /** The corpus of ambiguous messages, mutated: through both data paths to Node's own server, with every byte in between judged. */
-import { expect, it } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
+import { afterAll, expect, it } from 'vitest';
 import { ambiguousMessages } from '../../corpus/smuggling.ts';
+import { deferTo } from '../../support/deferred.ts';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { startNode } from '../../support/smuggling/servers.ts';
-import { startSmugglingStand } from '../../support/smuggling/smuggling-stand.ts';
+import { SETTINGS, startSmugglingStand } from '../../support/smuggling/smuggling-stand.ts';
 import { readTolerantly } from '../../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER } from '../../support/smuggling/verdict.ts';
 import { mutated, pieces } from './request-corpus.ts';
@@ -19,13 +19,7 @@ const HARNESSES = 2;
 const MAX_BYTES = 1_500;
 const MAX_FAULTS = 20;
 
-const settings: readonly Pick<Config, 'dataPath' | 'forwarded'>[] = [
-  { dataPath: 'auto', forwarded: 'append' },
-  { dataPath: 'auto', forwarded: 'replace' },
-  { dataPath: 'gateway', forwarded: 'append' },
-  { dataPath: 'gateway', forwarded: 'replace' },
-];
-
+const defer = deferTo(afterAll);
 const seeds = ambiguousMessages.filter(({ bytes }) => bytes.length <= MAX_BYTES);
 
 /** Depends on seed and index only. */
@@ -49,13 +43,13 @@ function inPieces(text: string, random: Random): Buffer[] {
 it(`a server sees one reading of ${CASES} mutated messages, and nothing that was not sent`, {
   timeout: 3_600_000,
 }, async () => {
-  const server = await startNode();
+  const server = await startNode(defer);
   const faults: string[] = [];
   const outcomes = { served: 0, refused: 0, closed: 0, open: 0 };
   let read = 0;
   let next = 0;
-  const work = async (setting: (typeof settings)[number]) => {
-    const harness = await startSmugglingStand(server.address, setting);
+  const work = async (setting: (typeof SETTINGS)[number]) => {
+    const harness = await startSmugglingStand(server, setting);
     try {
       while (next < CASES && faults.length < MAX_FAULTS) {
         const { index, text, pieces: chunks, isHalfClosed } = toCase(next);
@@ -71,11 +65,7 @@ it(`a server sees one reading of ${CASES} mutated messages, and nothing that was
       await harness.close();
     }
   };
-  try {
-    await Promise.all(settings.flatMap((setting) => Array.from({ length: HARNESSES }, () => work(setting))));
-  } finally {
-    await server.stop();
-  }
+  await Promise.all(SETTINGS.flatMap((setting) => Array.from({ length: HARNESSES }, () => work(setting))));
   expect(faults).toEqual([]);
   // The comparison is valid only if all outcomes occur, and the server reads much of it.
   expect(read).toBeGreaterThan(CASES / 6);

@@ -1,6 +1,7 @@
 /** `listen.trustedProxies`: whose word on its client is taken, by each form in which a proxy gives it. */
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { get, type LimitStand, MODES, type Mode, type RawPeer, startLimitStand } from './limit-stand.ts';
 
 type Listen = Config['listen'];
@@ -26,14 +27,19 @@ const LOCAL = Buffer.from('0d0a0d0a000d0a515549540a' + '20000000', 'hex');
 
 let users = 0;
 
-/** A call of a user of its own; resolves with the address that the list of sessions has for the user. */
+/** A call of a user of its own; resolves with the address that running calls and sessions have for the user. */
 async function addressFor(stand: LimitStand, peer: RawPeer, ...fields: readonly string[]) {
   users += 1;
   const credentials = Buffer.from(`user${users}:secret`).toString('base64');
-  const { status } = await peer.ask(call(`Authorization: Basic ${credentials}`, ...fields));
-  expect(status).toBe(200);
+  peer.send(get('/smartWeb/api/rest/v0/d2/object/hold', `Authorization: Basic ${credentials}`, ...fields));
+  await stand.upstream.holding(1);
+  const [running] = await stand.read<{ remoteAddress: string }[]>('d2/calls');
+  stand.upstream.release();
+  expect((await peer.response()).status).toBe(200);
   const sessions = await stand.read<{ userName: string; remoteAddress: string }[]>('d2/sessions');
-  return sessions.find(({ userName }) => userName === `user${users}`)?.remoteAddress;
+  const session = sessions.find(({ userName }) => userName === `user${users}`);
+  expect(running?.remoteAddress).toBe(session?.remoteAddress);
+  return session?.remoteAddress;
 }
 
 function call(...fields: readonly string[]): string {
@@ -137,27 +143,54 @@ for (const mode of MODES) {
       expect(await refused(stand, 'missing')).toBe(0);
     });
 
-    it.skipIf(mode.isSecure)('has to be named within timeouts.head', async () => {
-      const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 50 } }));
-      const peer = await stand.connect('127.0.0.1', Buffer.from('PROXY TCP4 '));
+    it.each([
+      ['that stops', 11],
+      ['that comes byte by byte', 1],
+    ])('has to be named within timeouts.head, by a header %s', async (_, atOnce) => {
+      const stand = await start(mode, 'proxy-protocol', ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 100 } }));
+      const peer = stand.client();
+      // Of 107 bytes it would be broken.
+      const header = [...`PROXY TCP4 ${'1'.repeat(100)}`];
+      peer.send(header.splice(0, atOnce).join(''));
+      const drip = setInterval(() => peer.send(atOnce === 1 ? header.splice(0, 1).join('') : ''), 10);
       await peer.ended();
+      clearInterval(drip);
       expect(await refused(stand, 'late')).toBe(1);
       expect(await stand.hits('timeouts.head')).toBe(1);
     });
 
-    it.skipIf(mode.isSecure).each(['x-forwarded-for', 'proxy-protocol'] as const)(
-      'cannot be named by a PROXY header where none is expected: 400 (%s)',
+    const refusal = mode.isSecure ? 'the handshake fails' : '400';
+    it.each(['x-forwarded-for', 'proxy-protocol'] as const)(
+      `cannot be named by a PROXY header where none is expected: ${refusal} (%s)`,
       async (kind) => {
         const stand = await start(mode, kind);
         const from = kind === 'proxy-protocol' ? '127.0.0.2' : '127.0.0.1';
         for (const header of [V1, V2]) {
-          const peer = await stand.connect(from, Buffer.concat([header, Buffer.from(call())]));
-          expect((await peer.response()).status).toBe(400);
+          const first = mode.isSecure ? header : Buffer.concat([header, Buffer.from(call())]);
+          const peer = await stand.connect(from, first);
+          if (mode.isSecure) expect(peer.received).toBe('');
+          else expect((await peer.response()).status).toBe(400);
           await peer.ended();
         }
-        expect(stand.upstream.received).toBe('');
+        expect(stand.upstream.connections).toEqual([]);
       },
     );
+
+    it.each([
+      ['once after an hour', [], [0, 1, 1]],
+      ['never with trustedProxies', ['127.0.0.1'], [0, 0, 0]],
+    ])('may have a proxy that is not listed: the log says so %s', async (_, trustedProxies, counts) => {
+      const clock = new ManualClock();
+      const config = ({ listen }: Config) => ({ listen: { ...listen, trustedProxies }, dataPath: mode.dataPath });
+      const stand = await startLimitStand(mode, config, { clock });
+      const ask = async () => (await stand.connect()).ask(call('X-Forwarded-For: 10.0.0.2'));
+      await ask();
+      for (const count of counts) {
+        clock.advanceS(59 * 60);
+        await ask();
+        expect(stand.logged.filter(({ message }) => message?.includes('listen.trustedProxies'))).toHaveLength(count);
+      }
+    });
 
     it('is read anew after a reload, on new connections', async () => {
       const stand = await start(mode, 'x-forwarded-for');

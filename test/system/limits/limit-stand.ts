@@ -8,7 +8,7 @@ import { playsAll } from '../../support/effort.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { listenerTls } from '../../support/tls/ends.ts';
 import { Peer, type Response } from '../../support/wire/peer.ts';
-import { atHeads, OK, startStand } from '../../support/wire/stand.ts';
+import { atHeads, OK, type StandOptions, startStand } from '../../support/wire/stand.ts';
 import { SWITCHING } from '../faults/fault-stand.ts';
 
 export interface Mode {
@@ -28,7 +28,7 @@ export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
 export type { Response };
 export { Peer as RawPeer };
 
-/** An upstream that answers each request: `/hold...`, also in absolute form, after `release`, an upgrade with 101, all else at once. */
+/** An upstream that answers each request: `.../hold...` after `release`, an upgrade with 101, all else at once. */
 export class Upstream {
   readonly connections: net.Socket[] = [];
   received = '';
@@ -73,7 +73,7 @@ export class Upstream {
       this.lastAnswered = socket;
       socket.write(OK);
     };
-    if (/^\w+ (?:http:\/\/a)?\/hold/.test(head)) {
+    if (/^\w+ \S*\/hold/.test(head)) {
       this.#held.push(send);
       this.#arrived?.();
     } else send();
@@ -86,7 +86,7 @@ export type LimitStand = Awaited<ReturnType<typeof startLimitStand>>;
 export async function startLimitStand(
   { dataPath, isSecure }: Mode,
   config: (base: Config) => Partial<Config> = () => ({}),
-  onConnection?: (socket: net.Socket) => void,
+  { onConnection, clock }: Pick<StandOptions, 'onConnection' | 'clock'> = {},
 ) {
   const certificates = new CertificateFolder();
   untilTestEnds(() => certificates.remove());
@@ -95,6 +95,7 @@ export async function startLimitStand(
   const upstream = new Upstream();
   const stand = await startStand({
     onConnection: onConnection ?? upstream.onConnection,
+    clock,
     config: (base) => {
       const listen = { ...base.listen, tls: own };
       return { listen, dataPath, ...config({ ...base, listen }) };

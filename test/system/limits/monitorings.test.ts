@@ -1,5 +1,6 @@
 /** `comet.maxSubscriptions`, reached through the configuration and by real requests. */
 import http from 'node:http';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
@@ -15,7 +16,8 @@ const server = http.createServer(async (request, response) => {
 
 it('monitorings beyond comet.maxSubscriptions are not counted, until another one has ended', async () => {
   const limited = ({ comet }: Config) => ({ comet: { ...comet, maxSubscriptions: 2 } });
-  const stand = await startLimitStand(MODES[0] as Mode, limited, (socket) => server.emit('connection', socket));
+  const onConnection = (socket: Socket) => void server.emit('connection', socket);
+  const stand = await startLimitStand(MODES[0] as Mode, limited, { onConnection });
   const peer = await stand.connect();
   const send = async (channel: string, more: object) => {
     const body = JSON.stringify([{ channel, id: '1', clientId: 'client-1', ...more }]);

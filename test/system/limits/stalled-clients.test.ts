@@ -73,7 +73,7 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     { who: 'uploads that the upstream does not read', count: 25, text: UPLOAD, refusals: 0, leastBytes: 0 },
     { who: 'WebSockets whose client reads nothing', count: 40, text: UPGRADE, refusals: 0, leastBytes: 0 },
   ])('are bounded for $who', async ({ count, text, refusals, leastBytes }) => {
-    const stand = await startLimitStand(mode, memoryOf(MEBIBYTE), onConnection);
+    const stand = await startLimitStand(mode, memoryOf(MEBIBYTE), { onConnection });
     const peers = await unread(stand, count, text);
     await expect.poll(() => stand.hits(KEY), WAIT).toBeGreaterThan(refusals);
     // While the system’s buffers grow, nothing is stalled for a moment.
@@ -87,7 +87,7 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
   });
 
   it('are reset where they are oldest, while a slow reader gets its answer', { timeout: 60_000 }, async () => {
-    const stand = await startLimitStand(mode, memoryOf(2 * SHARE_BYTES), onConnection);
+    const stand = await startLimitStand(mode, memoryOf(2 * SHARE_BYTES), { onConnection });
     const slow = await stand.connect();
     slow.send(GET);
     const read = readSlowly(slow);

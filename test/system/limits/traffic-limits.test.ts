@@ -3,6 +3,7 @@
  * in /metrics, that others are served all the same, and that it is over when its cause is. The same on both data paths, with and
  * without TLS.
  */
+import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { WEBSOCKET } from '../wire/compose.ts';
@@ -76,10 +77,13 @@ for (const mode of MODES) {
       },
     );
 
-    it('timeouts.head: an unfinished head causes a 408', async () => {
+    it('timeouts.head: an unfinished head causes a 408, although more of it keeps coming', async () => {
       const stand = await startLimitStand(mode, timeouts({ headMs: 150 }));
       const slow = await stand.connect();
-      await expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
+      const trickle = setInterval(() => slow.send('x'), 20);
+      const refused = expectRefused(slow, 'GET /slow HTTP/1.1\r\nHost: plant.example\r\nX-Slow: ', 408);
+      await Promise.all([refused, serves(stand)]);
+      clearInterval(trickle);
       expect(await stand.hits('timeouts.head')).toBe(1);
       await serves(stand);
     });
@@ -111,13 +115,14 @@ for (const mode of MODES) {
 
     it('timeouts.idle: a client that does not read its answer is cut off', async () => {
       const block = Buffer.alloc(1_048_576, 'x');
-      const stand = await startLimitStand(mode, timeouts({ idleMs: 150 }), (socket) => {
+      const onConnection = (socket: Socket) => {
         socket.on('error', () => undefined);
         socket.once('data', () => {
           socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${64 * block.length}\r\n\r\n`);
           for (let i = 0; i < 64; i += 1) socket.write(block);
         });
-      });
+      };
+      const stand = await startLimitStand(mode, timeouts({ idleMs: 150 }), { onConnection });
       const slow = await stand.connect();
       slow.socket.pause();
       slow.send(get('/large'));

@@ -17,6 +17,7 @@ import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access
 import { HEALTHY, type OpenMonitor, openMonitor } from '../../support/monitor/open-monitor.ts';
 import { AVAILABLE } from '../../support/monitor/prometheus/plant.ts';
 import { type Answer, exchange, send } from '../../support/net.ts';
+import { restCall } from '../../support/rest-call.ts';
 import { OK, startStand } from '../../support/wire/stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0/admin';
@@ -36,13 +37,11 @@ const SESSION_ID = [...(monitored.applications[0]?.sessions.entries() ?? [])][0]
 const SECRETS = [SESSION_ID, USER_NAME, ADDRESS, SEGMENT];
 
 async function callAll(): Promise<void> {
-  const headers = { authorization: basic(USER_NAME, 'secret') };
-  const call = (path: string, method = 'GET') => send(stand.port, path, { method, headers, localAddress: ADDRESS });
-  const rest = '/smartWeb/api/rest/v0/d2';
-  await call(`${rest}/rpc/E.Demo/Run`, 'POST');
-  for (const path of [`${rest}/sba/E.Demo/Run`, `${rest}/object/H.Level`, `/${SEGMENT}`]) await call(path);
+  const call = (path: string) => restCall(stand.port, path, USER_NAME, { localAddress: ADDRESS });
+  for (const path of ['rpc/E.Demo/Run', 'sba/E.Demo/Run', 'object/H.Level']) await call(path);
+  await send(stand.port, `/${SEGMENT}`);
   // A running call.
-  call(`${rest}/rpc/E.Demo/Held`, 'POST').catch(() => undefined);
+  call('rpc/E.Demo/Held').catch(() => undefined);
   await until('a call runs', () => stand.sidecar.reporter.inFlight === 1);
 }
 
@@ -151,12 +150,7 @@ afterAll(async () => {
 
 const REFUSED = http.METHODS.filter((method) => method !== 'GET' && method !== 'HEAD');
 
-interface Asked {
-  readonly method?: string;
-  readonly authorization?: string | undefined;
-  readonly host?: string;
-  readonly port?: number;
-}
+type Asked = Partial<Record<'method' | 'authorization' | 'host', string | undefined>> & { readonly port?: number };
 
 function ask(path: string, { method = 'GET', authorization, host, port = monitor.port }: Asked = {}): Promise<Answer> {
   const headers = { ...(host !== undefined && { host }), ...(authorization !== undefined && { authorization }) };
@@ -220,13 +214,8 @@ describe('the access matrix', () => {
   });
 
   it('shows in /live since when the JVM is read, and from which source', async () => {
-    const jvm = {
-      state: 'available',
-      source: 'hsperfdata',
-      since: '1970-01-01T00:00:00.000Z',
-      reason: null,
-      heapMax: 40,
-    };
+    const since = '1970-01-01T00:00:00.000Z';
+    const jvm = { state: 'available', source: 'hsperfdata', since, reason: null, heapMax: 40 };
     expect(JSON.parse((await ask('/live', { authorization: BOB })).body)).toMatchObject({ jvm });
   });
 

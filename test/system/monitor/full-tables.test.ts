@@ -1,7 +1,7 @@
 /** Answers over full tables: whole, the same as if written at once, and in turns of the event loop that are short. */
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { History } from '../../../src/measure/history/history.ts';
 import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
@@ -33,22 +33,20 @@ const { statistics, clock } = plant;
 const application = plant.sidecar.recorder.applications.get('smartWeb') as RecordedApplication;
 const table = application.sessions;
 
-function fillTables(): void {
-  for (let i = 0; i < RPCS; i += 1) {
-    for (const ms of [1, 20, 300])
-      statistics.rpc.recordAnswered(nameOf(i, RPCS), i % 50 === 0 ? 500 : 200, ms * 1e6 + i);
-    if (i % 2 === 0) statistics.sba.recordAnswered(nameOf(i, RPCS), 200, 5e6);
-  }
-  for (let i = 0; i < OBJECTS; i += 1) {
-    statistics.object.recordRead(nameOf(i, OBJECTS), 200);
-    if (i % 3 === 0) statistics.object.subscribe(nameOf(i, OBJECTS));
-  }
-  for (let i = 0; i < SESSIONS; i += 1) {
-    clock.ns += 1_000;
-    begin(`user ${nameOf(i, SESSIONS)}`)?.statistics.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
-  }
-  clock.advanceS(7);
+for (let i = 0; i < RPCS; i += 1) {
+  const status = i % 50 === 0 ? 500 : 200;
+  for (const ms of [1, 20, 300]) statistics.rpc.recordAnswered(nameOf(i, RPCS), status, ms * 1e6 + i);
+  if (i % 2 === 0) statistics.sba.recordAnswered(nameOf(i, RPCS), 200, 5e6);
 }
+for (let i = 0; i < OBJECTS; i += 1) {
+  statistics.object.recordRead(nameOf(i, OBJECTS), 200);
+  if (i % 3 === 0) statistics.object.subscribe(nameOf(i, OBJECTS));
+}
+for (let i = 0; i < SESSIONS; i += 1) {
+  clock.ns += 1_000;
+  begin(`user ${nameOf(i, SESSIONS)}`)?.statistics.rpc.recordAnswered(nameOf(i, RPCS), 200, 1e6);
+}
+clock.advanceS(7);
 
 function begin(userName: string) {
   const origin = { connectionType: 'REST', remoteAddress: '::ffff:10.0.0.7', atNs: clock.ns, creationNs: 5e6 } as const;
@@ -61,8 +59,6 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
 
 const monitored = await monitoredWith(application);
 const monitor = await openMonitor(monitored);
-
-beforeAll(fillTables);
 
 afterAll(async () => {
   await monitor.close();
@@ -141,7 +137,6 @@ const history = new History(
   { ...sources, applications: [{ ...work.application, sessions: { size: SESSIONS } }] },
   sources.clock,
 );
-let busy: OpenMonitor;
 
 function* sessionsOf(): Generator<LiveSession> {
   for (const entry of work.application.sessions.entries()) yield { errors: 1, toEntry: () => entry };
@@ -153,15 +148,13 @@ function step(): void {
   history.sample();
 }
 
-beforeAll(async () => {
-  const live = { ...(plant.sidecar.monitored.live as MonitoredLive), history, sessionsOf };
-  busy = await openMonitor({ ...(await monitoredWith(work.application)), live }, { clock: work.clock });
-  for (let i = 0; i < 720; i += 1) {
-    const collectors = new Map([['G1', { count: i, timeMs: 17 * i }]]);
-    sources.jvm.state = available({ heap: { used: 4e9 + i }, collectors });
-    step();
-  }
-});
+const live = { ...(plant.sidecar.monitored.live as MonitoredLive), history, sessionsOf };
+const busy = await openMonitor({ ...(await monitoredWith(work.application)), live }, { clock: work.clock });
+for (let i = 0; i < 720; i += 1) {
+  const collectors = new Map([['G1', { count: i, timeMs: 17 * i }]]);
+  sources.jvm.state = available({ heap: { used: 4e9 + i }, collectors });
+  step();
+}
 afterAll(async () => {
   await busy.close();
   sources.statistics.destroy();

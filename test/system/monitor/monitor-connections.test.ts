@@ -11,69 +11,60 @@ import { ManualClock } from '../../support/clock.ts';
 import { listening } from '../../support/net.ts';
 
 /** A server that accepts all requests, and answers when the test says so. */
-class Stand {
-  readonly hits = new LimitHits(new ManualClock(), createLogger('silent'));
-  readonly connections: MonitorConnections;
-  /** Received requests, begun or not. */
-  arrived = 0;
-  /** Turns wait for `takeTurn`. Each has time for one request. */
-  isHeld = false;
-  readonly responses: http.ServerResponse[] = [];
-  readonly #heldTurns: (() => void)[] = [];
-  readonly #server: http.Server;
-  readonly #sockets: net.Socket[] = [];
-
-  constructor(maxConnections: number, maxConnectionsPerAddress: number) {
-    const nextTurn = (run: () => void) => void (this.isHeld ? this.#heldTurns.push(run) : setImmediate(run));
-    let ns = 0;
-    const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
-    this.connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, this.hits, share);
-    this.#server = http.createServer((request, response) => {
-      this.connections.accepted(request.socket, response);
-      this.responses.push(response);
-    });
-    this.connections.attach(this.#server, false);
-    this.#server.on('request', () => this.arrived++);
-  }
-
-  static async start(maxConnections: number, maxConnectionsPerAddress = 0): Promise<Stand> {
-    const stand = new Stand(maxConnections, maxConnectionsPerAddress);
-    onTestFinished(() => stand.close());
-    await listening(stand.#server);
-    return stand;
-  }
-
+async function startStand(maxConnections: number, maxConnectionsPerAddress = 0) {
+  const hits = new LimitHits(new ManualClock(), createLogger('silent'));
+  /** `arrived` counts requests, begun or not. With `isHeld`, turns wait for `takeTurn`. */
+  const state = { arrived: 0, isHeld: false };
+  const heldTurns: (() => void)[] = [];
+  const responses: http.ServerResponse[] = [];
+  const sockets: net.Socket[] = [];
+  const nextTurn = (run: () => void) => void (state.isHeld ? heldTurns.push(run) : setImmediate(run));
+  // Each turn has time for one request.
+  let ns = 0;
+  const share = new LoopShare({ epochMs: () => 0, nowNs: () => (ns += NS_PER_MS) }, nextTurn);
+  const connections = new MonitorConnections({ maxConnections, maxConnectionsPerAddress }, hits, share);
+  const server = http.createServer((request, response) => {
+    connections.accepted(request.socket, response);
+    responses.push(response);
+  });
+  connections.attach(server, false);
+  server.on('request', () => state.arrived++);
+  const port = await listening(server);
+  const request = async (socket: net.Socket, requests = 1) => {
+    const all = responses.length + requests;
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(requests));
+    while (responses.length < all) await new Promise((resolve) => setImmediate(resolve));
+  };
   /** With as many running requests. */
-  async connect(localAddress: string, requests = 0): Promise<net.Socket> {
-    const { port } = this.#server.address() as net.AddressInfo;
+  const connect = async (localAddress: string, requests = 0): Promise<net.Socket> => {
     const socket = net.connect({ host: '127.0.0.1', port, localAddress });
-    this.#sockets.push(socket);
+    sockets.push(socket);
     socket.on('error', () => undefined).resume();
     await once(socket, 'connect');
-    if (requests > 0) await this.request(socket, requests);
+    if (requests > 0) await request(socket, requests);
     return socket;
-  }
-
-  async request(socket: net.Socket, requests = 1): Promise<void> {
-    const all = this.responses.length + requests;
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(requests));
-    while (this.responses.length < all) await new Promise((resolve) => setImmediate(resolve));
-  }
-
-  takeTurn(): void {
-    this.#heldTurns.shift()?.();
-  }
-
-  async answer(index: number): Promise<void> {
-    const response = this.responses[index] as http.ServerResponse;
+  };
+  const answer = async (index: number) => {
+    const response = responses[index] as http.ServerResponse;
     response.end('ok');
     await once(response, 'close');
-  }
-
-  close(): void {
-    for (const socket of this.#sockets) socket.destroy();
-    this.#server.close();
-  }
+  };
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  };
+  onTestFinished(close);
+  return {
+    hits,
+    connections,
+    state,
+    responses,
+    connect,
+    request,
+    takeTurn: () => heldTurns.shift()?.(),
+    answer,
+    close,
+  };
 }
 
 async function closed(socket: net.Socket): Promise<void> {
@@ -82,7 +73,7 @@ async function closed(socket: net.Socket): Promise<void> {
 
 describe('a connection with an accepted request in progress', () => {
   it('stays open, and a new connection is closed if all others are busy', async () => {
-    const stand = await Stand.start(2);
+    const stand = await startStand(2);
     const { connections, hits } = stand;
     const busy = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.2', 1)];
     await closed(await stand.connect('127.0.0.3'));
@@ -91,7 +82,7 @@ describe('a connection with an accepted request in progress', () => {
   });
 
   it('stays open for all pipelined requests, and may be closed after the last answer', async () => {
-    const stand = await Stand.start(1);
+    const stand = await startStand(1);
     const busy = await stand.connect('127.0.0.2', 2);
     await stand.answer(0);
     await closed(await stand.connect('127.0.0.3'));
@@ -107,7 +98,7 @@ describe('a connection with an accepted request in progress', () => {
   });
 
   it('stays open also at the limit of its address', async () => {
-    const stand = await Stand.start(10, 1);
+    const stand = await startStand(10, 1);
     const { hits } = stand;
     const busy = await stand.connect('127.0.0.2', 1);
     await closed(await stand.connect('127.0.0.2'));
@@ -118,7 +109,7 @@ describe('a connection with an accepted request in progress', () => {
 });
 
 it('an idle connection with an accepted request is closed after those without one, the longest idle one first', async () => {
-  const stand = await Stand.start(3);
+  const stand = await startStand(3);
   const [first, second] = [await stand.connect('127.0.0.2', 1), await stand.connect('127.0.0.3', 1)];
   await stand.answer(1);
   await stand.answer(0);
@@ -132,7 +123,7 @@ it('an idle connection with an accepted request is closed after those without on
 });
 
 it('pipelined requests are answered in order, up to four', async () => {
-  const stand = await Stand.start(1);
+  const stand = await startStand(1);
   const { connections, responses } = stand;
   const client = await stand.connect('127.0.0.2', 4);
   for (const index of [3, 1, 2, 0]) responses[index]?.end(`answer ${index}`);
@@ -146,7 +137,7 @@ it('pipelined requests are answered in order, up to four', async () => {
 });
 
 it('pipelined requests close the connection at the fifth, and none of the others begins', async () => {
-  const stand = await Stand.start(1);
+  const stand = await startStand(1);
   const { connections, responses } = stand;
   const client = await stand.connect('127.0.0.2');
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3_000));
@@ -158,13 +149,13 @@ it('pipelined requests close the connection at the fifth, and none of the others
 });
 
 it('requests that arrive at the same time begin in order, one at once and the others in turns, but for closed connections', async () => {
-  const stand = await Stand.start(4);
-  stand.isHeld = true;
+  const stand = await startStand(4);
+  stand.state.isHeld = true;
   const sockets: net.Socket[] = [];
   for (let index = 0; index < 4; index++) {
     const socket = await stand.connect(`127.0.0.${2 + index}`);
     socket.write(`GET /${index} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await expect.poll(() => stand.arrived).toBe(index + 1);
+    await expect.poll(() => stand.state.arrived).toBe(index + 1);
     sockets.push(socket);
   }
   const begun = () => stand.responses.map(({ req }) => req.url);
@@ -181,7 +172,7 @@ it('requests that arrive at the same time begin in order, one at once and the ot
 });
 
 it('the number of open connections is zero after all have closed, from either side', async () => {
-  const stand = await Stand.start(3, 2);
+  const stand = await startStand(3, 2);
   for (const address of ['127.0.0.2', '127.0.0.3']) {
     for (const requests of [1, 0, 0]) await stand.connect(address, requests);
   }

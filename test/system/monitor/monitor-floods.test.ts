@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import tls from 'node:tls';
-import { afterAll, afterEach, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
 import { basic, Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
 import { type Answer, send } from '../../support/net.ts';
@@ -23,11 +23,8 @@ const certificates = new CertificateFolder();
 const authority = certificates.authority();
 const own = certificates.signed(authority, { name: 'localhost' });
 const folder = new Folder();
-let auth: Config['monitor']['auth'];
-beforeAll(async () => {
-  const users = folder.write('users', await userLine('ann', 'sessions', 'annannann'));
-  auth = { usersFile: users, tokensFile: folder.write('tokens', tokens) };
-});
+const users = folder.write('users', await userLine('ann', 'sessions', 'annannann'));
+const auth = { usersFile: users, tokensFile: folder.write('tokens', tokens) };
 afterAll(() => {
   folder.remove();
   certificates.remove();

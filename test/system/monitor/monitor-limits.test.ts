@@ -1,7 +1,4 @@
-/**
- * Times and sizes of the monitoring port with TLS. Without: sidecar/live-limits.test.ts.
- * Numbers of connections: monitor-floods.test.ts.
- */
+/** Times and sizes with TLS; without: sidecar/live-limits.test.ts; numbers of connections: monitor-floods.test.ts. */
 import { once } from 'node:events';
 import tls from 'node:tls';
 import { afterAll, afterEach, expect, it, onTestFinished } from 'vitest';

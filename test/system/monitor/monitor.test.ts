@@ -1,11 +1,10 @@
 /** What the monitoring port shows of real traffic. Roles, methods and fields: access-matrix.test.ts. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { basic } from '../../support/monitor/access/access-files.ts';
 import { type Answer, send } from '../../support/net.ts';
+import { restCall } from '../../support/rest-call.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
-const REST = '/smartWeb/api/rest/v0';
-const BASE = `${REST}/admin`;
+const BASE = '/smartWeb/api/rest/v0/admin';
 const ODD = 'E.Größe/1 €.Lesen%';
 
 type Counts = Record<string, { count: number }>;
@@ -17,11 +16,7 @@ function respond(path = ''): string {
   return `HTTP/1.1 ${status}\r\nContent-Length: 2\r\n\r\nok`;
 }
 
-async function call(method: string, path: string, user?: string): Promise<void> {
-  const headers = user === undefined ? {} : { authorization: basic(user, 'secret') };
-  await send(stand.port, `${REST}/${path}`, { method, headers });
-}
-
+const call = (path: string, user?: string): Promise<Answer> => restCall(stand.port, path, user);
 const ask = (path: string, headers = {}): Promise<Answer> => send(stand.monitorPort, path, { headers });
 
 async function read<Read = Document>(path: string): Promise<Read> {
@@ -39,13 +34,11 @@ const stand = await startStand({
 });
 
 beforeAll(async () => {
-  await call('GET', 'd2/auth/login', 'ann');
-  await call('POST', 'd2/rpc/E.Demo/TestInOut', 'ann');
-  for (const method of ['TestInOut', 'Fail', 'Missing']) await call('POST', `d2/rpc/E.Demo/${method}`, 'bob');
-  await call('GET', 'd2/sba/E.Demo/TestInOut', 'ann');
-  await call('GET', `d2/sba/${encodeURIComponent('E.Größe/1 €')}/Lesen%25`, 'ann');
-  await call('GET', 'd2/archive/H.Temp%C3%A9rature', 'ann');
-  await call('GET', 'd2/object/H.Pressure');
+  for (const path of ['auth/login', 'rpc/E.Demo/TestInOut', 'sba/E.Demo/TestInOut']) await call(path, 'ann');
+  for (const method of ['TestInOut', 'Fail', 'Missing']) await call(`rpc/E.Demo/${method}`, 'bob');
+  await call(`sba/${encodeURIComponent('E.Größe/1 €')}/Lesen%25`, 'ann');
+  await call('archive/H.Temp%C3%A9rature', 'ann');
+  await call('object/H.Pressure');
 });
 
 afterAll(() => stand.close());
@@ -154,7 +147,7 @@ it.each([
 
 it('a name with control characters is shown without them, and found by each name that clients sent', async () => {
   const odd = ['E.\x1b[31m/\u202eTest', 'E.\u202e[31m/\x9bTest'];
-  for (const name of odd) await call('POST', `d2/rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
+  for (const name of odd) await call(`rpc/${name.split('/').map(encodeURIComponent).join('/')}`);
   const shown = 'E.\ufffd[31m.\ufffdTest';
   for (const name of [shown, ...odd.map((one) => one.replace('/', '.'))]) {
     const { timers } = await read(`/metrics/d2/rpc/${encodeURIComponent(name)}`);

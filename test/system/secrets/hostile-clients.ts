@@ -11,16 +11,9 @@ const CALL = `POST ${REST}/rpc/E.Demo/Plain`;
 /** Names that must appear in the output, which proves that it is about this traffic. */
 export const SHOWN = { user: 'shown-user', object: 'H.Boiler', rpc: 'E.Demo.Plain', cometRpc: 'E.Comet.Call' } as const;
 
-export interface SidecarAddresses {
-  readonly listen: string;
-  readonly apiKey: string;
-  readonly calls: readonly string[];
-}
-
 /** Sends everything; resolves to the sidecar's own answers. `name` is the sidecar's, for the names of places. */
-export async function attack(markers: Markers, name: string, sidecar: SidecarAddresses): Promise<string[]> {
+export async function attack(markers: Markers, name: string, listen: string, apiKey: string, calls: readonly string[]) {
   const fill = markers.filling(`client of ${name}: `);
-  const { listen, apiKey, calls } = sidecar;
   const requests = [
     ...[...READABLE, ...calls.map(toCall), ...ODD].map((row) => toRequest(fill, row)),
     ...[`X-API-Key: ${apiKey}`, ...FIELDS].map((field) => toRequest(fill, [CALL, [field]])),

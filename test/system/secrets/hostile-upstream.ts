@@ -6,19 +6,10 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { listening } from '../../support/net.ts';
 import type { Fill, Markers } from './markers.ts';
 
-export interface HostileUpstream {
-  readonly port: number;
-  received(): string;
-  jvmAnswers(kind: string): number;
-  /** Kinds of hostile answers to calls, each requested by the name of a procedure. */
-  readonly calls: readonly string[];
-  close(): void;
-}
-
-export async function startHostileUpstream(markers: Markers): Promise<HostileUpstream> {
+export async function startHostileUpstream(markers: Markers) {
   const fill = markers.filling('upstream: ');
   const received: string[] = [];
-  const comet = new Comet(fill, received);
+  const comet = createComet(fill, received);
   const jvm = new Map<string, number>();
   const server = http.createServer({ maxHeaderSize: 1024 * 1024 }, (request, response) => {
     const target = request.url ?? '';
@@ -51,7 +42,8 @@ export async function startHostileUpstream(markers: Markers): Promise<HostileUps
   return {
     port: await listening(server),
     received: () => received.join('\n'),
-    jvmAnswers: (kind) => jvm.get(kind) ?? 0,
+    jvmAnswers: (kind: string) => jvm.get(kind) ?? 0,
+    /** Kinds of hostile answers to calls, each requested by the name of a procedure. */
     calls: Object.keys(ANSWERS),
     close: () => {
       server.close();
@@ -122,52 +114,41 @@ interface Message {
   readonly subscription?: string;
 }
 
-class Comet {
-  readonly #fill: Fill;
-  readonly #received: string[];
-  readonly #server = new WebSocketServer({ noServer: true });
-
-  constructor(fill: Fill, received: string[]) {
-    this.#fill = fill;
-    this.#received = received;
-    this.#server.on('headers', (lines) => lines.push(fill('Set-Cookie: JSESSIONID=«field of an upgrade»')));
-  }
-
-  answer(body: string, response: http.ServerResponse): void {
-    const text = body.startsWith('message=') ? (new URLSearchParams(body).get('message') ?? '') : body;
-    const fields = { 'Content-Type': 'application/json', 'Set-Cookie': 'BAYEUX_BROWSER=«Comet: ext»' };
-    write(this.#fill, { fields, body: this.#reply(text) }, response);
-  }
-
-  upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): void {
-    socket.on('error', () => undefined);
-    if (!(request.url ?? '').includes('/api/cometd')) {
-      const reason = this.#fill('«reason of a refused upgrade»');
-      socket.end(`HTTP/1.1 403 ${reason}\r\nX-Secret: ${reason}\r\nContent-Length: 24\r\n\r\n${reason}`);
-      return;
-    }
-    this.#server.handleUpgrade(request, socket, head, (client) => this.#converse(client));
-  }
-
-  #converse(client: WebSocket): void {
-    const noBayeux = this.#fill('«a text that is no Bayeux»');
+function createComet(fill: Fill, received: string[]) {
+  const server = new WebSocketServer({ noServer: true });
+  server.on('headers', (lines) => lines.push(fill('Set-Cookie: JSESSIONID=«field of an upgrade»')));
+  const noBayeux = fill('«a text that is no Bayeux»');
+  const converse = (client: WebSocket) => {
     client.on('error', () => undefined);
     client.on('message', (data) => {
       const text = String(data);
-      this.#received.push(text);
-      client.send(this.#fill(this.#reply(text)));
+      received.push(text);
+      client.send(fill(repliesTo(text)));
       if (!text.includes('/meta/disconnect')) return;
       client.send(Buffer.from(noBayeux));
       client.close(4_000, noBayeux);
     });
-  }
+  };
+  return {
+    answer: (body: string, response: http.ServerResponse) => {
+      const text = body.startsWith('message=') ? (new URLSearchParams(body).get('message') ?? '') : body;
+      const fields = { 'Content-Type': 'application/json', 'Set-Cookie': 'BAYEUX_BROWSER=«Comet: ext»' };
+      write(fill, { fields, body: repliesTo(text) }, response);
+    },
+    upgrade: (request: http.IncomingMessage, socket: Duplex, head: Buffer) => {
+      socket.on('error', () => undefined);
+      if (request.url?.includes('/api/cometd')) return server.handleUpgrade(request, socket, head, converse);
+      const reason = fill('«reason of a refused upgrade»');
+      socket.end(`HTTP/1.1 403 ${reason}\r\nX-Secret: ${reason}\r\nContent-Length: 24\r\n\r\n${reason}`);
+    },
+  };
+}
 
-  #reply(text: string): string {
-    try {
-      return JSON.stringify([JSON.parse(text) as Message | Message[]].flat().flatMap(replyTo));
-    } catch {
-      return '<html>«a text that is no Bayeux»';
-    }
+function repliesTo(text: string): string {
+  try {
+    return JSON.stringify([JSON.parse(text) as Message | Message[]].flat().flatMap(replyTo));
+  } catch {
+    return '<html>«a text that is no Bayeux»';
   }
 }
 

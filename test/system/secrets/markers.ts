@@ -1,7 +1,4 @@
-/**
- * Secrets that can be found again: a text for each place that can hold one, and a search for all of them in any encoding
- * of the output.
- */
+/** Secrets that can be found again: a text for each place that can hold one, and a search for all in any encoding. */
 
 /** Occurs nowhere else. */
 const PREFIX = 'zQ7x';

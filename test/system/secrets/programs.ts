@@ -1,26 +1,13 @@
 /** `dist/main.js` started by hand: with a password on standard input, a planted bug, or an invalid configuration. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { exitOf, MAIN_PATH } from '../../support/sidecar-process.ts';
 
-export interface Program {
-  readonly child: ChildProcess;
-  /** All output so far, of both streams and of each. */
-  output(): string;
-  stdout(): string;
-  stderr(): string;
-  /** Resolves when the output matches; rejects when the program ends first. */
-  until(pattern: RegExp): Promise<RegExpExecArray>;
-  readonly exited: Promise<number>;
-}
+export type Program = ReturnType<typeof startProgram>;
+type Env = Readonly<Record<string, string>>;
 
-export interface ProgramOptions {
-  readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
-}
-
-/** The environment without variables that configure the sidecar. */
-export function startProgram(args: readonly string[], { env = {}, input = '' }: ProgramOptions = {}): Program {
+/** Without the variables of this machine that configure a sidecar. `output` has both streams. */
+export function startProgram(args: readonly string[], env: Env = {}, input = '') {
   const others = Object.entries(process.env).filter(([name]) => !name.startsWith('D2_SIDECAR_'));
   const child = spawn(process.execPath, [MAIN_PATH, ...args], { env: { ...Object.fromEntries(others), ...env } });
   let output = '';
@@ -35,6 +22,7 @@ export function startProgram(args: readonly string[], { env = {}, input = '' }: 
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const exited = once(child, 'close').then(() => exitOf(child));
+  /** Resolves when the output matches; rejects when the program ends first. */
   const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
     for (;;) {
       const match = pattern.exec(output);
@@ -46,8 +34,8 @@ export function startProgram(args: readonly string[], { env = {}, input = '' }: 
   return { child, output: () => output, stdout: () => of.stdout, stderr: () => of.stderr, until, exited };
 }
 
-export async function runProgram(args: readonly string[], options: ProgramOptions = {}) {
-  const program = startProgram(args, options);
+export async function runProgram(args: readonly string[], env?: Env, input?: string) {
+  const program = startProgram(args, env, input);
   const code = await program.exited;
   return { code, output: program.output(), stdout: program.stdout(), stderr: program.stderr() };
 }

@@ -1,28 +1,22 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { openState } from '../../../src/state/state-file.ts';
 import { CometTraffic } from '../../support/measure/record/comet/comet-traffic.ts';
 import { RPC } from '../../support/measure/record/traffic.ts';
 import { StateFolder } from '../../support/state/restart.ts';
 import { recordsOf, toText } from '../../support/state/state-text.ts';
 
-let folder: StateFolder;
-/** A small state file. */
-let whole: Buffer;
-
-beforeAll(async () => {
-  folder = new StateFolder();
-  const life = await folder.start();
-  life.traffic.send({ line: RPC, user: 'ann' });
-  life.traffic.handshake('client1', { cookie: 'one' });
-  life.traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
-  await life.keeper.save();
-  whole = readFileSync(folder.file);
-});
-
+const folder = new StateFolder();
 afterAll(() => folder.remove());
 
+const { traffic, keeper } = await folder.start();
+traffic.send({ line: RPC, user: 'ann' });
+traffic.handshake('client1', { cookie: 'one' });
+traffic.subscribe('client1', '/d2/object/H.A', { cookie: 'one' });
+await keeper.save();
+/** A small state file. */
+const whole = readFileSync(folder.file);
 beforeEach(() => writeFileSync(folder.file, whole, { mode: 0o600 }));
 
 const kindOf = (bytes: Buffer) => openState(bytes, ['smartWeb'], new CometTraffic().clock).kind;
@@ -39,6 +33,8 @@ function withSession(change: (session: Record<string, unknown>) => void): Buffer
   for (const one of records.filter(({ record }) => record === 'session').slice(0, 1)) change(one);
   return Buffer.from(toText(records));
 }
+
+const withValue = (value: object) => withSession((session) => Object.assign(session, value));
 
 describe('a state file', () => {
   it('is accepted when it is whole, and torn when it was cut anywhere, or has more behind its end', () => {
@@ -68,12 +64,8 @@ const REFUSED: readonly [string, string, () => Buffer][] = [
   ['is something else', 'foreign', () => Buffer.from('[mysqld]\nport=3306\n')],
   ['has an older layout', 'older', () => changed('"layout":4', '"layout":2')],
   ['has a newer layout', 'newer', () => changed('"layout":4', '"layout":5')],
-  ['has a count below zero', 'unreadable', () => withSession((session) => Object.assign(session, { requests: -1 }))],
-  [
-    'has a text in place of a number',
-    'unreadable',
-    () => withSession((session) => Object.assign(session, { atNs: 'x' })),
-  ],
+  ['has a count below zero', 'unreadable', () => withValue({ requests: -1 })],
+  ['has a text in place of a number', 'unreadable', () => withValue({ atNs: 'x' })],
   ['has a line that is no JSON', 'unreadable', () => changed(',"session",', ',session,')],
   ['has a line that is no record', 'unreadable', () => changed(/\[\d+,"sba".*/, '"sba"')],
   ['has a row of other fields', 'unreadable', () => changed(/\[\d+,"sba".*/, '[1,2,3,4]')],

@@ -1,30 +1,41 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import tls from 'node:tls';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { resetConnection } from '../../../src/tls/connection-end.ts';
 import { listening } from '../../support/net.ts';
+import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
 
 let server: net.Server;
 let peer: net.Socket;
 let socket: net.Socket;
 
-beforeEach(async () => {
-  server = net.createServer({ allowHalfOpen: true, pauseOnConnect: true });
-  const port = await listening(server);
-  const accepted = once(server, 'connection');
-  socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+const folder = new CertificateFolder();
+afterAll(() => folder.remove());
+
+/** `socket` is one that we dialled, to `peer`, which reads nothing. */
+async function connect(isSecure: boolean): Promise<void> {
+  const options = { allowHalfOpen: true, pauseOnConnect: !isSecure };
+  const pem = isSecure ? pemOf(folder.authority()) : undefined;
+  server = pem ? tls.createServer({ ...options, ...pem }) : net.createServer(options);
+  const to = { port: await listening(server), host: '127.0.0.1', allowHalfOpen: true };
+  const accepted = once(server, isSecure ? 'secureConnection' : 'connection');
+  socket = isSecure ? tls.connect({ ...to, rejectUnauthorized: false }) : net.connect(to);
   socket.on('error', () => undefined);
-  await once(socket, 'connect');
+  await once(socket, isSecure ? 'secureConnect' : 'connect');
   [peer] = (await accepted) as [net.Socket];
-});
+  // Made by the reset.
+  peer.on('error', () => undefined);
+}
 
 afterEach(() => {
   peer.destroy();
   server.close();
 });
 
-describe('reset of a connection', () => {
+describe.each([false, true])('reset of a connection (TLS: %s)', (isSecure) => {
   it('does not wait for unread data', async () => {
+    await connect(isSecure);
     socket.end(Buffer.alloc(16 * 1024 * 1024));
     const closed = once(socket, 'close');
     resetConnection(socket);
@@ -37,6 +48,7 @@ describe('reset of a connection', () => {
     ['a tick later', process.nextTick],
     ['a turn later', setImmediate],
   ])('closes one whose end is just being sent: %s', async (_, when) => {
+    await connect(isSecure);
     const closed = once(socket, 'close');
     socket.end('the last');
     when(() => resetConnection(socket));

@@ -1,12 +1,37 @@
-/** What TLS 1.2 and 1.3 negotiate beside the ciphers, on both listeners and with both kinds of keys. */
+/** What both listeners negotiate, and refuse to negotiate, with both kinds of keys. */
+import tls from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
+import { CIPHERS } from '../../../src/tls/policy.ts';
+import { listening } from '../../support/net.ts';
+import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
 import { connected, listenerTls } from '../../support/tls/ends.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
 afterAll(() => folder.remove());
+
+const ALL = 'ALL:COMPLEMENTOFALL:@SECLEVEL=0';
+const OURS = CIPHERS.filter((name) => !name.startsWith('TLS_'));
+const OLD = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: ALL } as const;
+/** What a scanner offers that must be refused. */
+const REFUSED: readonly (readonly [what: string, offer: tls.ConnectionOptions, alert: RegExp])[] = [
+  ['TLS 1.0', { ...OLD, maxVersion: 'TLSv1' }, /alert protocol version/],
+  ['TLS 1.1', OLD, /alert protocol version/],
+  ['other ciphers', { maxVersion: 'TLSv1.2', ciphers: `${ALL}:!${OURS.join(':!')}` }, /handshake failure/],
+];
+
+it('a permissive server accepts each offer that ours refuse', async () => {
+  const pair = folder.signed(authority, { name: 'lax', key: 'rsa' });
+  const lax = tls.createServer({ ...pemOf(pair), minVersion: 'TLSv1', ciphers: ALL });
+  const port = await listening(lax);
+  for (const [, offer] of REFUSED) {
+    const socket = await connected(port, authority, offer);
+    expect(CIPHERS).not.toContain(socket.getCipher().name);
+    socket.destroy();
+  }
+  lax.close();
+});
 
 describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) => {
   const tls = listenerTls(folder.signed(authority, { name: key, key }));
@@ -32,6 +57,22 @@ describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) =
       old.destroy();
     },
   );
+
+  describe.each(['port', 'monitorPort'] as const)('the %s', (listener) => {
+    it.each(REFUSED)('refuses %s', async (_, offer, alert) => {
+      await expect(connected(stand[listener], authority, offer)).rejects.toThrow(alert);
+    });
+
+    it('takes all our ciphers for that key', async () => {
+      const kind = key === 'ec' ? 'ECDSA' : 'RSA';
+      for (const wanted of CIPHERS.filter((cipher) => cipher.startsWith('TLS_') || cipher.includes(kind))) {
+        const maxVersion = wanted.startsWith('TLS_') ? 'TLSv1.3' : 'TLSv1.2';
+        const socket = await connected(stand[listener], authority, { ciphers: wanted, maxVersion });
+        expect(socket.getCipher().name).toBe(wanted);
+        socket.destroy();
+      }
+    });
+  });
 
   it('resumes sessions only on their own listener', async () => {
     const first = await connected(stand.port, authority);

@@ -1,37 +1,35 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Member, Roster } from '../../../src/base/roster.ts';
 
 const member = (): Member => ({ place: -1 });
 
-describe('a roster', () => {
-  it('has the members of a Set after the same changes in any order', () => {
-    const members = Array.from({ length: 20 }, member);
-    const roster = new Roster<Member>();
-    const set = new Set<Member>();
-    for (let step = 0; step < 2_000; step += 1) {
-      const one = members[(step * 7 + (step % 13)) % members.length] as Member;
-      if (!set.has(one) && step % 3 > 0) {
-        roster.add(one);
-        set.add(one);
-      } else {
-        roster.delete(one);
-        set.delete(one);
-      }
-      expect(roster.size).toBe(set.size);
-      expect(new Set(roster)).toEqual(set);
-    }
-  });
-
-  it('visits every member although each is deleted at its visit', () => {
-    const members = Array.from({ length: 5 }, member);
-    const roster = new Roster<Member>();
-    for (const one of members) roster.add(one);
-    const visited = new Set<Member>();
-    for (const one of roster) {
-      visited.add(one);
+it('a roster has the members of a Set after the same changes in any order', () => {
+  const members = Array.from({ length: 20 }, member);
+  const roster = new Roster<Member>();
+  const set = new Set<Member>();
+  for (let step = 0; step < 2_000; step += 1) {
+    const one = members[(step * 7 + (step % 13)) % members.length] as Member;
+    if (!set.has(one) && step % 3 > 0) {
+      roster.add(one);
+      set.add(one);
+    } else {
       roster.delete(one);
+      set.delete(one);
     }
-    expect(visited).toEqual(new Set(members));
-    expect(roster.size).toBe(0);
-  });
+    expect(roster.size).toBe(set.size);
+    expect(new Set(roster)).toEqual(set);
+  }
+});
+
+it('a roster visits every member although each is deleted at its visit', () => {
+  const members = Array.from({ length: 5 }, member);
+  const roster = new Roster<Member>();
+  for (const one of members) roster.add(one);
+  const visited = new Set<Member>();
+  for (const one of roster) {
+    visited.add(one);
+    roster.delete(one);
+  }
+  expect(visited).toEqual(new Set(members));
+  expect(roster.size).toBe(0);
 });

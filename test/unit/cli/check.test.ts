@@ -25,75 +25,69 @@ const sources = (yaml: string) => ({
 const at = (...names: string[]) => path.join(folder.path, ...names);
 const failureOf = (yaml: string) => check(sources(yaml), output, SELF).catch((cause: unknown) => cause);
 
-describe('check', () => {
-  const withUsers = (file: string) => `monitor: { host: 0.0.0.0, auth: { usersFile: ${file} } }`;
+const withUsers = (file: string) => `monitor: { host: 0.0.0.0, auth: { usersFile: ${file} } }`;
 
-  it('prints names and roles of readers as comments, without hashes', async () => {
-    const file = at('users');
-    const input = { [Symbol.asyncIterator]: () => [Buffer.from('s3cr3t s3cr3t')].values() } as never;
-    await passwd({ name: 'ann', role: 'metrics', isToken: false, file }, input, output);
-    await check(sources(withUsers(file)), output, SELF);
-    expect(output.stdout.split('\n').filter((line) => line.startsWith('#'))).toEqual([
-      '# monitor.auth: ann, metrics, by password',
-    ]);
-    expect(output.stdout).toContain(`usersFile: ${file}\n`);
-    expect(output.stdout).not.toContain('scrypt');
+it('check prints names and roles of readers as comments, without hashes', async () => {
+  const file = at('users');
+  const input = { [Symbol.asyncIterator]: () => [Buffer.from('s3cr3t s3cr3t')].values() } as never;
+  await passwd({ name: 'ann', role: 'metrics', isToken: false, file }, input, output);
+  await check(sources(withUsers(file)), output, SELF);
+  expect(output.stdout.match(/^#.*/gm)).toEqual(['# monitor.auth: ann, metrics, by password']);
+  expect(output.stdout).toContain(`usersFile: ${file}\n`);
+  expect(output.stdout).not.toContain('scrypt');
+});
+
+it('check reports a bad file of users like the log of a start', async () => {
+  const file = folder.write('users', 'ann:metrics:s3cr3t');
+  await expect(failureOf(withUsers(file))).resolves.toMatchObject({
+    code: 'D2S_ERR_CONFIG',
+    message: expect.stringContaining(`monitor.auth.usersFile: ${file}:1: expected`),
   });
+  await expect(failureOf(withUsers(at('none')))).resolves.toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+  expect(output.stdout).toBe('');
+});
 
-  it('reports a bad file of users like the log of a start', async () => {
-    const file = folder.write('users', 'ann:metrics:s3cr3t');
-    await expect(failureOf(withUsers(file))).resolves.toMatchObject({
-      code: 'D2S_ERR_CONFIG',
-      message: expect.stringContaining(`monitor.auth.usersFile: ${file}:1: expected`),
-    });
-    await expect(failureOf(withUsers(at('none')))).resolves.toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
-    expect(output.stdout).toBe('');
-  });
-
-  it('reports all unreadable files: errors for TLS and credentials, warnings for optional ones', async () => {
-    const none = at('none', 'file');
-    const tls = `tls: { certFile: ${none}, keyFile: ${none} }`;
-    const error = await failureOf(
-      `listen: { ${tls} }
+it('check reports all unreadable files: errors for TLS and credentials, warnings for optional ones', async () => {
+  const none = at('none', 'file');
+  const tls = `tls: { certFile: ${none}, keyFile: ${none} }`;
+  const error = await failureOf(
+    `listen: { ${tls} }
 monitor: { ${tls}, auth: { tokensFile: ${none} } }
 jvm: { http: { kind: jolokia, url: 'https://127.0.0.1/', username: a, passwordFile: ${none}, caFile: ${none} } }
 otlp: { endpoint: 'https://127.0.0.1:4318', headersFile: ${none}, caFile: ${none} }
 state: { file: ${none} }
 accessLog: { file: ${none} }`,
-    );
-    expect(error).toBeInstanceOf(AggregateError);
-    expect((error as AggregateError).errors.map(({ code, message }) => `${code} ${message}`)).toEqual([
-      `D2S_ERR_TLS_FILE listen.tls.certFile: ${none} cannot be read: ENOENT`,
-      `D2S_ERR_TLS_FILE monitor.tls.certFile: ${none} cannot be read: ENOENT`,
-      `D2S_ERR_ACCESS_FILE monitor.auth.tokensFile: ${none} cannot be read: ENOENT`,
-    ]);
-    expect(output.stderr.trimEnd().split('\n')).toEqual([
-      `d2-sidecar: warning: state.file: cannot be saved: the folder ${at('none')} does not exist`,
-      `d2-sidecar: warning: accessLog.file: cannot be written: the folder ${at('none')} does not exist`,
-      ...['jvm.http.passwordFile', 'jvm.http.caFile', 'otlp.headersFile', 'otlp.caFile'].map(
-        (key) => `d2-sidecar: warning: ${key}: ${none} cannot be read: ENOENT`,
-      ),
-    ]);
-    expect(output.stdout).toBe('');
-  });
+  );
+  expect(error).toBeInstanceOf(AggregateError);
+  expect((error as AggregateError).errors.map(({ code, message }) => `${code} ${message}`)).toEqual([
+    `D2S_ERR_TLS_FILE listen.tls.certFile: ${none} cannot be read: ENOENT`,
+    `D2S_ERR_TLS_FILE monitor.tls.certFile: ${none} cannot be read: ENOENT`,
+    `D2S_ERR_ACCESS_FILE monitor.auth.tokensFile: ${none} cannot be read: ENOENT`,
+  ]);
+  expect(output.stderr.trimEnd().split('\n')).toEqual([
+    `d2-sidecar: warning: state.file: cannot be saved: the folder ${at('none')} does not exist`,
+    `d2-sidecar: warning: accessLog.file: cannot be written: the folder ${at('none')} does not exist`,
+    ...['jvm.http.passwordFile', 'jvm.http.caFile', 'otlp.headersFile', 'otlp.caFile'].map(
+      (key) => `d2-sidecar: warning: ${key}: ${none} cannot be read: ENOENT`,
+    ),
+  ]);
+  expect(output.stdout).toBe('');
+});
 
-  it.each([
-    ['a folder', () => mkdirSync(at('log')), 'is a folder'],
-    ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write to it'],
-  ])('warns of an access log that is %s', async (_what, prepare, reason) => {
-    prepare();
-    expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);
-    expect(output.stderr).toContain('d2-sidecar: warning: accessLog.file: cannot be written: ');
-    expect(output.stderr).toContain(reason);
-  });
+it.each([
+  ['a folder', () => mkdirSync(at('log')), 'is a folder'],
+  ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write to it'],
+])('check warns of an access log that is %s', async (_what, prepare, reason) => {
+  prepare();
+  expect(await check(sources(`accessLog: { file: ${at('log')} }`), output, SELF)).toBe(0);
+  expect(output.stderr).toContain('d2-sidecar: warning: accessLog.file: cannot be written: ');
+  expect(output.stderr).toContain(reason);
+});
 
-  it('reports nothing about a writable access log and state', async () => {
-    writeFileSync(at('log'), '', { mode: 0o600 });
-    expect(
-      await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF),
-    ).toBe(0);
-    expect(output.stderr).toBe('');
-  });
+it('check reports nothing about a writable access log and state', async () => {
+  writeFileSync(at('log'), '', { mode: 0o600 });
+  const code = await check(sources(`accessLog: { file: ${at('log')} }\nstate: { file: ${at('state')} }`), output, SELF);
+  expect([code, output.stderr]).toEqual([0, '']);
 });
 
 describe('check as another user', () => {
@@ -108,12 +102,10 @@ describe('check as another user', () => {
   const find = async () => unit;
 
   it('uses the unit’s user if root checks, and reports that with its findings', async () => {
-    const failure = await check(sources(config()), output, { isRoot: true, find, become }).catch(
-      (cause: unknown) => cause,
-    );
-    expect(became).toEqual([['d2-sidecar', undefined]]);
+    const checked = check(sources(config()), output, { isRoot: true, find, become });
     // There is no file "f": only its text was given.
-    expect(failure).toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
+    await expect(checked).rejects.toMatchObject({ code: 'D2S_ERR_CONFIG_FILE', message: 'f cannot be read: ENOENT' });
+    expect(became).toEqual([['d2-sidecar', undefined]]);
     expect(output.stderr).toBe(
       'd2-sidecar: checked as the user d2-sidecar of /u/d2-sidecar.service; --as root checks as root\n',
     );
@@ -151,6 +143,7 @@ const write = (file: string, text: string) => {
   writeFileSync(at(file), text);
 };
 const UNIT = 'usr/lib/systemd/system/d2-sidecar.service';
+const OWN_UNIT = 'etc/systemd/system/d2-sidecar.service';
 const SHIPPED = '[Unit]\nUser=nobody\n[Service]\n# User=tomcat\nUser=d2-sidecar\nGroup=d2-sidecar\n[Install]\n';
 
 it('the user of the installed unit is undefined without a unit, and if it runs as root', async () => {
@@ -167,14 +160,11 @@ it('the user of the installed unit is read from the section Service', async () =
 it('the user of the installed unit is read from the last drop-in by name; a unit in /etc replaces a package’s', async () => {
   write(UNIT, SHIPPED);
   write(`${UNIT}.d/90-user.conf`, '[Service]\nUser = other\n');
-  write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\nUser=tomcat\nGroup=\n');
+  write(`${OWN_UNIT}.d/override.conf`, '[Service]\nUser=tomcat\nGroup=\n');
   expect(await findServiceUser(folder.path)).toMatchObject({ name: 'tomcat', group: undefined });
-  write('etc/systemd/system/d2-sidecar.service', '[Service]\nUser=own\n');
-  write('etc/systemd/system/d2-sidecar.service.d/override.conf', '[Service]\n');
+  write(OWN_UNIT, '[Service]\nUser=own\n');
+  write(`${OWN_UNIT}.d/override.conf`, '[Service]\n');
   expect(await findServiceUser(folder.path)).toMatchObject({ name: 'other' });
-  write('etc/systemd/system/d2-sidecar.service.d/90-user.conf', '[Service]\n');
-  expect(await findServiceUser(folder.path)).toMatchObject({
-    name: 'own',
-    unit: at('etc/systemd/system/d2-sidecar.service'),
-  });
+  write(`${OWN_UNIT}.d/90-user.conf`, '[Service]\n');
+  expect(await findServiceUser(folder.path)).toMatchObject({ name: 'own', unit: at(OWN_UNIT) });
 });

@@ -6,6 +6,7 @@ import { HELP } from '../../../src/cli/help.ts';
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
 const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd';
+const AT_9280 = { host: '127.0.0.1', port: 9280 };
 const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 
 it.each<[string, unknown]>([
@@ -19,16 +20,10 @@ it.each<[string, unknown]>([
   ['learn --minutes 0.5 --config f', { kind: 'learn', flags: { config: 'f' }, minutes: 0.5 }],
   ['demo', { kind: 'demo' }],
   ['report', { kind: 'report', flags: {}, file: undefined, includesUsers: false }],
-  [
-    'report --out r.json --with-users --pid 7',
-    { kind: 'report', flags: { pid: 7 }, file: 'r.json', includesUsers: true },
-  ],
+  ['report --out r --with-users --pid 7', { kind: 'report', flags: { pid: 7 }, file: 'r', includesUsers: true }],
   ['health', { kind: 'health', selection: {}, checksReadiness: false, monitor: undefined }],
   ['health --ready --pid 7', { kind: 'health', selection: { pid: 7 }, checksReadiness: true, monitor: undefined }],
-  [
-    'health --monitor :9280',
-    { kind: 'health', selection: {}, checksReadiness: false, monitor: { host: '127.0.0.1', port: 9280 } },
-  ],
+  ['health --monitor :9280', { kind: 'health', selection: {}, checksReadiness: false, monitor: AT_9280 }],
   ['drain', { kind: 'drain', flags: {}, waitMs: 0 }],
   ['drain --wait 20s --control /run/a.sock', { kind: 'drain', flags: { control: '/run/a.sock' }, waitMs: 20_000 }],
   ['shutdown --pid 7 --config f', { kind: 'shutdown', flags: { pid: 7, config: 'f' } }],
@@ -56,10 +51,7 @@ it.each([
   ['--listen --monitor :1', '--listen: missing value'],
   ['--listen :1 --listen :2', '--listen: given twice, expected once'],
   ['--wait 5s', '--wait: not a flag of d2-sidecar without a command; it belongs to drain'],
-  [
-    'health --monitor nowhere',
-    '--monitor: got "nowhere", expected host:port, :port, [v6]:port or a port from 0 to 65535',
-  ],
+  ['health --monitor no', '--monitor: got "no", expected host:port, :port, [v6]:port or a port from 0 to 65535'],
   ['health --monitor :1 --pid 7', '--monitor: cannot be combined with --control, --pid or --config'],
   ['drain --listen :1', '--listen: not a flag of drain; it belongs to d2-sidecar without a command, check, learn'],
   ['drain --wait soon', '--wait: got "soon", expected a time such as 500ms, 20s, 1m or a number of seconds'],

@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
@@ -21,9 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-function piped(...chunks: string[]): PasswordInput {
-  return { [Symbol.asyncIterator]: () => bytesOf(chunks) };
-}
+const piped = (...chunks: string[]): PasswordInput => ({ [Symbol.asyncIterator]: () => bytesOf(chunks) });
 
 async function* bytesOf(chunks: readonly string[]) {
   for (const chunk of chunks) yield await Promise.resolve(Buffer.from(chunk, 'utf8'));
@@ -32,13 +30,7 @@ async function* bytesOf(chunks: readonly string[]) {
 /** A terminal in raw mode: what is typed comes key by key, Enter as a carriage return. */
 function terminal(typed: string): PasswordInput & { readonly modes: boolean[] } {
   const modes: boolean[] = [];
-  const chunks = [...typed];
-  return {
-    isTTY: true,
-    modes,
-    setRawMode: (isRaw) => modes.push(isRaw),
-    [Symbol.asyncIterator]: () => bytesOf(chunks),
-  };
+  return { ...piped(...typed), isTTY: true, modes, setRawMode: (isRaw) => modes.push(isRaw) };
 }
 
 function flags(more: Partial<FlagsOf<'passwd'>> = {}): FlagsOf<'passwd'> {
@@ -47,13 +39,9 @@ function flags(more: Partial<FlagsOf<'passwd'>> = {}): FlagsOf<'passwd'> {
 
 /** What the list in the folder says to a credential. */
 async function verdict(authorization: string) {
-  const usersFile = path.join(folder.path, 'users');
-  const tokensFile = path.join(folder.path, 'tokens');
-  const exists = (file: string) => statSync(file, { throwIfNoEntry: false }) !== undefined;
-  const list = await AccessList.open({
-    usersFile: exists(usersFile) ? usersFile : undefined,
-    tokensFile: exists(tokensFile) ? tokensFile : undefined,
-  });
+  const names = readdirSync(folder.path);
+  const fileOf = (name: string) => (names.includes(name) ? path.join(folder.path, name) : undefined);
+  const list = await AccessList.open({ usersFile: fileOf('users'), tokensFile: fileOf('tokens') });
   return await new AccessControl(list, systemClock).check({ authorization, address: '192.0.2.1' });
 }
 

@@ -39,8 +39,6 @@ it('config/sidecar.yaml can be used with all that is commented out', async () =>
   expect(config).toMatchObject({ monitor: { auth: 'none' }, control: { socket: '/run/d2-sidecar/control.sock' } });
   const withFiles = text.replace(/^( *)# (auth:$| {2}(?:users|tokens)File: )/gm, '$1$2');
   const { config: closed } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => withFiles });
-  expect(closed.monitor.auth).toEqual({
-    usersFile: '/etc/d2-sidecar/users',
-    tokensFile: '/etc/d2-sidecar/tokens',
-  });
+  const { auth } = closed.monitor;
+  expect(auth).toEqual({ usersFile: '/etc/d2-sidecar/users', tokensFile: '/etc/d2-sidecar/tokens' });
 });

@@ -36,10 +36,8 @@ it('the effective configuration reads back as itself, but for the keys of users'
   const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
   const yaml = await toYaml(config);
   const { config: again } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => yaml });
-  expect(again).toEqual({
-    ...config,
-    sessions: { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] },
-  });
+  const sessions = { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] };
+  expect(again).toEqual({ ...config, sessions });
   expect(yaml).not.toContain('s3cr3t');
 });
 

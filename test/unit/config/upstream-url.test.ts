@@ -2,17 +2,11 @@ import { expect, it } from 'vitest';
 import { hideUrlSecrets, parseUpstreamUrl } from '../../../src/config/upstream-url.ts';
 
 it.each([
-  [
-    'http://127.0.0.1:8080/smartWeb',
-    { host: '127.0.0.1', port: 8080, baseUrl: 'http://127.0.0.1:8080', application: 'smartWeb' },
-  ],
+  ['http://10.0.0.1:8080/web', { host: '10.0.0.1', port: 8080, baseUrl: 'http://10.0.0.1:8080', application: 'web' }],
   ['http://plant', { host: 'plant', port: 80, baseUrl: 'http://plant', application: undefined }],
   ['HTTP://Plant:80/', { host: 'plant', port: 80, baseUrl: 'http://plant', application: undefined }],
   ['http://[::1]:8080//a//', { host: '::1', port: 8080, baseUrl: 'http://[::1]:8080', application: 'a' }],
-  [
-    'https://plant/smartWeb',
-    { host: 'plant', port: 443, baseUrl: 'https://plant', application: 'smartWeb', isSecure: true },
-  ],
+  ['https://plant/web', { host: 'plant', port: 443, baseUrl: 'https://plant', application: 'web', isSecure: true }],
   ['HTTPS://plant:8443', { host: 'plant', port: 8443, baseUrl: 'https://plant:8443', isSecure: true }],
   ['http://plant/smart%20Web', { host: 'plant', port: 80, baseUrl: 'http://plant', application: 'smart%20Web' }],
 ])('parseUpstreamUrl reads %s', (text, value) => {

@@ -1,7 +1,8 @@
-/** Numbers that the documents repeat equal those of their source: package.json, the chart, the schema. */
+/** Numbers that the documents repeat equal those of their source: package.json, the chart, config/sidecar.yaml. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
+import { parseDocument } from 'yaml';
 import { listDocuments, ROOT } from '../../support/docs/documents.ts';
 
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
@@ -49,21 +50,6 @@ it('the documents name the oldest Kubernetes that the chart allows', () => {
   expect(Math.min(...found)).toBe(Number(oldest.slice(2)));
 });
 
-interface Schema {
-  readonly default?: unknown;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly anyOf?: readonly Schema[];
-}
-
-/** By the path of the key, e.g. `stop.delay` to `2s`. */
-function defaultsOf({ default: own, properties = {}, anyOf = [] }: Schema, at: string): readonly [string, unknown][] {
-  return [
-    ...(own === undefined ? [] : [[at, own] as [string, unknown]]),
-    ...Object.entries(properties).flatMap(([key, inner]) => defaultsOf(inner, at === '' ? key : `${at}.${key}`)),
-    ...anyOf.flatMap((one) => defaultsOf(one, at)),
-  ];
-}
-
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1e3, min: 6e4, m: 6e4, KiB: 1024, MiB: 1024 ** 2, '': 1 };
 
 /** `64 KiB` is 65536, as `65536` is; `5 min` is as much as `5m`. */
@@ -72,7 +58,8 @@ function toNumber(text: string): number {
   return Number(digits.replaceAll(',', '')) * (UNITS[unit] ?? Number.NaN);
 }
 
-const defaults = new Map(defaultsOf(JSON.parse(read('config/schema.json')), ''));
+/** Each key with its default, as config/documents.test.ts checks. */
+const defaults = parseDocument(read('config/sidecar.yaml'));
 
 it.each([
   ['a sentence', 12, documents, /`([a-z]\w*(?:\.\w+)+)` \((?:default )?([\d,.]+ ?[A-Za-z]*)\)/g],
@@ -82,12 +69,12 @@ it.each([
     documents.filter(({ file }) => file === 'docs/limits.md'),
     /^\| [^|]+ \| `([a-z]\w*(?:\.\w+)+)` \| ([\d,.]+ ?[A-Za-z]*|no limit) \|/gm,
   ],
-])('a default that %s repeats is the one of the schema', (_, least, texts, pattern) => {
+])('a default that %s repeats is the one of config/sidecar.yaml', (_, least, texts, pattern) => {
   const repeated = texts.flatMap(({ file, text }) => [...text.matchAll(pattern)].map((match) => ({ file, match })));
   expect(repeated.length).toBeGreaterThan(least);
   const wrong = repeated.filter(({ match: [, key = '', said = ''] }) => {
     const number = said === 'no limit' ? 0 : toNumber(said);
-    return number !== toNumber(String(defaults.get(key)));
+    return number !== toNumber(String(defaults.getIn(key.split('.'))));
   });
   expect(wrong.map(({ file, match: [whole] }) => `${file}: ${whole}`)).toEqual([]);
 });

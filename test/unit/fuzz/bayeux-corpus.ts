@@ -59,9 +59,7 @@ export function mutatedText(random: Random): WireText {
 }
 
 /** As decoded from UTF-8: without lone surrogates. */
-function asSent(text: string): string {
-  return Buffer.from(text, 'utf8').toString('utf8');
-}
+const asSent = (text: string): string => Buffer.from(text, 'utf8').toString('utf8');
 
 function wrapped(kind: WireText['kind'], json: string, random: Random): string {
   const escaped = (part: string): string => encodeURIComponent(asSent(part));

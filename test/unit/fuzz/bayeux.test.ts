@@ -54,23 +54,13 @@ function outline(values: readonly unknown[]): string[] {
 
 function checkShape(message: BayeuxMessage, about: string): void {
   const { channel, subscription = [], supportedConnectionTypes = [], advice = {} } = message;
-  const optional = [message.id, message.clientId, message.connectionType, message.error];
-  const texts = [
-    channel,
-    ...optional.filter((text) => text !== undefined),
-    ...subscription,
-    ...supportedConnectionTypes,
-  ];
-  expect(
-    texts.filter((text) => typeof text !== 'string'),
-    about,
-  ).toEqual([]);
+  const { id, clientId, connectionType, error } = message;
+  const optional = [id, clientId, connectionType, error].filter((text) => text !== undefined);
+  const texts = [channel, ...optional, ...subscription, ...supportedConnectionTypes];
+  expect(new Set(texts.map((text) => typeof text)), about).toEqual(new Set(['string']));
   expect(['undefined', 'boolean'], about).toContain(typeof message.successful);
   const times = [advice.intervalMs, advice.timeoutMs, advice.maxIntervalMs];
-  expect(
-    times.filter((ms) => ms !== undefined && !Number.isFinite(ms)),
-    about,
-  ).toEqual([]);
+  for (const ms of times) if (ms !== undefined) expect(ms, about).toSatisfy(Number.isFinite);
 }
 
 /** Runs every operation on a message; returns its number of meanings. */
@@ -91,9 +81,7 @@ function use(message: BayeuxMessage, about: string): number {
   return meanings;
 }
 
-it(`the Bayeux reader reads ${CASES} mutated texts as their receivers would, and never throws`, {
-  timeout: 3_600_000,
-}, () => {
+it(`reads ${CASES} mutated texts of Bayeux as their receivers would, and never throws`, { timeout: 3_600_000 }, () => {
   const random = new Random(SEED);
   const plain = Object.getOwnPropertyNames(Object.prototype);
   const seen = { json: 0, form: 0, query: 0, script: 0, refused: 0, meanings: 0 };

@@ -10,11 +10,7 @@ import { deviations } from '../../support/jvm/truth/comparison.ts';
 
 /** What 4.2 changed: both count a limit of -1 as none. */
 const CHANGED_SINCE_3_2 = ['jvm.memory.non-heap.usage', 'jvm.memory.total.max'];
-const PREFIXES: Readonly<Record<string, string>> = {
-  cl: 'jvm.classloader',
-  mem: 'jvm.memory',
-  gc: 'jvm.garbagecollector',
-};
+const PREFIXES: Record<string, string> = { cl: 'jvm.classloader', mem: 'jvm.memory', gc: 'jvm.garbagecollector' };
 
 const read = (file: string): object =>
   JSON.parse(readFileSync(new URL(`../../fixtures/jvm/dropwizard/${file}`, import.meta.url), 'utf8'));

@@ -1,13 +1,12 @@
 import { expect, it } from 'vitest';
-import { NS_PER_S } from '../../../src/base/clock.ts';
 import { LimitHits } from '../../../src/limits/limit-hits.ts';
+import { ManualClock } from '../../support/clock.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
 function started() {
   const { logger, logged } = recordingLogger();
-  let seconds = 0;
-  const hits = new LimitHits({ nowNs: () => seconds * NS_PER_S, epochMs: () => 0 }, logger);
-  return { hits, logged, at: (time: number) => (seconds = time) };
+  const clock = new ManualClock();
+  return { hits: new LimitHits(clock, logger), logged, clock };
 }
 
 it('counts each limit, and knows all of them from the start', () => {
@@ -16,31 +15,23 @@ it('counts each limit, and knows all of them from the start', () => {
   hits.hit('limits.fields');
   hits.hit('limits.fields');
   hits.hit('timeouts.idle');
-  expect([...hits.counts].filter(([, count]) => count > 0)).toEqual([
-    ['limits.fields', 2],
-    ['timeouts.idle', 1],
-  ]);
+  const counted = [...hits.counts].filter(([, count]) => count > 0);
+  expect(Object.fromEntries(counted)).toEqual({ 'limits.fields': 2, 'timeouts.idle': 1 });
 });
 
 it('logs the first hit at once, and then every ten seconds at most, for each limit', () => {
-  const { hits, logged, at } = started();
+  const { hits, logged, clock } = started();
   for (let i = 0; i < 100; i += 1) hits.hit('limits.inFlight');
   hits.hit('limits.fields');
-  expect(logged.map(({ details }) => details)).toEqual([
-    { limit: 'limits.inFlight', hits: 1 },
-    { limit: 'limits.fields', hits: 1 },
-  ]);
-  at(9.9);
+  const first = logged.map(({ details: { limit, hits } }) => `${limit} ${hits}`);
+  expect(first).toEqual(['limits.inFlight 1', 'limits.fields 1']);
+  clock.advanceS(9.9);
   hits.hit('limits.inFlight');
   expect(logged).toHaveLength(2);
-  at(10);
+  clock.advanceS(0.1);
   hits.hit('limits.inFlight');
-  expect(logged.slice(2)).toEqual([
-    {
-      ...{ level: 'warn', details: { limit: 'limits.inFlight', hits: 102 } },
-      message: expect.stringMatching(/^limits\.inFlight: /),
-    },
-  ]);
+  const message = expect.stringMatching(/^limits\.inFlight: /);
+  expect(logged.slice(2)).toEqual([{ level: 'warn', details: { limit: 'limits.inFlight', hits: 102 }, message }]);
 });
 
 it('does not log limits that are reached every day', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { ReadingShare, type ReadingTask } from '../../../src/limits/reading-share.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -38,151 +38,146 @@ class Bench {
     this.share.of(() => address).read(reading, this.clock.nowNs());
   }
 
-  runAll(): number {
+  runAll(afterEach?: () => void): number {
     const sinceMs = this.nowMs;
     for (let next = this.scheduled.shift(); next !== undefined; next = this.scheduled.shift()) {
       this.clock.advanceMs(Math.max(0, next.atMs - this.nowMs));
       next.run();
+      afterEach?.();
     }
     return this.nowMs - sinceMs;
   }
 }
 
-describe('reading', () => {
-  it('waits where there is none, and takes a fifth of the time at most over any 100 ms', () => {
-    const bench = new Bench();
-    const doneAtMs: number[] = [];
-    const note = () => {
-      while (doneAtMs.length < bench.done.length) doneAtMs.push(bench.nowMs);
-    };
-    for (let i = 0; i < 400; i += 1) {
-      bench.read('10.0.0.1', `${i}`, { stepMs: 0.5 });
-      note();
-    }
-    expect(bench.done).toHaveLength(40);
-    for (let next = bench.scheduled.shift(); next !== undefined; next = bench.scheduled.shift()) {
-      bench.clock.advanceMs(Math.max(0, next.atMs - bench.nowMs));
-      next.run();
-      note();
-    }
-    expect(bench.done).toEqual(Array.from({ length: 400 }, (_, i) => `${i}`));
-    // Half a millisecond each.
-    const most = Math.max(...doneAtMs.map((since) => doneAtMs.filter((at) => at >= since && at < since + 100).length));
-    expect(most * 0.5).toBeLessThanOrEqual(20);
-    // And hardly less than it may: 200 ms of work.
-    expect(bench.nowMs).toBeLessThan(1_300);
-  });
+it('reading waits where there is none, and takes a fifth of the time at most over any 100 ms', () => {
+  const bench = new Bench();
+  const doneAtMs: number[] = [];
+  const note = () => {
+    while (doneAtMs.length < bench.done.length) doneAtMs.push(bench.nowMs);
+  };
+  for (let i = 0; i < 400; i += 1) {
+    bench.read('10.0.0.1', `${i}`, { stepMs: 0.5 });
+    note();
+  }
+  expect(bench.done).toHaveLength(40);
+  bench.runAll(note);
+  expect(bench.done).toEqual(Array.from({ length: 400 }, (_, i) => `${i}`));
+  // Half a millisecond each.
+  const most = Math.max(...doneAtMs.map((since) => doneAtMs.filter((at) => at >= since && at < since + 100).length));
+  expect(most * 0.5).toBeLessThanOrEqual(20);
+  // And hardly less than it may: 200 ms of work.
+  expect(bench.nowMs).toBeLessThan(1_300);
+});
 
-  it('is done in steps, with pauses between them where one takes long', () => {
-    const bench = new Bench();
-    bench.read('10.0.0.1', 'long', { steps: 10, stepMs: 5 });
-    expect([bench.done, bench.share.waitingBytes]).toEqual([[], KB]);
-    expect(bench.runAll()).toBeGreaterThan(200);
-    expect([bench.done, bench.share.waitingBytes]).toEqual([['long'], 0]);
-  });
+it('reading is done in steps, with pauses between them where one takes long', () => {
+  const bench = new Bench();
+  bench.read('10.0.0.1', 'long', { steps: 10, stepMs: 5 });
+  expect([bench.done, bench.share.waitingBytes]).toEqual([[], KB]);
+  expect(bench.runAll()).toBeGreaterThan(200);
+  expect([bench.done, bench.share.waitingBytes]).toEqual([['long'], 0]);
+});
 
-  it('counts a step as 20 ms at most: beyond it, another process had the core', () => {
-    const bench = new Bench();
-    bench.read('10.0.0.1', 'first', { stepMs: 3_000 });
-    bench.read('10.0.0.1', 'second');
-    expect(bench.runAll()).toBeLessThan(150);
-  });
+it('reading counts a step as 20 ms at most: beyond it, another process had the core', () => {
+  const bench = new Bench();
+  bench.read('10.0.0.1', 'first', { stepMs: 3_000 });
+  bench.read('10.0.0.1', 'second');
+  expect(bench.runAll()).toBeLessThan(150);
+});
 
-  it('of one address keeps its order, and does not delay that of others', () => {
-    const bench = new Bench();
-    for (let i = 0; i < 100; i += 1) bench.read('10.0.0.1', `a${i}`, { stepMs: 3 });
-    // Seven of the first one's have been read at once.
-    for (let i = 0; i < 20; i += 1) bench.read('10.0.0.2', `b${i}`, { stepMs: 0.01 });
-    bench.runAll();
-    const ofA = bench.done.filter((name) => name.startsWith('a'));
-    expect(ofA).toEqual(Array.from({ length: 100 }, (_, i) => `a${i}`));
-    // Two or three of the first one's were before the other address' turn.
-    expect(bench.done.indexOf('b19')).toBeLessThan(30);
-  });
+it('reading of one address keeps its order, and does not delay that of others', () => {
+  const bench = new Bench();
+  for (let i = 0; i < 100; i += 1) bench.read('10.0.0.1', `a${i}`, { stepMs: 3 });
+  // Seven of the first one's have been read at once.
+  for (let i = 0; i < 20; i += 1) bench.read('10.0.0.2', `b${i}`, { stepMs: 0.01 });
+  bench.runAll();
+  const ofA = bench.done.filter((name) => name.startsWith('a'));
+  expect(ofA).toEqual(Array.from({ length: 100 }, (_, i) => `a${i}`));
+  // Two or three of the first one's were before the other address' turn.
+  expect(bench.done.indexOf('b19')).toBeLessThan(30);
+});
 
-  it('without room to wait passes unread, and leaves what waits already', () => {
-    const bench = new Bench();
-    bench.read('10.0.0.1', 'first', { stepMs: 20 });
-    bench.read('10.0.0.1', 'second');
-    bench.read('10.0.0.1', 'third', { room: false });
-    expect(bench.done).toEqual(['first', 'third given up']);
-    bench.runAll();
-    expect(bench.done).toEqual(['first', 'third given up', 'second']);
-  });
+it('reading without room to wait passes unread, and leaves what waits already', () => {
+  const bench = new Bench();
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  bench.read('10.0.0.1', 'second');
+  bench.read('10.0.0.1', 'third', { room: false });
+  expect(bench.done).toEqual(['first', 'third given up']);
+  bench.runAll();
+  expect(bench.done).toEqual(['first', 'third given up', 'second']);
+});
 
-  it('of one address waits up to 4 MiB', () => {
-    const bench = new Bench();
-    bench.read('10.0.0.1', 'first', { stepMs: 20 });
-    for (let i = 0; i < 6; i += 1) bench.read('10.0.0.1', `${i}`, { bytes: 1_024 * KB });
-    bench.read('10.0.0.2', 'other', { bytes: 1_024 * KB });
-    expect(bench.done).toEqual(['first', '4 given up', '5 given up']);
-    expect(bench.share.waitingBytes).toBe(5 * 1_024 * KB);
-    // All together have 8 MiB: a client that has little waiting still has room, and the others have not.
-    bench.read('10.0.0.2', 'much', { bytes: 3 * 1_024 * KB });
-    bench.read('10.0.0.2', 'more');
-    bench.read('10.0.0.3', 'little', { bytes: 60 * KB });
-    bench.read('10.0.0.3', 'a little', { bytes: 60 * KB });
-    bench.read('10.0.0.3', 'too much', { bytes: KB });
-    expect(bench.done.slice(3)).toEqual(['more given up', 'too much given up']);
-  });
+it('reading of one address waits up to 4 MiB', () => {
+  const bench = new Bench();
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  for (let i = 0; i < 6; i += 1) bench.read('10.0.0.1', `${i}`, { bytes: 1_024 * KB });
+  bench.read('10.0.0.2', 'other', { bytes: 1_024 * KB });
+  expect(bench.done).toEqual(['first', '4 given up', '5 given up']);
+  expect(bench.share.waitingBytes).toBe(5 * 1_024 * KB);
+  // All together have 8 MiB: a client that has little waiting still has room, and the others have not.
+  bench.read('10.0.0.2', 'much', { bytes: 3 * 1_024 * KB });
+  bench.read('10.0.0.2', 'more');
+  bench.read('10.0.0.3', 'little', { bytes: 60 * KB });
+  bench.read('10.0.0.3', 'a little', { bytes: 60 * KB });
+  bench.read('10.0.0.3', 'too much', { bytes: KB });
+  expect(bench.done.slice(3)).toEqual(['more given up', 'too much given up']);
+});
 
-  it('is followed by what runs after it', () => {
-    const bench = new Bench();
-    bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('at once'));
-    bench.read('10.0.0.1', 'first', { stepMs: 20 });
-    bench.read('10.0.0.1', 'second');
-    bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('end'));
-    bench.share.of(() => '10.0.0.2').runAfter(() => bench.done.push('of another'));
-    bench.runAll();
-    expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
-  });
+it('reading is followed by what runs after it', () => {
+  const bench = new Bench();
+  bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('at once'));
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  bench.read('10.0.0.1', 'second');
+  bench.share.of(() => '10.0.0.1').runAfter(() => bench.done.push('end'));
+  bench.share.of(() => '10.0.0.2').runAfter(() => bench.done.push('of another'));
+  bench.runAll();
+  expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
+});
 
-  it('that throws is over: its caller gets the error at once, onFailure later', () => {
-    const bench = new Bench();
-    expect(() => bench.read('10.0.0.1', 'now', { fails: true })).toThrow('now');
-    bench.read('10.0.0.1', 'first', { stepMs: 20 });
-    bench.read('10.0.0.1', 'later', { fails: true });
-    bench.read('10.0.0.1', 'last');
-    bench.runAll();
-    expect([bench.done, bench.failures.map(String)]).toEqual([['first', 'last'], ['Error: later']]);
-  });
+it('reading that throws is over: its caller gets the error at once, onFailure later', () => {
+  const bench = new Bench();
+  expect(() => bench.read('10.0.0.1', 'now', { fails: true })).toThrow('now');
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  bench.read('10.0.0.1', 'later', { fails: true });
+  bench.read('10.0.0.1', 'last');
+  bench.runAll();
+  expect([bench.done, bench.failures.map(String)]).toEqual([['first', 'last'], ['Error: later']]);
+});
 
-  it('is done when numbers are asked for, within its time', () => {
-    const bench = new Bench();
-    bench.read('10.0.0.1', 'first', { stepMs: 20 });
-    for (let i = 0; i < 10; i += 1) bench.read(`10.0.0.${i % 2}`, `${i}`, { stepMs: 3 });
-    bench.share.catchUp(10 * NS_PER_MS);
-    expect(bench.done).toHaveLength(5);
-    // Not again at once.
-    bench.share.catchUp(10 * NS_PER_MS);
-    expect(bench.done).toHaveLength(5);
-    bench.clock.advanceMs(110);
-    bench.share.catchUp(100 * NS_PER_MS);
-    expect([bench.done.length, bench.share.waitingBytes]).toEqual([11, 0]);
-    bench.runAll();
-    expect(bench.done).toHaveLength(11);
-  });
+it('reading is done when numbers are asked for, within its time', () => {
+  const bench = new Bench();
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  for (let i = 0; i < 10; i += 1) bench.read(`10.0.0.${i % 2}`, `${i}`, { stepMs: 3 });
+  bench.share.catchUp(10 * NS_PER_MS);
+  expect(bench.done).toHaveLength(5);
+  // Not again at once.
+  bench.share.catchUp(10 * NS_PER_MS);
+  expect(bench.done).toHaveLength(5);
+  bench.clock.advanceMs(110);
+  bench.share.catchUp(100 * NS_PER_MS);
+  expect([bench.done.length, bench.share.waitingBytes]).toEqual([11, 0]);
+  bench.runAll();
+  expect(bench.done).toHaveLength(11);
+});
 
-  it('tells up to when all has been read: to the oldest that waits, and at most a minute back', () => {
-    const bench = new Bench();
-    const readUpToMs = () => bench.share.readUpToNs / NS_PER_MS;
-    bench.read('10.0.0.1', 'at 0 ms', { stepMs: 20 });
-    expect(readUpToMs()).toBe(20);
-    bench.read('10.0.0.1', 'at 20 ms');
-    bench.clock.advanceMs(5);
-    bench.read('10.0.0.2', 'at 25 ms');
-    bench.clock.advanceMs(5);
-    expect(readUpToMs()).toBe(20);
-    bench.clock.advanceMs(60_000);
-    expect(readUpToMs()).toBe(30);
-    bench.share.finish();
-    expect(readUpToMs()).toBe(bench.nowMs);
-  });
+it('reading tells up to when all has been read: to the oldest that waits, and at most a minute back', () => {
+  const bench = new Bench();
+  const readUpToMs = () => bench.share.readUpToNs / NS_PER_MS;
+  bench.read('10.0.0.1', 'at 0 ms', { stepMs: 20 });
+  expect(readUpToMs()).toBe(20);
+  bench.read('10.0.0.1', 'at 20 ms');
+  bench.clock.advanceMs(5);
+  bench.read('10.0.0.2', 'at 25 ms');
+  bench.clock.advanceMs(5);
+  expect(readUpToMs()).toBe(20);
+  bench.clock.advanceMs(60_000);
+  expect(readUpToMs()).toBe(30);
+  bench.share.finish();
+  expect(readUpToMs()).toBe(bench.nowMs);
+});
 
-  it('is done at the end, however long it takes', () => {
-    const bench = new Bench();
-    for (let i = 0; i < 50; i += 1) bench.read(`10.0.0.${i % 5}`, `${i}`, { steps: 4, stepMs: 2 });
-    bench.share.finish();
-    expect([bench.done.length, bench.share.waitingBytes]).toEqual([50, 0]);
-  });
+it('reading is done at the end, however long it takes', () => {
+  const bench = new Bench();
+  for (let i = 0; i < 50; i += 1) bench.read(`10.0.0.${i % 5}`, `${i}`, { steps: 4, stepMs: 2 });
+  bench.share.finish();
+  expect([bench.done.length, bench.share.waitingBytes]).toEqual([50, 0]);
 });

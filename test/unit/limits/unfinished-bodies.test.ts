@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { KeptBytes } from '../../../src/limits/kept-bytes.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { UnfinishedBodies } from '../../../src/limits/unfinished-bodies.ts';
@@ -21,52 +21,50 @@ class Body {
   }
 }
 
-describe('bodies that have come in part', () => {
-  it('make room for others when there is none left, the oldest first', () => {
-    const memory = new MemoryBudget(200_000);
-    const bodies = new UnfinishedBodies(memory);
-    const all = Array.from({ length: 4 }, () => new Body(bodies));
-    const newest = new Body(bodies);
-    for (const body of all) expect(body.add(25_000)).toBe(true);
-    expect([newest.add(30_000), memory.used.bodies]).toEqual([true, 80_000]);
-    expect(all.map(({ hasGivenUp }) => hasGivenUp)).toEqual([true, true, false, false]);
-  });
+it('bodies that have come in part make room for others when there is none left, the oldest first', () => {
+  const memory = new MemoryBudget(200_000);
+  const bodies = new UnfinishedBodies(memory);
+  const all = Array.from({ length: 4 }, () => new Body(bodies));
+  const newest = new Body(bodies);
+  for (const body of all) expect(body.add(25_000)).toBe(true);
+  expect([newest.add(30_000), memory.used.bodies]).toEqual([true, 80_000]);
+  expect(all.map(({ hasGivenUp }) => hasGivenUp)).toEqual([true, true, false, false]);
+});
 
-  it('are not asked once they have ended', () => {
-    const memory = new MemoryBudget(200_000);
-    const bodies = new UnfinishedBodies(memory);
-    const [ended, open, newest] = [new Body(bodies), new Body(bodies), new Body(bodies)];
-    ended.add(60_000);
-    ended.kept.release();
-    open.add(60_000);
-    newest.add(60_000);
-    expect([ended.hasGivenUp, open.hasGivenUp, memory.used.bodies]).toEqual([false, true, 60_000]);
-  });
+it('bodies that have come in part are not asked once they have ended', () => {
+  const memory = new MemoryBudget(200_000);
+  const bodies = new UnfinishedBodies(memory);
+  const [ended, open, newest] = [new Body(bodies), new Body(bodies), new Body(bodies)];
+  ended.add(60_000);
+  ended.kept.release();
+  open.add(60_000);
+  newest.add(60_000);
+  expect([ended.hasGivenUp, open.hasGivenUp, memory.used.bodies]).toEqual([false, true, 60_000]);
+});
 
-  it('are not evicted for a large body', () => {
-    const bodies = new UnfinishedBodies(new MemoryBudget(400_000));
-    const [first, large] = [new Body(bodies), new Body(bodies)];
-    first.add(150_000);
-    expect([large.add(60_000), first.hasGivenUp]).toEqual([true, true]);
-    const [second, third] = [new Body(bodies), new Body(bodies)];
-    second.add(100_000);
-    expect([third.add(70_000), second.hasGivenUp]).toEqual([false, false]);
-  });
+it('bodies that have come in part are not evicted for a large body', () => {
+  const bodies = new UnfinishedBodies(new MemoryBudget(400_000));
+  const [first, large] = [new Body(bodies), new Body(bodies)];
+  first.add(150_000);
+  expect([large.add(60_000), first.hasGivenUp]).toEqual([true, true]);
+  const [second, third] = [new Body(bodies), new Body(bodies)];
+  second.add(100_000);
+  expect([third.add(70_000), second.hasGivenUp]).toEqual([false, false]);
+});
 
-  it('are refused more than the whole budget', () => {
-    const memory = new MemoryBudget(200_000);
-    const bodies = new UnfinishedBodies(memory);
-    const body = new Body(bodies);
-    expect([body.add(90_000), body.add(90_000), body.hasGivenUp]).toEqual([true, false, false]);
-    body.kept.release();
-    expect(memory.usedBytes).toBe(0);
-  });
+it('bodies that have come in part are refused more than the whole budget', () => {
+  const memory = new MemoryBudget(200_000);
+  const bodies = new UnfinishedBodies(memory);
+  const body = new Body(bodies);
+  expect([body.add(90_000), body.add(90_000), body.hasGivenUp]).toEqual([true, false, false]);
+  body.kept.release();
+  expect(memory.usedBytes).toBe(0);
+});
 
-  it('that come byte by byte take twice their length at most', () => {
-    const memory = new MemoryBudget(2_000_000);
-    const body = new Body(new UnfinishedBodies(memory));
-    for (let i = 0; i < 10_000; i += 1) body.add(1);
-    expect(body.kept.view()).toEqual(Buffer.alloc(10_000, 1));
-    expect(memory.used.bodies).toBeLessThanOrEqual(20_000);
-  });
+it('bodies that come byte by byte take twice their length at most', () => {
+  const memory = new MemoryBudget(2_000_000);
+  const body = new Body(new UnfinishedBodies(memory));
+  for (let i = 0; i < 10_000; i += 1) body.add(1);
+  expect(body.kept.view()).toEqual(Buffer.alloc(10_000, 1));
+  expect(memory.used.bodies).toBeLessThanOrEqual(20_000);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { bucketOf, mergedBuckets, middleOf, SparseBuckets } from '../../../src/metrics/sparse-buckets.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { Random } from '../../support/fuzz/random.ts';
@@ -11,83 +11,69 @@ function counted(buckets: readonly number[]): SparseBuckets {
   return counts;
 }
 
-function listed(counts: SparseBuckets): [number, number][] {
-  const list: [number, number][] = [];
-  counts.forEachBucket((bucket, count) => list.push([bucket, count]));
+/** E.g. `7: 2` for a bucket with two values. */
+function listed(counts: SparseBuckets): string[] {
+  const list: string[] = [];
+  counts.forEachBucket((bucket, count) => list.push(`${bucket}: ${count}`));
   return list;
 }
 
-describe('bucketOf', () => {
-  for (const [perOctave, error] of [
-    [128, 1 / 256],
-    [8, 1 / 16],
-  ] as const) {
-    it(`puts a value within ${error} of the middle of its bucket (${perOctave} in each octave)`, () => {
-      const random = new Random(7);
-      let before = -1;
-      const values = Array.from({ length: 20_000 }, () => Math.floor(HOUR_US ** random.next()));
-      for (const value of [0, 1, HOUR_US, ...values].sort((a, b) => a - b)) {
-        const bucket = bucketOf(value, perOctave);
-        expect(bucket).toBeGreaterThanOrEqual(before);
-        expect(Math.abs(middleOf(bucket, perOctave) - value)).toBeLessThanOrEqual(value * error);
-        before = bucket;
-      }
-      expect(before).toBeLessThan(4_095);
-    });
-  }
-});
-
-describe('SparseBuckets', () => {
-  it('counts beyond what fits a small integer', () => {
-    const times = 600_000;
-    const counts = new SparseBuckets();
-    for (let i = 0; i < times; i += 1) counts.count(3_286);
-    counts.count(5);
-    counts.count(3_285);
-    expect(listed(counts)).toEqual([
-      [5, 1],
-      [3_285, 1],
-      [3_286, times],
-    ]);
-  });
-
-  it('finds the bucket of each rank', () => {
-    const values = [9, 3, 3, 40, 9, 9, 12];
-    const counts = counted(values);
-    const sorted = values.sort((a, b) => a - b);
-    expect(sorted.map((_, index) => counts.bucketAtRank(index + 1))).toEqual(sorted);
-  });
-
-  const load = (fields: unknown): SparseBuckets =>
-    SparseBuckets.load(new SavedRecord(fields, { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 'buckets');
-
-  it('is the same after it was saved and loaded, and counts on', () => {
-    const counts = counted([7, 7, 40, 3_286]);
-    const loaded = load(JSON.parse(JSON.stringify({ buckets: counts.save() })));
-    loaded.count(8);
-    expect(listed(loaded)).toEqual([
-      [7, 2],
-      [8, 1],
-      [40, 1],
-      [3_286, 1],
-    ]);
-  });
-
-  it('refuses saved buckets that are not in order', () => {
-    expect(() => load({ buckets: [4_096 + 9, 4_096 + 7] })).toThrow('expected buckets in ascending order in "buckets"');
-  });
-});
-
-describe('mergedBuckets', () => {
-  it.each([1, 2, 64, 65, 300, 3_300])('finds the bucket of each rank as a sorted list does, of %i buckets', (range) => {
-    const random = new Random(range);
-    for (const lowest of [0, 63, 700]) {
-      const slices = Array.from({ length: 30 }, () =>
-        Array.from({ length: random.below(40) }, () => lowest + random.below(range)),
-      );
-      const sorted = slices.flat().sort((a, b) => a - b);
-      const bucketAtRank = mergedBuckets(slices.map(counted));
-      expect(sorted.map((_, index) => bucketAtRank(index + 1))).toEqual(sorted);
+for (const [perOctave, error] of [
+  [128, 1 / 256],
+  [8, 1 / 16],
+] as const) {
+  it(`bucketOf puts a value within ${error} of the middle of its bucket (${perOctave} in each octave)`, () => {
+    const random = new Random(7);
+    let before = -1;
+    const values = Array.from({ length: 20_000 }, () => Math.floor(HOUR_US ** random.next()));
+    for (const value of [0, 1, HOUR_US, ...values].sort((a, b) => a - b)) {
+      const bucket = bucketOf(value, perOctave);
+      expect(bucket).toBeGreaterThanOrEqual(before);
+      expect(Math.abs(middleOf(bucket, perOctave) - value)).toBeLessThanOrEqual(value * error);
+      before = bucket;
     }
+    expect(before).toBeLessThan(4_095);
   });
+}
+
+it('SparseBuckets counts beyond what fits a small integer', () => {
+  const times = 600_000;
+  const counts = new SparseBuckets();
+  for (let i = 0; i < times; i += 1) counts.count(3_286);
+  counts.count(5);
+  counts.count(3_285);
+  expect(listed(counts)).toEqual(['5: 1', '3285: 1', `3286: ${times}`]);
+});
+
+it('SparseBuckets finds the bucket of each rank', () => {
+  const values = [9, 3, 3, 40, 9, 9, 12];
+  const counts = counted(values);
+  const sorted = values.sort((a, b) => a - b);
+  expect(sorted.map((_, index) => counts.bucketAtRank(index + 1))).toEqual(sorted);
+});
+
+const load = (fields: unknown): SparseBuckets =>
+  SparseBuckets.load(new SavedRecord(fields, { savedNs: 0, savedAtNs: 0, nowNs: 0 }), 'buckets');
+
+it('SparseBuckets is the same after it was saved and loaded, and counts on', () => {
+  const counts = counted([7, 7, 40, 3_286]);
+  const loaded = load(JSON.parse(JSON.stringify({ buckets: counts.save() })));
+  loaded.count(8);
+  expect(listed(loaded)).toEqual(['7: 2', '8: 1', '40: 1', '3286: 1']);
+});
+
+it('SparseBuckets refuses saved buckets that are not in order', () => {
+  expect(() => load({ buckets: [4_096 + 9, 4_096 + 7] })).toThrow('expected buckets in ascending order in "buckets"');
+});
+
+it.each([1, 2, 64, 65, 300, 3_300])('mergedBuckets finds each rank in %i buckets as a sorted list does', (range) => {
+  const random = new Random(range);
+  for (const lowest of [0, 63, 700]) {
+    const slices = Array.from({ length: 30 }, () =>
+      Array.from({ length: random.below(40) }, () => lowest + random.below(range)),
+    );
+    const sorted = slices.flat().sort((a, b) => a - b);
+    const bucketAtRank = mergedBuckets(slices.map(counted));
+    expect(sorted.map((_, index) => bucketAtRank(index + 1))).toEqual(sorted);
+  }
 });

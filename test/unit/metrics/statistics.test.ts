@@ -194,31 +194,29 @@ describe.each(KINDS)('object statistics $kind', ({ create }) => {
   });
 });
 
-describe('budgets', () => {
-  it('are one for each kind in the application', () => {
-    const { rpc, sba, object } = createApplication();
-    for (let i = 0; i < 10; i += 1) {
-      for (const calls of [rpc, sba]) calls.recordAnswered(`n${i}`, 200, MS);
-      object.recordRead(`n${i}`, 200);
-    }
-    // The names of the budget, the total, and (other).
-    expect([rpc.metrics().timers.size, sba.metrics().timers.size, object.metrics().counters.size]).toEqual([5, 4, 4]);
-    expect([rpc.foldedCount, sba.foldedCount, object.foldedCount]).toEqual([7, 8, 8]);
-  });
+it('budgets are one for each kind in the application', () => {
+  const { rpc, sba, object } = createApplication();
+  for (let i = 0; i < 10; i += 1) {
+    for (const calls of [rpc, sba]) calls.recordAnswered(`n${i}`, 200, MS);
+    object.recordRead(`n${i}`, 200);
+  }
+  // The names of the budget, the total, and (other).
+  expect([rpc.metrics().timers.size, sba.metrics().timers.size, object.metrics().counters.size]).toEqual([5, 4, 4]);
+  expect([rpc.foldedCount, sba.foldedCount, object.foldedCount]).toEqual([7, 8, 8]);
+});
 
-  it('are one over all kinds in a session, given to names in the order of the calls', () => {
-    const session = createSession();
-    session.recordAnswered({ kind: 'rpc', name: 'a' }, 200, 5, 1);
-    session.recordAnswered({ kind: 'sba', name: 'a' }, 200, 5, 2);
-    session.recordAnswered({ kind: 'object', name: 'a' }, 200, 5, 3);
-    session.object.recordValue('later');
-    session.sba.recordAnswered('b', 200, MS);
-    const { rpc, sba, object } = session;
-    expect([...unionOf(rpc.metrics(), sba.metrics(), object.metrics()).meters.keys()].sort()).toEqual([
-      ...['object.(other).newValues', 'object.a.newValues', 'object.newValues', 'rpc.a.errors', 'rpc.errors'],
-      ...['sba.(other).errors', 'sba.a.errors', 'sba.errors'],
-    ]);
-  });
+it('budgets are one over all kinds in a session, given to names in the order of the calls', () => {
+  const session = createSession();
+  session.recordAnswered({ kind: 'rpc', name: 'a' }, 200, 5, 1);
+  session.recordAnswered({ kind: 'sba', name: 'a' }, 200, 5, 2);
+  session.recordAnswered({ kind: 'object', name: 'a' }, 200, 5, 3);
+  session.object.recordValue('later');
+  session.sba.recordAnswered('b', 200, MS);
+  const { rpc, sba, object } = session;
+  expect([...unionOf(rpc.metrics(), sba.metrics(), object.metrics()).meters.keys()].sort()).toEqual([
+    ...['object.(other).newValues', 'object.a.newValues', 'object.newValues', 'rpc.a.errors', 'rpc.errors'],
+    ...['sba.(other).errors', 'sba.a.errors', 'sba.errors'],
+  ]);
 });
 
 it.each([1, 2, 31, 32, 33, 70])('a session shows each of %i answers once, as soon as it is read', (count) => {
@@ -233,63 +231,59 @@ it.each([1, 2, 31, 32, 33, 70])('a session shows each of %i answers once, as soo
   expect(read()).toMatchObject({ count, min: MS, max: count * MS, mean: ((count + 1) / 2) * MS });
 });
 
-describe('the timers', () => {
-  it('of the application forget after the window, those of a session do not', () => {
-    const [application, session] = [createApplication(), createSession()];
-    for (const { rpc } of [application, session]) rpc.recordAnswered('a', 200, 6 * MS);
-    clock.advanceS(300);
-    expect(application.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 0 });
-    expect(session.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 6 * MS });
-  });
-
-  it('of a session count from its beginning, although they are created later', () => {
-    const session = createSession();
-    clock.advanceS(8);
-    session.sba.recordAnswered(undefined, 200, MS);
-    clock.advanceS(2);
-    expect(session.sba.metrics().timers.get('sba')?.snapshot().rates.mean).toBe(0.1);
-  });
-
-  it('made on request forget after the same window, but not their buckets', () => {
-    const timer = createApplication().createTimer();
-    timer.update(MS);
-    clock.advanceS(299);
-    expect(timer.snapshot().max).toBe(MS);
-    clock.advanceS(1);
-    expect([timer.snapshot().max, timer.durations?.cumulative().at(-1)]).toEqual([0, 1]);
-  });
+it('the timers of the application forget after the window, those of a session do not', () => {
+  const [application, session] = [createApplication(), createSession()];
+  for (const { rpc } of [application, session]) rpc.recordAnswered('a', 200, 6 * MS);
+  clock.advanceS(300);
+  expect(application.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 0 });
+  expect(session.rpc.metrics().timers.get('rpc.a')?.snapshot()).toMatchObject({ count: 1, max: 6 * MS });
 });
 
-describe('the counts of calls', () => {
-  const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => {
-    return [ok, clientErrors, errors, durations.cumulative().at(-1) ?? 0];
-  };
+it('the timers of a session count from its beginning, although they are created later', () => {
+  const session = createSession();
+  clock.advanceS(8);
+  session.sba.recordAnswered(undefined, 200, MS);
+  clock.advanceS(2);
+  expect(session.sba.metrics().timers.get('sba')?.snapshot().rates.mean).toBe(0.1);
+});
 
-  it('hold each call once, by its outcome, agree with meter and timer, and forget nothing', () => {
-    const { rpc } = createApplication();
-    for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
-    rpc.recordFailed('E.A');
-    rpc.recordRefused('E.A', 2 * MS);
-    clock.advanceS(3_600);
-    expect(plain(rpc.countsByName.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
-    const { timers, meters } = rpc.metrics();
-    expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);
-  });
+it('the timers made on request forget after the same window, but not their buckets', () => {
+  const timer = createApplication().createTimer();
+  timer.update(MS);
+  clock.advanceS(299);
+  expect(timer.snapshot().max).toBe(MS);
+  clock.advanceS(1);
+  expect([timer.snapshot().max, timer.durations?.cumulative().at(-1)]).toEqual([0, 1]);
+});
 
-  it('add up to the totals, whether calls have a name, had one refused, or none, which has no series of its own', () => {
-    const { rpc } = createApplication();
-    rpc.recordAnswered('a', 200, MS);
-    rpc.recordAnswered('b', 500, MS);
-    for (const name of ['c', 'too many', undefined, '']) rpc.recordAnswered(name, 200, MS);
-    rpc.recordAnswered('scan', 404, MS);
-    for (const name of ['unknown', undefined]) rpc.recordFailed(name);
-    rpc.recordRefused('unknown', MS);
-    expect([...rpc.countsByName.keys()]).toEqual(['', 'a', 'b', 'c', '(other)']);
-    const sums = [...rpc.countsByName.values()].map(plain).reduce((a, b) => a.map((n, i) => n + (b[i] ?? 0)));
-    expect(sums).toEqual([5, 1, 4, 8]);
-    const { timers, meters } = rpc.metrics();
-    expect([timers.get('rpc')?.count, meters.get('rpc.errors')?.count, rpc.nameCount]).toEqual([8, 4, 4]);
-  });
+const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => {
+  return [ok, clientErrors, errors, durations.cumulative().at(-1) ?? 0];
+};
+
+it('the counts of calls hold each call once, by its outcome, agree with meter and timer, and forget nothing', () => {
+  const { rpc } = createApplication();
+  for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
+  rpc.recordFailed('E.A');
+  rpc.recordRefused('E.A', 2 * MS);
+  clock.advanceS(3_600);
+  expect(plain(rpc.countsByName.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
+  const { timers, meters } = rpc.metrics();
+  expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);
+});
+
+it('the counts of calls add up to the totals, whether calls have a name, had one refused, or none, which has no series of its own', () => {
+  const { rpc } = createApplication();
+  rpc.recordAnswered('a', 200, MS);
+  rpc.recordAnswered('b', 500, MS);
+  for (const name of ['c', 'too many', undefined, '']) rpc.recordAnswered(name, 200, MS);
+  rpc.recordAnswered('scan', 404, MS);
+  for (const name of ['unknown', undefined]) rpc.recordFailed(name);
+  rpc.recordRefused('unknown', MS);
+  expect([...rpc.countsByName.keys()]).toEqual(['', 'a', 'b', 'c', '(other)']);
+  const sums = [...rpc.countsByName.values()].map(plain).reduce((a, b) => a.map((n, i) => n + (b[i] ?? 0)));
+  expect(sums).toEqual([5, 1, 4, 8]);
+  const { timers, meters } = rpc.metrics();
+  expect([timers.get('rpc')?.count, meters.get('rpc.errors')?.count, rpc.nameCount]).toEqual([8, 4, 4]);
 });
 
 it('a union of sets has every metric once, and refuses two metrics with one name in one section', () => {

@@ -1,5 +1,5 @@
 import type uPlot from 'uplot';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { drawMarks } from '../../../src/page/draw-marks.ts';
 
 const LETTER_PX = 6;
@@ -9,8 +9,9 @@ const LOOK = { colour: 'grey', text: 'black', font: '11px sans-serif', hasNames:
 beforeEach(() => vi.stubGlobal('devicePixelRatio', 1));
 afterEach(() => vi.unstubAllGlobals());
 
-/** The start of each name, and the position of each line; a second is a pixel. */
-function drawn(marks: readonly (readonly [t: number, kind: string])[]) {
+/** The start of each name, and the position of each line, of marks by their second; a second is a pixel. */
+function drawn(kinds: Readonly<Record<number, string>>) {
+  const marks = Object.entries(kinds).map(([t, kind]) => ({ t: Number(t), kind, text: '' }));
   const names: [string, number][] = [];
   const lines: number[] = [];
   const ctx = {
@@ -28,43 +29,26 @@ function drawn(marks: readonly (readonly [t: number, kind: string])[]) {
     scales: { x: { min: 0, max: WIDTH_PX } },
     valToPos: (t: number) => t,
   };
-  drawMarks(
-    plot as unknown as uPlot,
-    marks.map(([t, kind]) => ({ t, kind, text: '' })),
-    LOOK,
-  );
+  drawMarks(plot as unknown as uPlot, marks, LOOK);
   return { names: Object.fromEntries(names), lines: lines.sort((a, b) => a - b) };
 }
 
-describe('marks', () => {
-  it('are lines at their times, each with its name, and never outside of the axis', () => {
-    const { names, lines } = drawn([
-      [-5, 'reload'],
-      [100, 'start'],
-      [300, 'drain'],
-      [700, 'reload'],
-    ]);
-    expect(lines).toEqual([100, 300]);
-    expect(names).toEqual({ 'left start': 99, 'left drain': 299 });
-  });
+it('marks are lines at their times, each with its name, and never outside of the axis', () => {
+  const { names, lines } = drawn({ [-5]: 'reload', 100: 'start', 300: 'drain', 700: 'reload' });
+  expect(lines).toEqual([100, 300]);
+  expect(names).toEqual({ 'left start': 99, 'left drain': 299 });
+});
 
-  it('have their name on the left of the line near the edge', () => {
-    expect(drawn([[590, 'upstreamLost']]).names).toEqual({ 'left upstream lost': WIDTH_PX - 13 * LETTER_PX });
-  });
+it('marks have their name on the left of the line near the edge', () => {
+  expect(drawn({ 590: 'upstreamLost' }).names).toEqual({ 'left upstream lost': WIDTH_PX - 13 * LETTER_PX });
+});
 
-  it('show the latest name if there is no room for all; the other one moves left if it still touches its line', () => {
-    const { names, lines } = drawn([
-      [300, 'jvmLost'],
-      [330, 'upstreamLost'],
-    ]);
-    expect(lines).toEqual([300, 330]);
-    // It ends 6 px before the next one begins.
-    expect(names).toEqual({ 'left upstream lost': 329, 'left JVM lost': 329 - 6 - 8 * LETTER_PX });
-    const near = drawn([
-      [580, 'jvmLost'],
-      [590, 'upstreamLost'],
-    ]);
-    expect(near.names).toEqual({ 'left upstream lost': WIDTH_PX - 13 * LETTER_PX });
-    expect(near.lines).toEqual([580, 590]);
-  });
+it('marks show the latest name if there is no room for all; the other one moves left if it still touches its line', () => {
+  const { names, lines } = drawn({ 300: 'jvmLost', 330: 'upstreamLost' });
+  expect(lines).toEqual([300, 330]);
+  // It ends 6 px before the next one begins.
+  expect(names).toEqual({ 'left upstream lost': 329, 'left JVM lost': 329 - 6 - 8 * LETTER_PX });
+  const near = drawn({ 580: 'jvmLost', 590: 'upstreamLost' });
+  expect(near.names).toEqual({ 'left upstream lost': WIDTH_PX - 13 * LETTER_PX });
+  expect(near.lines).toEqual([580, 590]);
 });

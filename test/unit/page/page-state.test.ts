@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toNews } from '../../../src/page/announcer.tsx';
 import { toAuthorization } from '../../../src/page/api.ts';
 import { lastSeq, toInitialState, toNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
@@ -10,80 +10,73 @@ const START = toInitialState(parseRoute(''));
 const withPoints = (count: number, startTime?: string) =>
   live({ applications: [application(points(count, () => ({})))], ...(startTime === undefined ? {} : { startTime }) });
 
-describe('the state of the page', () => {
-  it('appends new points, up to an hour of them', () => {
-    const once = withLive(START, withPoints(700), 0);
-    const twice = withLive(once, withPoints(730), 2_000);
-    expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(
-      Array.from({ length: 720 }, (_, at) => at + 10),
-    );
-    expect(lastSeq(twice)).toBe(729);
-  });
-
-  it('starts afresh with another process of the sidecar, and says so once', () => {
-    const before = withLive(START, withPoints(50), 0);
-    const after = withLive(before, withPoints(2, '2026-03-01T11:59:58.000Z'), 2_000);
-    expect(after.histories.get('smartWeb')).toHaveLength(2);
-    expect(after.restartedAtMs).toBe(NOW_MS - 2_000);
-    expect(toNews(before, after, NOW_MS).join()).toMatch(/^The sidecar was restarted at /);
-    expect(toNews(after, after, NOW_MS)).toEqual([]);
-  });
-
-  it('remembers since when the connection is lost, by the clock of the sidecar', () => {
-    const known = withLive(START, withPoints(1), 10_000);
-    const lost = withoutLive(known, { kind: 'lost', reason: 'no connection' }, 12_500);
-    const later = withoutLive(lost, { kind: 'lost', reason: 'no connection' }, 20_000);
-    expect(later.connection).toEqual({ kind: 'lost', sinceMs: NOW_MS + 2_500, reason: 'no connection' });
-    expect(later.live).toBe(known.live);
-    expect(toNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
-  });
-
-  it('drops everything on a 401: the next reader may be a different person', () => {
-    const refused = { kind: 'refused', status: 401, detail: 'Who?', retryAfterS: 0 } as const;
-    const once = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
-    expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
-    expect(once.connection).toEqual({ kind: 'signIn', detail: 'Who?', wasTried: false });
-    expect(withoutLive(once, refused, 2).connection).toMatchObject({ wasTried: true });
-    // Certificates have no challenge.
-    expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
-  });
-
-  it('keeps its content on any other refusal, and says how long to wait', () => {
-    const refused = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
-    const state = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
-    expect(state.connection).toEqual({ kind: 'refused', detail: 'Too many. Trying again in 7 s.' });
-    expect(state.live).toBeDefined();
-  });
+it('the state of the page appends new points, up to an hour of them', () => {
+  const once = withLive(START, withPoints(700), 0);
+  const twice = withLive(once, withPoints(730), 2_000);
+  const lastHour = Array.from({ length: 720 }, (_, at) => at + 10);
+  expect(twice.histories.get('smartWeb')?.map(({ seq }) => seq)).toEqual(lastHour);
+  expect(lastSeq(twice)).toBe(729);
 });
 
-describe('addresses', () => {
-  it.each([
-    { application: 'smartWeb', table: 'rpc', item: undefined },
-    { application: '', table: 'sessions', item: 'a-b_c' },
-    { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
-  ] as const)('survive a round trip: %o', (route) => {
-    expect(parseRoute(toHash(route))).toEqual(route);
-  });
-
-  it('default to the first table if malformed', () => {
-    for (const hash of ['', '#', '#/', '#/x/nonsense', '#/%zz/rpc']) expect(parseRoute(hash).table).toBe('rpc');
-  });
-
-  it.each([
-    ['smartWeb', 'rpc', 'E.A.B', 'smartWeb/api/rest/v0/admin/metrics/d2/rpc/E.A.B'],
-    ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
-    ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
-  ] as const)('of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
-    expect(toItemPath(application, table, item)).toBe(path);
-  });
+it('the state of the page starts afresh with another process of the sidecar, and says so once', () => {
+  const before = withLive(START, withPoints(50), 0);
+  const after = withLive(before, withPoints(2, '2026-03-01T11:59:58.000Z'), 2_000);
+  expect(after.histories.get('smartWeb')).toHaveLength(2);
+  expect(after.restartedAtMs).toBe(NOW_MS - 2_000);
+  expect(toNews(before, after, NOW_MS).join()).toMatch(/^The sidecar was restarted at /);
+  expect(toNews(after, after, NOW_MS)).toEqual([]);
 });
 
-describe('credentials', () => {
-  it('are sent as Basic in UTF-8, as Bearer, or not at all', () => {
-    expect(toAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
-      `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
-    );
-    expect(toAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
-    expect([toAuthorization({ kind: 'none' }), toAuthorization({ kind: 'browser' })]).toEqual([undefined, undefined]);
-  });
+it('the state of the page remembers since when the connection is lost, by the clock of the sidecar', () => {
+  const known = withLive(START, withPoints(1), 10_000);
+  const lost = withoutLive(known, { kind: 'lost', reason: 'no connection' }, 12_500);
+  const later = withoutLive(lost, { kind: 'lost', reason: 'no connection' }, 20_000);
+  expect(later.connection).toEqual({ kind: 'lost', sinceMs: NOW_MS + 2_500, reason: 'no connection' });
+  expect(later.live).toBe(known.live);
+  expect(toNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
+});
+
+it('the state of the page drops everything on a 401: the next reader may be a different person', () => {
+  const refused = { kind: 'refused', status: 401, detail: 'Who?', retryAfterS: 0 } as const;
+  const once = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
+  expect([once.live, once.table, once.histories.size]).toEqual([undefined, undefined, 0]);
+  expect(once.connection).toEqual({ kind: 'signIn', detail: 'Who?', wasTried: false });
+  expect(withoutLive(once, refused, 2).connection).toMatchObject({ wasTried: true });
+  // Certificates have no challenge.
+  expect(withoutLive(START, { ...refused, status: 403 }, 1).connection.kind).toBe('signIn');
+});
+
+it('the state of the page keeps its content on any other refusal, and says how long to wait', () => {
+  const refused = { kind: 'refused', status: 429, detail: 'Too many.', retryAfterS: 7 } as const;
+  const state = withoutLive(withLive(START, withPoints(3), 0), refused, 1);
+  expect(state.connection).toEqual({ kind: 'refused', detail: 'Too many. Trying again in 7 s.' });
+  expect(state.live).toBeDefined();
+});
+
+it.each([
+  { application: 'smartWeb', table: 'rpc', item: undefined },
+  { application: '', table: 'sessions', item: 'a-b_c' },
+  { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
+] as const)('addresses survive a round trip: %o', (route) => {
+  expect(parseRoute(toHash(route))).toEqual(route);
+});
+
+it('addresses default to the first table if malformed', () => {
+  for (const hash of ['', '#', '#/', '#/x/nonsense', '#/%zz/rpc']) expect(parseRoute(hash).table).toBe('rpc');
+});
+
+it.each([
+  ['smartWeb', 'rpc', 'E.A.B', 'smartWeb/api/rest/v0/admin/metrics/d2/rpc/E.A.B'],
+  ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
+  ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
+] as const)('addresses of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
+  expect(toItemPath(application, table, item)).toBe(path);
+});
+
+it('credentials are sent as Basic in UTF-8, as Bearer, or not at all', () => {
+  expect(toAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
+    `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
+  );
+  expect(toAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
+  expect([toAuthorization({ kind: 'none' }), toAuthorization({ kind: 'browser' })]).toEqual([undefined, undefined]);
 });

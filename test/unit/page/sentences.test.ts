@@ -37,11 +37,10 @@ function sentencesOf(state: Partial<Live>, sources: Partial<NewsSources> = {}): 
   return [...toSentences(all.live, NOW_MS), ...toNews(all)].map(({ tone, text }) => `${tone}: ${text}`);
 }
 
-const upstream = (state: Live['upstream']['state'], reason: string | null) => ({
-  upstream: { state, since: at(1_800), reason },
-});
+const since = at(1_800);
+const upstream = (state: Live['upstream']['state'], reason: string | null) => ({ upstream: { state, since, reason } });
 const jvm = (state: Live['jvm']['state'], source: string | null, reason: string | null) => ({
-  jvm: { state, source, since: at(1_800), reason, heapMax: null },
+  jvm: { state, source, since, reason, heapMax: null },
 });
 
 it.each<[string, Partial<Live>, ...string[]]>([
@@ -129,10 +128,7 @@ const MEASURING =
   'info: Measuring began 3 s ago: the charts fill from the right, and figures of the last minute cover less than one.';
 
 const outside = (differences: Partial<Outside>): Partial<Live> => {
-  const segments: Outside['segments'] = [
-    ['plant', 3],
-    ['manager', 1],
-  ];
+  const segments = Object.entries({ plant: 3, manager: 1 });
   return { outside: { sinceStart: 5, inMinute: 5, segments, other: 1, ...differences } };
 };
 const UNSEEN = { segments: null, other: null };

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { toBytes, toCount, toDuration, toPercent, toRate, toSpan, toTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
-import { toSessionColumns, toUser } from '../../../src/page/table-columns.ts';
+import { toSessionColumns } from '../../../src/page/table-columns.ts';
 import { type Column, filterRows, sortRows, toSlice } from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];
@@ -10,101 +10,78 @@ const column = (at: 0 | 1): Column<Row> => ({
   ...{ key: String(at), label: '', def: 'call.name', isNumber: at === 1, width: '' },
   ...{ value: (row) => row[at], text: (row) => String(row[at]) },
 });
-const ROWS: readonly Row[] = [
-  ['Epsilon', null],
-  ['beta', 2],
-  ['Alpha', null],
-  ['gamma', 10],
-  ['delta', 2],
-];
+const ROWS: readonly Row[] = Object.entries({ Epsilon: null, beta: 2, Alpha: null, gamma: 10, delta: 2 });
 const namesBy = (at: 0 | 1, isDescending: boolean) => sortRows(ROWS, column(at), isDescending).map(([name]) => name);
 
-describe('rows', () => {
-  it('are sorted numerically, with missing values last in either order, and ties in their old order', () => {
-    expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
-    expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
-  });
-
-  it('are sorted by names regardless of case', () => {
-    expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
-  });
-
-  it('are found by all words of a filter, in any order and case', () => {
-    const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
-    expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
-  });
-
-  it('are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
-    expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
-    expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
-    expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
-    expect(toSlice(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
-  });
+it('rows are sorted numerically, with missing values last in either order, and ties in their old order', () => {
+  expect(namesBy(1, true)).toEqual(['gamma', 'beta', 'delta', 'Epsilon', 'Alpha']);
+  expect(namesBy(1, false)).toEqual(['beta', 'delta', 'gamma', 'Epsilon', 'Alpha']);
 });
 
-describe('numbers', () => {
-  it('are written for people', () => {
-    expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
-    expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
-    const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
-    expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual(durations);
-    expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
-    expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
-    expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
-  });
-
-  it('of time include the date only on another day', () => {
-    const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
-    expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
-    expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
-  });
+it('rows are sorted by names regardless of case', () => {
+  expect(namesBy(0, false)).toEqual(['Alpha', 'beta', 'delta', 'Epsilon', 'gamma']);
 });
 
-describe('the details', () => {
-  it('of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
-    expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
-    expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
-    expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
-  });
-
-  it('of a session have its calls, most frequent first, and its objects, without the totals', () => {
-    const { calls, objects } = rowsOfSession({
-      gauges: {},
-      counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
-      meters: {
-        'object.newValues': { count: 5 },
-        'object.H.B.newValues': { count: 5 },
-        'rpc.E.Y.errors': { count: 2 },
-      },
-      timers: { rpc: { count: 4 }, 'rpc.E.X': { count: 1 }, 'rpc.E.Y': { count: 3 }, 'sba.E.Z': { count: 2 } },
-    });
-    expect(calls.map(({ name, kind, errors }) => [name, kind, errors])).toEqual([
-      ['E.Y', 'RPC', 2],
-      ['E.Z', 'SBA', 0],
-      ['E.X', 'RPC', 0],
-    ]);
-    expect(objects).toEqual([
-      { name: 'H.A', subscriptions: 1, values: 0 },
-      { name: 'H.B', subscriptions: 0, values: 5 },
-    ]);
-  });
+it('rows are found by all words of a filter, in any order and case', () => {
+  const found = (filter: string) => filterRows(ROWS, filter, ([name]) => name).length;
+  expect([found(''), found('A'), found('ta'), found('TA del'), found('zeta')]).toEqual([5, 4, 2, 1, 0]);
 });
 
-describe('the user of a session', () => {
-  const TIME = '2026-03-01T08:00:00.000Z';
-  const row = (userName: string | null, ...verified: [] | [false]) =>
-    ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
+it('rows are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
+  expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
+  expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
+  expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
+  expect(toSlice(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
+});
 
-  it('is marked as unverified without proof of the name', () => {
-    expect(toUser(row('anna'))).toBe('anna');
-    expect(toUser(row('anna', false))).toBe('anna (unverified)');
-    expect(toUser(row(null))).toBe('(unknown)');
-    expect(toUser(row(null, false))).toBe('(unknown) (unverified)');
-  });
+it('numbers are written for people', () => {
+  expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
+  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
+  const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
+  expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual(durations);
+  expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
+  expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
+  expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
+});
 
-  it('is shown so in the table, and sorted by name', () => {
-    const user = toSessionColumns(0).find(({ key }) => key === 'user');
-    expect(user?.text(row('anna', false))).toBe('anna (unverified)');
-    expect(user?.value(row('anna', false))).toBe('anna');
+it('numbers of time include the date only on another day', () => {
+  const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
+  expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
+  expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
+});
+
+it('the details of a call have durations in seconds, whatever the unit, and none for an empty window', () => {
+  expect(secondsOf({ p50: 12, max: 20, duration_units: 'milliseconds' }, 'p50')).toBe(0.012);
+  expect(secondsOf({ p50: 12, max: 20, duration_units: 'seconds' }, 'p50')).toBe(12);
+  expect(secondsOf({ p50: 0, max: 0, duration_units: 'seconds' }, 'p50')).toBeNull();
+});
+
+it('the details of a session have its calls, most frequent first, and its objects, without the totals', () => {
+  const { calls, objects } = rowsOfSession({
+    gauges: {},
+    counters: { 'object.subscriptions': { count: 1 }, 'object.H.A.subscriptions': { count: 1 } },
+    meters: {
+      'object.newValues': { count: 5 },
+      'object.H.B.newValues': { count: 5 },
+      'rpc.E.Y.errors': { count: 2 },
+    },
+    timers: { rpc: { count: 4 }, 'rpc.E.X': { count: 1 }, 'rpc.E.Y': { count: 3 }, 'sba.E.Z': { count: 2 } },
   });
+  const shown = calls.map(({ name, kind, errors }) => `${name} ${kind} ${errors}`);
+  expect(shown).toEqual(['E.Y RPC 2', 'E.Z SBA 0', 'E.X RPC 0']);
+  expect(objects).toEqual([
+    { name: 'H.A', subscriptions: 1, values: 0 },
+    { name: 'H.B', subscriptions: 0, values: 5 },
+  ]);
+});
+
+const TIME = '2026-03-01T08:00:00.000Z';
+const row = (userName: string | null, ...verified: [] | [false]) =>
+  ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
+
+it('the user of a session is marked as unverified without proof of the name, and sorted by name', () => {
+  const user = toSessionColumns(0).find(({ key }) => key === 'user');
+  const shown = [row('anna'), row('anna', false), row(null), row(null, false)].map((each) => user?.text(each));
+  expect(shown).toEqual(['anna', 'anna (unverified)', '(unknown)', '(unknown) (unverified)']);
+  expect(user?.value(row('anna', false))).toBe('anna');
 });

@@ -1,15 +1,15 @@
-import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../../src/base/clock.ts';
+import { expect, it } from 'vitest';
+import { NS_PER_S } from '../../../src/base/clock.ts';
 import { type InProgress, Lifecycle, type Stoppable, type StopTimes } from '../../../src/sidecar/lifecycle.ts';
 import { NotingLogger } from '../../support/cli/control/stand.ts';
+import { ManualClock } from '../../support/clock.ts';
 
 const TIMES: StopTimes = { delayMs: 5_000, windowMs: 10_000, deadlineMs: 25_000 };
-const NS_PER_S = 1e9;
 
 /** A sidecar that notes what it is told, and when, in seconds since the start; what is under way is the test's to say. */
 class Plant implements Stoppable {
   readonly told: string[] = [];
-  readonly clock: Clock & { nowNs: () => number };
+  readonly clock = new ManualClock();
   readonly log = new NotingLogger();
   readonly lifecycle: Lifecycle;
   now: InProgress = { exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 };
@@ -17,20 +17,14 @@ class Plant implements Stoppable {
   /** WebSockets whose peers do not answer. */
   areStubborn = false;
   readonly #paused: (() => void)[] = [];
-  #nowNs = 0;
 
   constructor(times: Partial<StopTimes> = {}) {
-    this.clock = { nowNs: () => this.#nowNs, epochMs: () => 0 };
     this.lifecycle = new Lifecycle(this, {
       times: () => ({ ...TIMES, ...times }),
       clock: this.clock,
       logger: this.log.logger,
       pause: () => new Promise((resolve) => this.#paused.push(resolve)),
     });
-  }
-
-  get seconds(): number {
-    return this.#nowNs / NS_PER_S;
   }
 
   inProgress(): InProgress {
@@ -61,7 +55,7 @@ class Plant implements Stoppable {
   /** Lets time pass, a second at a time, and gives the life its turns in each. */
   async pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
-      this.#nowNs += NS_PER_S;
+      this.clock.advanceS(1);
       await this.settle();
     }
   }
@@ -81,7 +75,7 @@ class Plant implements Stoppable {
 
   /** What is told again and again is noted once. */
   #note(what: string): void {
-    const line = `${this.seconds}: ${what}`;
+    const line = `${this.clock.ns / NS_PER_S}: ${what}`;
     if (!this.told.some((told) => told.endsWith(`: ${what}`))) this.told.push(line);
   }
 }
@@ -101,138 +95,133 @@ async function started(times?: Partial<StopTimes>, now: Partial<InProgress> = {}
   return plant;
 }
 
-describe('a life', () => {
-  it('is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
-    const plant = await stopping({}, { webSockets: 3, connections: 2, exchanges: 2 });
-    expect(plant.lifecycle.state).toBe('draining');
-    await plant.pass(4);
-    expect(plant.told).toEqual(['0: announce']);
-    await plant.pass(11);
-    expect(plant.told).toEqual(['0: announce', '5: let go over 10', '15: refuse', '15: let go over 0']);
-    expect(plant.lifecycle.state).toBe('stopping');
-    await plant.pass(2);
-    plant.now = { ...plant.now, connections: 0 };
-    expect(await plant.ended()).toBe('stopped');
-    expect(plant.told.at(-1)).toBe('17: end');
-    expect(plant.log.lines).toEqual(['info stop requested', 'info draining', 'info stopping', 'info stopped']);
-  });
+it('a life is unready at once, releases clients after the delay, refuses after the window, and ends when nothing is left', async () => {
+  const plant = await stopping({}, { webSockets: 3, connections: 2, exchanges: 2 });
+  expect(plant.lifecycle.state).toBe('draining');
+  await plant.pass(4);
+  expect(plant.told).toEqual(['0: announce']);
+  await plant.pass(11);
+  expect(plant.told).toEqual(['0: announce', '5: let go over 10', '15: refuse', '15: let go over 0']);
+  expect(plant.lifecycle.state).toBe('stopping');
+  await plant.pass(2);
+  plant.now = { ...plant.now, connections: 0 };
+  expect(await plant.ended()).toBe('stopped');
+  expect(plant.told.at(-1)).toBe('17: end');
+  expect(plant.log.lines).toEqual(['info stop requested', 'info draining', 'info stopping', 'info stopped']);
+});
 
-  it('skips the window if nothing is held, but not the delay', async () => {
-    const plant = await stopping();
-    await plant.pass(5);
-    await plant.ended();
-    expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
-  });
+it('a life skips the window if nothing is held, but not the delay', async () => {
+  const plant = await stopping();
+  await plant.pass(5);
+  await plant.ended();
+  expect(plant.told.slice(1)).toEqual(['5: let go over 10', '5: refuse', '5: let go over 0', '5: end']);
+});
 
-  it('closes a WebSocket that opens after the listener has closed', async () => {
-    const plant = await stopping({ delayMs: 0, windowMs: 0 }, { connections: 1 });
-    expect(plant.lifecycle.state).toBe('stopping');
-    plant.now = { ...plant.now, connections: 0, webSockets: 1 };
-    expect(await plant.ended()).toBe('stopped');
-  });
+it('a life closes a WebSocket that opens after the listener has closed', async () => {
+  const plant = await stopping({ delayMs: 0, windowMs: 0 }, { connections: 1 });
+  expect(plant.lifecycle.state).toBe('stopping');
+  plant.now = { ...plant.now, connections: 0, webSockets: 1 };
+  expect(await plant.ended()).toBe('stopped');
+});
 
-  it('ends at its deadline with anything still open', async () => {
-    const plant = await stopping({}, { connections: 1, exchanges: 1 });
-    await plant.pass(24);
-    expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['stopping', 1_000]);
-    await plant.pass(1);
-    expect(await plant.ended()).toBe('stopped');
-    expect(plant.told.at(-1)).toBe('25: end');
-  });
+it('a life ends at its deadline with anything still open', async () => {
+  const plant = await stopping({}, { connections: 1, exchanges: 1 });
+  await plant.pass(24);
+  expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['stopping', 1_000]);
+  await plant.pass(1);
+  expect(await plant.ended()).toBe('stopped');
+  expect(plant.told.at(-1)).toBe('25: end');
+});
 
-  it('leaves time for closing if the window is longer than the deadline', async () => {
-    const plant = await stopping(
-      { delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 },
-      { heldPolls: 1, connections: 1 },
-    );
-    await plant.pass(10);
-    await plant.ended();
-    expect(plant.told).toContain('9: refuse');
-  });
+it('a life leaves time for closing if the window is longer than the deadline', async () => {
+  const plant = await stopping({ delayMs: 0, windowMs: 60_000, deadlineMs: 12_000 }, { heldPolls: 1, connections: 1 });
+  await plant.pass(10);
+  await plant.ended();
+  expect(plant.told).toContain('9: refuse');
+});
 
-  it('cuts only held polls before its deadline', async () => {
-    const plant = await stopping({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
-    await plant.pass(8);
-    expect(plant.lifecycle.state).toBe('stopping');
-    plant.now = { ...plant.now, exchanges: 2, connections: 2 };
-    await plant.ended();
-    expect(plant.told.at(-1)).toBe('8: end');
-  });
+it('a life cuts only held polls before its deadline', async () => {
+  const plant = await stopping({ delayMs: 0, windowMs: 2_000 }, { exchanges: 3, heldPolls: 2, connections: 3 });
+  await plant.pass(8);
+  expect(plant.lifecycle.state).toBe('stopping');
+  plant.now = { ...plant.now, exchanges: 2, connections: 2 };
+  await plant.ended();
+  expect(plant.told.at(-1)).toBe('8: end');
+});
 
-  it('does not count a poll over a WebSocket as a held connection', async () => {
-    const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
-    plant.areStubborn = true;
-    plant.lifecycle.stop('SIGTERM');
-    await plant.settle();
-    expect(plant.lifecycle.state).toBe('stopping');
-    plant.now = { ...plant.now, webSockets: 0, heldPolls: 0 };
-    await plant.settle();
-    expect(plant.lifecycle.state).toBe('stopping');
-    plant.now = { ...plant.now, connections: 0 };
-    expect(await plant.ended()).toBe('stopped');
-  });
+it('a life does not count a poll over a WebSocket as a held connection', async () => {
+  const plant = await started({ delayMs: 0, windowMs: 0 }, { webSockets: 1, heldPolls: 1, connections: 1 });
+  plant.areStubborn = true;
+  plant.lifecycle.stop('SIGTERM');
+  await plant.settle();
+  expect(plant.lifecycle.state).toBe('stopping');
+  plant.now = { ...plant.now, webSockets: 0, heldPolls: 0 };
+  await plant.settle();
+  expect(plant.lifecycle.state).toBe('stopping');
+  plant.now = { ...plant.now, connections: 0 };
+  expect(await plant.ended()).toBe('stopped');
+});
 
-  it('drains without ending, and then stops without further delay', async () => {
-    const plant = await started({}, { webSockets: 1 });
-    plant.lifecycle.drain();
-    await plant.pass(30);
-    expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['draining', undefined]);
-    expect(plant.told).toEqual(['0: announce', '5: let go over 10']);
-    plant.lifecycle.drain();
-    expect(plant.log.lines).toEqual(['info draining']);
-    plant.lifecycle.stop('SIGTERM');
-    await plant.ended();
-    expect(plant.told.slice(2)).toEqual(['30: refuse', '30: let go over 0', '30: end']);
-  });
+it('a life drains without ending, and then stops without further delay', async () => {
+  const plant = await started({}, { webSockets: 1 });
+  plant.lifecycle.drain();
+  await plant.pass(30);
+  expect([plant.lifecycle.state, plant.lifecycle.leftMs]).toEqual(['draining', undefined]);
+  expect(plant.told).toEqual(['0: announce', '5: let go over 10']);
+  plant.lifecycle.drain();
+  expect(plant.log.lines).toEqual(['info draining']);
+  plant.lifecycle.stop('SIGTERM');
+  await plant.ended();
+  expect(plant.told.slice(2)).toEqual(['30: refuse', '30: let go over 0', '30: end']);
+});
 
-  it('waits for the rest of the delay when it is stopped while it drains', async () => {
-    const plant = await started();
-    plant.lifecycle.drain();
-    await plant.pass(3);
-    plant.lifecycle.stop('SIGTERM');
-    await plant.pass(1);
-    expect(plant.lifecycle.state).toBe('draining');
-    await plant.pass(1);
-    await plant.ended();
-    expect(plant.told.at(-1)).toBe('5: end');
-  });
+it('a life waits for the rest of the delay when it is stopped while it drains', async () => {
+  const plant = await started();
+  plant.lifecycle.drain();
+  await plant.pass(3);
+  plant.lifecycle.stop('SIGTERM');
+  await plant.pass(1);
+  expect(plant.lifecycle.state).toBe('draining');
+  await plant.pass(1);
+  await plant.ended();
+  expect(plant.told.at(-1)).toBe('5: end');
+});
 
-  it('skips delay and window when hurried, and lets exchanges end', async () => {
-    const plant = await started({}, { webSockets: 1, exchanges: 1, connections: 1 });
-    plant.lifecycle.stop('SIGINT', true);
-    await plant.settle();
-    expect(plant.told).toEqual(['0: announce', '0: let go over 10', '0: refuse', '0: let go over 0']);
-    expect([plant.lifecycle.state, plant.quietMs]).toEqual(['stopping', 0]);
-    plant.now = { ...plant.now, connections: 0 };
-    expect(await plant.ended()).toBe('stopped');
-  });
+it('a life skips delay and window when hurried, and lets exchanges end', async () => {
+  const plant = await started({}, { webSockets: 1, exchanges: 1, connections: 1 });
+  plant.lifecycle.stop('SIGINT', true);
+  await plant.settle();
+  expect(plant.told).toEqual(['0: announce', '0: let go over 10', '0: refuse', '0: let go over 0']);
+  expect([plant.lifecycle.state, plant.quietMs]).toEqual(['stopping', 0]);
+  plant.now = { ...plant.now, connections: 0 };
+  expect(await plant.ended()).toBe('stopped');
+});
 
-  it('closes idle connections only when they have been quiet for a second, and only while it stops', async () => {
-    const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
-    plant.lifecycle.drain();
-    await plant.pass(1);
-    expect(plant.quietMs).toBeUndefined();
-    plant.lifecycle.stop('SIGTERM');
-    await plant.settle();
-    expect(plant.quietMs).toBe(1_000);
-    plant.now = { ...plant.now, connections: 0 };
-    await plant.ended();
-  });
+it('a life closes idle connections only when they have been quiet for a second, and only while it stops', async () => {
+  const plant = await started({ delayMs: 0, windowMs: 0 }, { connections: 1 });
+  plant.lifecycle.drain();
+  await plant.pass(1);
+  expect(plant.quietMs).toBeUndefined();
+  plant.lifecycle.stop('SIGTERM');
+  await plant.settle();
+  expect(plant.quietMs).toBe(1_000);
+  plant.now = { ...plant.now, connections: 0 };
+  await plant.ended();
+});
 
-  it('ends at once at the second request, in any state', async () => {
-    const plant = await started({}, { connections: 1 });
-    plant.lifecycle.stop('SIGTERM');
-    plant.lifecycle.stop('SIGTERM');
-    expect(await plant.lifecycle.ended).toBe('stopped at once');
-    expect(plant.log.lines.at(-1)).toBe('info stopped at once');
-    expect(plant.told).not.toContain('0: end');
-  });
+it('a life ends at once at the second request, in any state', async () => {
+  const plant = await started({}, { connections: 1 });
+  plant.lifecycle.stop('SIGTERM');
+  plant.lifecycle.stop('SIGTERM');
+  expect(await plant.lifecycle.ended).toBe('stopped at once');
+  expect(plant.log.lines.at(-1)).toBe('info stopped at once');
+  expect(plant.told).not.toContain('0: end');
+});
 
-  it('reports a failure to end', async () => {
-    const plant = await started({ delayMs: 0 });
-    plant.end = () => Promise.reject(new Error('no'));
-    plant.lifecycle.stop('SIGTERM');
-    await plant.settle();
-    await expect(plant.lifecycle.ended).rejects.toThrow('no');
-  });
+it('a life reports a failure to end', async () => {
+  const plant = await started({ delayMs: 0 });
+  plant.end = () => Promise.reject(new Error('no'));
+  plant.lifecycle.stop('SIGTERM');
+  await plant.settle();
+  await expect(plant.lifecycle.ended).rejects.toThrow('no');
 });

@@ -12,6 +12,7 @@ import { samplesOf } from '../../support/monitor/prometheus/samples.ts';
 
 const HANDSHAKES = { failed: 9, timedOut: 2, refused: 3, unverified: 1 };
 const SRC = path.resolve(import.meta.dirname, '../../../src');
+const read = (file: string) => readFileSync(path.join(SRC, file), 'utf8');
 const FAMILIES = Object.values(METRICS).flat();
 
 describe('/metrics', () => {
@@ -193,21 +194,19 @@ describe('/metrics', () => {
   });
 });
 
-describe('a document of /metrics', () => {
-  it('has every list that a room exports', () => {
-    const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
-    const pattern = /^export const (\w+_METRICS): readonly MetricDescription</gm;
-    const lists = files.flatMap((file) => Array.from(read(file).matchAll(pattern), ([, name = '']) => name));
-    expect(lists.length).toBeGreaterThan(20);
-    const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
-    expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
-  });
+it('a document of /metrics has every list that a room exports', () => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const pattern = /^export const (\w+_METRICS): readonly MetricDescription</gm;
+  const lists = files.flatMap((file) => Array.from(read(file).matchAll(pattern), ([, name = '']) => name));
+  expect(lists.length).toBeGreaterThan(20);
+  const missing = lists.filter((name) => !read('sidecar/metrics.ts').includes(`: ${name},`));
+  expect(missing, 'add a line to METRICS in src/sidecar/metrics.ts').toEqual([]);
+});
 
-  it('has each family once, with a help that needs no escaping', () => {
-    const names = FAMILIES.map(({ name }) => name);
-    expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
-    expect(FAMILIES.filter(({ help }) => !/^[A-Z][^"\\\n]*\.$/.test(help))).toEqual([]);
-  });
+it('a document of /metrics has each family once, with a help that needs no escaping', () => {
+  const names = FAMILIES.map(({ name }) => name);
+  expect(names.toSorted()).toEqual([...new Set(names)].toSorted());
+  expect(FAMILIES.filter(({ help }) => !/^[A-Z][^"\\\n]*\.$/.test(help))).toEqual([]);
 });
 
 function only(samples: Map<string, number>, names: RegExp): Record<string, number> {
@@ -216,8 +215,4 @@ function only(samples: Map<string, number>, names: RegExp): Record<string, numbe
 
 async function shown(sources: Partial<MetricSources>): Promise<Map<string, number>> {
   return samplesOf((await createPlant({ sources })).text());
-}
-
-function read(file: string): string {
-  return readFileSync(path.join(SRC, file), 'utf8');
 }

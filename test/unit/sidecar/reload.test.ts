@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { ConfigError, StartError } from '../../../src/base/errors.ts';
 import type { Logger } from '../../../src/base/logger.ts';
 import type { Config } from '../../../src/config/config.ts';
@@ -52,14 +52,8 @@ async function open(): Promise<{ reloader: Reloader; applied: Config[] }> {
   const applied: Config[] = [];
   const { parsed } = await load();
   told = [];
-  const parts = {
-    running: parsed,
-    load,
-    reloadable: target,
-    logger,
-    onApplied: (config: Config) => void applied.push(config),
-  };
-  return { reloader: new Reloader(parts), applied };
+  const onApplied = (config: Config) => void applied.push(config);
+  return { reloader: new Reloader({ running: parsed, load, reloadable: target, logger, onApplied }), applied };
 }
 
 /** Begins a reload, which stays in its preparation until `open` is called. */
@@ -73,98 +67,96 @@ async function heldReload(reloader: Reloader) {
   return { running, open };
 }
 
-describe('a reload', () => {
-  it('reads and prepares everything, then takes over, logs the keys, counts, and records the time', async () => {
-    const { reloader, applied } = await open();
-    file = { limits: { connections: 7 }, log: { level: 'warn' } };
-    epochMs = 5_000;
-    const outcome = await reloader.reload('SIGHUP');
-    expect(outcome).toEqual({ kind: 'applied', changed: ['limits.connections', 'log.level'], waiting: [] });
-    expect(told).toEqual(['load', 'prepare', 'take over']);
-    expect(held?.limits.connections).toBe(7);
-    expect(applied).toEqual([held]);
-    const told1 = { reason: 'SIGHUP', changed: ['limits.connections', 'log.level'] };
-    expect(lines).toEqual([['info', told1, 'the configuration was reloaded']]);
-    const { results, lastAppliedEpochMs, isLastApplied, waiting } = target.reloads;
-    expect([results, lastAppliedEpochMs, isLastApplied, waiting]).toEqual([{ applied: 1, refused: 0 }, 5_000, true, 0]);
-  });
+it('a reload reads and prepares everything, then takes over, logs the keys, counts, and records the time', async () => {
+  const { reloader, applied } = await open();
+  file = { limits: { connections: 7 }, log: { level: 'warn' } };
+  epochMs = 5_000;
+  const outcome = await reloader.reload('SIGHUP');
+  expect(outcome).toEqual({ kind: 'applied', changed: ['limits.connections', 'log.level'], waiting: [] });
+  expect(told).toEqual(['load', 'prepare', 'take over']);
+  expect(held?.limits.connections).toBe(7);
+  expect(applied).toEqual([held]);
+  const told1 = { reason: 'SIGHUP', changed: ['limits.connections', 'log.level'] };
+  expect(lines).toEqual([['info', told1, 'the configuration was reloaded']]);
+  const { results, lastAppliedEpochMs, isLastApplied, waiting } = target.reloads;
+  expect([results, lastAppliedEpochMs, isLastApplied, waiting]).toEqual([{ applied: 1, refused: 0 }, 5_000, true, 0]);
+});
 
-  it('warns in one line of the keys that need a restart, each time until then', async () => {
-    const { reloader } = await open();
-    file = { listen: { port: 1 }, jvm: { source: 'none' } };
-    for (let round = 0; round < 2; round += 1) {
-      lines = [];
-      await reloader.reload('SIGHUP');
-      const message = 'needs a restart: listen.port, jvm.source; the rest is in force';
-      const warnings = lines.filter(([level]) => level === 'warn');
-      expect(warnings).toEqual([['warn', { keys: ['listen.port', 'jvm.source'] }, message]]);
-      expect(target.reloads.waiting).toBe(2);
-    }
-    expect(held?.listen.port).toBe(8081);
-  });
-
-  it('that cannot be used changes nothing, reports the problems of a start, and counts', async () => {
-    const { reloader, applied } = await open();
-    file = { limits: { connections: 0 }, log: { level: 'loud' } };
-    epochMs = 5_000;
-    const atStart = await load().catch((error: unknown) => error as ConfigError);
-    told = [];
-    const outcome = await reloader.reload('reload');
-    const problems = (atStart as ConfigError).message.split('\n');
-    expect(problems).toHaveLength(2);
-    expect(outcome).toEqual({ kind: 'refused', code: 'D2S_ERR_CONFIG', problems });
-    expect(told).toEqual(['load']);
-    const message = 'the configuration was not reloaded: everything stays as it was';
-    expect(lines).toEqual([['error', { reason: 'reload', code: 'D2S_ERR_CONFIG', problems }, message]]);
-    const { results, lastAppliedEpochMs, isLastApplied } = target.reloads;
-    expect({ results, lastAppliedEpochMs, isLastApplied, applied }).toEqual({
-      ...{ results: { applied: 0, refused: 1 }, lastAppliedEpochMs: 1_000, isLastApplied: false, applied: [] },
-    });
-  });
-
-  it('with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
-    const { reloader } = await open();
-    file = { limits: { connections: 7 } };
-    obstacle = new StartError('D2S_ERR_TLS_FILE', 'listen.tls.certFile: /c cannot be read: ENOENT');
-    expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'refused', code: 'D2S_ERR_TLS_FILE' });
-    expect([told, held]).toEqual([['load', 'prepare'], undefined]);
-    obstacle = undefined;
-    expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'applied', changed: ['limits.connections'] });
-  });
-
-  it('survives a bug without logging its message', async () => {
-    const { reloader } = await open();
-    obstacle = new TypeError('s3cr3t');
-    const outcome = await reloader.reload('SIGHUP');
-    expect(outcome).toEqual({ kind: 'refused', code: undefined, problems: ['an unexpected error: TypeError'] });
-    expect(JSON.stringify(lines)).not.toContain('s3cr3t');
-  });
-
-  it('is shared by all requests during another one, and reads later changes', async () => {
-    const { reloader } = await open();
-    file = { limits: { connections: 7 } };
-    const first = await heldReload(reloader);
-    file = { limits: { connections: 8 } };
-    const waiting = [reloader.reload('SIGHUP'), reloader.reload('reload'), reloader.reload('SIGHUP')];
-    first.open();
-    expect(await first.running).toMatchObject({ changed: ['limits.connections'] });
-    expect(new Set(await Promise.all(waiting)).size, 'one outcome').toBe(1);
-    expect(told).toEqual(['load', 'prepare', 'take over', 'load', 'prepare', 'take over']);
-    expect(held?.limits.connections).toBe(8);
+it('a reload warns in one line of the keys that need a restart, each time until then', async () => {
+  const { reloader } = await open();
+  file = { listen: { port: 1 }, jvm: { source: 'none' } };
+  for (let round = 0; round < 2; round += 1) {
+    lines = [];
     await reloader.reload('SIGHUP');
-    expect(target.reloads.results.applied).toBe(3);
-  });
+    const message = 'needs a restart: listen.port, jvm.source; the rest is in force';
+    const warnings = lines.filter(([level]) => level === 'warn');
+    expect(warnings).toEqual([['warn', { keys: ['listen.port', 'jvm.source'] }, message]]);
+    expect(target.reloads.waiting).toBe(2);
+  }
+  expect(held?.listen.port).toBe(8081);
+});
 
-  it('may fail without blocking the next one', async () => {
-    const { reloader } = await open();
-    obstacle = new ConfigError('a: wrong');
-    const first = await heldReload(reloader);
-    const next = reloader.reload('SIGHUP');
-    first.open();
-    expect((await first.running).kind).toBe('refused');
-    obstacle = undefined;
-    // The one behind it has been prepared with the obstacle, or without: it has an outcome in any case.
-    expect(['applied', 'refused']).toContain((await next).kind);
-    expect((await reloader.reload('SIGHUP')).kind).toBe('applied');
+it('a reload that cannot be used changes nothing, reports the problems of a start, and counts', async () => {
+  const { reloader, applied } = await open();
+  file = { limits: { connections: 0 }, log: { level: 'loud' } };
+  epochMs = 5_000;
+  const atStart = await load().catch((error: unknown) => error as ConfigError);
+  told = [];
+  const outcome = await reloader.reload('reload');
+  const problems = (atStart as ConfigError).message.split('\n');
+  expect(problems).toHaveLength(2);
+  expect(outcome).toEqual({ kind: 'refused', code: 'D2S_ERR_CONFIG', problems });
+  expect(told).toEqual(['load']);
+  const message = 'the configuration was not reloaded: everything stays as it was';
+  expect(lines).toEqual([['error', { reason: 'reload', code: 'D2S_ERR_CONFIG', problems }, message]]);
+  const { results, lastAppliedEpochMs, isLastApplied } = target.reloads;
+  expect({ results, lastAppliedEpochMs, isLastApplied, applied }).toEqual({
+    ...{ results: { applied: 0, refused: 1 }, lastAppliedEpochMs: 1_000, isLastApplied: false, applied: [] },
   });
+});
+
+it('a reload with unusable files changes nothing, and the next one is compared with the configuration in force', async () => {
+  const { reloader } = await open();
+  file = { limits: { connections: 7 } };
+  obstacle = new StartError('D2S_ERR_TLS_FILE', 'listen.tls.certFile: /c cannot be read: ENOENT');
+  expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'refused', code: 'D2S_ERR_TLS_FILE' });
+  expect([told, held]).toEqual([['load', 'prepare'], undefined]);
+  obstacle = undefined;
+  expect(await reloader.reload('SIGHUP')).toMatchObject({ kind: 'applied', changed: ['limits.connections'] });
+});
+
+it('a reload survives a bug without logging its message', async () => {
+  const { reloader } = await open();
+  obstacle = new TypeError('s3cr3t');
+  const outcome = await reloader.reload('SIGHUP');
+  expect(outcome).toEqual({ kind: 'refused', code: undefined, problems: ['an unexpected error: TypeError'] });
+  expect(JSON.stringify(lines)).not.toContain('s3cr3t');
+});
+
+it('a reload is shared by all requests during another one, and reads later changes', async () => {
+  const { reloader } = await open();
+  file = { limits: { connections: 7 } };
+  const first = await heldReload(reloader);
+  file = { limits: { connections: 8 } };
+  const waiting = [reloader.reload('SIGHUP'), reloader.reload('reload'), reloader.reload('SIGHUP')];
+  first.open();
+  expect(await first.running).toMatchObject({ changed: ['limits.connections'] });
+  expect(new Set(await Promise.all(waiting)).size, 'one outcome').toBe(1);
+  expect(told).toEqual(['load', 'prepare', 'take over', 'load', 'prepare', 'take over']);
+  expect(held?.limits.connections).toBe(8);
+  await reloader.reload('SIGHUP');
+  expect(target.reloads.results.applied).toBe(3);
+});
+
+it('a reload may fail without blocking the next one', async () => {
+  const { reloader } = await open();
+  obstacle = new ConfigError('a: wrong');
+  const first = await heldReload(reloader);
+  const next = reloader.reload('SIGHUP');
+  first.open();
+  expect((await first.running).kind).toBe('refused');
+  obstacle = undefined;
+  // The one behind it has been prepared with the obstacle, or without: it has an outcome in any case.
+  expect(['applied', 'refused']).toContain((await next).kind);
+  expect((await reloader.reload('SIGHUP')).kind).toBe('applied');
 });

@@ -13,6 +13,8 @@ const fixture = (name: string) => new URL(`../../fixtures/state/${name}`, import
 const CURRENT = fixture(`layout-${LAYOUT}.state`);
 const SOON_AFTER = Date.UTC(2026, 2, 1, 8, 1);
 
+type Fields = Record<string, unknown>;
+
 let folder: StateFolder;
 beforeEach(() => {
   folder = new StateFolder();
@@ -51,13 +53,7 @@ async function expectTakenUp(): Promise<Life> {
     ...{ sba: 1, 'sba.E.Demo.Read': 1 },
     ...{ 'object.newValues': 2, 'object.H.Pump.newValues': 1, 'object.H.Boiler.newValues': 1 },
   });
-  expect(traffic.sessions().map(({ userName, requests, verified }) => [userName, requests, verified])).toEqual([
-    ['ann', 4, undefined],
-    [null, 1, undefined],
-    ['bob', 0, undefined],
-    ['cyril', 1, false],
-    ['dora', 0, false],
-  ]);
+  expect(traffic.users()).toEqual(['ann 4', 'null 1', 'bob 0', 'cyril 1, unverified', 'dora 0, unverified']);
   expect(traffic.gauges()).toEqual({ active: 5, monitored: 2, subscriptions: 2 });
   return life;
 }
@@ -75,10 +71,7 @@ describe.each([3, LAYOUT])('a file of layout %d', (layout) => {
   });
 
   /** The file with each record, or each object in it, changed by `change`. */
-  function writeChanged(
-    change: (record: Record<string, unknown>) => void,
-    more: readonly Record<string, unknown>[] = [],
-  ): void {
+  function writeChanged(change: (record: Fields) => void, more: readonly Fields[] = []): void {
     const [header, ...records] = recordsOf(readFileSync(written, 'utf8'));
     for (const record of records) change(record);
     writeFileSync(folder.file, toText([header, ...records, ...more]), { mode: 0o600 });
@@ -89,11 +82,11 @@ describe.each([3, LAYOUT])('a file of layout %d', (layout) => {
       for (const field of ['timer', 'errorRates', 'outcomes', 'unnamed']) delete record[field];
       if (record.record === 'recorder') {
         delete record.comet;
-        delete (record.own as Record<string, unknown>).aborted;
+        delete (record.own as Fields).aborted;
       }
       if (record.record !== 'session') return;
       delete record.remoteAddress;
-      for (const one of (record.statistics ?? []) as Record<string, unknown>[]) delete one.timer;
+      for (const one of (record.statistics ?? []) as Fields[]) delete one.timer;
     });
     const { keeper, traffic } = await folder.start(SOON_AFTER);
     expect(keeper.restored).toBe('restored');
@@ -107,7 +100,7 @@ describe.each([3, LAYOUT])('a file of layout %d', (layout) => {
     writeChanged(
       (record) => {
         record.colour = { of: ['the', 'plant'] };
-        if (record.record === 'recorder') (record.own as Record<string, unknown>).overtaken = 7;
+        if (record.record === 'recorder') (record.own as Fields).overtaken = 7;
       },
       [{ record: 'forecast', at: 12 }],
     );

@@ -6,7 +6,8 @@ import type { Traffic } from '../../support/measure/record/traffic.ts';
 
 export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
   const { statistics, sessions } = traffic.application(name);
-  const { holds, ...comet } = traffic.recorder.own.read().comet;
+  const own = traffic.recorder.own.read();
+  const { holds, ...comet } = own.comet;
   return {
     all: valuesOf(unionOf(setOf(statistics), sessions.metrics())),
     counts: [statistics.rpc, statistics.sba].map((calls) =>
@@ -21,10 +22,7 @@ export function shownOf(traffic: Traffic, name = 'smartWeb'): unknown {
       if (session === undefined) throw new Error(`no session ${entry.id}`);
       return { entry, metrics: valuesOf(unionOf(setOf(session.statistics), session.metrics())) };
     }),
-    own: {
-      ...traffic.recorder.own.read(),
-      comet: { ...comet, holds: { ...holds, duration: holds.duration.snapshot() } },
-    },
+    own: { ...own, comet: { ...comet, holds: { ...holds, duration: holds.duration.snapshot() } } },
   };
 }
 

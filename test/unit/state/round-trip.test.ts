@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
 import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/record/comet/comet-traffic.ts';
-import { BASE, CANCELLED, FAILED, LOGOUT, RPC } from '../../support/measure/record/traffic.ts';
+import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
 import { recordsOf } from '../../support/state/state-text.ts';
 import { testComet } from '../../support/wire/test-config.ts';
@@ -20,7 +20,6 @@ beforeEach(async () => {
 afterEach(() => folder.remove());
 
 const USERS = 6;
-const METRICS = { windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 } as const;
 
 /** Traffic of all kinds, for about 20 minutes. */
 function live({ traffic }: Life, seed: number, talk = comet): void {
@@ -61,50 +60,48 @@ const durationsOf = ({ traffic }: Life) => traffic.application().statistics.rpc.
 /** Sessions that begin have ids of their own, and how late a connect is does not outlive a restart: so no more of Comet. */
 function none(): void {}
 
-describe('restored state', () => {
-  it.each([1, 2, 3, 4, 5, 6, 7, 8])('shows the same numbers as before the restart (seed %d)', async (seed) => {
-    live(first, seed);
-    const second = await folder.restart(first);
-    expect(second.keeper.restored).toBe('restored');
-    expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
-  });
+it.each([1, 2, 3, 4, 5, 6, 7, 8])('restored state shows the same numbers as before (seed %d)', async (seed) => {
+  live(first, seed);
+  const second = await folder.restart(first);
+  expect(second.keeper.restored).toBe('restored');
+  expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
+});
 
-  it.each([1, 2, 3])('continues as if there had been no restart (seed %d)', async (seed) => {
-    live(first, seed);
-    const second = await folder.restart(first);
-    for (const { traffic } of [first, second]) {
-      // Passwords are known again with the next accepted call.
-      for (let i = 0; i < USERS; i += 1) traffic.send({ line: RPC, user: `user${i}` });
-    }
-    live(first, seed + 100, none);
-    live(second, seed + 100, none);
-    expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
-  });
+it.each([1, 2, 3])('restored state continues as if there had been no restart (seed %d)', async (seed) => {
+  live(first, seed);
+  const second = await folder.restart(first);
+  for (const { traffic } of [first, second]) {
+    // Passwords are known again with the next accepted call.
+    for (let i = 0; i < USERS; i += 1) traffic.send({ line: RPC, user: `user${i}` });
+  }
+  live(first, seed + 100, none);
+  live(second, seed + 100, none);
+  expect(shownOf(second.traffic)).toEqual(shownOf(first.traffic));
+});
 
-  it('reflects the time without a sidecar: averages have decayed, windows are empty, counts stay', async () => {
-    live(first, 1);
-    const second = await folder.restart(first, 10 * 60_000);
-    first.traffic.clock.advanceMs(10 * 60_000);
-    expect(durationsOf(second)).toEqual(durationsOf(first));
-    expect(durationsOf(second)).toMatchObject({ max: 0, p99: 0 });
-    expect(durationsOf(second)?.count).toBeGreaterThan(100);
-  });
+it('restored state reflects the time without a sidecar: averages have decayed, windows are empty, counts stay', async () => {
+  live(first, 1);
+  const second = await folder.restart(first, 10 * 60_000);
+  first.traffic.clock.advanceMs(10 * 60_000);
+  expect(durationsOf(second)).toEqual(durationsOf(first));
+  expect(durationsOf(second)).toMatchObject({ max: 0, p99: 0 });
+  expect(durationsOf(second)?.count).toBeGreaterThan(100);
+});
 
-  it('counts no downtime when the wall clock has gone backwards', async () => {
-    live(first, 1);
-    const second = await folder.restart(first, -24 * 3_600_000);
-    expect(durationsOf(second)).toEqual(durationsOf(first));
-    expect(second.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
-  });
+it('restored state counts no downtime when the wall clock has gone backwards', async () => {
+  live(first, 1);
+  const second = await folder.restart(first, -24 * 3_600_000);
+  expect(durationsOf(second)).toEqual(durationsOf(first));
+  expect(second.traffic.sessions()).toHaveLength(first.traffic.sessions().length);
+});
 
-  it('keeps names above a lowered limit, and admits no more', async () => {
-    for (const name of ['A', 'B', 'C']) first.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user: 'ann' });
-    const second = await folder.restart(first, 0, { metrics: { ...METRICS, maxNames: { rpc: 2, sba: 2, object: 2 } } });
-    second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/D`, user: 'ann' });
-    second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/C`, user: 'ann' });
-    expect(second.traffic.counts()).toEqual({
-      ...{ rpc: 5, 'rpc.E.Demo.A': 1, 'rpc.E.Demo.B': 1, 'rpc.E.Demo.C': 2, 'rpc.(other)': 1 },
-    });
+it('restored state keeps names above a lowered limit, and admits no more', async () => {
+  for (const name of ['A', 'B', 'C']) first.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/${name}`, user: 'ann' });
+  const second = await folder.restart(first, 0, { metrics: { ...METRICS, maxNames: { rpc: 2, sba: 2, object: 2 } } });
+  second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/D`, user: 'ann' });
+  second.traffic.send({ line: `POST ${BASE}/d2/rpc/E.Demo/C`, user: 'ann' });
+  expect(second.traffic.counts()).toEqual({
+    ...{ rpc: 5, 'rpc.E.Demo.A': 1, 'rpc.E.Demo.B': 1, 'rpc.E.Demo.C': 2, 'rpc.(other)': 1 },
   });
 });
 
@@ -230,23 +227,21 @@ describe('sessions after a restart', () => {
   });
 });
 
-describe('the state file', () => {
-  it('never includes credentials, cookies, client ids or hashes of passwords', async () => {
-    const { traffic, keeper } = first;
-    traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
-    traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });
-    traffic.login('bob', {}, { setCookie: 'c00kie-of-bob' });
-    traffic.handshake('cl1ent-of-bob', { cookie: 'c00kie-of-bob' });
-    traffic.subscribe('cl1ent-of-bob', '/d2/object/H.A', { cookie: 'c00kie-of-bob' });
-    await keeper.save();
-    const text = readFileSync(folder.file, 'utf8');
-    const secrets = ['Pa55word', 'k3y-of-the-historian', 'c00kie-of-bob', 'cl1ent-of-bob', 'geheim'];
-    const basic = Buffer.from('ann:Pa55word').toString('base64');
-    expect([...secrets, basic].filter((secret) => text.includes(secret))).toEqual([]);
-    // The users are, as the documentation says.
-    expect(text.includes('ann')).toBe(true);
-    expect(passwordHash(text, basic)).toBeUndefined();
-  });
+it('the state file never includes credentials, cookies, client ids or hashes of passwords', async () => {
+  const { traffic, keeper } = first;
+  traffic.send({ line: RPC, user: 'ann', password: 'Pa55word' });
+  traffic.send({ line: RPC, apiKey: 'k3y-of-the-historian' });
+  traffic.login('bob', {}, { setCookie: 'c00kie-of-bob' });
+  traffic.handshake('cl1ent-of-bob', { cookie: 'c00kie-of-bob' });
+  traffic.subscribe('cl1ent-of-bob', '/d2/object/H.A', { cookie: 'c00kie-of-bob' });
+  await keeper.save();
+  const text = readFileSync(folder.file, 'utf8');
+  const secrets = ['Pa55word', 'k3y-of-the-historian', 'c00kie-of-bob', 'cl1ent-of-bob', 'geheim'];
+  const basic = Buffer.from('ann:Pa55word').toString('base64');
+  expect([...secrets, basic].filter((secret) => text.includes(secret))).toEqual([]);
+  // The users are, as the documentation says.
+  expect(text.includes('ann')).toBe(true);
+  expect(passwordHash(text, basic)).toBeUndefined();
 });
 
 /** As `Credentials` would hash it with the key that is in the file; undefined if that hash is not in it. */

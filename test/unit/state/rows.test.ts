@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { RowReader, RowWriter } from '../../../src/state/rows.ts';
 import type { Fields } from '../../../src/state/saved-record.ts';
 
@@ -16,57 +16,50 @@ function readBack(lines: readonly unknown[]): unknown[] {
   return lines.map((line) => rows.toRecord(line)).filter((record) => record !== undefined);
 }
 
-describe('records in rows', () => {
-  it('name the same fields once, and say where an object begins and a list of records is', () => {
-    const timer = { rates: { m1: 0.5 }, count: 3 };
-    expect(
-      linesOf([
-        { record: 'rpc', timer, late: 1 },
-        { record: 'sba', timer, late: 2 },
-      ]),
-    ).toEqual([
-      { fields: ['record', 'timer.rates.m1', 'timer.count', 'late'] },
-      [0, 'rpc', 0.5, 3, 1],
-      [0, 'sba', 0.5, 3, 2],
-    ]);
-    expect(linesOf([{ clients: [{ token: 'a' }, { token: 'b' }] }])).toEqual([
-      { fields: ['token'] },
-      { fields: ['clients[]'] },
+it('records in rows name the same fields once, and say where an object begins and a list of records is', () => {
+  const timer = { rates: { m1: 0.5 }, count: 3 };
+  expect(linesOf(['rpc', 'sba'].map((record, late) => ({ record, timer, late })))).toEqual([
+    { fields: ['record', 'timer.rates.m1', 'timer.count', 'late'] },
+    [0, 'rpc', 0.5, 3, 0],
+    [0, 'sba', 0.5, 3, 1],
+  ]);
+  expect(linesOf([{ clients: [{ token: 'a' }, { token: 'b' }] }])).toEqual([
+    { fields: ['token'] },
+    { fields: ['clients[]'] },
+    [
+      1,
       [
-        1,
-        [
-          [0, 'a'],
-          [0, 'b'],
-        ],
+        [0, 'a'],
+        [0, 'b'],
       ],
-    ]);
-  });
+    ],
+  ]);
+});
 
-  it.each<Fields>([
-    { a: { b: 1 }, c: 2 },
-    { a: { b: 1, c: 2 } },
-    { a: { b: { c: 1 } }, d: { b: { c: 2 } }, b: 3 },
-    { list: [1, 2], empty: [], lists: [[1], [2]], rows: [{ a: 1 }, { b: { c: [{ d: 2 }] } }] },
-    { text: 'a.b[]', none: null, flag: false },
-  ])('read back as they were written: %j', (record) => {
-    // After others with the same names, but elsewhere.
-    const others = [{ a: 1, b: 2 }, { b: { a: { c: 1 } } }, { a: { b: 1 } }, { list: [{ a: 1 }] }];
-    expect(readBack(linesOf([...others, record]))).toEqual([...others, record]);
-  });
+it.each<Fields>([
+  { a: { b: 1 }, c: 2 },
+  { a: { b: 1, c: 2 } },
+  { a: { b: { c: 1 } }, d: { b: { c: 2 } }, b: 3 },
+  { list: [1, 2], empty: [], lists: [[1], [2]], rows: [{ a: 1 }, { b: { c: [{ d: 2 }] } }] },
+  { text: 'a.b[]', none: null, flag: false },
+])('records in rows read back as they were written: %j', (record) => {
+  // After others with the same names, but elsewhere.
+  const others = [{ a: 1, b: 2 }, { b: { a: { c: 1 } } }, { a: { b: 1 } }, { list: [{ a: 1 }] }];
+  expect(readBack(linesOf([...others, record]))).toEqual([...others, record]);
+});
 
-  it.each<readonly [string, unknown[]]>([
-    ['no row', [{ record: 'rpc' }]],
-    ['fields that are no texts', [{ fields: [1] }]],
-    ['a row of unknown fields', [[0, 1]]],
-    ['a row with a value too many', [{ fields: ['a'] }, [0, 1, 2]]],
-    ['a list of no rows', [{ fields: ['a[]'] }, [0, 'secret']]],
-    ['a row with no number', [{ fields: ['a'] }, ['length', 1]]],
-  ])('are refused without their content: %s', (_, lines) => {
-    expect(() => readBack(lines)).toThrow(/^expected [a-z ]+ in "(record|fields|a)"$/);
-  });
+it.each<readonly [string, unknown[]]>([
+  ['no row', [{ record: 'rpc' }]],
+  ['fields that are no texts', [{ fields: [1] }]],
+  ['a row of unknown fields', [[0, 1]]],
+  ['a row with a value too many', [{ fields: ['a'] }, [0, 1, 2]]],
+  ['a list of no rows', [{ fields: ['a[]'] }, [0, 'secret']]],
+  ['a row with no number', [{ fields: ['a'] }, ['length', 1]]],
+])('records in rows are refused without their content: %s', (_, lines) => {
+  expect(() => readBack(lines)).toThrow(/^expected [a-z ]+ in "(record|fields|a)"$/);
+});
 
-  it('change no object of this process, whatever their fields are called', () => {
-    readBack([{ fields: ['constructor.prototype.taken', '__proto__.taken'] }, [0, 1, 2]]);
-    expect(({} as Record<string, unknown>).taken).toBeUndefined();
-  });
+it('records in rows change no object of this process, whatever their fields are called', () => {
+  readBack([{ fields: ['constructor.prototype.taken', '__proto__.taken'] }, [0, 1, 2]]);
+  expect(({} as Record<string, unknown>).taken).toBeUndefined();
 });

@@ -46,9 +46,7 @@ describe('a save', () => {
     await keeper.save();
     expect(keeper).toMatchObject({ saves: 1, failures: 2 });
     expect(statSync(folder.file).ino).toBe(before);
-    expect(log).toEqual([
-      ['warn', expect.objectContaining({ code: 'D2S_ERR_STATE_FILE', file: folder.file }), expect.any(String)],
-    ]);
+    expect(log).toMatchObject([['warn', { code: 'D2S_ERR_STATE_FILE', file: folder.file }, expect.any(String)]]);
     traffic.clock.advanceMs(300_000);
     await keeper.save();
     expect(log).toHaveLength(2);
@@ -61,9 +59,7 @@ describe('a save', () => {
     chmodSync(folder.path, 0o500);
     const { log } = await folder.start();
     chmodSync(folder.path, 0o700);
-    expect(log).toEqual([
-      ['warn', expect.objectContaining({ reason: expect.stringContaining('EACCES') }), expect.any(String)],
-    ]);
+    expect(log).toMatchObject([['warn', { reason: expect.stringContaining('EACCES') }, expect.any(String)]]);
   });
 
   it('into a missing folder is logged at the start, and works once the folder exists', async () => {
@@ -94,40 +90,36 @@ describe('a save', () => {
   });
 });
 
-describe('two sidecars with one file', () => {
-  it('notice each other, and the one that started later keeps the file', async () => {
-    const older = await folder.start();
-    await older.keeper.save();
-    const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
-    newer.traffic.send({ line: RPC });
-    await newer.keeper.save();
-    expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 0 });
-    await older.keeper.save();
-    expect(older.keeper).toMatchObject({ saves: 1, conflicts: 1, failures: 0 });
-    expect(older.log).toEqual([
-      ['warn', expect.objectContaining({ file: folder.file }), expect.stringContaining('another sidecar')],
-    ]);
-    expect((await folder.start()).traffic.counts()).toMatchObject({ rpc: 1 });
-  });
+it('two sidecars with one file notice each other, and the one that started later keeps the file', async () => {
+  const older = await folder.start();
+  await older.keeper.save();
+  const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
+  newer.traffic.send({ line: RPC });
+  await newer.keeper.save();
+  expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 0 });
+  await older.keeper.save();
+  expect(older.keeper).toMatchObject({ saves: 1, conflicts: 1, failures: 0 });
+  expect(older.log).toMatchObject([['warn', { file: folder.file }, expect.stringContaining('another sidecar')]]);
+  expect((await folder.start()).traffic.counts()).toMatchObject({ rpc: 1 });
+});
 
-  it('go back to the older one after the later one has gone', async () => {
-    const older = await folder.start();
-    await older.keeper.save();
-    const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
-    await newer.keeper.save();
-    for (let i = 0; i < 3; i += 1) await older.keeper.save();
-    expect(older.keeper.saves).toBe(1);
-    await older.keeper.save();
-    expect(older.keeper.saves).toBe(2);
-  });
+it('two sidecars with one file go back to the older one after the later one has gone', async () => {
+  const older = await folder.start();
+  await older.keeper.save();
+  const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
+  await newer.keeper.save();
+  for (let i = 0; i < 3; i += 1) await older.keeper.save();
+  expect(older.keeper.saves).toBe(1);
+  await older.keeper.save();
+  expect(older.keeper.saves).toBe(2);
+});
 
-  it("keep the later one's data: it replaces what the older one saves", async () => {
-    const older = await folder.start();
-    const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
-    await older.keeper.save();
-    await newer.keeper.save();
-    expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 1 });
-  });
+it("two sidecars with one file keep the later one's data: it replaces what the older one saves", async () => {
+  const older = await folder.start();
+  const newer = await folder.start(older.traffic.clock.epochMs() + 1_000);
+  await older.keeper.save();
+  await newer.keeper.save();
+  expect(newer.keeper).toMatchObject({ saves: 1, conflicts: 1 });
 });
 
 /** Advances by 1 ms at each reading, so that each slice has a few records only. */
@@ -138,56 +130,54 @@ class RunningClock extends ManualClock {
   }
 }
 
-describe('a save in slices', () => {
-  it('during traffic has totals that are the sums of their names, and counts nothing that did not happen', async () => {
-    const life = await folder.start();
-    const { traffic } = life;
-    const names = Array.from({ length: 300 }, (_, i) => `${BASE}/d2/rpc/E.Demo/N${i}`);
-    for (const name of names) traffic.send({ line: `POST ${name}`, user: 'ann' });
-    const save = traffic.state.save.bind(traffic.state);
-    let steps = 0;
-    traffic.state.save = function* () {
-      for (const step of save()) {
-        steps += 1;
-        // Between two steps the traffic goes on.
-        if (steps % 3 === 0) traffic.send({ line: `POST ${names[steps % names.length]}`, user: 'ann' });
-        yield step;
-      }
-    };
-    await life.keeper.save();
-    const truth = traffic.counts();
-    expect(steps).toBeGreaterThan(300);
-    expect(truth.rpc).toBeGreaterThan(400);
-    const restored = (await folder.start()).traffic.counts();
-    const { rpc = 0, ...named } = restored;
-    expect(Object.values(named).reduce((sum, count) => sum + count, 0)).toBe(rpc);
-    expect(Object.entries(restored).filter(([name, count]) => count > (truth[name] ?? 0))).toEqual([]);
-    expect(rpc).toBeGreaterThanOrEqual(300);
-  });
+it('a save in slices during traffic has totals that are the sums of their names, and counts nothing that did not happen', async () => {
+  const life = await folder.start();
+  const { traffic } = life;
+  const names = Array.from({ length: 300 }, (_, i) => `${BASE}/d2/rpc/E.Demo/N${i}`);
+  for (const name of names) traffic.send({ line: `POST ${name}`, user: 'ann' });
+  const save = traffic.state.save.bind(traffic.state);
+  let steps = 0;
+  traffic.state.save = function* () {
+    for (const step of save()) {
+      steps += 1;
+      // Between two steps the traffic goes on.
+      if (steps % 3 === 0) traffic.send({ line: `POST ${names[steps % names.length]}`, user: 'ann' });
+      yield step;
+    }
+  };
+  await life.keeper.save();
+  const truth = traffic.counts();
+  expect(steps).toBeGreaterThan(300);
+  expect(truth.rpc).toBeGreaterThan(400);
+  const restored = (await folder.start()).traffic.counts();
+  const { rpc = 0, ...named } = restored;
+  expect(Object.values(named).reduce((sum, count) => sum + count, 0)).toBe(rpc);
+  expect(Object.entries(restored).filter(([name, count]) => count > (truth[name] ?? 0))).toEqual([]);
+  expect(rpc).toBeGreaterThanOrEqual(300);
+});
 
-  it('lets the event loop turn between slices', async () => {
-    const { writeInSlices } = await import('../../../src/state/sliced-write.ts');
-    let turns = 0;
-    let isDone = false;
-    const turn = () => {
-      turns += 1;
-      if (!isDone) setImmediate(turn);
-    };
-    setImmediate(turn);
-    const chunks: Buffer[] = [];
-    const file = {
-      write: (bytes: Buffer, at: number, length: number) => {
-        // A disk that takes little at a time.
-        const bytesWritten = Math.min(length, 1_000);
-        chunks.push(Buffer.from(bytes.subarray(at, at + bytesWritten)));
-        return Promise.resolve({ bytesWritten });
-      },
-    };
-    const records = Array.from({ length: 400 }, () => ({ text: 'x'.repeat(100) }));
-    const { bytes, longestSliceNs } = await writeInSlices(file as never, records, { clock: new RunningClock() });
-    isDone = true;
-    expect(turns).toBeGreaterThan(90);
-    expect(longestSliceNs).toBeLessThanOrEqual(4 * NS_PER_MS);
-    expect(Buffer.concat(chunks)).toHaveLength(bytes);
-  });
+it('a save in slices lets the event loop turn between slices', async () => {
+  const { writeInSlices } = await import('../../../src/state/sliced-write.ts');
+  let turns = 0;
+  let isDone = false;
+  const turn = () => {
+    turns += 1;
+    if (!isDone) setImmediate(turn);
+  };
+  setImmediate(turn);
+  const chunks: Buffer[] = [];
+  const file = {
+    write: (bytes: Buffer, at: number, length: number) => {
+      // A disk that takes little at a time.
+      const bytesWritten = Math.min(length, 1_000);
+      chunks.push(Buffer.from(bytes.subarray(at, at + bytesWritten)));
+      return Promise.resolve({ bytesWritten });
+    },
+  };
+  const records = Array.from({ length: 400 }, () => ({ text: 'x'.repeat(100) }));
+  const { bytes, longestSliceNs } = await writeInSlices(file as never, records, { clock: new RunningClock() });
+  isDone = true;
+  expect(turns).toBeGreaterThan(90);
+  expect(longestSliceNs).toBeLessThanOrEqual(4 * NS_PER_MS);
+  expect(Buffer.concat(chunks)).toHaveLength(bytes);
 });

@@ -4,8 +4,7 @@ import path from 'node:path';
 import { ANSWER_1M, ANSWER_64K, SMALL_ANSWER } from '../answers.ts';
 import { SOURCE_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
-import { makeCertificate } from './certificate.ts';
-import { findFile, type Peer, type Spot } from './peer.ts';
+import { certificateIn, findFile, type Peer, type Spot } from './peer.ts';
 
 const MODULES = '/usr/lib/nginx/modules';
 const LUA_MODULES = ['ndk_http_module.so', 'ngx_http_lua_module.so'].map((file) => path.join(MODULES, file));
@@ -27,16 +26,13 @@ export const NGINX: Peer = {
   name: 'nginx',
   title: 'nginx',
   packages: ['nginx'],
-  needs: ['nginx'],
   command: (spot) => createCommand(spot.folder, '', createProxy(spot, '')),
 };
 
 export const NGINX_TLS: Peer = {
   ...NGINX,
-  packages: ['nginx', 'openssl'],
-  needs: ['nginx', 'openssl'],
   command: (spot) => {
-    const { certFile, keyFile } = makeCertificate(spot.folder);
+    const { certFile, keyFile } = certificateIn(spot.folder);
     const tls = `ssl_certificate ${certFile}; ssl_certificate_key ${keyFile}; ssl_protocols TLSv1.3;`;
     return createCommand(spot.folder, '', createProxy(spot, '', tls));
   },

@@ -4,8 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { ADMIN_PATH } from '../answers.ts';
 import { ROOT_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
-import { makeCertificate } from './certificate.ts';
-import type { Peer, Spot } from './peer.ts';
+import { certificateIn, type Peer, type Spot } from './peer.ts';
 
 const PROGRAMS_FOLDER = path.resolve(import.meta.dirname, '../programs');
 const MAIN = path.join(ROOT_FOLDER, 'dist/main.js');
@@ -31,41 +30,34 @@ export function nodeProgram(name: string, port: number, upstreamPort = 0): Comma
 }
 
 function createNodePeer(name: string, title: string): Peer {
-  return {
-    name,
-    title,
-    packages: [],
-    needs: [],
-    command: ({ port, upstreamPort }) => nodeProgram(name, port, upstreamPort),
-  };
+  return { name, title, command: ({ port, upstreamPort }) => nodeProgram(name, port, upstreamPort) };
 }
 
 interface SidecarVariant {
-  readonly name: string;
-  readonly title: string;
+  readonly name?: string;
+  readonly title?: string;
   /** A program of programs/ that is loaded first. */
   readonly preload?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly isMeasuring: boolean;
+  env?(spot: Spot): Readonly<Record<string, string>>;
+  readonly isMeasuring?: boolean;
   readonly main?: string;
 }
 
-function createSidecar({ name, title, preload, env = {}, isMeasuring, main = MAIN }: SidecarVariant): Peer {
+function createSidecar(variant: SidecarVariant): Peer {
+  const { name = 'sidecar', title = 'sidecar, everything on', preload, env, isMeasuring = true, main = MAIN } = variant;
   const before = preload === undefined ? [] : ['--import', pathToFileURL(`${PROGRAMS_FOLDER}/${preload}.js`).href];
   return {
     name,
     title,
-    packages: [],
     needs: [main],
     isMeasuring,
-    command: ({ port, monitorPort, upstreamPort }) => {
-      const upstream = `http://127.0.0.1:${upstreamPort}/smartWeb`;
-      const addresses = ['--listen', `127.0.0.1:${port}`, '--monitor', `127.0.0.1:${monitorPort}`];
-      const args = [...NODE_ARGS, ...before, main, '--upstream', upstream, ...addresses];
+    command: (spot) => {
+      const upstream = `http://127.0.0.1:${spot.upstreamPort}/smartWeb`;
+      const addresses = ['--listen', `127.0.0.1:${spot.port}`, '--monitor', `127.0.0.1:${spot.monitorPort}`];
       return {
         file: process.execPath,
-        args,
-        env: { ...NODE_ENVIRONMENT, ...env },
+        args: [...NODE_ARGS, ...before, main, '--upstream', upstream, ...addresses],
+        env: { ...NODE_ENVIRONMENT, ...env?.(spot) },
         hasChannel: preload === 'loop-probe',
       };
     },
@@ -83,44 +75,31 @@ export const RAW_RELAY = createNodePeer('raw-relay', 'raw TCP relay in Node');
 export const HTTP_PROXY = createNodePeer('http-proxy', 'plain http-proxy');
 export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici');
 
-export const SIDECAR = createSidecar({ name: 'sidecar', title: 'sidecar, everything on', isMeasuring: true });
+export const SIDECAR = createSidecar({});
 
 /** For `--only`. */
 export const OLD_NAME = 'old';
 
-/** Another build, to compare with this one. */
 export function createOldSidecar(main: string): Peer {
-  return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', isMeasuring: true, main });
+  return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', main });
 }
 
 /** With TLS 1.3 to clients; its certificate is made when it starts. */
-export const TLS_SIDECAR: Peer = {
-  ...SIDECAR,
-  packages: ['openssl'],
-  needs: [...SIDECAR.needs, 'openssl'],
-  command: (spot) => {
-    const { certFile, keyFile } = makeCertificate(spot.folder);
-    const command = SIDECAR.command(spot);
-    const env = { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
-    return { ...command, env: { ...command.env, ...env } };
+export const TLS_SIDECAR = createSidecar({
+  env: ({ folder }) => {
+    const { certFile, keyFile } = certificateIn(folder);
+    return { D2_SIDECAR_LISTEN_TLS_CERT_FILE: certFile, D2_SIDECAR_LISTEN_TLS_KEY_FILE: keyFile };
   },
-};
+});
 
-export function stateFileIn({ folder }: Pick<Spot, 'folder'>): string {
-  return path.join(folder, 'state');
-}
+export const stateFileIn = ({ folder }: Spot) => path.join(folder, 'state');
 
 /** With a state file, saved every 10 s. */
-export const SAVING_SIDECAR: Peer = {
-  ...SIDECAR,
+export const SAVING_SIDECAR = createSidecar({
   name: 'sidecar-saving',
   title: 'sidecar, with state.file',
-  command: (spot) => {
-    const command = SIDECAR.command(spot);
-    return { ...command, env: { ...command.env, D2_SIDECAR_STATE_FILE: stateFileIn(spot) } };
-  },
-};
-
+  env: (spot) => ({ D2_SIDECAR_STATE_FILE: stateFileIn(spot) }),
+});
 export const UNMEASURED_SIDECAR = createSidecar({
   name: 'sidecar-unmeasured',
   title: 'sidecar, measuring off',
@@ -131,13 +110,11 @@ export const UNMEASURED_SIDECAR = createSidecar({
 export const GATEWAY_SIDECAR = createSidecar({
   name: 'sidecar-gateway',
   title: 'sidecar, all through its gateway',
-  env: { D2_SIDECAR_DATA_PATH: 'gateway' },
-  isMeasuring: true,
+  env: () => ({ D2_SIDECAR_DATA_PATH: 'gateway' }),
+});
+export const UNREADING_SIDECAR = createSidecar({
+  name: 'sidecar-unreading',
+  env: () => ({ D2_SIDECAR_COMET_ENABLED: 'false' }),
 });
 /** With the probe of its event loop, which costs a timer; so only where its result is used. */
-export const PROBED_SIDECAR = createSidecar({
-  name: 'sidecar',
-  title: 'sidecar',
-  preload: 'loop-probe',
-  isMeasuring: true,
-});
+export const PROBED_SIDECAR = createSidecar({ preload: 'loop-probe' });

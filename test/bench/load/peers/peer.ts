@@ -1,9 +1,9 @@
 /** A proxy between clients and an upstream. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import { CertificateFolder, type Pair } from '../../../support/tls/certificates.ts';
 import type { Command } from '../processes.ts';
 
-/** Settings of a peer at its start. */
 export interface Spot {
   readonly port: number;
   /** For the peer's own port: metrics, administration. */
@@ -18,10 +18,9 @@ export interface Peer {
   readonly name: string;
   /** For tables, e.g. `nginx + Lua`. */
   readonly title: string;
-  /** Required Debian packages. */
-  readonly packages: readonly string[];
-  /** Files that exist when it is installed. */
-  readonly needs: readonly string[];
+  readonly packages?: readonly string[];
+  /** Files that exist when it is installed; by default, programs with the names of the packages. */
+  readonly needs?: readonly string[];
   command(spot: Spot): Command;
   /** Its count of calls so far, if it counts. */
   countCalls?(spot: Spot): Promise<number>;
@@ -30,9 +29,15 @@ export interface Peer {
 }
 
 /** Why a peer cannot take part; undefined if it can. */
-export function whyMissing(peer: Peer): string | undefined {
-  const missing = peer.needs.some((file) => findFile(file) === undefined);
-  return missing ? `not installed: apt-get install ${peer.packages.join(' ')}` : undefined;
+export function whyMissing({ packages = [], needs = packages }: Peer): string | undefined {
+  const isMissing = needs.some((file) => findFile(file) === undefined);
+  return isMissing ? `not installed: apt-get install ${packages.join(' ')}` : undefined;
+}
+
+/** A certificate with an RSA key of 2048 bits, as files in `folder`. */
+export function certificateIn(folder: string): Pair {
+  const certificates = new CertificateFolder(folder);
+  return certificates.signed(certificates.authority(), { name: 'plant.example', key: 'rsa' });
 }
 
 /** The path of a program, searched as root would; a path is returned unchanged. */

@@ -1,23 +1,23 @@
-/** haproxy and caddy. */
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Command } from '../processes.ts';
-import { makeCertificate } from './certificate.ts';
-import { findFile, type Peer, type Spot } from './peer.ts';
+import { certificateIn, findFile, type Peer, type Spot } from './peer.ts';
 
 export const HAPROXY: Peer = {
   name: 'haproxy',
   title: 'haproxy',
   packages: ['haproxy'],
-  needs: ['haproxy'],
   command: (spot) => haproxyCommand(spot, ''),
 };
 
 export const HAPROXY_TLS: Peer = {
   ...HAPROXY,
-  packages: ['haproxy', 'openssl'],
-  needs: ['haproxy', 'openssl'],
-  command: (spot) => haproxyCommand(spot, `ssl crt ${makeCertificate(spot.folder).bothFile} ssl-min-ver TLSv1.3`),
+  command: (spot) => {
+    const { certFile, keyFile } = certificateIn(spot.folder);
+    const bothFile = path.join(spot.folder, 'both.pem');
+    writeFileSync(bothFile, readFileSync(certFile, 'utf8') + readFileSync(keyFile, 'utf8'));
+    return haproxyCommand(spot, `ssl crt ${bothFile} ssl-min-ver TLSv1.3`);
+  },
 };
 
 /** `tls`: options of `bind` for TLS. */
@@ -52,7 +52,6 @@ export const CADDY: Peer = {
   name: 'caddy',
   title: 'caddy with metrics',
   packages: ['caddy'],
-  needs: ['caddy'],
   command: ({ port, monitorPort, upstreamPort, folder }) => {
     const file = path.join(folder, 'Caddyfile');
     writeFileSync(

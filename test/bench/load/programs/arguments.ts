@@ -1,11 +1,14 @@
 /** The arguments of the Node programs: `node raw-relay.js <port> <upstream port>`. */
-export function readPorts(): { readonly port: number; readonly upstreamPort: number } {
-  const [port, upstreamPort] = process.argv.slice(2).map(Number);
-  return { port: port ?? 0, upstreamPort: upstreamPort ?? 0 };
-}
+import type net from 'node:net';
+
+const [port, upstream] = process.argv.slice(2).map(Number);
 
 export const HOST = '127.0.0.1';
+export const UPSTREAM_PORT = upstream ?? 0;
 
-/** Like the sidecar's own (`timeouts.idle`), so that idle connections stay open in every peer. */
-export const IDLE_TIMEOUT_MS = 300_000;
-export const BACKLOG = 4_096;
+/** Idle connections stay open for as long as the sidecar's own (`timeouts.idle`), and requests take as long as they want. */
+export const HTTP_OPTIONS = { keepAliveTimeout: 300_000, requestTimeout: 0 };
+
+export function listen(server: net.Server): void {
+  server.listen({ port, host: HOST, backlog: 4_096 });
+}

@@ -1,8 +1,6 @@
 /** The lower bound: bytes from socket to socket in Node, unread. Back pressure both ways, nothing else. */
 import net from 'node:net';
-import { BACKLOG, HOST, readPorts } from './arguments.ts';
-
-const { port, upstreamPort } = readPorts();
+import { HOST, listen, UPSTREAM_PORT } from './arguments.ts';
 
 function forward(from: net.Socket, to: net.Socket): void {
   from.on('data', (chunk) => {
@@ -15,8 +13,8 @@ function forward(from: net.Socket, to: net.Socket): void {
 }
 
 const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-  const upstream = net.connect({ port: upstreamPort, host: HOST, allowHalfOpen: true, noDelay: true });
+  const upstream = net.connect({ port: UPSTREAM_PORT, host: HOST, allowHalfOpen: true, noDelay: true });
   forward(client, upstream);
   forward(upstream, client);
 });
-server.listen({ port, host: HOST, backlog: BACKLOG });
+listen(server);

@@ -3,30 +3,14 @@
  * nginx, it replaces it entirely. It is also the upstream of the soak, whose requests say how long to hold them.
  */
 import http from 'node:http';
-import {
-  ANSWER_1M,
-  ANSWER_64K,
-  HELD_COUNT_PATH,
-  HELD_PATH,
-  HOLD_FIELD,
-  POLL_ANSWER,
-  SMALL_ANSWER,
-} from '../answers.ts';
-import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from './arguments.ts';
+import { ANSWER_1M, ANSWER_64K, HELD_COUNT_PATH, HOLD_FIELD, POLL_ANSWER, SMALL_ANSWER } from '../answers.ts';
+import { HTTP_OPTIONS, listen } from './arguments.ts';
 
-const { port } = readPorts();
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const small = Buffer.from(SMALL_ANSWER);
 const poll = Buffer.from(POLL_ANSWER);
 
 let held = 0;
-
-function hold(response: http.ServerResponse): void {
-  held += 1;
-  response.on('close', () => {
-    held -= 1;
-  });
-}
 
 function answerTo(url: string): Buffer {
   if (url === HELD_COUNT_PATH) return Buffer.from(String(held));
@@ -35,14 +19,9 @@ function answerTo(url: string): Buffer {
   return url.includes('/cometd/') ? poll : small;
 }
 
-const server = http.createServer((request, response) => {
+const server = http.createServer(HTTP_OPTIONS, (request, response) => {
   const url = request.url ?? '/';
   request.resume();
-  // A held poll is never answered: the client ends it by leaving.
-  if (url.startsWith(HELD_PATH)) {
-    hold(response);
-    return;
-  }
   const body = answerTo(url);
   const answer = () => response.writeHead(200, { ...JSON_TYPE, 'Content-Length': body.length }).end(body);
   const holdMs = Number(request.headers[HOLD_FIELD] ?? 0);
@@ -51,10 +30,12 @@ const server = http.createServer((request, response) => {
       answer();
       return;
     }
+    held += 1;
     const timer = setTimeout(answer, holdMs);
-    response.on('close', () => clearTimeout(timer));
+    response.on('close', () => {
+      held -= 1;
+      clearTimeout(timer);
+    });
   });
 });
-server.keepAliveTimeout = IDLE_TIMEOUT_MS;
-server.requestTimeout = 0;
-server.listen({ port, host: HOST, backlog: BACKLOG });
+listen(server);

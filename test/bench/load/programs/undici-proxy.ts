@@ -1,12 +1,11 @@
 /** A proxy as one would write it today without a library: `http.Server` in front of undici's `dispatch`, fields passed raw. */
 import http from 'node:http';
 import { type Dispatcher, Pool } from 'undici';
-import { BACKLOG, HOST, IDLE_TIMEOUT_MS, readPorts } from './arguments.ts';
+import { HOST, HTTP_OPTIONS, listen, UPSTREAM_PORT } from './arguments.ts';
 
-const { port, upstreamPort } = readPorts();
 /** Hop-by-hop fields (RFC 9110 section 7.6.1), which are not passed on. */
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'te', 'trailer', 'upgrade']);
-const upstream = new Pool(`http://${HOST}:${upstreamPort}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
+const upstream = new Pool(`http://${HOST}:${UPSTREAM_PORT}`, { pipelining: 1, headersTimeout: 0, bodyTimeout: 0 });
 
 function toUpstreamFields(request: http.IncomingMessage): string[] {
   const fields: string[] = [];
@@ -38,7 +37,7 @@ function handlerFor(response: http.ServerResponse): Dispatcher.DispatchHandler {
   };
 }
 
-const server = http.createServer((request, response) => {
+const server = http.createServer(HTTP_OPTIONS, (request, response) => {
   const hasBody = request.headers['content-length'] !== '0' && request.method !== 'GET';
   upstream.dispatch(
     {
@@ -50,6 +49,4 @@ const server = http.createServer((request, response) => {
     handlerFor(response),
   );
 });
-server.keepAliveTimeout = IDLE_TIMEOUT_MS;
-server.requestTimeout = 0;
-server.listen({ port, host: HOST, backlog: BACKLOG });
+listen(server);

@@ -1,7 +1,7 @@
+import { COMET } from './comet.ts';
 import { CONNECTIONS } from './connections.ts';
 import { LOADS } from './loads.ts';
 import { TABLES } from './tables.ts';
 import type { Workload } from './workload.ts';
 
-/** In the order of the report. */
-export const ALL_WORKLOADS: readonly Workload[] = [...LOADS, ...CONNECTIONS, ...TABLES];
+export const ALL_WORKLOADS: readonly Workload[] = [...LOADS, ...CONNECTIONS, ...TABLES, COMET];

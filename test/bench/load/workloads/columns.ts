@@ -9,14 +9,7 @@ export function column(key: Figure, title: string, digits = 1): Column {
 
 /** Microseconds, shown as milliseconds. */
 function latency(key: 'p50Us' | 'p99Us' | 'p99BeforeUs', title: string): Column {
-  return { title, digits: 2, read: (name) => scaled(figure(name, key), 1 / 1000) };
-}
-
-export function scaled(read: Read, factor: number): Read {
-  return (round) => {
-    const value = read(round);
-    return value === undefined ? undefined : value * factor;
-  };
+  return { title, digits: 2, read: (name) => ratio(figure(name, key), () => 1_000) };
 }
 
 /** The sidecar relative to each peer: below 1 it needs less. */
@@ -31,7 +24,7 @@ export const P50 = latency('p50Us', 'p50 ms');
 export const P99 = latency('p99Us', 'p99 ms');
 export const P99_BEFORE = latency('p99BeforeUs', 'p99 before ms');
 export const MEMORY = column('rssMb', 'memory MB');
-export const ADDED_P50: Column = { title: 'added p50 µs', digits: 0, read: (name) => addedP50(name) };
+export const ADDED_P50: Column = { title: 'added p50 µs', digits: 0, read: addedP50 };
 
 /** Added to the median of the upstream itself in the same round. */
 export function addedP50(name: string): Read {

@@ -4,11 +4,11 @@ import { HELD_COUNT_PATH } from '../answers.ts';
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { UNMEASURED_SIDECAR } from '../peers/node-peers.ts';
 import { figure, type Sample } from '../results.ts';
-import { connectMany, fewNames, fill, pollRequest, rpcRequest } from '../small-client.ts';
+import { connectMany, exchange, fewNames, fill, pollRequest, rpcRequest } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { CPU, column, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
 import { measureLoad, residentMb } from './measure-load.ts';
-import { type Turn, toContestants, type Workload } from './workload.ts';
+import { atMost, type Turn, toContestants, type Workload } from './workload.ts';
 
 const IDLE_CONNECTIONS = 1_000;
 const HELD_POLLS = 2_000;
@@ -26,13 +26,13 @@ async function measureIdle({ running, seconds }: Turn): Promise<Sample> {
   try {
     const pauseMs = (seconds * 1000) / (clients.length / 10);
     for (const [at, client] of clients.entries()) {
-      await client.exchange(rpcRequest(at % 10, at % 10));
+      await exchange(client, rpcRequest(at % 10, at % 10));
       if (at % 10 === 9) await sleep(pauseMs);
     }
     const rssMb = residentMb(pid);
     return { rssMb, kbPerConnection: ((rssMb - beforeMb) * KB_PER_MB) / IDLE_CONNECTIONS };
   } finally {
-    for (const client of clients) client.close();
+    for (const client of clients) client.destroy();
   }
 }
 
@@ -44,15 +44,7 @@ const IDLE: Workload = {
   contestants: ALL,
   isFresh: true,
   columns: [KB_PER_CONNECTION, MEMORY],
-  targets: [
-    {
-      text: 'memory for each idle connection, KB',
-      bound: 'at most',
-      limit: 20,
-      digits: 1,
-      read: figure(SIDECAR_NAME, 'kbPerConnection'),
-    },
-  ],
+  targets: [atMost(20, 'memory for each idle connection, KB', figure(SIDECAR_NAME, 'kbPerConnection'), 1)],
   measure: measureIdle,
 };
 
@@ -63,13 +55,13 @@ async function measureHeld(turn: Turn): Promise<Sample> {
   const beforeMb = residentMb(pid);
   const clients = await connectMany(spot.port, HELD_POLLS);
   try {
-    for (const [user, client] of clients.entries()) client.send(pollRequest(user));
+    for (const [user, client] of clients.entries()) client.write(pollRequest(user));
     // Their arrival is not measured.
     await untilHeld(spot.upstreamPort, HELD_POLLS);
     const sample = await measureLoad(turn, BESIDE_POLLS);
     return { ...sample, kbPerConnection: (((sample.rssMb ?? 0) - beforeMb) * KB_PER_MB) / HELD_POLLS };
   } finally {
-    for (const client of clients) client.close();
+    for (const client of clients) client.destroy();
   }
 }
 
@@ -107,9 +99,7 @@ const START: Workload = {
   contestants: toContestants(ALL_PEERS.filter((peer) => peer !== UNMEASURED_SIDECAR)),
   isFresh: true,
   columns: [column('startMs', 'ms', 0), MEMORY],
-  targets: [
-    { text: 'start to listening, ms', bound: 'at most', limit: 400, digits: 0, read: figure(SIDECAR_NAME, 'startMs') },
-  ],
+  targets: [atMost(400, 'start to listening, ms', figure(SIDECAR_NAME, 'startMs'), 0)],
   measure: async ({ running }) => ({ startMs: running.startMs, rssMb: residentMb(running.pid) }),
 };
 

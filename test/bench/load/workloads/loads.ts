@@ -1,13 +1,13 @@
 /** Workloads of wrk alone. */
 import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';
-import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
-import { figure, ratio, type Sample } from '../results.ts';
-import type { Running, UpstreamKind } from '../rig.ts';
+import { GATEWAY_SIDECAR, HTTP_PROXY, RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
+import { type Figure, figure, type Read, ratio, type Sample } from '../results.ts';
+import type { Running } from '../rig.ts';
 import { fewNames, fill, firstCalls, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { ADDED_P50, addedP50, CPU, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
 import { measureLoad } from './measure-load.ts';
-import { type Contestant, DIRECT, type Target, type Turn, toContestants, type Workload } from './workload.ts';
+import { atMost, type Contestant, DIRECT, type Target, type Turn, toContestants, type Workload } from './workload.ts';
 
 const EVERYBODY: readonly Contestant[] = [DIRECT, ...toContestants(ALL_PEERS)];
 const COLUMNS = [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY];
@@ -16,83 +16,47 @@ const WARM_UP_S = 2;
 /** Before each measurement: during the turns of the others, V8 returned its young heap, which has to grow again. */
 const LEAD_IN_S = 1;
 
-interface LoadParts {
-  readonly name: string;
-  readonly title: string;
-  readonly how: string;
-  readonly upstream?: UpstreamKind;
-  readonly load: Load;
-  readonly targets?: readonly Target[];
-}
+type LoadParts = Pick<Workload, 'name' | 'title' | 'how'> & Partial<Workload> & { readonly load: Load };
 
-function createLoad({ name, title, how, upstream = 'nginx', load, targets = [] }: LoadParts): Workload {
+function createLoad({ load, ...parts }: LoadParts): Workload {
   return {
-    name,
-    title,
-    how,
-    upstream,
+    upstream: 'nginx',
     contestants: EVERYBODY,
     columns: COLUMNS,
-    targets,
-    prepare: async (turn) => {
-      // Without pauses: the measured server has been running for long.
-      const { thinkMs: _, ...unpaced } = load;
-      await measureLoad({ ...turn, seconds: WARM_UP_S }, unpaced);
-    },
+    targets: [],
+    prepare: (turn) => warmUp(turn, load),
     measure: (turn) => measureBehindLeadIn(turn, load),
+    ...parts,
   };
 }
 
-async function measureBehindLeadIn(turn: Turn, load: Load): Promise<Sample> {
-  await measureLoad({ ...turn, seconds: LEAD_IN_S }, load);
-  return await measureLoad(turn, load);
+/** Without pauses: the measured server has been running for long. */
+async function warmUp(turn: Turn, { thinkMs: _, ...unpaced }: Load): Promise<void> {
+  await measureLoad({ ...turn, seconds: WARM_UP_S }, unpaced);
+}
+
+async function measureBehindLeadIn(turn: Turn, load: Load, port?: number): Promise<Sample> {
+  await measureLoad({ ...turn, seconds: LEAD_IN_S }, load, port);
+  return await measureLoad(turn, load, port);
+}
+
+function sidecarTo(other: string, key: Figure): Read {
+  return ratio(figure(SIDECAR_NAME, key), figure(other, key));
 }
 
 function cpuTarget(other: string, text: string, limit: number, load = 'small RPC'): Target {
-  const read = ratio(figure(SIDECAR_NAME, 'cpuUs'), figure(other, 'cpuUs'));
-  return { text: `${load}: processor time to ${text}`, bound: 'at most', limit, digits: 2, read };
+  return atMost(limit, `${load}: processor time to ${text}`, sidecarTo(other, 'cpuUs'));
 }
 
-const RPC_LOAD: Load = { kind: 'rpc', connections: 64 };
+function throughputTarget(text: string): Target {
+  const target = atMost(0.85, `${text}: throughput to the raw TCP relay`, sidecarTo('raw-relay', 'perSecond'));
+  return { ...target, bound: 'at least' };
+}
 
-const RPC: Workload = {
-  ...createLoad({
-    name: 'rpc',
-    title: 'Small RPC',
-    how: 'POST of 84 bytes, answered with 87, over 64 connections that are kept: 10 RPCs, 10 users.',
-    load: RPC_LOAD,
-    targets: [
-      cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15),
-      cpuTarget('nginx-lua', 'nginx + Lua', 1.5),
-      cpuTarget('http-proxy', 'plain http-proxy', 0.25),
-      cpuTarget('caddy', 'caddy with metrics', 0.3),
-      cpuTarget('sidecar-unmeasured', 'the same sidecar with measuring off', 1.15),
-      gatewayTarget('cpuUs', 'processor time', 1.1),
-      gatewayTarget('p99Us', 'p99', 1.2),
-    ],
-  }),
-  inspect: inspectCount,
-};
-
-const PLANT_USERS = 300;
-const PLANT_LOAD: Load = { kind: 'plant', connections: 64, users: PLANT_USERS, names: 500, each: 30 };
-const PLANT_LOADED = createLoad({
-  name: 'plant',
-  title: 'Large plant',
-  how: 'The calls of a large plant as fast as they go, over 64 connections that are kept: 300 users with a login cookie, two small RPCs of 500 and a read of one of 3,000 objects in turn.',
-  load: PLANT_LOAD,
-  targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15, 'large plant')],
-});
-
-const PLANT: Workload = {
-  ...PLANT_LOADED,
-  prepare: async (turn) => {
-    // A password that only ever comes with a cookie proves no user, so each user's first call has none.
-    await fill(turn.running.spot.port, firstCalls(PLANT_USERS));
-    await PLANT_LOADED.prepare?.(turn);
-  },
-  inspect: inspectCount,
-};
+function gatewayTarget(key: 'cpuUs' | 'p99Us', text: string, limit: number): Target {
+  const read = ratio(figure(GATEWAY_SIDECAR.name, key), figure(HTTP_PROXY.name, key));
+  return atMost(limit, `gateway: ${text} to plain http-proxy`, read);
+}
 
 /** A measuring peer must have counted all calls, another peer none. */
 async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
@@ -103,67 +67,16 @@ async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
   return [`${contestant.title}: has counted ${counted} calls; its numbers are not what they are said to be.`];
 }
 
-function throughputTarget(text: string): Target {
-  const read = ratio(figure(SIDECAR_NAME, 'perSecond'), figure('raw-relay', 'perSecond'));
-  return { text: `${text}: throughput to the raw TCP relay`, bound: 'at least', limit: 0.85, digits: 2, read };
-}
-
+/** At full load a peer takes 0.1 s to accept 64 connections; in a short turn those first calls would be 1 % of all. */
+const GATEWAY_SECONDS = 10;
+const RPC_LOAD: Load = { kind: 'rpc', connections: 64 };
+const TLS_LOAD: Load = { ...RPC_LOAD, isSecure: true };
+const PLANT_USERS = 300;
+const PLANT_LOAD: Load = { kind: 'plant', connections: 64, users: PLANT_USERS, names: 500, each: 30 };
 const FEW: Load = { ...RPC_LOAD, users: 10, names: 10 };
 const MANY: Load = { ...RPC_LOAD, users: 10_000, names: 2_000 };
 const NAMES_LOADS: Readonly<Record<string, Load>> = { few: FEW, many: MANY, 'raw-few': FEW, 'raw-many': MANY };
 const loadOf = ({ contestant }: Turn): Load => NAMES_LOADS[contestant.name] ?? RPC_LOAD;
-
-const NAMES: Workload = {
-  name: 'names',
-  title: 'Many names and sessions',
-  how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user, made twice before and then up to 63 more times by each user; few names as often. The raw relay keeps no tables: what it needs more is the load itself.',
-  upstream: 'nginx',
-  contestants: [
-    { name: 'few', title: 'sidecar, 10 names and 10 sessions', peer: SIDECAR },
-    { name: 'many', title: 'sidecar, 2,000 names and 10,000 sessions', peer: SIDECAR },
-    { name: 'raw-few', title: 'raw TCP relay in Node, 10 and 10', peer: RAW_RELAY },
-    { name: 'raw-many', title: 'raw TCP relay in Node, 2,000 and 10,000', peer: RAW_RELAY },
-  ],
-  columns: [CPU, PER_SECOND, P50, P99, MEMORY],
-  targets: [
-    {
-      text: 'small RPC: processor time with 2,000 names and 10,000 sessions, to 10 and 10',
-      bound: 'at most',
-      limit: 1.1,
-      digits: 2,
-      read: ratio(figure('many', 'cpuUs'), figure('few', 'cpuUs')),
-    },
-  ],
-  prepare: async (turn) => {
-    // As many calls for few names as for many: otherwise one process would be compiled and warmed up further.
-    const { port } = turn.running.spot;
-    if (turn.contestant.name === 'many') {
-      await fill(port, manyNames());
-      await fill(port, unevenCalls());
-    } else if (turn.contestant.name === 'few') await fill(port, fewNames(MANY_CALLS + UNEVEN_CALLS));
-    await measureLoad({ ...turn, seconds: WARM_UP_S }, loadOf(turn));
-  },
-  measure: (turn) => measureBehindLeadIn(turn, loadOf(turn)),
-};
-
-const RATE: Workload = {
-  ...createLoad({
-    name: 'rate',
-    title: 'Small RPC, 1,000 each second',
-    how: '100 connections, each with a pause of 50 to 150 ms before its next request, after 2 s without pauses: what a peer adds when it is not busy.',
-    load: { kind: 'rpc', connections: 100, thinkMs: 100 },
-    targets: [
-      {
-        text: '1,000 requests/s: added p50, to what haproxy adds',
-        bound: 'at most',
-        limit: 1.5,
-        digits: 2,
-        read: ratio(addedP50(SIDECAR_NAME), addedP50('haproxy')),
-      },
-    ],
-  }),
-  columns: [ADDED_P50, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
-};
 
 /** By the process id of the contestant behind it. */
 const fronts = new Map<number, Promise<Running>>();
@@ -174,54 +87,78 @@ function frontOf({ rig, running: { pid, spot } }: Turn): Promise<Running> {
   return front;
 }
 
-const TLS_LOAD: Load = { ...RPC_LOAD, isSecure: true };
-
-const TLS: Workload = {
-  ...createLoad({
-    name: 'tls',
-    title: 'Small RPC with TLS',
-    how: 'The small RPC with TLS 1.3 to the client, over 64 connections that are kept; plain HTTP to the upstream.',
-    load: TLS_LOAD,
-    targets: [cpuTarget('nginx', 'nginx', 1.5, 'small RPC with TLS')],
-  }),
-  contestants: toContestants(TLS_PEERS),
-};
-
-const TLS_CLOSE: Workload = {
-  ...createLoad({
-    name: 'tls-close',
-    title: 'A TLS connection for each request',
-    how: 'The same with `Connection: close`: a full handshake with an RSA key of 2048 bits for each request.',
-    load: { ...TLS_LOAD, close: 1 },
-  }),
-  contestants: toContestants(TLS_PEERS),
-};
-
-const FRONT: Workload = {
-  name: 'front',
-  title: 'Behind a default nginx',
-  how: 'The small RPC through an nginx in its default form: HTTP/1.0 with a connection for each request. Processor time of what stands behind it.',
-  upstream: 'nginx',
-  contestants: toContestants(ALL_PEERS),
-  columns: [CPU, SIDECAR_TO_IT, PER_SECOND, P50, P99, MEMORY],
-  targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'behind a default nginx')],
-  measure: async (turn) => {
-    const { port } = (await frontOf(turn)).spot;
-    await measureLoad({ ...turn, seconds: LEAD_IN_S }, RPC_LOAD, port);
-    return await measureLoad(turn, RPC_LOAD, port);
-  },
-};
-
-function gatewayTarget(key: 'cpuUs' | 'p99Us', text: string, limit: number): Target {
-  const read = ratio(figure('sidecar-gateway', key), figure('http-proxy', key));
-  return { text: `gateway: ${text} to plain http-proxy`, bound: 'at most', limit, digits: 2, read };
-}
-
 export const LOADS: readonly Workload[] = [
-  RPC,
-  PLANT,
-  NAMES,
-  RATE,
+  createLoad({
+    name: 'rpc',
+    title: 'Small RPC',
+    how: 'POST of 84 bytes, answered with 87, over 64 connections that are kept: 10 RPCs, 10 users.',
+    load: RPC_LOAD,
+    targets: [
+      cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15),
+      cpuTarget('nginx-lua', 'nginx + Lua', 1.2),
+      cpuTarget('http-proxy', 'plain http-proxy', 0.25),
+      cpuTarget('caddy', 'caddy with metrics', 0.3),
+      cpuTarget('sidecar-unmeasured', 'the same sidecar with measuring off', 1.15),
+    ],
+    inspect: inspectCount,
+  }),
+  createLoad({
+    name: 'plant',
+    title: 'Large plant',
+    how: 'The calls of a large plant as fast as they go, over 64 connections that are kept: 300 users with a login cookie, two small RPCs of 500 and a read of one of 3,000 objects in turn.',
+    load: PLANT_LOAD,
+    targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.15, 'large plant')],
+    prepare: async (turn) => {
+      // A password that only ever comes with a cookie proves no user, so each user's first call has none.
+      await fill(turn.running.spot.port, firstCalls(PLANT_USERS));
+      await warmUp(turn, PLANT_LOAD);
+    },
+    inspect: inspectCount,
+  }),
+  {
+    name: 'names',
+    title: 'Many names and sessions',
+    how: 'The small RPC, by 10 users of 10 RPCs, and by 10,000 users of 2,000 RPCs, ten for each user, made twice before and then up to 63 more times by each user; few names as often. The raw relay keeps no tables: what it needs more is the load itself.',
+    upstream: 'nginx',
+    contestants: [
+      { name: 'few', title: 'sidecar, 10 names and 10 sessions', peer: SIDECAR },
+      { name: 'many', title: 'sidecar, 2,000 names and 10,000 sessions', peer: SIDECAR },
+      { name: 'raw-few', title: 'raw TCP relay in Node, 10 and 10', peer: RAW_RELAY },
+      { name: 'raw-many', title: 'raw TCP relay in Node, 2,000 and 10,000', peer: RAW_RELAY },
+    ],
+    columns: [CPU, PER_SECOND, P50, P99, MEMORY],
+    targets: [
+      atMost(
+        1.1,
+        'small RPC: processor time with 2,000 names and 10,000 sessions, to 10 and 10',
+        ratio(figure('many', 'cpuUs'), figure('few', 'cpuUs')),
+      ),
+    ],
+    prepare: async (turn) => {
+      // As many calls for few names as for many: otherwise one process would be compiled and warmed up further.
+      const { port } = turn.running.spot;
+      if (turn.contestant.name === 'many') {
+        await fill(port, manyNames());
+        await fill(port, unevenCalls());
+      } else if (turn.contestant.name === 'few') await fill(port, fewNames(MANY_CALLS + UNEVEN_CALLS));
+      await warmUp(turn, loadOf(turn));
+    },
+    measure: (turn) => measureBehindLeadIn(turn, loadOf(turn)),
+  },
+  createLoad({
+    name: 'rate',
+    title: 'Small RPC, 1,000 each second',
+    how: '100 connections, each with a pause of 50 to 150 ms before its next request, after 2 s without pauses: what a peer adds when it is not busy.',
+    load: { kind: 'rpc', connections: 100, thinkMs: 100 },
+    columns: [ADDED_P50, P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND],
+    targets: [
+      atMost(
+        1.5,
+        '1,000 requests/s: added p50, to what haproxy adds',
+        ratio(addedP50(SIDECAR_NAME), addedP50('haproxy')),
+      ),
+    ],
+  }),
   createLoad({
     name: 'answer64k',
     title: 'Answers of 64 KB',
@@ -250,7 +187,39 @@ export const LOADS: readonly Workload[] = [
     load: { ...RPC_LOAD, close: 1 },
     targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'a connection for each request')],
   }),
-  FRONT,
-  TLS,
-  TLS_CLOSE,
+  {
+    name: 'front',
+    title: 'Behind a default nginx',
+    how: 'The small RPC through an nginx in its default form: HTTP/1.0 with a connection for each request. Processor time of what stands behind it.',
+    upstream: 'nginx',
+    contestants: toContestants(ALL_PEERS),
+    columns: COLUMNS,
+    targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'behind a default nginx')],
+    measure: async (turn) => await measureBehindLeadIn(turn, RPC_LOAD, (await frontOf(turn)).spot.port),
+  },
+  createLoad({
+    name: 'gateway',
+    title: 'The gateway',
+    how: `The small RPC through the gateway and plain http-proxy, ${GATEWAY_SECONDS} s at a time.`,
+    load: RPC_LOAD,
+    contestants: toContestants([GATEWAY_SIDECAR, HTTP_PROXY]),
+    columns: [CPU, PER_SECOND, P50, P99, MEMORY],
+    targets: [gatewayTarget('cpuUs', 'processor time', 1.1), gatewayTarget('p99Us', 'p99', 1.2)],
+    measure: (turn) => measureBehindLeadIn({ ...turn, seconds: Math.max(turn.seconds, GATEWAY_SECONDS) }, RPC_LOAD),
+  }),
+  createLoad({
+    name: 'tls',
+    title: 'Small RPC with TLS',
+    how: 'The small RPC with TLS 1.3 to the client, over 64 connections that are kept; plain HTTP to the upstream.',
+    load: TLS_LOAD,
+    contestants: toContestants(TLS_PEERS),
+    targets: [cpuTarget('nginx', 'nginx', 1.5, 'small RPC with TLS')],
+  }),
+  createLoad({
+    name: 'tls-close',
+    title: 'A TLS connection for each request',
+    how: 'The same with `Connection: close`: a full handshake with an RSA key of 2048 bits for each request.',
+    load: { ...TLS_LOAD, close: 1 },
+    contestants: toContestants(TLS_PEERS),
+  }),
 ];

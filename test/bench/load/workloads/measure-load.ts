@@ -1,4 +1,4 @@
-import { cpuUsOf, residentBytesOf } from '../proc.ts';
+import { cpuUsOf, residentBytesOfTree } from '../../../support/load/proc.ts';
 import type { Sample } from '../results.ts';
 import { type Load, runWrk } from '../wrk.ts';
 import type { Turn } from './workload.ts';
@@ -27,5 +27,5 @@ export async function measureLoad(
 }
 
 export function residentMb(pid: number): number {
-  return residentBytesOf(pid) / MB;
+  return residentBytesOfTree(pid) / MB;
 }

@@ -11,7 +11,7 @@ import { fewNames, fill, manyNames, manyObjects } from '../small-client.ts';
 import type { Load } from '../wrk.ts';
 import { CPU, column, P50, P99, P99_BEFORE, SIDECAR_NAME } from './columns.ts';
 import { measureLoad, residentMb } from './measure-load.ts';
-import { type Contestant, type Target, type Turn, toContestants, type Workload } from './workload.ts';
+import { atMost, type Contestant, type Target, type Turn, toContestants, type Workload } from './workload.ts';
 
 const WARM_UP_REQUESTS = 100_000;
 const SAVES = 2;
@@ -34,27 +34,14 @@ const MEMORY: Workload = {
   isFresh: true,
   columns: [column('rssMb', 'MB after 100,000 requests'), column('fullMb', 'MB with full tables')],
   targets: [
-    {
-      text: 'memory after 100,000 requests, MB',
-      bound: 'at most',
-      limit: 90,
-      digits: 1,
-      read: figure(SIDECAR_NAME, 'rssMb'),
-    },
-    {
-      text: 'memory with 2,000 RPCs, 10,000 objects, 10,000 sessions of 10 RPCs each, MB',
-      bound: 'at most',
-      limit: 300,
-      digits: 1,
-      read: figure(SIDECAR_NAME, 'fullMb'),
-    },
-    {
-      text: 'the same with state.file, MB',
-      bound: 'at most',
-      limit: 300,
-      digits: 1,
-      read: figure(SAVING_SIDECAR.name, 'fullMb'),
-    },
+    atMost(90, 'memory after 100,000 requests, MB', figure(SIDECAR_NAME, 'rssMb'), 1),
+    atMost(
+      300,
+      'memory with 2,000 RPCs, 10,000 objects, 10,000 sessions of 10 RPCs each, MB',
+      figure(SIDECAR_NAME, 'fullMb'),
+      1,
+    ),
+    atMost(300, 'the same with state.file, MB', figure(SAVING_SIDECAR.name, 'fullMb'), 1),
   ],
   measure: async ({ contestant, running: { pid, spot } }) => {
     await fill(spot.port, fewNames(WARM_UP_REQUESTS));
@@ -93,9 +80,6 @@ interface Scraped {
 }
 
 const NO_SCRAPE = 'no-scrape';
-/** Reads about as many bytes as a scrape, but from the upstream: scraper, upstream and clients share a core, which affects calls as well. */
-const PAST_IT = 'past-it';
-const PAST_IT_READS = 3;
 
 function scrapedJson(path: string): Scraped {
   return { title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' };
@@ -122,20 +106,8 @@ function createContestant(name: string, title: string): Contestant {
 
 function createTargets([name, { title }]: readonly [string, Scraped]): Target[] {
   return [
-    {
-      text: `scrape of ${title}: loop blocked at most, ms`,
-      bound: 'at most',
-      limit: 10,
-      digits: 1,
-      read: figure(name, 'blockedMs'),
-    },
-    {
-      text: `scrape of ${title}: p99 of relayed calls, to that before`,
-      bound: 'at most',
-      limit: 1.2,
-      digits: 2,
-      read: p99ToBefore(name),
-    },
+    atMost(10, `scrape of ${title}: loop blocked at most, ms`, figure(name, 'blockedMs'), 1),
+    atMost(1.2, `scrape of ${title}: p99 of relayed calls, to that before`, p99ToBefore(name)),
   ];
 }
 
@@ -152,12 +124,11 @@ const SCRAPE: Workload = {
   how:
     'The tables of the memory workload, and 1,000 small RPCs each second over all of them for as many times 5 s as twice the ' +
     'usual time has (once at least): first with nothing read ("before"), then with everything read after a second and every ' +
-    '5 s. Of two lines that read nothing of the sidecar, one says what the machine does, the other what a reader does, since ' +
-    'scraper, clients and upstream share a core. "Blocked" is the longest that a timer of the event loop came late meanwhile.',
+    '5 s. The line that reads nothing says what the machine does. "Blocked" is the longest that a timer of the event loop came ' +
+    'late meanwhile.',
   upstream: 'nginx',
   contestants: [
     createContestant(NO_SCRAPE, 'no scrape'),
-    createContestant(PAST_IT, `no scrape, but ${PAST_IT_READS} MB of the upstream`),
     ...Object.entries(SCRAPES).map(([name, { title }]) => createContestant(name, title)),
   ],
   columns: [
@@ -168,7 +139,6 @@ const SCRAPE: Workload = {
     { title: 'p99 to before', digits: 2, read: p99ToBefore },
     CPU,
     column('scrapeMs', 'scrape ms', 0),
-    column('scrapeMb', 'scrape MB', 2),
   ],
   targets: Object.entries(SCRAPES).flatMap(createTargets),
   prepare: async ({ running }) => {
@@ -182,20 +152,13 @@ const SCRAPE: Workload = {
     // Whole intervals: a scrape within 4 s affects more calls than one every 5 s.
     const seconds = Math.max(1, Math.round((turn.seconds * 2) / SCRAPE_EVERY_S)) * SCRAPE_EVERY_S;
     const longer = { ...turn, seconds };
-    const read = await toReading(turn);
+    const scraped = await toScraped(turn);
+    const read = scraped === undefined ? pause : () => scrape(turn.running.spot.monitorPort, scraped);
     const { p99Us: p99BeforeUs } = await measureLoad(longer, SCRAPE_LOAD);
     const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, read)]);
     return { ...sample, ...extra, p99BeforeUs };
   },
 };
-
-/** Runs in each turn of the contestant: it scrapes, reads from the upstream, or waits as long. */
-async function toReading(turn: Turn): Promise<() => Promise<Sample>> {
-  const { monitorPort, upstreamPort } = turn.running.spot;
-  if (turn.contestant.name === PAST_IT) return () => readPastIt(upstreamPort);
-  const scraped = await toScraped(turn);
-  return scraped === undefined ? pause : () => scrape(monitorPort, scraped);
-}
 
 /** The scraped path, with a session id where needed; undefined for contestants that scrape nothing. */
 async function toScraped({ running, contestant }: Turn): Promise<Scraped | undefined> {
@@ -241,24 +204,14 @@ async function readBlockedMs({ child }: Running): Promise<number> {
   return blockedMs;
 }
 
-async function readPastIt(port: number): Promise<Sample> {
-  const answer = { title: '', path: '/Answer1M', accept: '*/*' };
-  for (let left = PAST_IT_READS; left > 0; left -= 1) await scrape(port, answer);
-  return {};
-}
-
 /** Reads and discards: the harness shares its core with the upstream. Throws for any status but 200. */
 async function scrape(port: number, { path, accept }: Scraped): Promise<Sample> {
   const startedMs = performance.now();
   const request = http.get({ port, host: '127.0.0.1', path, headers: { accept }, agent: false });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  let bytes = 0;
-  response.on('data', (chunk: Buffer) => {
-    bytes += chunk.length;
-  });
-  await once(response, 'end');
+  await once(response.resume(), 'end');
   if (response.statusCode !== 200) throw new Error(`${path} answers ${response.statusCode}`);
-  return { scrapeMs: performance.now() - startedMs, scrapeMb: bytes / 2 ** 20 };
+  return { scrapeMs: performance.now() - startedMs };
 }
 
 export const TABLES: readonly Workload[] = [MEMORY, SCRAPE];

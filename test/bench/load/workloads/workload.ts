@@ -13,7 +13,6 @@ export interface Contestant {
   readonly processKey?: string;
 }
 
-/** One measurement to make. */
 export interface Turn {
   readonly rig: Rig;
   readonly running: Running;
@@ -27,7 +26,6 @@ export interface Column {
   read(name: string): Read;
 }
 
-/** A target. */
 export interface Target {
   readonly text: string;
   readonly bound: 'at most' | 'at least';
@@ -40,7 +38,6 @@ export interface Workload {
   /** For `--workload`. */
   readonly name: string;
   readonly title: string;
-  /** How it is made, in a sentence or two. */
   readonly how: string;
   readonly upstream: UpstreamKind;
   readonly contestants: readonly Contestant[];
@@ -58,6 +55,10 @@ export interface Workload {
 export interface Measured {
   readonly workload: Workload;
   readonly result: Result;
+}
+
+export function atMost(limit: number, text: string, read: Read, digits = 2): Target {
+  return { text, bound: 'at most', limit, digits, read };
 }
 
 export const DIRECT: Contestant = { name: 'direct', title: 'direct (the upstream itself)', peer: undefined };

@@ -1,13 +1,13 @@
 /** The attach socket of real JVMs of each installed release. What it reports: collectors.test.ts. */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ATTACH_COMMANDS, askJvm } from '../../../../src/jvm/attach/attach-client.ts';
 import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
 import { createAttachSystem } from '../../../../src/jvm/attach/attach-system.ts';
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { deferTo } from '../../../support/deferred.ts';
-import { compileTruth, hasJdk, JVMS, type Jvm, Truth } from '../truth/truth.ts';
+import { compileTruth, hasJdk, JVMS, type Jvm, Truth, type TruthOptions } from '../truth/truth.ts';
 
 const NEVER = new AbortController().signal;
 const OPEN = { mayOpen: true, timeoutMs: 1_000 };
@@ -16,9 +16,10 @@ const EMPTY: JvmReading = {
 };
 
 let classPath: string;
-const defer = deferTo(afterAll);
+const deferToEnd = deferTo(afterAll);
+const defer = deferTo(afterEach);
 beforeAll(async () => {
-  if (hasJdk) classPath = await compileTruth(defer);
+  if (hasJdk) classPath = await compileTruth(deferToEnd);
 });
 
 function targetOf({ pid }: Truth): VisibleJvm {
@@ -30,15 +31,8 @@ function targetOf({ pid }: Truth): VisibleJvm {
 const hidden = (truth: Truth) => ({ ...targetOf(truth), pid: undefined, rootPath: '', tmpPath: '/tmp' });
 const socketOf = ({ pid }: Truth) => `/tmp/.java_pid${pid}`;
 
-function launch(jvm: Jvm, options: Partial<ConstructorParameters<typeof Truth>[0]> = {}): Truth {
-  const truth = new Truth({ jvm, classPath, options: ['-Xmx64m'], ...options });
-  onTestFinished(async () => {
-    await truth.stop();
-    // Nothing else removes it after SIGKILL.
-    rmSync(socketOf(truth), { force: true });
-  });
-  return truth;
-}
+const launch = (jvm: Jvm, options: Partial<TruthOptions> = {}) =>
+  new Truth(defer, { jvm, classPath, options: ['-Xmx64m'], ...options });
 
 async function start(...parameters: Parameters<typeof launch>): Promise<Truth> {
   const truth = launch(...parameters);
@@ -48,7 +42,7 @@ async function start(...parameters: Parameters<typeof launch>): Promise<Truth> {
 
 function overlayOf(options: ConstructorParameters<typeof AttachOverlay>[0]): AttachOverlay {
   const overlay = new AttachOverlay(options);
-  onTestFinished(() => overlay.close());
+  defer(() => overlay.close());
   return overlay;
 }
 

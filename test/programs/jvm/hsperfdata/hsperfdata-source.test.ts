@@ -34,12 +34,8 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     sourceOf({ procPath: lab.procPath, tmpPath: lab.tmpPath, ...options });
   const portOf = ({ port }: Truth): HsperfdataOptions => ({ upstreamHost: '127.0.0.1', upstreamPort: port });
 
-  async function start(more: Partial<TruthOptions> = {}): Promise<Truth> {
-    const options = ['-Xms16m', '-Xmx64m', '-XX:TieredStopAtLevel=1', ...(more.options ?? [])];
-    const truth = await startTruth({ jvm, classPath, ...more, options });
-    defer(() => truth.kill('SIGKILL'));
-    return truth;
-  }
+  const options = ['-Xms16m', '-Xmx64m', '-XX:TieredStopAtLevel=1'];
+  const start = (more: Partial<TruthOptions> = {}) => startTruth(defer, { jvm, classPath, options, ...more });
 
   /** Looks like a Tomcat, with its process and file shown. */
   async function startShown(more: Partial<TruthOptions> = {}): Promise<{ truth: Truth; file: string }> {

@@ -3,7 +3,7 @@
  * and prints its own MXBeans.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -24,11 +24,11 @@ export interface Jvm {
   readonly major: number;
 }
 
+/** `z` and `shenandoah` are without generations. */
 export type Collector =
   | 'serial'
   | 'parallel'
   | 'g1'
-  /** Without generations, like `shenandoah`. */
   | 'z'
   | 'z-generational'
   | 'shenandoah'
@@ -115,8 +115,8 @@ export interface TruthOptions {
 }
 
 /** Starts Truth.java and waits for its port. Rejects with its output if it ends first. */
-export async function startTruth(options: TruthOptions): Promise<Truth> {
-  const truth = new Truth(options);
+export async function startTruth(defer: Defer, options: TruthOptions): Promise<Truth> {
+  const truth = new Truth(defer, options);
   await truth.ready();
   return truth;
 }
@@ -133,21 +133,12 @@ export class Truth {
   #take: ((line: string) => void) | undefined;
   #stderr = '';
 
-  constructor({
-    jvm,
-    collector = 'serial',
-    classPath,
-    options,
-    port = 0,
-    tomcat,
-    wrapper = [],
-    env,
-    ...ids
-  }: TruthOptions) {
+  constructor(defer: Defer, options: TruthOptions) {
+    const { jvm, collector = 'serial', classPath, port = 0, tomcat, wrapper = [], env, ...ids } = options;
     const choice = optionsOf(jvm)[collector];
     if (choice === undefined) throw new Error(`JDK ${jvm.major} has no collector ${collector}`);
     const main = tomcat === undefined ? 'Truth' : 'org.apache.catalina.startup.Bootstrap';
-    const flags = [...choice, ...(options ?? ['-Xms32m', '-Xmx96m']), '-cp', classPath];
+    const flags = [...choice, ...(options.options ?? ['-Xms32m', '-Xmx96m']), '-cp', classPath];
     const java = [path.join(jvm.home, 'bin/java'), ...flags, main, String(port), ...(tomcat ?? [])];
     const [program = '', ...words] = [...wrapper, ...java];
     this.#child = spawn(program, words, {
@@ -158,6 +149,7 @@ export class Truth {
     });
     this.pid = this.#child.pid ?? 0;
     this.exited = exitOf(this.#child);
+    defer(() => this.#stop());
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr = (this.#stderr + text).slice(-4_000);
     });
@@ -167,11 +159,7 @@ export class Truth {
   }
 
   async ready(): Promise<void> {
-    const { port } = (await this.#answer().catch(async (cause: unknown) => {
-      await this.stop();
-      throw cause;
-    })) as { port: number };
-    this.port = port;
+    ({ port: this.port } = (await this.#answer()) as { port: number });
   }
 
   #onLine(line: string): void {
@@ -222,12 +210,14 @@ export class Truth {
     }
   }
 
-  /** Ends it in order by closing its input, otherwise by SIGKILL. Harmless if it has already ended. */
-  async stop(): Promise<void> {
+  /** Ends it in order by closing its input, otherwise by SIGKILL. */
+  async #stop(): Promise<void> {
     this.#child.stdin?.end();
     const kill = setTimeout(() => this.#child.kill('SIGKILL'), ANSWER_TIMEOUT_MS);
     await this.exited;
     clearTimeout(kill);
+    // Nothing else removes the attach socket after SIGKILL.
+    rmSync(`/tmp/.java_pid${this.pid}`, { force: true });
   }
 }
 

@@ -1,9 +1,9 @@
 /** Charts, rendered by render.go with Debian's libraries of Helm, and their values validated by values.schema.json. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Ajv } from 'ajv';
+import { type Defer, temporaryFolder } from '../../../support/deferred.ts';
 import { type Json, type Manifest, toManifests } from '../../../support/kubernetes/manifests.ts';
 import { isAvailable } from '../../../support/programs.ts';
 
@@ -22,10 +22,12 @@ interface Rendered {
 }
 
 export class Renderer {
-  readonly #folder = mkdtempSync(path.join(tmpdir(), 'd2s-helm-'));
-  readonly #program = path.join(this.#folder, 'render');
+  readonly #folder: string;
+  readonly #program: string;
 
-  constructor() {
+  constructor(defer: Defer) {
+    this.#folder = temporaryFolder(defer);
+    this.#program = path.join(this.#folder, 'render');
     const source = path.join(import.meta.dirname, 'render.go');
     const go = { GO111MODULE: 'off', GOFLAGS: '', GOPATH: LIBRARIES, GOCACHE: path.join(this.#folder, 'cache') };
     const env = { ...process.env, ...go };
@@ -45,10 +47,6 @@ export class Renderer {
     return Object.entries(files).find(([file]) => file.endsWith('NOTES.txt'))?.[1] ?? '';
   }
 
-  close(): void {
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-
   #run(chart: string, values: Json): Rendered {
     const file = path.join(this.#folder, 'values.yaml');
     // JSON is YAML without ambiguous strings.
@@ -57,21 +55,21 @@ export class Renderer {
     if (status !== 0) throw new Error(stderr);
     const rendered = JSON.parse(stdout) as Rendered;
     // Like Helm: the schemas of all charts first.
-    for (const [name, found] of Object.entries(rendered.values)) checkValues(chartFolder(chart, name), found);
+    for (const [name, found] of Object.entries(rendered.values)) checkValues(path.join(chart, inner(name)), found);
     if (rendered.error !== undefined) throw new Error(rendered.error);
     return rendered;
   }
 }
 
-function chartFolder(root: string, name: string): string {
-  return name.includes('/') ? path.join(root, name.slice(name.indexOf('/') + 1)) : root;
-}
+/** The folder within the outer chart, e.g. `charts/b` for `a/charts/b`. */
+const inner = (name: string) => name.replace(/^[^/]*\/?/, '');
 
 /** Throws the complaints of the chart's values.schema.json in `folder`. */
 export function checkValues(folder: string, values: Json): void {
-  if (!readdirSync(folder).includes('values.schema.json')) return;
+  const schema = path.join(folder, 'values.schema.json');
+  if (!existsSync(schema)) return;
   const ajv = new Ajv({ allErrors: true, strict: false });
-  const check = ajv.compile(JSON.parse(readFileSync(path.join(folder, 'values.schema.json'), 'utf8')));
+  const check = ajv.compile(JSON.parse(readFileSync(schema, 'utf8')));
   if (check(values)) return;
   const told = check.errors?.map(
     ({ instancePath, message, params }) => `${instancePath || '/'}: ${message} ${JSON.stringify(params)}`,

@@ -9,9 +9,9 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { collect, type Ran, ROOT, run } from '../../../support/install/run.ts';
-import { at, type Json } from '../../../support/kubernetes/manifests.ts';
+import { at, containerOf, type Json } from '../../../support/kubernetes/manifests.ts';
 import { isAvailable } from '../../../support/programs.ts';
-import { startTomcat } from './tomcat.ts';
+import { type PodParts, startTomcat } from './tomcat.ts';
 import { type Contents, makeVolumes } from './volumes.ts';
 
 /** Running a Pod here needs root and Linux. */
@@ -29,9 +29,6 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly error?: string;
-}
-
-interface Told {
   readonly count?: number;
   readonly authorized?: readonly { readonly url: string; readonly authorization: string }[];
 }
@@ -39,7 +36,7 @@ interface Told {
 export class Pod {
   readonly volumes: ReadonlyMap<string, string>;
   readonly #spec: Json;
-  readonly #folder: string;
+  readonly #folder = mkdtempSync('/tmp/d2s-pod-');
   readonly #inside: ChildProcessByStdio<Writable, Readable, null>;
   readonly #containers: Container[] = [];
   #tomcat: ChildProcess | undefined;
@@ -48,7 +45,6 @@ export class Pod {
 
   constructor(spec: Json, contents: Contents) {
     this.#spec = spec;
-    this.#folder = mkdtempSync('/tmp/d2s-pod-');
     this.volumes = makeVolumes(this.#folder, spec, contents);
     const script = `ip link set lo up && ip address add ${POD_ADDRESS}/32 dev lo && exec "$@"`;
     const inside = path.join(import.meta.dirname, 'inside.mjs');
@@ -62,7 +58,7 @@ export class Pod {
     });
   }
 
-  ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer & Told> {
+  ask(op: string, more: Readonly<Record<string, unknown>> = {}): Promise<Answer> {
     const id = this.#questions++;
     this.#inside.stdin.write(`${JSON.stringify({ id, op, ...more })}\n`);
     return new Promise((resolve) => this.#waiting.set(id, resolve));
@@ -74,24 +70,19 @@ export class Pod {
 
   /** Starts the container of that name, with variables besides the manifest's. */
   async start(name: string, env: Readonly<Record<string, string>> = {}): Promise<Container> {
-    // Once it answers, it is in the network of the Pod.
-    await this.ask('held');
-    const { initContainers = [], containers } = Object(this.#spec);
-    const found = [...initContainers, ...containers].find((one) => at(one, 'name') === name);
-    const container = new Container(found, this.#spec, {
-      root: mkdtempSync(path.join(this.#folder, 'root-')),
-      network: this.#inside.pid as number,
-      volumes: this.volumes,
-      env,
-    });
+    const container = new Container(containerOf(this.#spec, name), this.#spec, await this.#parts(), env);
     this.#containers.push(container);
     return container;
   }
 
   async startTomcat(): Promise<void> {
+    this.#tomcat = startTomcat(this.#spec, await this.#parts());
+  }
+
+  async #parts(): Promise<PodParts> {
+    // Once it answers, it is in the network of the Pod.
     await this.ask('held');
-    const network = this.#inside.pid as number;
-    this.#tomcat = startTomcat(this.#spec, { folder: this.#folder, network, volumes: this.volumes });
+    return { folder: this.#folder, network: this.#inside.pid as number, volumes: this.volumes };
   }
 
   async close(): Promise<void> {
@@ -104,13 +95,6 @@ export class Pod {
   }
 }
 
-interface Surroundings {
-  readonly root: string;
-  readonly network: number;
-  readonly volumes: ReadonlyMap<string, string>;
-  readonly env: Readonly<Record<string, string>>;
-}
-
 export class Container {
   readonly #root: string;
   readonly #env: Readonly<Record<string, string>>;
@@ -120,10 +104,11 @@ export class Container {
   readonly #said: () => string;
   readonly exited: Promise<number | null>;
 
-  constructor(spec: Json, pod: Json, { root, network, volumes, env }: Surroundings) {
+  constructor(spec: Json, pod: Json, { folder, network, volumes }: PodParts, env: Readonly<Record<string, string>>) {
     const own = Object(at(spec, 'securityContext'));
     const { runAsUser = IMAGE_USER, runAsGroup = IMAGE_USER, fsGroup } = { ...Object(pod).securityContext, ...own };
     if (own.runAsNonRoot === true && runAsUser === 0) throw new Error('the container would run as root');
+    const root = mkdtempSync(path.join(folder, 'root-'));
     this.#root = root;
     this.#user = [`--userspec=${runAsUser}:${runAsGroup}`, `--groups=${fsGroup ?? ''}`];
     this.#env = { ...IMAGE_ENV, ...toEnv(spec), ...env };
@@ -234,11 +219,6 @@ function toMounts(spec: Json, root: string, volumes: ReadonlyMap<string, string>
 }
 
 function toEnv(spec: Json): Readonly<Record<string, string>> {
-  const { env = [] } = Object(spec) as { env?: readonly { readonly name: string; readonly value?: string }[] };
-  return Object.fromEntries(
-    env.map(({ name, value }) => {
-      if (value === undefined) throw new Error(`no value for ${name}`);
-      return [name, value];
-    }),
-  );
+  const { env = [] } = Object(spec) as { readonly env?: readonly Json[] };
+  return Object.fromEntries(env.map((one) => [at(one, 'name'), at(one, 'value')]));
 }

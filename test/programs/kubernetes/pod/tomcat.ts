@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { chownSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { at, type Json } from '../../../support/kubernetes/manifests.ts';
+import { at, containerOf, type Json } from '../../../support/kubernetes/manifests.ts';
 
 const HOME = '/usr/share/tomcat10';
 const SERVER = `<Server port="-1"><Service name="Catalina">
@@ -24,8 +24,7 @@ export function startTomcat(pod: Json, { folder, network, volumes }: PodParts): 
   for (const name of ['conf', 'webapps', 'work', 'temp', 'logs', 'lib']) mkdirSync(path.join(base, name));
   writeFileSync(path.join(base, 'conf/server.xml'), SERVER);
   for (const name of ['', ...readdirSync(base)]) chownSync(path.join(base, name), user, group);
-  const container = (at(pod, 'containers') as readonly Json[]).find((one) => at(one, 'name') === 'tomcat') ?? null;
-  const mounts = (at(container, 'volumeMounts') as readonly Record<string, string>[]).map(
+  const mounts = (at(containerOf(pod, 'tomcat'), 'volumeMounts') as readonly Record<string, string>[]).map(
     ({ name = '', mountPath }) => `mount --bind '${volumes.get(name)}' '${mountPath}'`,
   );
   // The base is below /tmp, which is replaced.

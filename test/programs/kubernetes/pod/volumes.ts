@@ -1,5 +1,14 @@
 /** Volumes of a Pod, made like kubelet's in a folder of the node. */
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import path from 'node:path';
 import { at, type Json } from '../../../support/kubernetes/manifests.ts';
 
@@ -13,8 +22,9 @@ export function makeVolumes(folder: string, spec: Json, contents: Contents): Rea
     (at(spec, 'volumes') as readonly Record<string, Json>[]).map((volume) => {
       const place = path.join(folder, String(volume.name));
       mkdirSync(place);
-      if (volume.emptyDir !== undefined) makeEmpty(place, group);
-      else if (volume.persistentVolumeClaim !== undefined) makeClaim(place, group);
+      // A claim, with most drivers, is writable for others only through an fsGroup.
+      if (volume.emptyDir !== undefined) open(place, group, group === undefined ? 0o777 : 0o2777);
+      else if (volume.persistentVolumeClaim !== undefined) open(place, group, group === undefined ? 0o755 : 0o2775);
       else project(place, toFiles(volume, contents), toMode(volume), group);
       return [String(volume.name), place];
     }),
@@ -36,38 +46,23 @@ export function project(place: string, files: Readonly<Record<string, string>>, 
   }
   symlinkSync(path.basename(version), path.join(place, '..data_tmp'));
   renameSync(path.join(place, '..data_tmp'), path.join(place, '..data'));
-  for (const name of Object.keys(files)) {
-    try {
-      symlinkSync(path.join('..data', name), path.join(place, name));
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    }
-  }
+  const linked = readdirSync(place);
+  for (const name of Object.keys(files).filter((one) => !linked.includes(one)))
+    symlinkSync(path.join('..data', name), path.join(place, name));
 }
 
-function makeEmpty(place: string, group: number | undefined): void {
+function open(place: string, group: number | undefined, mode: number): void {
   if (group !== undefined) chownSync(place, 0, group);
-  chmodSync(place, group === undefined ? 0o777 : 0o2777);
-}
-
-/** Like most drivers: owned by root, and writable for others only through an fsGroup. */
-function makeClaim(place: string, group: number | undefined): void {
-  if (group !== undefined) chownSync(place, 0, group);
-  chmodSync(place, group === undefined ? 0o755 : 0o2775);
+  chmodSync(place, mode);
 }
 
 function toFiles(volume: Readonly<Record<string, Json>>, contents: Contents): Readonly<Record<string, string>> {
   const { configMap, secret } = volume;
   const name = String(configMap === undefined ? at(secret ?? null, 'secretName') : at(configMap, 'name'));
-  const all = contents[name];
-  if (all === undefined) throw new Error(`there is no ConfigMap or Secret ${name}`);
+  const all = at(contents, name) as Contents[string];
   const { items } = Object(configMap ?? secret) as { items?: readonly { key: string; path: string }[] };
   if (items === undefined) return all;
-  return Object.fromEntries(items.map((item) => [item.path, all[item.key] ?? missing(name, item.key)]));
-}
-
-function missing(name: string, key: string): never {
-  throw new Error(`${name} has no ${key}`);
+  return Object.fromEntries(items.map((item) => [item.path, at(all, item.key) as string]));
 }
 
 function toMode({ configMap, secret }: Readonly<Record<string, Json>>): number {

@@ -58,12 +58,11 @@ export class NotingTarget implements Controllable {
 /** Records log lines, e.g. `warn no control socket`. */
 export class NotingLogger {
   readonly lines: string[] = [];
-  readonly logger = {
-    debug: () => {},
-    info: (_: object, message: string) => this.lines.push(`info ${message}`),
-    warn: (_: object, message: string) => this.lines.push(`warn ${message}`),
-    error: (_: object, message: string) => this.lines.push(`error ${message}`),
-  } as unknown as Logger;
+  readonly logger = { debug: () => {}, info: this.#to('info'), warn: this.#to('warn'), error: this.#to('error') };
+
+  #to(level: string): Logger['info'] {
+    return (_: unknown, message = '') => void this.lines.push(`${level} ${message}`);
+  }
 }
 
 /** The output of a command. */
@@ -79,17 +78,19 @@ export class Printed implements Output {
 }
 
 /** For each test a private folder and the control servers in it. */
-class ControlStand {
-  readonly #at = useFolder();
+export class ControlStand {
+  readonly at = useFolder();
   readonly #defer = deferTo(afterEach);
   log = new NotingLogger();
 
-  get folder(): string {
-    return this.at('');
+  constructor() {
+    beforeEach(() => {
+      this.log = new NotingLogger();
+    });
   }
 
-  at(name: string): string {
-    return this.#at(name);
+  get folder(): string {
+    return this.at('');
   }
 
   async open(name: string, target: Controllable = new NotingTarget(), idleTimeoutMs?: number): Promise<ControlServer> {
@@ -114,12 +115,4 @@ class ControlStand {
       setImmediate(() => process.kill(process.pid, 'SIGKILL'))`;
     spawnSync(process.execPath, ['-e', code, ...names.map((name) => this.at(name))]);
   }
-}
-
-export function useControlStand(): ControlStand {
-  const stand = new ControlStand();
-  beforeEach(() => {
-    stand.log = new NotingLogger();
-  });
-  return stand;
 }

@@ -1,14 +1,14 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { realpathSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach } from 'vitest';
+import { deferTo, temporaryFolder } from '../../deferred.ts';
 
 /** A folder for each test. Returns the path of a name in it. */
 export function useFolder(): (name: string) => string {
+  const defer = deferTo(afterEach);
   let folder = '';
   beforeEach(() => {
-    folder = realpathSync(mkdtempSync(path.join(tmpdir(), 'd2s-test-')));
+    folder = realpathSync(temporaryFolder(defer));
   });
-  afterEach(() => rmSync(folder, { recursive: true, force: true }));
   return (name) => path.join(folder, name);
 }

@@ -1,5 +1,5 @@
 /** A receiver of OTLP over HTTP: a server that decodes requests, and answers or misbehaves as the test says. */
-import { EventEmitter, once } from 'node:events';
+import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { toLabelValue } from '../../../../src/monitor/prometheus/exposition.ts';
@@ -31,7 +31,6 @@ export const status =
 export class OtlpReceiver {
   readonly received: Received[] = [];
   readonly #server: http.Server;
-  readonly #events = new EventEmitter();
   answer: Answer = accept;
   readonly port: number;
 
@@ -46,7 +45,7 @@ export class OtlpReceiver {
         const received = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks) };
         this.received.push(received);
         this.answer(response, received);
-        this.#events.emit('received');
+        server.emit('received');
       });
     });
   }
@@ -63,7 +62,7 @@ export class OtlpReceiver {
 
   /** Resolves at the first request after which `isEnough`. */
   async until(isEnough: () => boolean): Promise<void> {
-    while (!isEnough()) await once(this.#events, 'received');
+    while (!isEnough()) await once(this.#server, 'received');
   }
 
   get metrics(): Metric[] {

@@ -22,14 +22,9 @@ export const SAMPLES: readonly Sample[] = [17, 25].flatMap((jdkMajor) => [
 
 export type Question = 'heap_info' | 'metaspace-basic' | 'codecache' | 'flags';
 
-/** With the line of the result code. */
-export function rawAnswerOf(name: string, question: Question): string {
-  return readFileSync(join(FIXTURES, 'attach', `${name}.${question}.txt`), 'utf8');
-}
-
-/** As `askJvm` returns it. */
+/** As `askJvm` returns it: without the line of the result code. */
 export function answerOf(name: string, question: Question): string {
-  return rawAnswerOf(name, question).replace(/^0\n/, '');
+  return readFileSync(join(FIXTURES, 'attach', `${name}.${question}.txt`), 'utf8').replace(/^0\n/, '');
 }
 
 export const KIB = 1024;

@@ -11,19 +11,11 @@ export interface SeenRequest {
   readonly body: string;
 }
 
-export interface ScriptedServer {
-  /** E.g. `http://127.0.0.1:41234`. */
-  readonly origin: string;
-  readonly requests: readonly SeenRequest[];
-  /** Connections that are open now. */
-  readonly sockets: ReadonlySet<Socket>;
-  close(): Promise<void>;
-}
-
+export type ScriptedServer = Awaited<ReturnType<typeof startScripted>>;
 export type Script = (request: SeenRequest, response: ServerResponse) => void;
 
-/** A server that answers each request as `script` says, and records the requests. With `tls`, over TLS. */
-export async function startScripted(script: Script, tls?: ServerOptions): Promise<ScriptedServer> {
+/** A server that answers each request as `script` says; it knows the requests, and the open sockets. With `tls`, over TLS. */
+export async function startScripted(script: Script, tls?: ServerOptions) {
   const requests: SeenRequest[] = [];
   const sockets = new Set<Socket>();
   const server = tls === undefined ? createServer() : createTlsServer(tls);

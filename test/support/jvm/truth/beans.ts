@@ -3,12 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { gaugesOf } from '../http/sources.ts';
 
-export interface BeanUsage {
-  readonly init: number;
-  readonly used: number;
-  readonly committed: number;
-  readonly max: number;
-}
+export type BeanUsage = Readonly<Record<'init' | 'used' | 'committed' | 'max', number>>;
 
 export interface BeanPool {
   readonly type: 'HEAP' | 'NON_HEAP';

@@ -7,6 +7,7 @@ import type { UpstreamCondition } from '../../../../src/measure/history/conditio
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
 import { ManualClock } from '../../clock.ts';
+import { NO_READING } from '../../jvm/no-reading.ts';
 
 type Changeable<T> = { -readonly [Key in keyof T]: T[Key] };
 
@@ -19,17 +20,14 @@ export interface Sources extends Changeable<HistorySources> {
     comet: { holds: { now: number } };
   };
   readonly sessions: { size: number };
-  readonly counted: Map<string, number>;
   upstream: { reachability: UpstreamCondition };
   jvm: { state: JvmState; failures?: number };
   lifecycle: { state: string };
   reloads: { lastAppliedEpochMs: number };
 }
 
-export const NO_JVM_YET: JvmState = { kind: 'unavailable', reason: 'The JVM has not been read yet.', sinceEpochMs: 1 };
-
 /** The test must destroy `statistics`. */
-export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): Sources {
+export function createSources({ maxNames = 100 } = {}): Sources {
   const clock = new ManualClock();
   const limits = { rpc: maxNames, sba: maxNames, object: maxNames };
   const statistics = createStatistics(
@@ -39,34 +37,24 @@ export function createSources({ maxNames = 100, names = ['smartWeb'] } = {}): So
   const none = { rpc: 0, sba: 0, object: 0 };
   const counts = { aborted: { ...none }, unanswered: { ...none }, comet: { holds: { now: 0 } } };
   const sessions = { size: 0 };
-  const counters = new Map<string, number>();
   return {
-    ...{ clock, statistics, counts, counted: counters, sessions },
-    applications: names.map((name) => ({ name, statistics, sessions })),
+    ...{ clock, statistics, counts, sessions },
+    applications: [{ name: 'smartWeb', statistics, sessions }],
     own: { read: () => counts },
     upstream: { reachability: { kind: 'unknown' } },
-    jvm: { state: NO_JVM_YET, failures: 0 },
+    jvm: { state: unavailable('The JVM has not been read yet.', 1), failures: 0 },
     lifecycle: { state: 'starting' },
     reloads: { lastAppliedEpochMs: clock.epochMs() },
-    counters: () => new Map(counters),
+    counters: () => new Map(),
     isRestored: false,
   };
 }
 
 export function available(reading: Partial<JvmReading>, sinceEpochMs = 0): JvmState {
-  const whole: JvmReading = {
-    ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'live' },
-    ...reading,
-  };
+  const whole: JvmReading = { ...NO_READING, memory: 'live', ...reading };
+  const server = toServerState({}, 0, undefined);
   return {
-    ...{
-      kind: 'available',
-      reading: whole,
-      gauges: undefined as never,
-      server: toServerState({}, 0, undefined),
-      ageMs: 0,
-      source: 'hsperfdata',
-    },
+    ...{ kind: 'available', reading: whole, gauges: undefined as never, server, source: 'hsperfdata', ageMs: 0 },
     ...{ memory: whole.memory, sinceEpochMs },
   };
 }

@@ -17,16 +17,16 @@ export const RPC = `POST ${BASE}/d2/rpc/E.Demo/TestInOut`;
 
 export const FAILED: Ending = { kind: 'failed', failure: new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED') };
 
+export const METRICS: RecorderConfig['metrics'] = {
+  ...{ windowMs: 300_000, durationUnit: 'seconds', maxNamesPerSession: 200 },
+  maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
+};
+
 const CONFIG: RecorderConfig = {
   applications: ['smartWeb'],
   rest: { prefix: 'api/rest/v0', rules: [], defaultRules: true },
   calls: { slowest: 100, clientTimeoutMs: 10_000 },
-  metrics: {
-    windowMs: 300_000,
-    durationUnit: 'seconds',
-    maxNames: { rpc: 2_000, sba: 2_000, object: 10_000 },
-    maxNamesPerSession: 200,
-  },
+  metrics: METRICS,
   sessions: { ...testSessions, idleMs: 30 * 60_000, apiKeys: [{ user: 'historian', key: 'key-1' }] },
   comet: testComet,
 };
@@ -106,6 +106,13 @@ export class Traffic {
 
   sessions(name = 'smartWeb'): SessionEntry[] {
     return [...this.application(name).sessions.entries()];
+  }
+
+  /** The user of each session and its requests, e.g. `anna 2`, or `anna 1, unverified`. */
+  users(): string[] {
+    return this.sessions().map(
+      ({ userName, requests, verified }) => `${userName} ${requests}${verified === undefined ? '' : ', unverified'}`,
+    );
   }
 
   get created(): number | undefined {

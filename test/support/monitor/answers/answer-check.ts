@@ -29,11 +29,7 @@ const REFUSED_METHOD = '405';
 /** Refusals that the server can send before it knows path and method. */
 const OF_ANY_METHOD = ['400', '408', '431', REFUSED_METHOD];
 
-/** The parsed head of an answer. */
-interface Head {
-  readonly status: string;
-  readonly fields: readonly (readonly [name: string, value: string])[];
-}
+type Head = ReturnType<typeof toHead>;
 
 const checks = new Map<string, AnswerCheck>();
 
@@ -173,9 +169,9 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 }
 
-function toHead(text: string): Head {
+function toHead(text: string) {
   const [statusLine = '', ...lines] = text.split('\r\n').filter((line) => line !== '');
-  const fields = lines.map((line): [string, string] => {
+  const fields = lines.map((line): [name: string, value: string] => {
     const colon = line.indexOf(':');
     return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
   });

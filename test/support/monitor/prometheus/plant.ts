@@ -4,7 +4,6 @@ import { createLogger } from '../../../../src/base/logger.ts';
 import { toJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { toServerState } from '../../../../src/jvm/server-reading.ts';
-import type { ApplicationStatistics } from '../../../../src/metrics/statistics.ts';
 import type { Timer } from '../../../../src/metrics/timer.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
 import type { ProcessReading } from '../../../../src/monitor/process-reading.ts';
@@ -31,15 +30,8 @@ const READING: JvmReading = {
 export const AVAILABLE: MonitoredJvm = {
   ...{ reads: 5, failures: 1, boundsHit: new Map([['processes', 0]]) },
   state: {
-    ...{
-      kind: 'available',
-      reading: READING,
-      server: toServerState({}, 0, undefined),
-      ageMs: 1_500,
-      source: 'hsperfdata',
-      memory: 'live',
-    },
-    ...{ gauges: toJvmGauges(READING), sinceEpochMs: 0 },
+    ...{ kind: 'available', reading: READING, source: 'hsperfdata', memory: 'live', sinceEpochMs: 0, ageMs: 1_500 },
+    ...{ server: toServerState({}, 0, undefined), gauges: toJvmGauges(READING) },
   },
 };
 
@@ -55,14 +47,7 @@ const PROCESS: ProcessReading = {
   loopActiveSeconds: 0.75,
 };
 
-export interface Plant {
-  readonly monitored: Omit<Monitored, 'live' | 'catchUp'>;
-  readonly sidecar: Sidecar;
-  readonly statistics: ApplicationStatistics;
-  readonly created: Timer;
-  readonly clock: ManualClock;
-  text(format?: ExpositionFormat): string;
-}
+export type Plant = Awaited<ReturnType<typeof createPlant>>;
 
 interface PlantOptions {
   readonly jvm?: MonitoredJvm;
@@ -72,11 +57,7 @@ interface PlantOptions {
   readonly sources?: Partial<MetricSources>;
 }
 
-export async function createPlant({
-  jvm = AVAILABLE,
-  maxNames = 2_000,
-  ...replaced
-}: PlantOptions = {}): Promise<Plant> {
+export async function createPlant({ jvm = AVAILABLE, maxNames = 2_000, ...replaced }: PlantOptions = {}) {
   const clock = new ManualClock();
   const config = testConfig();
   const names = { rpc: maxNames, sba: maxNames, object: 10_000 };
@@ -92,7 +73,7 @@ export async function createPlant({
     jvm: jvm.state.kind === 'available' ? jvm.state.reading : undefined,
     jvmSource: jvm.reads === undefined ? undefined : (jvm as Required<MonitoredJvm>),
   };
-  const monitored: Plant['monitored'] = {
+  const monitored: Omit<Monitored, 'live' | 'catchUp'> = {
     ...{ health, jvm },
     applications: replaced.applications ?? applications,
     sidecar: { ...seen, version: '1.2.3', readProcess: () => Promise.resolve(PROCESS) },
@@ -106,7 +87,7 @@ export async function createPlant({
     ...{ monitored, sidecar, clock },
     statistics: application.statistics,
     created: application.sessions.created as Timer,
-    text: (format = 'text') => piecesOf(monitored, format).join(''),
+    text: (format: ExpositionFormat = 'text') => piecesOf(monitored, format).join(''),
   };
 }
 

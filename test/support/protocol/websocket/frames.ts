@@ -1,4 +1,4 @@
-import { constants, deflateRawSync, type ZlibOptions } from 'node:zlib';
+import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
 import {
@@ -42,9 +42,23 @@ export const clientText = (payload: Buffer | string): Buffer => text(payload, { 
 export const compressed = (payload: Buffer | string): Buffer => text(payload, { rsv: 4 });
 
 /** A message's compressed payload by itself, as RFC 7692 §7.2.1 says. */
-export function deflated(content: Buffer | string, options: ZlibOptions = {}): Buffer {
-  const flushed = deflateRawSync(content, { ...options, finishFlush: constants.Z_SYNC_FLUSH });
-  return flushed.subarray(0, -4);
+export function deflated(content: Buffer | string): Buffer {
+  return deflateRawSync(content, { finishFlush: constants.Z_SYNC_FLUSH }).subarray(0, -4);
+}
+
+/** One after the other, each referring to the ones before. */
+export async function deflatedTogether<const T extends readonly string[]>(contents: T, windowBits = 15) {
+  const deflate = createDeflateRaw({ windowBits });
+  const chunks: Buffer[] = [];
+  deflate.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const payloads: Buffer[] = [];
+  for (const content of contents) {
+    deflate.write(content);
+    await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, () => resolve()));
+    payloads.push(Buffer.concat(chunks.splice(0)).subarray(0, -4));
+  }
+  deflate.destroy();
+  return payloads as { [I in keyof T]: Buffer };
 }
 
 /** Like `deflated`, but as one block with BFINAL set, as in RFC 7692 §7.2.3.4. */

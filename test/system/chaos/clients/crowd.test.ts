@@ -1,83 +1,55 @@
 /** Clients and upstream without a sidecar between them: their records must agree, and every planted lie must be noticed. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Book } from '../../../chaos/accounts/book.ts';
-import { Differences } from '../../../chaos/accounts/differences.ts';
-import { Windows } from '../../../chaos/accounts/windows.ts';
 import { Crowd } from '../../../chaos/clients/crowd.ts';
 import { Ledger, LedgerReader, type Seen } from '../../../chaos/truth/ledger.ts';
 import { randomOf } from '../../../chaos/truth/pattern.ts';
 import { LIE_KINDS, type LieKind, Lies } from '../../../chaos/upstream/lies.ts';
 import { ScriptedUpstream } from '../../../chaos/upstream/scripted-upstream.ts';
+import { until } from '../../../support/comet/until.ts';
 import { playsAll } from '../../../support/effort.ts';
+import { useFolder } from '../../../support/export/access-log/folder.ts';
 
 const SEED = 11;
 const CALLS = playsAll ? 500 : 250;
 
-let folder: string;
-
-beforeEach(() => {
-  folder = mkdtempSync(path.join(os.tmpdir(), 'chaos-crowd-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
+const at = useFolder();
 
 /** Lets a crowd call an upstream with this lie; returns the violations. */
-async function talk(
-  mode: 'calm' | 'chaos',
-  lie: LieKind | undefined,
-): Promise<{ readonly sorts: string[]; readonly book: Book }> {
-  const ledgerPath = path.join(folder, 'ledger');
+async function talk(mode: 'calm' | 'chaos', lie?: LieKind): Promise<{ sorts: string[]; book: Book }> {
+  const ledgerPath = at('ledger');
   const parts = { seed: SEED, ledger: new Ledger(ledgerPath), lies: new Lies(lie, 2), isDirect: true };
   const upstream = new ScriptedUpstream(parts);
-  const differences = new Differences();
-  const windows = new Windows();
-  const book = new Book(SEED, differences, windows);
-  let begun = 0;
-  let onEnough: (() => void) | undefined;
-  const isEnough = new Promise<void>((resolve) => {
-    onEnough = resolve;
-  });
+  const book = new Book(SEED);
   const crowd = new Crowd({
     seed: SEED,
     port: await upstream.listen(0),
     size: { call: 40, poll: 20, socket: 10 },
     random: randomOf(SEED, 'pace'),
     lifeOf: () => 1,
-    onSent: (id) => {
-      book.sent(id);
-      begun += 1;
-      if (begun === CALLS) onEnough?.();
-    },
-    onEntry: (entry) => book.over(entry),
-    onConnected: () => undefined,
-    onStray: (id, bytes) => differences.add('wrong bytes', `${bytes} behind ${id}`),
+    book,
   });
   // Without a sidecar, no one answers for an upstream that breaks off, or hides that it has closed.
-  if (mode === 'chaos') windows.open('no sidecar', 0);
+  if (mode === 'chaos') book.windows.open('no sidecar', 0);
   crowd.begin(mode);
-  await isEnough;
+  await until('enough calls', () => Object.values(book.counts).reduce((sum, { sent }) => sum + sent, 0) >= CALLS);
   await crowd.stop();
   upstream.close();
   const seen = new Map<string, Seen>();
   new LedgerReader(ledgerPath).readInto(seen);
   book.settle(seen);
-  return { sorts: [...differences.counts.keys()], book };
+  return { sorts: [...book.differences.counts.keys()], book };
 }
 
 it('the crowd and its upstream agree on every call in calm', async () => {
-  const { sorts, book } = await talk('calm', undefined);
+  const { sorts, book } = await talk('calm');
   expect(sorts).toEqual([]);
   expect(book.total('answered')).toBeGreaterThanOrEqual(CALLS);
   expect(book.messages.echoed).toBe(book.messages.sent);
 });
 
 it('the crowd and its upstream agree on bytes and counts during faults', async () => {
-  const { sorts, book } = await talk('chaos', undefined);
+  const { sorts, book } = await talk('chaos');
   // Without a sidecar the second of two answers reaches the client.
   expect(sorts.filter((sort) => sort !== 'wrong bytes')).toEqual([]);
   expect(book.total('aborted')).toBeGreaterThan(CALLS / 100);

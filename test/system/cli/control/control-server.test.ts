@@ -12,10 +12,10 @@ import net from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { isListening, requestShutdown, sendCommand } from '../../../../src/cli/control/control-client.ts';
 import { MAX_COMMAND_BYTES } from '../../../../src/cli/control/protocol.ts';
-import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
+import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 import { collect } from '../../../support/install/run.ts';
 
-const stand = useControlStand();
+const stand = new ControlStand();
 
 /** Sends bytes as they are; resolves to all that comes back until the connection ends. */
 async function talk(socketPath: string, bytes: string): Promise<string> {

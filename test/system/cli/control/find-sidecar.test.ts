@@ -2,9 +2,9 @@ import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
 import { findSidecar } from '../../../../src/cli/control/find-sidecar.ts';
-import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
+import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 
-const stand = useControlStand();
+const stand = new ControlStand();
 
 describe('findSidecar', () => {
   it('takes a given path as it is', async () => {

@@ -3,9 +3,9 @@ import { SidecarError } from '../../../../src/base/errors.ts';
 import { requestReload } from '../../../../src/cli/control/control-client.ts';
 import { MAX_ANSWER_BYTES } from '../../../../src/cli/control/protocol.ts';
 import { reload } from '../../../../src/cli/reload.ts';
-import { NotingTarget, Printed, useControlStand } from '../../../support/cli/control/stand.ts';
+import { ControlStand, NotingTarget, Printed } from '../../../support/cli/control/stand.ts';
 
-const stand = useControlStand();
+const stand = new ControlStand();
 let target: NotingTarget;
 beforeEach(() => {
   target = new NotingTarget();

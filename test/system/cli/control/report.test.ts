@@ -2,7 +2,7 @@ import net from 'node:net';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { requestReport, sendCommand } from '../../../../src/cli/control/control-client.ts';
-import { NotingTarget, useControlStand } from '../../../support/cli/control/stand.ts';
+import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 
 const MAX_BYTES = 8_000_000;
 const REFUSED = { code: 'D2S_ERR_CONTROL' };
@@ -16,7 +16,7 @@ class Reported extends NotingTarget {
   };
 }
 
-const stand = useControlStand();
+const stand = new ControlStand();
 let target: Reported;
 beforeEach(() => {
   target = new Reported();

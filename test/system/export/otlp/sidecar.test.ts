@@ -15,7 +15,7 @@ import type { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { OtlpReceiver } from '../../../support/export/otlp/otlp-receiver.ts';
 import { basic } from '../../../support/monitor/access/access-files.ts';
 import { type Application, send as sendTo, startApplication } from '../../../support/net.ts';
-import { type Stand, startStand } from '../../../support/wire/stand.ts';
+import { get, type Stand, startStand } from '../../../support/wire/stand.ts';
 import { type OtlpConfig, otlpConfig } from './stand.ts';
 
 const BASE = '/smartWeb/api/rest/v0';
@@ -64,11 +64,15 @@ async function start(
   otlp: Partial<OtlpConfig>,
   deadlineMs = 5_000,
   { port }: { readonly port: number } = upstream,
+  listening: Partial<Config['listen']> = {},
 ): Promise<Sidecar> {
   await stand?.close();
   stand = await startStand({
     upstreamPort: port,
-    config: ({ stop }) => ({ dataPath, otlp: otlpConfig(otlp), stop: { ...stop, deadlineMs } }),
+    config: ({ listen, stop }) => ({
+      ...{ dataPath, otlp: otlpConfig(otlp), stop: { ...stop, deadlineMs } },
+      listen: { ...listen, ...listening },
+    }),
   });
   return stand.sidecar;
 }
@@ -143,7 +147,24 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     expect(spans[0]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, attributes: { 'd2.data_path': path } });
     expect(spans[1]).toMatchObject({ parentSpanId: '' });
     const bodies = Buffer.concat(receiver.received.map(({ body }) => body)).toString('latin1');
-    for (const word of ['s3cr3t', 'alice', '127.0.0.1']) expect(bodies).not.toContain(word);
+    for (const word of ['s3cr3t', 'alice']) expect(bodies).not.toContain(word);
+  });
+
+  it.each([
+    ['x-forwarded-for', '', '203.0.113.7'],
+    ['proxy-protocol', 'PROXY TCP4 203.0.113.8 10.0.0.1 50412 443\r\n', '203.0.113.8'],
+  ] as const)('has the client behind a proxy in spans, but in no metric: %s', async (clientAddress, first, address) => {
+    const listen = { trustedProxies: ['127.0.0.1'], clientAddress };
+    const running = await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, upstream, listen);
+    const client = await (stand as Stand).connect();
+    client.socket.write(first + get(`${BASE}/d2/object/H.Pump`, 'X-Forwarded-For: 203.0.113.7\r\n'));
+    await client.until('{}');
+    client.socket.end();
+    await running.stop();
+    expect(receiver.spans.map(({ attributes }) => attributes['client.address'])).toEqual([address]);
+    const metrics = receiver.received.filter(({ path }) => path === '/v1/metrics').map(({ body }) => body);
+    expect(String(metrics)).toContain('H.Pump');
+    expect(String(metrics)).not.toContain('203.0.113');
   });
 });
 

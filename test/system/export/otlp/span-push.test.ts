@@ -6,14 +6,14 @@ import { Receiver } from '../../../../src/export/otlp/receiver.ts';
 import { SignalNumbers } from '../../../../src/export/otlp/signal-numbers.ts';
 import { MAX_WAITING_SPANS, SpanPush } from '../../../../src/export/otlp/span-push.ts';
 import { accept, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
-import { LineLogger, otlpConfig } from './stand.ts';
+import { createLineLogger, otlpConfig } from './stand.ts';
 
 let receiver: OtlpReceiver;
 let push: SpanPush;
 let numbers: SignalNumbers;
 beforeEach(async () => {
   receiver = await OtlpReceiver.listen();
-  const logger = new LineLogger();
+  const logger = createLineLogger();
   numbers = new SignalNumbers('traces', logger);
   const config = { ...otlpConfig({ timeoutMs: 5_000 }), endpoint: receiver.endpoint };
   const to = new Receiver('traces', { config, env: {}, logger });

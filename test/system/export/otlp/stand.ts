@@ -17,37 +17,24 @@ export function otlpConfig(overrides: Partial<OtlpConfig> = {}): OtlpConfig {
   };
 }
 
-export class LineLogger implements Logger {
-  readonly lines: { readonly level: string; readonly message: string; readonly [detail: string]: unknown }[] = [];
-  readonly debug = this.#to('debug');
-  readonly info = this.#to('info');
-  readonly warn = this.#to('warn');
-  readonly error = this.#to('error');
-
-  #to(level: string): Logger['info'] {
-    return ((details: object | string, message = '') => {
-      this.lines.push(typeof details === 'string' ? { level, message: details } : { level, message, ...details });
-    }) as Logger['info'];
-  }
+export function createLineLogger() {
+  const lines: { readonly level: string; readonly message: string; readonly [detail: string]: unknown }[] = [];
+  const to =
+    (level: string): Logger['info'] =>
+    (details: unknown, message = '') =>
+      void lines.push({ level, message, ...(details as object) });
+  return { lines, debug: to('debug'), info: to('info'), warn: to('warn'), error: to('error') };
 }
 
-export interface OtlpStand {
-  readonly otlp: Otlp;
-  readonly logger: LineLogger;
-}
+export type OtlpStand = ReturnType<typeof createStand>;
 
 export function createStand(
   config: OtlpConfig,
   parts: Pick<OtlpParts, 'monitored' | 'clock'> & Partial<Pick<OtlpParts, 'env'>>,
-): OtlpStand {
-  const logger = new LineLogger();
-  const otlp = new Otlp({
-    config: { ...testConfig(), otlp: config },
-    observers: new CallObservers(),
-    logger,
-    env: {},
-    ...parts,
-  });
+) {
+  const logger = createLineLogger();
+  const common = { config: { ...testConfig(), otlp: config }, observers: new CallObservers(), env: {} };
+  const otlp = new Otlp({ ...common, logger, ...parts });
   otlp.start();
   return { otlp, logger };
 }

@@ -251,8 +251,11 @@ async function listenOutsideRoot(): Promise<void> {
   fs.symlinkSync(`${jvm.tmpPath}-elsewhere`, jvm.tmpPath);
 }
 
-it('AttachOverlay.isAlive distinguishes a listening JVM, a dead one, and a missing socket', async () => {
+it('AttachOverlay.isAlive distinguishes a listening JVM, a dead one, and a socket that is missing or not the JVM’s', async () => {
   expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+  fs.writeFileSync(jvm.socketPath, '');
+  expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
+  fs.rmSync(jvm.socketPath);
   await jvm.listen();
   expect(await overlay.isAlive(jvm.target, NEVER)).toBe(true);
   expect(jvm.requests).toEqual([]);
@@ -269,9 +272,4 @@ it('AttachOverlay.isAlive ignores the socket that an earlier JVM left behind', a
   // It has its socket from a moment after its start, by a clock that may have been set.
   expect(await started(madeEpochMs + 1_000)).toBe(false);
   expect(await started(madeEpochMs - 60_000)).toBe(false);
-});
-
-it('AttachOverlay.isAlive returns undefined for a socket that is not the JVM’s', async () => {
-  fs.writeFileSync(jvm.socketPath, '');
-  expect(await overlay.isAlive(jvm.target, NEVER)).toBeUndefined();
 });

@@ -57,6 +57,8 @@ function expectUnsignalled(): void {
   expect(jvm.markers()).toEqual([]);
 }
 
+const removeSocket = () => rmSync(jvm.socketPath);
+
 describe('AttachOpener, from its marker on', () => {
   it('joins a second caller to the first', async () => {
     jvm.obey();
@@ -70,13 +72,8 @@ describe('AttachOpener, from its marker on', () => {
     ['is stopped', 20, () => jvm.become({ state: 'T' }), () => jvm.become({})],
     ['has it pending, as in a frozen container', 20, () => jvm.become({ pending: PENDING }), () => jvm.become({})],
     ['has it pending on a thread', 20, () => jvm.become({ pendingOnThread: PENDING }), () => jvm.become({})],
-    ['has a file in the socket’s place', 5_000, () => writeFileSync(jvm.socketPath, ''), () => rmSync(jvm.socketPath)],
-    [
-      'has a socket that is open to others in its place',
-      5_000,
-      () => void jvm.listen(jvm.socketPath, 0o666),
-      () => rmSync(jvm.socketPath),
-    ],
+    ['has a file in the socket’s place', 5_000, () => writeFileSync(jvm.socketPath, ''), removeSocket],
+    ['has a socket open to others there', 5_000, () => void jvm.listen(jvm.socketPath, 0o666), removeSocket],
   ])('keeps the marker for a JVM that, before it has seen the signal, %s', async (_, timeoutMs, hinder, release) => {
     let markers: readonly string[] = [];
     jvm.onSignal = () => {

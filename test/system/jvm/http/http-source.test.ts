@@ -45,6 +45,7 @@ function sourceOf(kind: HttpKind, options: Partial<HttpSourceOptions> = {}): Htt
 }
 
 const answerStatus: Script = (_, response) => response.end(STATUS);
+const answerPacked: Script = (_, response) => response.setHeader('content-encoding', 'gzip').end(STATUS);
 
 /** The code and message of a reading that fails. */
 async function tellOf(source: HttpSource): Promise<string> {
@@ -98,11 +99,7 @@ describe('a bad server', () => {
     ['is starting', (_, response) => response.writeHead(503).end(), 'D2S_ERR_JVM_UNREACHABLE'],
     ['fails', (_, response) => response.writeHead(500).end('{"failure":1}'), 'D2S_ERR_JVM_FORMAT'],
     ['refuses the login', (_, response) => response.writeHead(401).end(), 'D2S_ERR_JVM_ACCESS'],
-    [
-      'packs its answer',
-      (_, response) => response.setHeader('content-encoding', 'gzip').end(STATUS),
-      'D2S_ERR_JVM_FORMAT',
-    ],
+    ['packs its answer', answerPacked, 'D2S_ERR_JVM_FORMAT'],
   ];
 
   describe.each(KINDS)('of $name', (kind) => {

@@ -3,10 +3,10 @@ import net from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
 import { until } from '../../../support/comet/until.ts';
-import { basic } from '../../../support/monitor/access/access-files.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
 import { send, startApplication } from '../../../support/net.ts';
+import { restCall } from '../../../support/rest-call.ts';
 import { OK, type Stand, type StandOptions, startStand } from '../../../support/wire/stand.ts';
 import { toUnusedPort } from '../../../support/wire/unused-port.ts';
 
@@ -26,7 +26,7 @@ type Point = Readonly<Record<string, unknown> & { seq: number; t: number; rpc: C
 /** By how much a counter rose. */
 const NONE = { sinceStart: 0, inMinute: 0 };
 const ONCE = { sinceStart: 1, inMinute: 1 };
-const RUN = 'd2/rpc/E.Demo/Run';
+const RUN = 'rpc/E.Demo/Run';
 const REST = '/smartWeb/api/rest/v0';
 
 /** Answers by the path: `Fail` with 500, `Never` not at all, `Gone` by closing, everything else with 200. */
@@ -48,9 +48,7 @@ async function started(options: StandOptions = {}): Promise<Stand> {
 }
 
 async function call(stand: Stand, path: string, user = 'ann', cookie?: string): Promise<number> {
-  const headers = { authorization: basic(user, 'secret'), ...(cookie !== undefined && { cookie }) };
-  const method = path.startsWith('d2/rpc') ? 'POST' : 'GET';
-  return (await send(stand.port, `${REST}/${path}`, { method, headers })).status;
+  return (await restCall(stand.port, path, user, { headers: { ...(cookie !== undefined && { cookie }) } })).status;
 }
 
 async function read<Read>({ monitorPort }: Stand, path: string): Promise<Read> {
@@ -118,10 +116,10 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   const stand = await started();
   await call(stand, RUN);
   await call(stand, RUN, 'bob');
-  await call(stand, 'd2/rpc/E.Demo/Fail');
-  expect(await call(stand, 'd2/sba/E.Demo/Gone')).toBe(502);
-  await call(stand, 'd2/sba/E.Demo/Run');
-  await call(stand, 'd2/object/H.Level');
+  await call(stand, 'rpc/E.Demo/Fail');
+  expect(await call(stand, 'sba/E.Demo/Gone')).toBe(502);
+  await call(stand, 'sba/E.Demo/Run');
+  await call(stand, 'object/H.Level');
   const leaving = net.connect(stand.port, '127.0.0.1');
   leaving.write(`POST ${REST}/d2/rpc/E.Demo/Never HTTP/1.1\r\nHost: plant\r\nContent-Length: 0\r\n\r\n`);
   await until('the call is under way', () => stand.sidecar.reporter.inFlight === 1);
@@ -233,9 +231,9 @@ it('/live shows limits that were reached, by key, without idle timeouts', async 
   const stand = await started({
     config: ({ metrics, sessions }) => ({ metrics: { ...metrics, maxNames }, sessions: { ...sessions, max: 1 } }),
   });
-  for (const name of ['One', 'Two', 'Three']) await call(stand, `d2/rpc/E.Demo/${name}`);
-  for (const name of ['H.One', 'H.Two']) await call(stand, `d2/object/${name}`);
-  await call(stand, 'd2/rpc/E.Demo/One', 'bob');
+  for (const name of ['One', 'Two', 'Three']) await call(stand, `rpc/E.Demo/${name}`);
+  for (const name of ['H.One', 'H.Two']) await call(stand, `object/${name}`);
+  await call(stand, 'rpc/E.Demo/One', 'bob');
   // Idle timeouts are no trouble.
   const idle = ['monitor.idleTimeout', 'timeouts.idle', 'timeouts.halfClosed'] as const;
   for (const key of [...idle, 'timeouts.head', 'limits.fields'] as const) stand.sidecar.limits.hit(key);
@@ -262,12 +260,12 @@ it('/live shows where requests outside of the application went, and no others', 
 it('/live shows connections, the share of the gateway, and failed observers', async () => {
   const stand = await started();
   const client = await stand.connect();
-  client.socket.write(`GET ${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
+  client.socket.write(`GET ${REST}/d2/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
   await client.until('ok');
   const quiet = { connections: { open: 1, refused: NONE }, gatewayShare: 0, observerErrors: NONE };
   expect(await live(stand)).toMatchObject(quiet);
   const other = await stand.connect();
-  other.socket.write(`GET http://plant${REST}/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
+  other.socket.write(`GET http://plant${REST}/d2/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
   await other.until('ok');
   await until('it has ended', () => stand.sidecar.openExchanges === 0);
   stand.sidecar.reporter.shield(() => {
@@ -299,7 +297,7 @@ it.each([
   { name: 'plant/a b', path: '/plant/a%20b', table: 'plant%2Fa%20b' },
 ])('/live has the application "$name" under $table', async ({ name, path, table }) => {
   const stand = await started({ config: () => ({ applications: ['smartWeb', name] }) });
-  await send(stand.port, `${path}/api/rest/v0/${RUN}`, { method: 'POST' });
+  await send(stand.port, `${path}/api/rest/v0/d2/${RUN}`, { method: 'POST' });
   expect((await live(stand)).applications).toMatchObject([{ name: 'smartWeb' }, { name }]);
   expect((await rows(stand, 'rpc', table)).map(([called]) => called)).toEqual(['E.Demo.Run']);
   expect(await rows(stand, 'rpc')).toEqual([]);
@@ -310,8 +308,8 @@ describe('the tables', () => {
     const stand = await started();
     await call(stand, RUN);
     await call(stand, RUN);
-    await call(stand, 'd2/rpc/E.Demo/Fail');
-    await call(stand, 'd2/sba/E.Demo/Other');
+    await call(stand, 'rpc/E.Demo/Fail');
+    await call(stand, 'sba/E.Demo/Other');
     steps(stand, 5);
     await call(stand, RUN);
     const zeros = new Array(11).fill(0);
@@ -332,9 +330,9 @@ describe('the tables', () => {
 
   it('have a row for each object', async () => {
     const stand = await started();
-    await call(stand, 'd2/object/H.Level');
-    await call(stand, 'd2/object/H.Level');
-    await call(stand, `d2/object/${encodeURIComponent('H.Größe')}`);
+    await call(stand, 'object/H.Level');
+    await call(stand, 'object/H.Level');
+    await call(stand, `object/${encodeURIComponent('H.Größe')}`);
     stand.sidecar.recorder.applications.get('smartWeb')?.statistics.object.subscribe('H.Level');
     expect(await rows(stand, 'objects')).toEqual([
       ['H.Level', 1, 2, expect.any(Number)],
@@ -346,8 +344,8 @@ describe('the tables', () => {
     const stand = await started();
     await call(stand, RUN, 'ann', 'JSESSIONID=one');
     await call(stand, RUN, 'bob');
-    await call(stand, 'd2/rpc/E.Demo/Fail', 'bob');
-    await call(stand, 'd2/sba/E.Demo/Gone', 'bob');
+    await call(stand, 'rpc/E.Demo/Fail', 'bob');
+    await call(stand, 'sba/E.Demo/Gone', 'bob');
     const list = await read<Readonly<Record<string, unknown>>[]>(stand, `${REST}/admin/d2/sessions`);
     const common = { connectionType: 'REST', remoteAddress: '127.0.0.1' };
     expect(list).toMatchObject([

@@ -2,11 +2,11 @@ import diagnostics from 'node:diagnostics_channel';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { createDocument, type DocumentOptions } from '../../../../src/monitor/openapi/document.ts';
 import { complaintsAbout, type Named, type Reference } from '../../../support/monitor/answers/answer-check.ts';
 import { send } from '../../../support/net.ts';
-import { type Stand, startStand } from '../../../support/wire/stand.ts';
+import { startStand } from '../../../support/wire/stand.ts';
 
 type Content = Named<{ schema?: Reference; examples?: Named<Reference> }>;
 
@@ -39,7 +39,6 @@ function nameless(url: string): string {
   return url.replace(/(?<!:):\w+|\{\w+\}/g, '{}').replaceAll('::', ':');
 }
 
-let stand: Stand;
 const routes: { readonly url: string; readonly access: string }[] = [];
 
 const onFastify = (message: unknown): void => {
@@ -49,11 +48,9 @@ const onFastify = (message: unknown): void => {
   });
 };
 
-beforeAll(async () => {
-  diagnostics.subscribe('fastify.initialization', onFastify);
-  stand = await startStand({ onConnection: () => undefined });
-  diagnostics.unsubscribe('fastify.initialization', onFastify);
-});
+diagnostics.subscribe('fastify.initialization', onFastify);
+const stand = await startStand();
+diagnostics.unsubscribe('fastify.initialization', onFastify);
 afterAll(() => stand.close());
 
 it('the OpenAPI document describes every route with the role that it needs, and nothing else', () => {

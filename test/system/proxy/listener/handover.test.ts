@@ -6,7 +6,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { UpstreamTlsConfig } from '../../../../src/config/config.ts';
+import type { Config } from '../../../../src/config/config.ts';
+import { IRREGULARITIES, type Irregularity } from '../../../../src/protocol/http1/request-head.ts';
 import { deferTo } from '../../../support/deferred.ts';
 import { listening } from '../../../support/net.ts';
 import { CertificateFolder, pemOf } from '../../../support/tls/certificates.ts';
@@ -16,24 +17,33 @@ import { startStand } from '../../../support/wire/stand.ts';
 import { UPGRADE as WEBSOCKET } from '../gateway/stand.ts';
 
 const HOST = 'Host: plant.example\r\n';
+const RELAYED = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
 const ABSOLUTE = `GET http://plant.example/a HTTP/1.1\r\n${HOST}\r\n`;
 
 /** One request for each reason of a handover that reaches the server. */
 const HANDED_OVER = [
   ['start-line', ABSOLUTE],
-  ['host', 'GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n'],
+  ['start-line', `\r\n\r\n${RELAYED}`],
   ['upgrade', WEBSOCKET],
   ['framing', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
 ] as const;
 
-const RELAYED = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
+/** All other reasons: the gateway refuses the request. */
+const REFUSED: readonly (readonly [Irregularity, string])[] = [
+  ['fields', `GET /a HTTP/1.1\r\n${HOST}not a field\r\n\r\n`],
+  ['host', 'GET /a HTTP/1.1\r\n\r\n'],
+  ['line-breaks', 'GET /a HTTP/1.1\nHost: a\n\n'],
+  ['too-large', `GET /a HTTP/1.1\r\n${HOST}X: ${'x'.repeat(70_000)}\r\n\r\n`],
+];
+
+const HANDOVER = /^d2_sidecar_connections_handed_over_total\{reason="(.*)"\}$/;
 
 const defer = deferTo(afterEach);
 const folder = new CertificateFolder();
 afterAll(() => folder.remove());
 
 /** The server, whose upgraded connections say their number as well; and a function that connects a client. */
-async function start(toServer?: UpstreamTlsConfig, tlsOptions?: tls.TlsOptions) {
+async function start(dataPath: Config['dataPath'] = 'auto', isSecure = false) {
   const sockets: net.Socket[] = [];
   const serve = (socket: net.Socket) => {
     const number = `<${sockets.push(socket)}>`;
@@ -52,16 +62,34 @@ async function start(toServer?: UpstreamTlsConfig, tlsOptions?: tls.TlsOptions) 
     // It ends with the connection.
     answer().catch(() => undefined);
   };
-  const server = tlsOptions ? tls.createServer(tlsOptions, serve) : net.createServer(serve);
+  const authority = isSecure ? folder.authority() : undefined;
+  const server = authority
+    ? tls.createServer(pemOf(folder.signed(authority, { name: 'localhost' })), serve)
+    : net.createServer(serve);
+  /** The TCP connections; with TLS, `sockets` are those on top of them. */
+  const below: net.Socket[] = [];
+  server.on('connection', (socket: net.Socket) => below.push(socket));
   const upstreamPort = await listening(server);
   defer(() => server.close());
   defer(() => sockets.map((socket) => socket.destroy()));
   const stand = await startStand({
     upstreamPort,
-    config: (base) => ({ upstream: { ...base.upstream, tls: toServer } }),
+    config: (base) => ({
+      dataPath,
+      upstream: { ...base.upstream, tls: authority && upstreamTls(authority, { serverName: 'localhost' }) },
+    }),
   });
   defer(() => stand.close());
-  return { sockets, connect: stand.client };
+  /** E.g. `{ framing: 1 }` after one handover. */
+  const handovers = async () => {
+    const samples = [...(await stand.samples())];
+    return Object.fromEntries(
+      samples
+        .flatMap(([key, count]) => (count > 0 ? [[HANDOVER.exec(key)?.[1], count]] : []))
+        .filter(([reason]) => reason !== undefined),
+    );
+  };
+  return { sockets, below, connect: () => stand.client(), handovers };
 }
 
 /** The number of the connection that the server answers on. */
@@ -71,12 +99,15 @@ async function numberOf(client: Peer, request: string): Promise<string> {
 }
 
 describe('a handover to the gateway', () => {
-  describe.each(HANDED_OVER)('for %s', (_reason, request) => {
+  describe.each(HANDED_OVER)('for %s: %j', (reason, request) => {
     it('takes the connection to the server along', async () => {
-      const { sockets, connect } = await start();
+      const { sockets, connect, handovers } = await start();
       await numberOf(connect(), RELAYED);
       const client = connect();
-      for (const each of [RELAYED, RELAYED, request]) expect(await numberOf(client, each)).toBe('2');
+      for (const each of [RELAYED, `\r\n${RELAYED}`]) expect(await numberOf(client, each)).toBe('2');
+      expect(await handovers()).toEqual({});
+      expect(await numberOf(client, request)).toBe('2');
+      expect(await handovers()).toEqual({ [reason]: 1 });
       if (request !== WEBSOCKET) expect(await numberOf(client, RELAYED)).toBe('2');
       expect(sockets).toHaveLength(2);
       client.socket.destroy();
@@ -84,12 +115,26 @@ describe('a handover to the gateway', () => {
     });
 
     it('takes a connection with TLS along', async () => {
-      const authority = folder.authority();
-      const own = pemOf(folder.signed(authority, { name: 'localhost' }));
-      const { connect } = await start(upstreamTls(authority, { serverName: 'localhost' }), own);
+      const { connect, handovers } = await start('auto', true);
       const client = connect();
       for (const each of [RELAYED, request]) expect(await numberOf(client, each)).toBe('1');
+      expect(await handovers()).toEqual({ [reason]: 1 });
     });
+  });
+
+  it.each(REFUSED)('for %s ends in a refusal, and in no connection to the server', async (reason, request) => {
+    const { connect, handovers } = await start();
+    const client = connect();
+    await numberOf(client, RELAYED);
+    client.send(request);
+    await client.ended();
+    expect(client.received).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(await handovers()).toEqual({ [reason]: 1 });
+    expect(await numberOf(connect(), RELAYED)).toBe('2');
+  });
+
+  it('is tested for each reason', () => {
+    expect(new Set([...HANDED_OVER, ...REFUSED].map(([reason]) => reason))).toEqual(new Set(IRREGULARITIES));
   });
 
   it('dials anew where the server has closed its connection', async () => {
@@ -101,17 +146,6 @@ describe('a handover to the gateway', () => {
     expect(await numberOf(client, ABSOLUTE)).toBe('2');
   });
 
-  it.each(['server', 'client'])('leaves a reset by the %s inside a WebSocket a reset', async (side) => {
-    const { sockets, connect } = await start();
-    const client = connect();
-    for (const each of [RELAYED, WEBSOCKET]) await numberOf(client, each);
-    const server = sockets[0] as net.Socket;
-    const [from, to] = side === 'server' ? [server, client.socket] : [client.socket, server];
-    const reset = once(to, 'error');
-    from.resetAndDestroy();
-    expect((await reset)[0]).toMatchObject({ code: 'ECONNRESET' });
-  });
-
   it('passes on large answers of a connection that was taken along', async () => {
     const { sockets, connect } = await start();
     const client = connect();
@@ -120,5 +154,22 @@ describe('a handover to the gateway', () => {
     sockets[0]?.end(sent);
     await client.ended();
     expect(client.received === sent).toBe(true);
+  });
+});
+
+describe.each([
+  ['auto', 'after a GET', [RELAYED, WEBSOCKET], false],
+  ['auto', 'with TLS to the server', [WEBSOCKET], true],
+  ['gateway', 'first', [WEBSOCKET], false],
+  ['gateway', 'with TLS to the server', [WEBSOCKET], true],
+] as const)('a WebSocket (%s, %s)', (dataPath, _how, requests, isSecure) => {
+  it.each(['server', 'client'])('that the %s resets is reset on the other side', async (side) => {
+    const { sockets, below, connect } = await start(dataPath, isSecure);
+    const client = connect();
+    for (const each of requests) await numberOf(client, each);
+    const [from, to] = side === 'server' ? [below[0], client.socket] : [client.socket, sockets[0]];
+    const reset = once(to as net.Socket, 'error');
+    from?.resetAndDestroy();
+    expect((await reset)[0]).toMatchObject({ code: 'ECONNRESET' });
   });
 });

@@ -157,6 +157,13 @@ const olderClients: readonly DataPathCase[] = [
     upstream: answering(responseWith('fine', '200 OK', 'Connection: keep-alive')),
     client: asking(OLD, OLD),
   },
+  {
+    name: 'HTTP/1.0: an answer of HTTP/1.0 that keeps the connection',
+    statuses: [200, 200, 200],
+    upstream: answering(responseWith('fine', '200 OK', 'Connection: keep-alive').replace('HTTP/1.1', 'HTTP/1.0')),
+    client: asking(OLD, GET, OLD),
+    verify: ({ upstreamConnections }) => expect(upstreamConnections).toBe(1),
+  },
 ];
 
 const ABSOLUTE = request('GET http://app.example/absolute');
@@ -164,12 +171,14 @@ const CHUNKED = requestInChunks(inChunksOfOne('abc'), 'POST /calls/3');
 const WITH_TRAILERS = requestInChunks('1\r\na\r\n0\r\nX-T: 1\r\n\r\n', 'POST /calls/1');
 const UPGRADE = request('GET /live', ...WEBSOCKET);
 
-/** A connection that begins with what the relay takes, and goes on with what it hands over. */
+/** The relay drops an empty line and serves the request (../../proxy/listener/handover.test.ts); it hands over an absolute-form target. */
+const isChanged = (text: string) => text === ABSOLUTE || text.startsWith('\r\n');
+
 function inTurn(name: string, ...requests: readonly string[]): DataPathCase {
   return {
-    name: `handover: ${name}`,
+    name: `in turn: ${name}`,
     statuses: requests.map(() => 200),
-    isIrregular: true,
+    isIrregular: requests.some(isChanged),
     upstream: answering(),
     client: asking(...requests),
     verify: (seen) => expect(seen.requests.length).toBe(requests.length),
@@ -183,13 +192,13 @@ const asksForUpgrade: Pick<DataPathCase, 'isIrregular' | 'upstream' | 'verify'> 
 };
 
 const handovers: readonly DataPathCase[] = [
-  inTurn('to HTTP/1.0 that keeps the connection, and regular ones after it', GET, OLD, GET, CHUNKED),
-  inTurn('to an absolute-form target', GET, ABSOLUTE),
-  inTurn('to a request behind an empty line', GET, `\r\n${GET}`),
-  inTurn('of a first request behind an empty line', `\r\n${GET}`, GET),
-  inTurn('behind a request with a length', requestWith('content', 'POST /calls/1'), OLD),
-  inTurn('behind a request in chunks with trailers', WITH_TRAILERS, OLD),
-  inTurn('behind HEAD', request('HEAD /calls/1'), OLD, GET),
+  inTurn('HTTP/1.0 that keeps the connection, and HTTP/1.1 after it', GET, OLD, GET, CHUNKED),
+  inTurn('an absolute-form target', GET, ABSOLUTE),
+  inTurn('a request after an empty line', GET, `\r\n${GET}`),
+  inTurn('a first request after an empty line', `\r\n${GET}`, GET),
+  inTurn('HTTP/1.0 after a request with a length', requestWith('content', 'POST /calls/1'), OLD),
+  inTurn('HTTP/1.0 after a request in chunks with trailers', WITH_TRAILERS, OLD),
+  inTurn('HTTP/1.0 after HEAD', request('HEAD /calls/1'), OLD, GET),
   {
     name: 'handover: pipelined, with content before and after',
     statuses: [200, 200, 200, 200, 200],

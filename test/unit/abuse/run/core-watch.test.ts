@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseStat } from '../../../bench/load/proc.ts';
-import { parseBusyMs } from '../../../support/load/figures.ts';
+import { parseBusyMs, parseStat } from '../../../support/load/proc.ts';
 
 it('time counts as busy when it is user, nice, system or stolen time', () => {
   const stat = 'cpu  1 1 1 1 1 1 1 1 0 0\ncpu0 10 2 30 400 5 6 7 8 0 0\ncpu1 9 9 9 9 9 9 9 9 0 0\nintr 1\n';

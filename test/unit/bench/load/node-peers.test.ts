@@ -25,9 +25,8 @@ describe('the Node peers', () => {
   });
 
   it('all start alike, the sidecar included', () => {
-    expect(SIDECAR.command(SPOT).env).toEqual(NODE_ENVIRONMENT);
-    expect(nodeProgram('raw-relay', 1, 3).env).toEqual(NODE_ENVIRONMENT);
-    for (const { args } of [SIDECAR.command(SPOT), nodeProgram('raw-relay', 1, 3)]) {
+    for (const { args, env } of [SIDECAR.command(SPOT), nodeProgram('raw-relay', 1, 3)]) {
+      expect(env).toEqual(NODE_ENVIRONMENT);
       expect(args.slice(0, NODE_ARGS.length)).toEqual(NODE_ARGS);
     }
   });

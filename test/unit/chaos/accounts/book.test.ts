@@ -1,8 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { Book } from '../../../chaos/accounts/book.ts';
-import { Differences } from '../../../chaos/accounts/differences.ts';
 import type { Entry } from '../../../chaos/accounts/entry.ts';
-import { Windows } from '../../../chaos/accounts/windows.ts';
 import { type CallPlan, planCall } from '../../../chaos/truth/call-plan.ts';
 import { noteLine, type Seen } from '../../../chaos/truth/ledger.ts';
 
@@ -17,14 +15,10 @@ function idOf(is: (plan: CallPlan) => boolean): string {
 
 const PLAIN = idOf(({ kind, fault }) => kind === 'rpc' && fault === undefined);
 
-let differences: Differences;
-let windows: Windows;
 let book: Book;
 
 beforeEach(() => {
-  differences = new Differences();
-  windows = new Windows();
-  book = new Book(SEED, differences, windows);
+  book = new Book(SEED);
 });
 
 function entryOf(id: string, over: Partial<Entry> = {}): Entry {
@@ -42,7 +36,7 @@ function settle(entries: readonly Entry[], ledger: readonly string[]): Record<st
     book.over(entry);
   }
   book.settle(seen);
-  return Object.fromEntries(differences.counts);
+  return Object.fromEntries(book.differences.counts);
 }
 
 const SEEN = [`S ${PLAIN}`, `E ${PLAIN}`];
@@ -83,15 +77,15 @@ describe('the account book', () => {
   it('reports a call without an end, and a call with two ends', () => {
     book.sent(PLAIN);
     book.settle(new Map());
-    expect(Object.fromEntries(differences.counts)).toEqual({ 'without an end': 1 });
+    expect(Object.fromEntries(book.differences.counts)).toEqual({ 'without an end': 1 });
     book.over(entryOf(PLAIN));
     book.over(entryOf(PLAIN));
-    expect(differences.counts.get('accounts')).toBe(1);
+    expect(book.differences.counts.get('accounts')).toBe(1);
   });
 
   it('reports an unplanned failure, unless a fault was in progress', () => {
     const failed = { outcome: 'problem', reason: 'D2S_ERR_UPSTREAM_REFUSED', status: 502 } as const;
-    windows.open('upstream: kill', 500)(600);
+    book.windows.open('upstream: kill', 500)(600);
     expect(settle([entryOf(PLAIN, failed)], [])).toEqual({});
     expect(book.excused).toEqual(new Map([['upstream: kill', 1]]));
     const later = { ...failed, beganMs: 5_000, endedMs: 5_010 };

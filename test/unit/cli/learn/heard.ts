@@ -3,7 +3,9 @@ import { parse } from 'yaml';
 import { toLearnReport } from '../../../../src/cli/learn/learn-report.ts';
 import { Survey } from '../../../../src/cli/learn/survey.ts';
 import type { CometRule } from '../../../../src/config/rules/comet-rules.ts';
-import { type BayeuxMessage, parseMessages } from '../../../../src/protocol/bayeux/message.ts';
+import { parseMessages } from '../../../../src/protocol/bayeux/message.ts';
+
+const parsed = (message: object) => parseMessages(JSON.stringify(message)) ?? [];
 
 export class Heard {
   readonly survey: Survey;
@@ -13,11 +15,11 @@ export class Heard {
   }
 
   client(client: object | undefined, message: object): void {
-    for (const parsed of parse1(message)) this.survey.onClientMessage(parsed, client);
+    for (const one of parsed(message)) this.survey.onClientMessage(one, client);
   }
 
   upstream(client: object | undefined, message: object): void {
-    for (const parsed of parse1(message)) this.survey.onUpstreamMessage(parsed, client);
+    for (const one of parsed(message)) this.survey.onUpstreamMessage(one, client);
   }
 
   /** A call with its acknowledgement, and an answer with data later. */
@@ -46,8 +48,4 @@ export function filledIn(report: string): string {
 
 export function toRules(report: string): CometRule[] {
   return (parse(report) as { comet: { rules: CometRule[] } }).comet.rules;
-}
-
-function parse1(message: object): readonly BayeuxMessage[] {
-  return parseMessages(JSON.stringify(message)) ?? [];
 }

@@ -1,20 +1,22 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { MAX_CHANNELS, MAX_DEPTH } from '../../../../src/cli/learn/bounds.ts';
 import { Heard, toRules } from './heard.ts';
 
 const ann = {};
+/** A word of letters for each number. */
+const wordOf = (n: number) =>
+  [...n.toString(20)].map((digit) => 'abcdefghijklmnopqrst'[Number.parseInt(digit, 20)]).join('');
 
-describe('the report', () => {
-  it('lists channels, counts and shapes', () => {
-    const heard = new Heard();
-    heard.call(ann, '/service/werk/ruf', '1', { method: 'a', rows: [{ x: 1 }, { x: null }] }, { ok: true });
-    heard.call(ann, '/service/werk/ruf', '2', { method: 'b', deep: { er: 'c' } }, { ok: 'no' });
-    heard.client(ann, { channel: '/service/werk/ruf', id: '3', data: { method: 'c' } });
-    heard.upstream(ann, { channel: '/service/werk/ruf', id: '3', successful: false, error: '500::x' });
-    heard.client(ann, { channel: '/meta/subscribe', subscription: ['/werk/H.Demo', '/werk/*'] });
-    heard.upstream(ann, { channel: '/meta/subscribe', successful: false, subscription: '/werk/H.Demo' });
-    expect(heard.report()).toBe(`\
+it('the report lists channels, counts and shapes', () => {
+  const heard = new Heard();
+  heard.call(ann, '/service/werk/ruf', '1', { method: 'a', rows: [{ x: 1 }, { x: null }] }, { ok: true });
+  heard.call(ann, '/service/werk/ruf', '2', { method: 'b', deep: { er: 'c' } }, { ok: 'no' });
+  heard.client(ann, { channel: '/service/werk/ruf', id: '3', data: { method: 'c' } });
+  heard.upstream(ann, { channel: '/service/werk/ruf', id: '3', successful: false, error: '500::x' });
+  heard.client(ann, { channel: '/meta/subscribe', subscription: ['/werk/H.Demo', '/werk/*'] });
+  heard.upstream(ann, { channel: '/meta/subscribe', successful: false, subscription: '/werk/H.Demo' });
+  expect(heard.report()).toBe(`\
 # d2-sidecar learn: 300 s, messages from clients: 4, from the server: 6, channels: 3.
 # Variable parts: {name} is a segment of a channel, {} a key of an object, {n} an entry of a list. "always" means that
 # every object at that place has the field. No values are shown.
@@ -52,76 +54,72 @@ comet:
     - { channel: "/werk/{name}", kind: object, action: subscribe, name: "{name}" }
     - { channel: "/werk/{name}", kind: object, action: unsubscribe, name: "{name}" }
 `);
-  });
-
-  it('is a valid document without any message, and says what may be wrong', () => {
-    const report = new Heard().report();
-    expect(parse(report)).toEqual({ comet: { rules: [] } });
-    expect(report).toContain('# No channel was used.');
-  });
-
-  it('counts messages that could not be read', () => {
-    const heard = new Heard();
-    heard.survey.onFailure();
-    expect(heard.report()).toContain('# 1 messages could not be read because of a bug in the sidecar.');
-  });
 });
 
-describe('values of messages', () => {
-  it('never appear in the report', () => {
-    const heard = new Heard();
-    const user = 'markedsmith';
-    const clientId = 'markedclient';
-    // These words could be names: only their places show that they are data.
-    const word = (n: number) => `marked${'bcdfgklmnp'[n % 10]}a${'bcdfgklmnp'[Math.trunc(n / 10) % 10]}o`;
-    heard.client(undefined, {
-      channel: '/meta/handshake',
-      ext: { authentication: { user, credentials: 'markedpassword' } },
-      id: 'markedid',
-    });
-    heard.upstream(undefined, { channel: '/meta/handshake', successful: true, clientId, ext: { x: 'markedext' } });
-    for (let n = 0; n < 60; n += 1) {
-      const data = {
-        method: word(n % 3),
-        objectName: `Marked.${n}`,
-        text: 'marked text',
-        number: 987_654,
-        [`marked.${n}`]: 1,
-        [`Marked${n}`]: { [word(n)]: word(n) },
-        [`marked ${n}`]: [{ [`M-${n}-${n}`]: word(n) }],
-        'marked@example.org': true,
-        [user]: { [clientId]: 1 },
-        byUser: { [word(n)]: { count: 987_654 } },
-        list: [word(n), [word(n)]],
-        'marked\n- key: marked': 1,
-        markedfae98bce7712: 1,
-      };
-      const id = `markedid${n}`;
-      const ext = { [word(n)]: word(n), ack: 987_654 };
-      heard.client(ann, { channel: '/service/a/ruf', id, clientId, data, ext });
-      heard.upstream(ann, { channel: '/service/a/ruf', id, clientId, data: { ...data, n }, ext });
-      for (const channel of [
-        `/werk/Marked.Object${n}`,
-        `/queue/${clientId}`,
-        `/user/${user}/inbox`,
-        `/plant/${word(n)}`,
-        `/plain/${word(n % 3)}`,
-        `/reply/${'0123456789abcdef'.slice(n % 8)}markd`,
-        `/odd/mark ed\n- marked: ${n}`,
-        `/service/${word(n)}`,
-      ]) {
-        heard.client(ann, { channel: '/meta/subscribe', subscription: [channel], id });
-        heard.upstream(ann, { channel: '/meta/subscribe', error: `403:${channel},marked:marked`, successful: false });
-        heard.upstream(ann, { channel, data });
-      }
-    }
-    const report = heard.report();
-    expect(report.match(/.*(?:mark|987_?654).*/gi)).toBeNull();
-    expect(report).toContain('/byUser/{}/count');
-    expect(toRules(report).map(({ channel }) => channel)).toEqual(
-      expect.arrayContaining(['/werk/{name}', '/plain/{name}']),
-    );
+it('the report is a valid document without any message, and says what may be wrong', () => {
+  const report = new Heard().report();
+  expect(parse(report)).toEqual({ comet: { rules: [] } });
+  expect(report).toContain('# No channel was used.');
+});
+
+it('the report counts messages that could not be read', () => {
+  const heard = new Heard();
+  heard.survey.onFailure();
+  expect(heard.report()).toContain('# 1 messages could not be read because of a bug in the sidecar.');
+});
+
+it('values of messages never appear in the report', () => {
+  const heard = new Heard();
+  const user = 'markedsmith';
+  const clientId = 'markedclient';
+  // These words could be names: only their places show that they are data.
+  const word = (n: number) => `marked${'bcdfgklmnp'[n % 10]}a${'bcdfgklmnp'[Math.trunc(n / 10) % 10]}o`;
+  heard.client(undefined, {
+    channel: '/meta/handshake',
+    ext: { authentication: { user, credentials: 'markedpassword' } },
+    id: 'markedid',
   });
+  heard.upstream(undefined, { channel: '/meta/handshake', successful: true, clientId, ext: { x: 'markedext' } });
+  for (let n = 0; n < 60; n += 1) {
+    const data = {
+      method: word(n % 3),
+      objectName: `Marked.${n}`,
+      text: 'marked text',
+      number: 987_654,
+      [`marked.${n}`]: 1,
+      [`Marked${n}`]: { [word(n)]: word(n) },
+      [`marked ${n}`]: [{ [`M-${n}-${n}`]: word(n) }],
+      'marked@example.org': true,
+      [user]: { [clientId]: 1 },
+      byUser: { [word(n)]: { count: 987_654 } },
+      list: [word(n), [word(n)]],
+      'marked\n- key: marked': 1,
+      markedfae98bce7712: 1,
+    };
+    const id = `markedid${n}`;
+    const ext = { [word(n)]: word(n), ack: 987_654 };
+    heard.client(ann, { channel: '/service/a/ruf', id, clientId, data, ext });
+    heard.upstream(ann, { channel: '/service/a/ruf', id, clientId, data: { ...data, n }, ext });
+    for (const channel of [
+      `/werk/Marked.Object${n}`,
+      `/queue/${clientId}`,
+      `/user/${user}/inbox`,
+      `/plant/${word(n)}`,
+      `/plain/${word(n % 3)}`,
+      `/reply/${'0123456789abcdef'.slice(n % 8)}markd`,
+      `/odd/mark ed\n- marked: ${n}`,
+      `/service/${word(n)}`,
+    ]) {
+      heard.client(ann, { channel: '/meta/subscribe', subscription: [channel], id });
+      heard.upstream(ann, { channel: '/meta/subscribe', error: `403:${channel},marked:marked`, successful: false });
+      heard.upstream(ann, { channel, data });
+    }
+  }
+  const report = heard.report();
+  expect(report.match(/.*(?:mark|987_?654).*/gi)).toBeNull();
+  expect(report).toContain('/byUser/{}/count');
+  const channels = toRules(report).map(({ channel }) => channel);
+  expect(channels).toEqual(expect.arrayContaining(['/werk/{name}', '/plain/{name}']));
 });
 
 const said = (channel: string, data: unknown = 1) => ({ channel, data });
@@ -145,12 +143,7 @@ it.each<[string, { channel: string }[], RegExp, string]>([
     /Tank|Boiler/,
     '/werk/{name}',
   ],
-  [
-    'channels that differ in a number',
-    [1, 2].map((n) => said(`/service/tank${n}/level`)),
-    /tank/,
-    '# /service/{name}/level\n',
-  ],
+  ['channels with a number', [1, 2].map((n) => said(`/service/tank${n}/level`)), /tank/, '# /service/{name}/level\n'],
   [
     'the user of a later handshake',
     [
@@ -170,69 +163,62 @@ it.each<[string, { channel: string }[], RegExp, string]>([
   expect(heard.report()).toContain(shown);
 });
 
-describe('the bounds', () => {
-  it('limit channels, segments and parts, and count what was skipped', () => {
-    const heard = new Heard();
-    const wordOf = (n: number) =>
-      [...n.toString(20)].map((digit) => 'abcdefghijklmnopqrst'[Number.parseInt(digit, 20)]).join('');
-    let deep: object = {};
-    for (let n = 0; n < 50; n += 1) deep = { deep };
-    heard.client(ann, {
-      channel: '/service/deep',
-      data: { deep, list: Array(30).fill(1), many: Array(19).fill(Array(19).fill(Array(19).fill(1))) },
-    });
-    for (let n = 0; n < 12_000; n += 1) {
-      // Services below services, so that no place has too many of them.
-      const channel = `/service/${wordOf(n % 90)}x/${wordOf(Math.trunc(n / 90))}x`;
-      heard.client(ann, { channel, id: String(n), data: { tag: `t${n}`, [`${wordOf(n)}q`]: n, [`${wordOf(n)}w`]: n } });
-    }
-    heard.client(ann, { channel: `/${'a/'.repeat(20)}`, data: 1 });
-    const { channels, skipped } = heard.survey.finish();
-    expect(channels.length).toBeGreaterThan(100);
-    expect(channels.length).toBeLessThanOrEqual(MAX_CHANNELS);
-    expect(skipped.get('channels')).toBeGreaterThan(5_000);
-    expect(skipped.get('parts')).toBeGreaterThan(2);
+it('the bounds limit channels, segments and parts, and count what was skipped', () => {
+  const heard = new Heard();
+  let deep: object = {};
+  for (let n = 0; n < 50; n += 1) deep = { deep };
+  heard.client(ann, {
+    channel: '/service/deep',
+    data: { deep, list: Array(30).fill(1), many: Array(19).fill(Array(19).fill(Array(19).fill(1))) },
   });
+  for (let n = 0; n < 12_000; n += 1) {
+    // Services below services, so that no place has too many of them.
+    const channel = `/service/${wordOf(n % 90)}x/${wordOf(Math.trunc(n / 90))}x`;
+    heard.client(ann, { channel, id: String(n), data: { tag: `t${n}`, [`${wordOf(n)}q`]: n, [`${wordOf(n)}w`]: n } });
+  }
+  heard.client(ann, { channel: `/${'a/'.repeat(20)}`, data: 1 });
+  const { channels, skipped } = heard.survey.finish();
+  expect(channels.length).toBeGreaterThan(100);
+  expect(channels.length).toBeLessThanOrEqual(MAX_CHANNELS);
+  expect(skipped.get('channels')).toBeGreaterThan(5_000);
+  expect(skipped.get('parts')).toBeGreaterThan(2);
+});
 
-  it('limit the depth of data', () => {
-    const heard = new Heard();
-    heard.client(ann, { channel: '/service/a', data: JSON.parse(`${'{"in":'.repeat(50)}1${'}'.repeat(50)}`) });
-    const report = heard.report();
-    expect(report).toContain(`${'/in'.repeat(MAX_DEPTH)} `);
-    expect(report).not.toContain('/in'.repeat(MAX_DEPTH + 1));
-    expect(report).toContain('# A bound was hit: 1 messages with parts that were nested too deep or came too late.');
-  });
+it('the bounds limit the depth of data', () => {
+  const heard = new Heard();
+  heard.client(ann, { channel: '/service/a', data: JSON.parse(`${'{"in":'.repeat(50)}1${'}'.repeat(50)}`) });
+  const report = heard.report();
+  expect(report).toContain(`${'/in'.repeat(MAX_DEPTH)} `);
+  expect(report).not.toContain('/in'.repeat(MAX_DEPTH + 1));
+  expect(report).toContain('# A bound was hit: 1 messages with parts that were nested too deep or came too late.');
+});
 
-  it('limit the number of fields', () => {
-    const heard = new Heard();
-    const letters = (n: number) => [...n.toString(16)].map((digit) => 'abcdefghijklmnop'[Number.parseInt(digit, 16)]);
-    const names = Array.from({ length: 39 }, (_, n) => `of${letters(n).join('')}`);
-    const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
-    for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
-      for (const name of names) heard.client(ann, { channel: `/service/${word}`, data: { [name]: data[name] } });
-    }
-    const { channels, skipped } = heard.survey.finish();
-    expect(channels).toHaveLength(8);
-    expect(skipped.get('fields')).toBeGreaterThan(0);
-  });
+it('the bounds limit the number of fields', () => {
+  const heard = new Heard();
+  const names = Array.from({ length: 39 }, (_, n) => `of${wordOf(n)}`);
+  const data = Object.fromEntries(names.map((name) => [name, Object.fromEntries(names.map((key) => [key, 1]))]));
+  for (const word of ['eins', 'zwei', 'drei', 'vier', 'acht', 'zehn', 'elf', 'sechs']) {
+    for (const name of names) heard.client(ann, { channel: `/service/${word}`, data: { [name]: data[name] } });
+  }
+  const { channels, skipped } = heard.survey.finish();
+  expect(channels).toHaveLength(8);
+  expect(skipped.get('fields')).toBeGreaterThan(0);
+});
 
-  it('appear in the report when they are hit', () => {
-    const heard = new Heard();
-    for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
-    expect(heard.report()).toContain(
-      '# A bound was hit: 5000 messages of clients that were dropped before an answer came.',
-    );
-  });
+it('the bounds appear in the report when they are hit', () => {
+  const heard = new Heard();
+  for (let n = 0; n < 25_000; n += 1) heard.client(ann, { channel: '/service/a', id: String(n), data: 1 });
+  expect(heard.report()).toContain(
+    '# A bound was hit: 5000 messages of clients that were dropped before an answer came.',
+  );
+});
 
-  it('make all keys of an object variable when there are too many', () => {
-    const heard = new Heard();
-    const data = Object.fromEntries(
-      Array.from({ length: 41 }, (_, n) => [`k${'abcdefghij'[n % 10]}${'xyzuv'[(n / 10) | 0]}`, n]),
-    );
-    heard.client(ann, { channel: '/service/a', data });
-    heard.client(ann, { channel: '/service/a', data: { kax: 1, next: 2 } });
-    const report = heard.report();
-    expect(report).toMatch(/# {5}\/\{\} {2}number, always\n/);
-    expect(report).not.toMatch(/\/(?:k|next)/);
-  });
+it('the bounds make all keys of an object variable when there are too many', () => {
+  const heard = new Heard();
+  const data = Object.fromEntries(Array.from({ length: 41 }, (_, n) => [`kax${wordOf(n)}`, n]));
+  heard.client(ann, { channel: '/service/a', data });
+  heard.client(ann, { channel: '/service/a', data: { kaxa: 1, next: 2 } });
+  const report = heard.report();
+  expect(report).toMatch(/# {5}\/\{\} {2}number, always\n/);
+  expect(report).not.toMatch(/\/(?:k|next)/);
 });

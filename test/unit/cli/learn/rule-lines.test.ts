@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { cometRuleSchema } from '../../../../src/config/rules/comet-rules.ts';
 import { filledIn, Heard, toRules } from './heard.ts';
 
@@ -7,31 +7,29 @@ const ben = {};
 const TAGS = ['H.Boiler', 'S.Pump1', 'D.Valve-2', 'H.Demo'];
 const FILL_IN = { kind: 'FILL_IN', action: 'FILL_IN', name: '{FILL_IN}' };
 
-describe('a service that answers with the same id', () => {
-  it('gets a rule for calls, with fields that may name them', () => {
-    const heard = new Heard();
-    for (let n = 0; n < 4; n += 1) {
-      const face = n % 2 === 0 ? { iface: 'IMain' } : {};
-      const data = { event: `E.Job${n}`, count: n, ...face, call: { method: 'Run' }, list: [{ name: 'x' }] };
-      heard.call(ann, '/service/werk/ruf', String(n), data, { result: n });
-    }
-    const report = heard.report();
-    expect(toRules(report)).toEqual([{ channel: '/service/werk/ruf', kind: 'rpc', name: '{FILL_IN}' }]);
-    expect(report).toContain('name: "{FILL_IN}" # what is called, such as {/event}, {/iface}, {/call/method}\n');
-  });
+it('a service that answers with the same id gets a rule for calls, with fields that may name them', () => {
+  const heard = new Heard();
+  for (let n = 0; n < 4; n += 1) {
+    const face = n % 2 === 0 ? { iface: 'IMain' } : {};
+    const data = { event: `E.Job${n}`, count: n, ...face, call: { method: 'Run' }, list: [{ name: 'x' }] };
+    heard.call(ann, '/service/werk/ruf', String(n), data, { result: n });
+  }
+  const report = heard.report();
+  expect(toRules(report)).toEqual([{ channel: '/service/werk/ruf', kind: 'rpc', name: '{FILL_IN}' }]);
+  expect(report).toContain('name: "{FILL_IN}" # what is called, such as {/event}, {/iface}, {/call/method}\n');
+});
 
-  it('gets no rule for calls when the answer has no data, another client, an unknown client or another id', () => {
-    const heard = new Heard();
-    for (const [n, client] of [ben, undefined, ann].entries()) {
-      const channel = '/service/a';
-      heard.client(ann, { channel, id: `${n}`, data: { method: 'm' } });
-      heard.upstream(ann, { channel, id: `${n}`, successful: true });
-      heard.upstream(client, { channel, id: client === ann ? 'other' : `${n}`, data: { result: 1 } });
-    }
-    const report = heard.report();
-    expect(report).not.toContain('answered by the server');
-    expect(toRules(report)[0]).toEqual({ channel: '/service/a', when: 'publish', ...FILL_IN });
-  });
+it('a service that answers with the same id gets no rule for calls when the answer has no data, another client, an unknown client or another id', () => {
+  const heard = new Heard();
+  for (const [n, client] of [ben, undefined, ann].entries()) {
+    const channel = '/service/a';
+    heard.client(ann, { channel, id: `${n}`, data: { method: 'm' } });
+    heard.upstream(ann, { channel, id: `${n}`, successful: true });
+    heard.upstream(client, { channel, id: client === ann ? 'other' : `${n}`, data: { result: 1 } });
+  }
+  const report = heard.report();
+  expect(report).not.toContain('answered by the server');
+  expect(toRules(report)[0]).toEqual({ channel: '/service/a', when: 'publish', ...FILL_IN });
 });
 
 it('a channel to which clients publish gets a rule with a kind to fill in', () => {
@@ -50,113 +48,101 @@ it('a channel to which clients publish gets no rule for calls when messages come
   expect(heard.rules()).toEqual([{ channel: '/talk', when: 'publish', ...FILL_IN }]);
 });
 
-describe('objects with channels', () => {
-  it('get complete rules when each has its own channel', () => {
-    const heard = new Heard();
-    for (const tag of TAGS) {
-      heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
-      heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
-    }
-    const at = { channel: '/werk/wert/{name}', kind: 'object', name: '{name}' };
-    expect(heard.rules()).toEqual([
-      { ...at, action: 'subscribe' },
-      { ...at, action: 'unsubscribe' },
-      { ...at, action: 'value' },
-    ]);
-  });
-
-  it('share a template from three plain words on', () => {
-    const heard = new Heard();
-    for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
-    heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
-    const report = heard.report();
-    expect(toRules(report).map(({ channel, name }) => [channel, name])).toEqual([
-      ['/news', '{FILL_IN}'],
-      ['/werk/{name}', '{name}'],
-    ]);
-    expect(report).not.toContain('Pump');
-  });
-
-  it('are not mistaken for services', () => {
-    const heard = new Heard();
-    const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
-    for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
-    const report = heard.report();
-    expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
-    expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
-  });
-
-  it('may have an area before their names', () => {
-    const heard = new Heard();
-    for (const area of ['nord1', 'nord2', 'nord3']) {
-      for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
-    }
-    expect(heard.rules()).toEqual([
-      { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
-    ]);
-  });
+it('objects with channels get complete rules when each has its own channel', () => {
+  const heard = new Heard();
+  for (const tag of TAGS) {
+    heard.client(ann, { channel: '/meta/subscribe', id: '1', subscription: `/werk/wert/${tag}` });
+    heard.upstream(ann, { channel: `/werk/wert/${tag}`, data: { value: 1 } });
+  }
+  const at = { channel: '/werk/wert/{name}', kind: 'object', name: '{name}' };
+  expect(heard.rules()).toEqual(['subscribe', 'unsubscribe', 'value'].map((action) => ({ ...at, action })));
 });
 
-describe('a channel that rules read', () => {
-  it('is reported and gets no rule', () => {
-    const reply = { channel: '/service/answer', id: '/data/callId' };
-    const heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
-    heard.call(ann, '/service/d2/rpc', '1', { eventName: 'E.Demo', rpcName: 'Test' }, { result: 1 });
-    heard.client(ann, { channel: '/service/own', id: '2', data: { method: 'm', callId: 7 } });
-    heard.upstream(ann, { channel: '/service/answer', data: { callId: 7, result: 1 } });
-    for (const tag of TAGS) {
-      heard.client(ann, { channel: '/meta/subscribe', subscription: [`/d2/object/${tag}`] });
-      heard.upstream(ann, { channel: `/d2/object/${tag}`, data: { value: 1 } });
-      heard.client(ann, { channel: '/service/d2/subscribeObject', data: { objectName: tag } });
-      heard.upstream(ann, { channel: '/service/d2/object', data: { objectName: tag, value: 1 } });
-    }
-    const report = heard.report();
-    expect(toRules(report)).toEqual([]);
-    for (const line of [
-      '# /service/own\n#   published by clients: 1, 1 of them read by a rule',
-      '# /service/answer\n#   delivered by the server: 1, 1 of them read by a rule',
-      '# /d2/object/{name}\n#   subscribed by clients: 4, 4 of them read by a rule',
-    ]) {
-      expect(report).toContain(line);
-    }
-  });
-
-  it('gets rules for its other events', () => {
-    const heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
-    heard.client(ann, { channel: '/meta/subscribe', subscription: '/news' });
-    heard.upstream(ann, { channel: '/news', data: 1 });
-    expect(heard.rules().map(({ action }) => action)).toEqual(['subscribe', 'unsubscribe']);
-  });
+it('objects with channels share a template from three plain words on', () => {
+  const heard = new Heard();
+  for (const tag of ['Boiler', 'Pump', 'Valve']) heard.upstream(ann, { channel: `/werk/${tag}`, data: { value: 1 } });
+  heard.upstream(ann, { channel: '/news', data: { text: 'x' } });
+  const report = heard.report();
+  const rules = toRules(report).map(({ channel, name }) => `${channel} ${name}`);
+  expect(rules).toEqual(['/news {FILL_IN}', '/werk/{name} {name}']);
+  expect(report).not.toContain('Pump');
 });
 
-describe('every rule', () => {
-  const ODD_DATA =
-    '{"method":"x","a/b":"y","}":1,"__proto__":{"a":1},"constructor":[{}],"":0,"~":"{x}","{x}":"#","#":null,"\\"":true,"*":[]}';
-  const heardOdd = () => {
-    const heard = new Heard();
-    const odd = ['/a b/c', '/{x}/y', '/x//y', '/ü/ö', '/service/[a]', '/plant/*', '/**', '/%2e', '/ünter/ä.b', '/'];
-    for (const [n, channel] of [...odd, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
-      heard.client(ann, { channel: '/meta/subscribe', subscription: channel });
-      heard.upstream(ann, { channel, data: { objectName: 'x' } });
-      heard.call(ann, channel, `c${n}`, JSON.parse(ODD_DATA), { error: null, 'b~c': 1 });
-    }
-    return heard;
-  };
+it('objects with channels are not mistaken for services', () => {
+  const heard = new Heard();
+  const words = ['Alarm', 'Status', 'Wert', 'Zeit'];
+  for (const word of words) heard.upstream(ann, { channel: `/service/${word}`, data: { objectName: 'H.Demo' } });
+  const report = heard.report();
+  expect(toRules(report).map(({ channel }) => channel)).toEqual(words.map((word) => `/service/${word}`));
+  expect(report).toContain(`# a fixed name, or the object's, such as {/objectName}`);
+});
 
-  it('is valid after it is filled in', () => {
-    const rules = toRules(filledIn(heardOdd().report()));
-    expect(rules.length).toBeGreaterThan(0);
-    for (const rule of rules) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
-  });
+it('objects with channels may have an area before their names', () => {
+  const heard = new Heard();
+  for (const area of ['nord1', 'nord2', 'nord3']) {
+    for (const tag of TAGS) heard.upstream(ann, { channel: `/werk/${area}/${tag}`, data: 1 });
+  }
+  expect(heard.rules()).toEqual([
+    { channel: '/werk/{name1}/{name2}', kind: 'object', action: 'value', name: '{name1}.{name2}' },
+  ]);
+});
 
-  it('is refused before it is filled in', () => {
-    const open = heardOdd()
-      .rules()
-      .filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
-    expect(open.length).toBeGreaterThan(0);
-    for (const rule of open) {
-      const wrong = cometRuleSchema.safeParse(rule).error?.issues[0]?.path[0];
-      expect(['action', 'kind', 'name']).toContain(wrong);
-    }
-  });
+it('a channel that rules read is reported and gets no rule', () => {
+  const reply = { channel: '/service/answer', id: '/data/callId' };
+  const heard = new Heard([{ channel: '/service/own', kind: 'rpc', name: '{/method}', reply }]);
+  heard.call(ann, '/service/d2/rpc', '1', { eventName: 'E.Demo', rpcName: 'Test' }, { result: 1 });
+  heard.client(ann, { channel: '/service/own', id: '2', data: { method: 'm', callId: 7 } });
+  heard.upstream(ann, { channel: '/service/answer', data: { callId: 7, result: 1 } });
+  for (const tag of TAGS) {
+    heard.client(ann, { channel: '/meta/subscribe', subscription: [`/d2/object/${tag}`] });
+    heard.upstream(ann, { channel: `/d2/object/${tag}`, data: { value: 1 } });
+    heard.client(ann, { channel: '/service/d2/subscribeObject', data: { objectName: tag } });
+    heard.upstream(ann, { channel: '/service/d2/object', data: { objectName: tag, value: 1 } });
+  }
+  const report = heard.report();
+  expect(toRules(report)).toEqual([]);
+  for (const line of [
+    '# /service/own\n#   published by clients: 1, 1 of them read by a rule',
+    '# /service/answer\n#   delivered by the server: 1, 1 of them read by a rule',
+    '# /d2/object/{name}\n#   subscribed by clients: 4, 4 of them read by a rule',
+  ]) {
+    expect(report).toContain(line);
+  }
+});
+
+it('a channel that rules read gets rules for its other events', () => {
+  const heard = new Heard([{ channel: '/news', kind: 'object', action: 'value', name: 'news' }]);
+  heard.client(ann, { channel: '/meta/subscribe', subscription: '/news' });
+  heard.upstream(ann, { channel: '/news', data: 1 });
+  expect(heard.rules().map(({ action }) => action)).toEqual(['subscribe', 'unsubscribe']);
+});
+
+const ODD_DATA =
+  '{"method":"x","a/b":"y","}":1,"__proto__":{"a":1},"constructor":[{}],"":0,"~":"{x}","{x}":"#","#":null,"\\"":true,"*":[]}';
+const heardOdd = () => {
+  const heard = new Heard();
+  const odd = ['/a b/c', '/{x}/y', '/x//y', '/ü/ö', '/service/[a]', '/plant/*', '/**', '/%2e', '/ünter/ä.b', '/'];
+  for (const [n, channel] of [...odd, `/${'longword/'.repeat(12)}x`, '/meta/own'].entries()) {
+    heard.client(ann, { channel: '/meta/subscribe', subscription: channel });
+    heard.upstream(ann, { channel, data: { objectName: 'x' } });
+    heard.call(ann, channel, `c${n}`, JSON.parse(ODD_DATA), { error: null, 'b~c': 1 });
+  }
+  return heard;
+};
+
+it('every rule is valid after it is filled in', () => {
+  const rules = toRules(filledIn(heardOdd().report()));
+  expect(rules.length).toBeGreaterThan(0);
+  for (const rule of rules) expect(cometRuleSchema.parse(rule)).toMatchObject(rule);
+});
+
+it('every rule is refused before it is filled in', () => {
+  const open = heardOdd()
+    .rules()
+    .filter((rule) => JSON.stringify(rule).includes('FILL_IN'));
+  expect(open.length).toBeGreaterThan(0);
+  for (const rule of open) {
+    const wrong = cometRuleSchema.safeParse(rule).error?.issues[0]?.path[0];
+    expect(['action', 'kind', 'name']).toContain(wrong);
+  }
 });

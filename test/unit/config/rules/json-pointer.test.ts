@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { MAX_POINTER_TOKENS, parsePointer, resolvePointer } from '../../../../src/config/rules/json-pointer.ts';
 
 /** The document and the answers of RFC 6901 §5, without the pointer to the whole. */
@@ -20,42 +20,40 @@ const find = (value: unknown, text: string) => {
 
 const toNothing = (text: string): [string, undefined] => [text, undefined];
 
-describe('a JSON pointer', () => {
-  it.each<[string, unknown]>([
-    ['/foo', ['bar', 'baz']],
-    ['/foo/0', 'bar'],
-    ['/', 0],
-    ['/a~1b', 1],
-    ['/i\\j', 5],
-    ['/k"l', 6],
-    ['/ ', 7],
-    ['/m~0n', 8],
-    ...['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'].map(toNothing),
-  ])('%s finds what RFC 6901 says', (text, value) => {
-    expect(find(DOCUMENT, text)).toEqual(value);
-  });
+it.each<[string, unknown]>([
+  ['/foo', ['bar', 'baz']],
+  ['/foo/0', 'bar'],
+  ['/', 0],
+  ['/a~1b', 1],
+  ['/i\\j', 5],
+  ['/k"l', 6],
+  ['/ ', 7],
+  ['/m~0n', 8],
+  ...['/bar', '/foo/2', '/foo/-', '/foo/00', '/foo/+0', '/foo/length', '/foo/0/0', '/a~1b/x'].map(toNothing),
+])('a JSON pointer %s finds what RFC 6901 says', (text, value) => {
+  expect(find(DOCUMENT, text)).toEqual(value);
+});
 
-  it('unescapes ~1 before ~0', () => {
-    expect(find({ '~1': 'x' }, '/~01')).toBe('x');
-  });
+it('a JSON pointer unescapes ~1 before ~0', () => {
+  expect(find({ '~1': 'x' }, '/~01')).toBe('x');
+});
 
-  it('finds only properties of the JSON value', () => {
-    for (const text of ['/constructor', '/__proto__', '/toString', '/constructor/name', '/__proto__/constructor']) {
-      expect(find(JSON.parse('{"a":[]}'), text), text).toBeUndefined();
-      expect(find([], text), text).toBeUndefined();
-      expect(find('text', text), text).toBeUndefined();
-      expect(find(undefined, text), text).toBeUndefined();
-      expect(find(null, text), text).toBeUndefined();
-    }
-    expect(find(JSON.parse('{"__proto__":{"a":1}}'), '/__proto__/a')).toBe(1);
-  });
+it('a JSON pointer finds only properties of the JSON value', () => {
+  for (const text of ['/constructor', '/__proto__', '/toString', '/constructor/name', '/__proto__/constructor']) {
+    expect(find(JSON.parse('{"a":[]}'), text), text).toBeUndefined();
+    expect(find([], text), text).toBeUndefined();
+    expect(find('text', text), text).toBeUndefined();
+    expect(find(undefined, text), text).toBeUndefined();
+    expect(find(null, text), text).toBeUndefined();
+  }
+  expect(find(JSON.parse('{"__proto__":{"a":1}}'), '/__proto__/a')).toBe(1);
+});
 
-  it.each(['', 'a', 'a/b', '/~', '/~2', '/a~', '#/a'])('does not accept %j', (text) => {
-    expect(parsePointer(text)).toBeUndefined();
-  });
+it.each(['', 'a', 'a/b', '/~', '/~2', '/a~', '#/a'])('a JSON pointer does not accept %j', (text) => {
+  expect(parsePointer(text)).toBeUndefined();
+});
 
-  it('has at most 32 tokens', () => {
-    expect(parsePointer('/a'.repeat(MAX_POINTER_TOKENS))).toHaveLength(MAX_POINTER_TOKENS);
-    expect(parsePointer('/a'.repeat(MAX_POINTER_TOKENS + 1))).toBeUndefined();
-  });
+it('a JSON pointer has at most 32 tokens', () => {
+  expect(parsePointer('/a'.repeat(MAX_POINTER_TOKENS))).toHaveLength(MAX_POINTER_TOKENS);
+  expect(parsePointer('/a'.repeat(MAX_POINTER_TOKENS + 1))).toBeUndefined();
 });

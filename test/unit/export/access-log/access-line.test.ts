@@ -42,7 +42,9 @@ it('a line of the access log has neither user nor address without accessLog.user
 
 const SESSION = { id: 'x', userName: 'anna', isVerified: false };
 const ODD = 'a"b\\c\n\u2028\ud800\u0000Žofia';
-it.each<[string, Partial<EndedCall>, object]>([
+type Row = [string, Partial<EndedCall>, object];
+
+it.each<Row>([
   ['that the name of a user is not verified', { session: SESSION }, { user: 'anna', verified: false }],
   ['no user without a name', { session: { ...SESSION, userName: null } }, { user: null, verified: null }],
   ['any characters in a name', { name: ODD, session: { ...SESSION, userName: ODD } }, { name: ODD, user: ODD }],
@@ -50,11 +52,7 @@ it.each<[string, Partial<EndedCall>, object]>([
   ['only standard methods', { method: 's3cr3t' }, { method: '(other)' }],
   ['no method of a Comet message', { method: undefined, isComet: true }, { method: null, over: 'comet' }],
   ...['s3cr3t', '00-s3cr3t-1-01', '00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01', ''].map(
-    (traceparent): [string, Partial<EndedCall>, object] => [
-      `no trace of ${traceparent}`,
-      { traceparent },
-      { trace: null },
-    ],
+    (traceparent): Row => [`no trace of ${traceparent}`, { traceparent }, { trace: null }],
   ),
 ])('a line of the access log shows %s, in one line of JSON', (_, change, fields) => {
   expect(fieldsOf(change)).toMatchObject(fields);

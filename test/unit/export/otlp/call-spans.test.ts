@@ -1,6 +1,6 @@
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CallSpans, type CallSpansParts } from '../../../../src/export/otlp/call-spans.ts';
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -39,7 +39,7 @@ it('a span has the kind, name and times of the call, and is of kind server', () 
   expect(span.duration).toEqual([0, 250_500_000]);
 });
 
-it('a span has only closed sets and names as attributes: no user, session, address or path', () => {
+it('a span has only closed sets, names and the client as attributes: no user, session or path', () => {
   expect(spanOf({ traceparent: `00-${TRACE}-${PARENT}-01` }).attributes).toEqual({
     'd2.application': 'smartWeb',
     'd2.call.kind': 'rpc',
@@ -47,6 +47,7 @@ it('a span has only closed sets and names as attributes: no user, session, addre
     'd2.call.outcome': 'answered',
     'd2.call.transport': 'rest',
     'd2.data_path': 'relay',
+    'client.address': '10.0.0.7',
     'http.request.method': 'POST',
     'http.response.status_code': 200,
   });
@@ -76,29 +77,27 @@ it('a span has short, well-formed names', () => {
   expect(spanOf({ name: 'half \ud83d' }).name).toBe('rpc half \\ud83d');
 });
 
-describe('the traceparent with which a sampled call goes on', () => {
-  const spans = (options: Partial<CallSpansParts>) => new CallSpans({ ...PARTS, ...options });
+const spans = (options: Partial<CallSpansParts>) => new CallSpans({ ...PARTS, ...options });
 
-  it('is of the client’s trace, names the call’s span as parent, and keeps the flags', () => {
-    const made: ReadableSpan[] = [];
-    const observer = spans({ sampleRatio: 0, take: (create) => made.push(create()) });
-    const traceparent = `00-${TRACE}-${PARENT}-03`;
-    const ownTraceparent = observer.traceparentFor(traceparent);
-    observer.callEnded({ ...CALL, traceparent, ownTraceparent });
-    const spanId = made[0]?.spanContext().spanId;
-    expect(ownTraceparent).toBe(`00-${TRACE}-${spanId}-03`);
-    expect(made[0]?.parentSpanContext?.spanId).toBe(PARENT);
-  });
+it('the traceparent with which a sampled call goes on is of the client’s trace, names the call’s span as parent, and keeps the flags', () => {
+  const made: ReadableSpan[] = [];
+  const observer = spans({ sampleRatio: 0, take: (create) => made.push(create()) });
+  const traceparent = `00-${TRACE}-${PARENT}-03`;
+  const ownTraceparent = observer.traceparentFor(traceparent);
+  observer.callEnded({ ...CALL, traceparent, ownTraceparent });
+  const spanId = made[0]?.spanContext().spanId;
+  expect(ownTraceparent).toBe(`00-${TRACE}-${spanId}-03`);
+  expect(made[0]?.parentSpanContext?.spanId).toBe(PARENT);
+});
 
-  it('begins a trace where the client sent none, for the drawn calls only', () => {
-    expect(spans({}).traceparentFor(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
-    expect(spans({ sampleRatio: 0 }).traceparentFor(undefined)).toBeUndefined();
-    expect(spans({}).traceparentFor(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
-  });
+it('the traceparent with which a sampled call goes on begins a trace where the client sent none, for the drawn calls only', () => {
+  expect(spans({}).traceparentFor(undefined)).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
+  expect(spans({ sampleRatio: 0 }).traceparentFor(undefined)).toBeUndefined();
+  expect(spans({}).traceparentFor(`00-${TRACE}-${PARENT}-00`)).toBeUndefined();
+});
 
-  it('is the client’s own with slowerThan, since only the end tells whether there is a span', () => {
-    expect(spans({ slowerThanMs: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-01`)).toBeUndefined();
-  });
+it('the traceparent with which a sampled call goes on is the client’s own with slowerThan, since only the end tells whether there is a span', () => {
+  expect(spans({ slowerThanMs: 1 }).traceparentFor(`00-${TRACE}-${PARENT}-01`)).toBeUndefined();
 });
 
 it('sampling without a traceparent takes the configured share, each in its own trace', () => {

@@ -5,33 +5,9 @@ import { answerOf, KIB, MIB } from '../../../support/jvm/attach/samples.ts';
 
 const METASPACE = answerOf('jdk17-g1', 'metaspace-basic');
 const CODE_CACHE = answerOf('jdk25-g1', 'codecache');
-const ONE_CODE_CACHE_17 = `CodeCache: size=20480Kb used=1113Kb max_used=1113Kb free=19366Kb
- bounds [0x00007eff4b000000, 0x00007eff4b270000, 0x00007eff4c400000]
- total_blobs=343 nmethods=62 adapters=195
- compilation: enabled
-              stopped_count=0, restarted_count=0
- full_count=0
-`;
-const ONE_CODE_CACHE_25 = `CodeCache: size=20480Kb used=1207Kb max_used=1212Kb free=19272Kb
- bounds [0x00007efe4e800000, 0x00007efe4ea70000, 0x00007efe4fc00000]
- total_blobs=308, nmethods=7, adapters=207, full_count=0
-Compilation: enabled, stopped_count=0, restarted_count=0
-`;
-const NO_CLASS_SPACE = `Metaspace        used 4040K, committed 4160K, reserved 65536K
-
-Usage:
-4137376 bytes used.
-
-Virtual space:
-67108864 bytes reserved, 4259840 bytes (  6%) committed,  1 nodes.
-
-Chunk freelists:
-12578816 bytes
-
-MaxMetaspaceSize: unlimited
-No class space
-Initial GC threshold: 22020096 bytes
-`;
+const ONE_CODE_CACHE_17 = answerOf('jdk17-undivided', 'codecache');
+const ONE_CODE_CACHE_25 = answerOf('jdk25-undivided', 'codecache');
+const NO_CLASS_SPACE = answerOf('jdk17-no-class-space', 'metaspace-basic');
 
 function swap(text: string, from: string | RegExp, to: string): string {
   const swapped = text.replaceAll(typeof from === 'string' ? from : new RegExp(from, 'gm'), to);

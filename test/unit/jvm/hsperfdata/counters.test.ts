@@ -101,22 +101,16 @@ it('a file is refused that was cut anywhere in its header or counters', () => {
   expect(countersOf(bytes.subarray(0, used))).toEqual(countersOf(bytes));
 });
 
-it('a file is refused with a negative overflow', () => {
-  expect(toCounters(withByte(15, 0x80)).kind).toBe('invalid');
-});
+/** The head of this counter is 48 bytes before its value. */
+const HEAD = entryOf(bytes, 'sun.gc.metaspace.used').dataOffset - 48;
+const DIGIT = bytes.indexOf('1.time\0', bytes.indexOf('sun.gc.collector.1.time\0', 0, 'latin1'), 'latin1');
 
-it('a file is refused with a counter twice', () => {
-  const damaged = Buffer.from(bytes);
-  damaged.write('sun.gc.collector.0.time', bytes.indexOf('sun.gc.collector.1.time\0', 0, 'latin1'), 'latin1');
-  const reason = 'it has the counter sun.gc.collector.0.time twice';
+it.each([
+  ['a negative overflow', withByte(15, 0x80), expect.any(String)],
+  ['a counter twice', withByte(DIGIT, 0x30), 'it has the counter sun.gc.collector.0.time twice'],
+  ['a counter of another unit', withByte(HEAD + 14, 3), 'its counter sun.gc.metaspace.used is of another kind'],
+])('a file is refused with %s', (_, damaged, reason) => {
   expect(toCounters(damaged)).toEqual({ kind: 'invalid', reason });
-});
-
-it('a file is refused with a counter of another type or unit than HotSpot gives it', () => {
-  // The value of this one begins 48 bytes behind its head.
-  const head = entryOf(bytes, 'sun.gc.metaspace.used').dataOffset - 48;
-  const reason = 'its counter sun.gc.metaspace.used is of another kind';
-  expect(toCounters(withByte(head + 14, 3))).toEqual({ kind: 'invalid', reason });
 });
 
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';

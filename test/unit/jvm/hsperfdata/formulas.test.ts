@@ -6,6 +6,7 @@ import { beansOf } from '../../../support/jvm/truth/beans.ts';
 /** The old generation, or all of ZGC's heap. */
 const OLD = 'sun.gc.generation.1.space.0';
 const read = (bytes: Buffer) => toReading(countersOf(bytes)).reading;
+const readWith = (sample: string, name: string, value: bigint) => read(withNumber(sampleBytes(sample), name, value));
 
 /** What a reading says otherwise than the beans, e.g. `heap.used: -2440144`, or `heap.init: absent`. */
 function differences(sample: string): Record<string, number | 'absent'> {
@@ -137,8 +138,8 @@ it('the survivor space is unknown when both seem to be in use', () => {
 });
 
 it('raises the maximum of Parallel’s heap to the committed size', () => {
-  const bytes = withNumber(sampleBytes('jdk17-parallel'), 'sun.gc.generation.0.space.1.maxCapacity', 130_000_000n);
-  expect(read(bytes).heap.max).toBe(read(sampleBytes('jdk17-parallel')).heap.committed);
+  const { heap } = readWith('jdk17-parallel', 'sun.gc.generation.0.space.1.maxCapacity', 130_000_000n);
+  expect(heap.max).toBe(read(sampleBytes('jdk17-parallel')).heap.committed);
 });
 
 it('shows no used memory of JDK 25 before the first collection, since nothing is written yet', () => {
@@ -185,11 +186,9 @@ it('gives no Metaspace in use before the first collection', () => {
 });
 
 it('has no compressed class space where the JVM has none', () => {
-  const bytes = withNumber(sampleBytes('jdk17-g1'), 'sun.gc.compressedclassspace.maxCapacity', 0n);
-  expect(read(bytes).pools.has('Compressed Class Space')).toBe(false);
+  const { pools } = readWith('jdk17-g1', 'sun.gc.compressedclassspace.maxCapacity', 0n);
+  expect(pools.has('Compressed Class Space')).toBe(false);
 });
-
-const readWith = (sample: string, name: string, value: bigint) => read(withNumber(sampleBytes(sample), name, value));
 
 it('of numbers that contradict each other none is given', () => {
   const inUse = readWith('jdk17-serial', `${OLD}.used`, 33_554_433n);

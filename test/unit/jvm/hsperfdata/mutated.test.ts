@@ -14,27 +14,21 @@ import { impossibleIn } from '../../../support/jvm/impossible.ts';
 
 type Values = ReadonlyMap<string, number>;
 
-interface Sample {
-  readonly name: string;
-  readonly bytes: Buffer;
-  readonly copy: Buffer;
-  /** 1 where a value lies that this program takes its numbers from. */
-  readonly isValue: Uint8Array;
-  /** All that may be given: by the formulas, or raw under the collector's own name. */
-  readonly allowed: Values;
-}
+type Sample = (typeof samples)[number];
 
-const samples: readonly Sample[] = SAMPLES.map((name) => {
+const samples = SAMPLES.map((name) => {
   const bytes = sampleBytes(name).subarray(0, sampleBytes(name).readInt32LE(8));
   const layout = toLayout(bytes);
   const result = toCounters(bytes);
   if (layout.kind !== 'layout' || result.kind !== 'counters') throw new Error(name);
   const { numbers, texts } = result.counters;
   const wanted = layout.layout.entries.filter((entry) => numbers.has(entry.name) || texts.has(entry.name));
+  // 1 where a value lies that this program takes its numbers from.
   const isValue = new Uint8Array(bytes.length);
   for (const { dataOffset, dataBytes } of wanted) isValue.fill(1, dataOffset, dataOffset + dataBytes);
   const raw = toReading({ ...result.counters, texts: new Map([...texts, ['sun.gc.policy.name', 'none']]) });
-  const allowed = new Map([...valuesOf(raw.reading), ...valuesOf(toReading(result.counters).reading)]);
+  // All that may be given: by the formulas, or raw under the collector's own name.
+  const allowed: Values = new Map([...valuesOf(raw.reading), ...valuesOf(toReading(result.counters).reading)]);
   return { name, bytes, copy: Buffer.from(bytes), isValue, allowed };
 });
 

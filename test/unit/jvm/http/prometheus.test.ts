@@ -90,18 +90,15 @@ it.each([
   expect(failure).toMatchObject({ code: 'D2S_ERR_JVM_FORMAT', message: expect.stringContaining(words) });
 });
 
-it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])(
-  'parsePrometheusJvm reads the metrics of %s and sums its pools',
-  (file) => {
-    const { classes, heap, nonHeap, pools, collectors } = parsePrometheusJvm(fixture(file));
-    expect(classes).toEqual({ loaded: 1904, unloaded: 22 });
-    expect(heap).toEqual({ used: 2284544, committed: 67108864, max: 67108864 });
-    expect(nonHeap).toEqual({ used: 6115904, committed: 7733248, max: -1 });
-    expect(pools.get('G1 Eden Space')).toEqual({ used: 0, committed: 9437184, max: -1 });
-    expect(pools.size).toBe(5);
-    expect(Object.fromEntries(collectors)).toEqual({ 'G1 Young Generation': { count: 7, timeMs: 1001 } });
-  },
-);
+it.each(['micrometer-1.15.txt', 'micrometer-1.16.txt'])('parsePrometheusJvm reads %s and sums its pools', (file) => {
+  const { classes, heap, nonHeap, pools, collectors } = parsePrometheusJvm(fixture(file));
+  expect(classes).toEqual({ loaded: 1904, unloaded: 22 });
+  expect(heap).toEqual({ used: 2284544, committed: 67108864, max: 67108864 });
+  expect(nonHeap).toEqual({ used: 6115904, committed: 7733248, max: -1 });
+  expect(pools.get('G1 Eden Space')).toEqual({ used: 0, committed: 9437184, max: -1 });
+  expect(pools.size).toBe(5);
+  expect(Object.fromEntries(collectors)).toEqual({ 'G1 Young Generation': { count: 7, timeMs: 1001 } });
+});
 
 it('parsePrometheusJvm leaves out the collectors of a Micrometer that mixes them', () => {
   const text = fixture('micrometer-1.15.txt').replace(/,gc="[^"]*"/g, '');

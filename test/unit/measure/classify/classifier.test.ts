@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RestRule } from '../../../../src/config/rules/rest-rules.ts';
 import { CACHED_PATHS, Classifier, type ClassifierConfig } from '../../../../src/measure/classify/classifier.ts';
 import { Random } from '../../../support/fuzz/random.ts';
@@ -11,9 +11,7 @@ function classifierOf(config: Partial<ClassifierConfig> = {}): Classifier {
 }
 
 /** A request-target as it arrives: UTF-8 bytes, each of them a latin1 character. */
-function onTheWire(text: string): string {
-  return Buffer.from(text, 'utf8').toString('latin1');
-}
+const onTheWire = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
 /** `kind name` of the call, or undefined. */
 function read(classifier: Classifier, method: string, target: string): string | undefined {
@@ -23,243 +21,223 @@ function read(classifier: Classifier, method: string, target: string): string | 
   return call && `${call.kind} ${call.name}`;
 }
 
-describe('the built-in rules', () => {
-  const classifier = classifierOf();
-  const cases: [string, string, string | undefined][] = [
-    ['POST', 'd2/rpc/E.SmartWebApiTutorial/TestInOut', 'rpc E.SmartWebApiTutorial.TestInOut'],
-    ['POST', 'd2/rpc/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
-    ['POST', 'd2/rpc/java/E.Demo/TestInOut', 'rpc E.Demo.TestInOut'],
-    ['POST', 'd2/rpc/java/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
-    ['POST', 'd2/rpc/japi/SELF.EVH/Restart', 'rpc SELF.EVH.Restart'],
-    ['POST', 'd2/rpc/japi/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
-    ['GET', 'd2/sba/E.Files/Download?fileName=a.pdf&param=1', 'sba E.Files.Download'],
-    ['POST', 'd2/sba/E.Files/Upload?fileName=a.pdf', 'sba E.Files.Upload'],
-    ['GET', 'd2/archive/H.Level?beginTime=1&endTime=2', 'object H.Level'],
-    ['GET', 'd2/object/M.Level', 'object M.Level'],
-    ['GET', 'd2/auth/login', 'session login'],
-    ['GET', 'd2/auth/logout', 'session logout'],
-    // Servers run HEAD as GET.
-    ['HEAD', 'd2/sba/E.Files/Download?fileName=a.pdf', 'sba E.Files.Download'],
-    ['HEAD', 'd2/rpc/E.Demo/TestInOut', undefined],
-    // A similar path, but another method, a segment less or more, or an interface of the server itself.
-    ['GET', 'd2/rpc/E.Demo/TestInOut', undefined],
-    ['DELETE', 'd2/rpc/E.Demo/TestInOut', undefined],
-    ['POST', 'd2/object/M.Level', undefined],
-    ['post', 'd2/rpc/E.Demo/TestInOut', undefined],
-    ['POST', 'd2/rpc/E.Demo', undefined],
-    ['POST', 'd2/rpc/E.Demo/TestInOut/more', undefined],
-    ['POST', 'D2/RPC/E.Demo/TestInOut', undefined],
-    ['GET', 'admin/d2/sessions', undefined],
-    ['GET', '', undefined],
-  ];
-  it.each(cases)('classify %s %s as %s', (method, path, expected) => {
-    expect(read(classifier, method, `${BASE}/${path}`)).toBe(expected);
-  });
+const builtIn = classifierOf();
+
+it.each<[string, string, string | undefined]>([
+  ['POST', 'd2/rpc/E.SmartWebApiTutorial/TestInOut', 'rpc E.SmartWebApiTutorial.TestInOut'],
+  ['POST', 'd2/rpc/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
+  ['POST', 'd2/rpc/java/E.Demo/TestInOut', 'rpc E.Demo.TestInOut'],
+  ['POST', 'd2/rpc/java/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
+  ['POST', 'd2/rpc/japi/SELF.EVH/Restart', 'rpc SELF.EVH.Restart'],
+  ['POST', 'd2/rpc/japi/interface/E.Demo/I.Valve/Open', 'rpc E.Demo.I.Valve.Open'],
+  ['GET', 'd2/sba/E.Files/Download?fileName=a.pdf&param=1', 'sba E.Files.Download'],
+  ['POST', 'd2/sba/E.Files/Upload?fileName=a.pdf', 'sba E.Files.Upload'],
+  ['GET', 'd2/archive/H.Level?beginTime=1&endTime=2', 'object H.Level'],
+  ['GET', 'd2/object/M.Level', 'object M.Level'],
+  ['GET', 'd2/auth/login', 'session login'],
+  ['GET', 'd2/auth/logout', 'session logout'],
+  // Servers run HEAD as GET.
+  ['HEAD', 'd2/sba/E.Files/Download?fileName=a.pdf', 'sba E.Files.Download'],
+  ['HEAD', 'd2/rpc/E.Demo/TestInOut', undefined],
+  // A similar path, but another method, a segment less or more, or an interface of the server itself.
+  ['GET', 'd2/rpc/E.Demo/TestInOut', undefined],
+  ['DELETE', 'd2/rpc/E.Demo/TestInOut', undefined],
+  ['POST', 'd2/object/M.Level', undefined],
+  ['post', 'd2/rpc/E.Demo/TestInOut', undefined],
+  ['POST', 'd2/rpc/E.Demo', undefined],
+  ['POST', 'd2/rpc/E.Demo/TestInOut/more', undefined],
+  ['POST', 'D2/RPC/E.Demo/TestInOut', undefined],
+  ['GET', 'admin/d2/sessions', undefined],
+  ['GET', '', undefined],
+])('the built-in rules classify %s %s as %s', (method, path, expected) => {
+  expect(read(builtIn, method, `${BASE}/${path}`)).toBe(expected);
 });
 
-describe('the classifier reads', () => {
-  const classifier = classifierOf();
-  const same = 'rpc E.Demo.Test';
-  const cases: [string, string | undefined, string][] = [
-    [`${BASE}/d2/rpc/E.Demo/Test/`, same, 'a trailing slash'],
-    [`${BASE}/d2/rpc/E.Demo/Test?a=/x/../y`, same, 'a query that looks like a path'],
-    [`${BASE}/d2/rpc;a=1/E.Demo;jsessionid=SECRET;b=2/Test?x=1`, same, 'path parameters anywhere'],
-    [`/smartWeb;v=1/api/rest/v0/d2/rpc/E.Demo/Test;`, same, 'an empty path parameter'],
-    [`/other/..${BASE}/d2/rpc/E.Demo/Test`, same, 'dot segments that leave another application'],
-    [`${BASE}/d2/x/..;jsessionid=SECRET/rpc/E.Demo/Test`, same, 'double dots with a parameter'],
-    [`${BASE}/d2/x/%2e%2E/rpc/%2E/E.Demo/Test`, same, 'escaped dots'],
-    [`${BASE}/d2/r%70c/E%2EDemo/%54est`, same, 'unnecessary escapes'],
-    [`http://plant.example:8080${BASE}/d2/rpc/E.Demo/Test?x=1`, same, 'absolute-form'],
-    [`${BASE}/d2/rpc/E.Demo/..`, undefined, 'double dots at the end'],
-    [`/..${BASE}/d2/rpc/E.Demo/Test`, undefined, 'a path above the root'],
-    [`${BASE}/d2/rpc/%252e%252e/Test`, 'rpc %2e%2e.Test', 'double escapes, decoded once,'],
-    [`${BASE}/d2/rpc/E.Demo%3Bx=1/Test`, 'rpc E.Demo;x=1.Test', 'an escaped semicolon'],
-    [`${BASE}/d2/rpc/E.Demo%2FA/Test`, 'rpc E.Demo/A.Test', 'an escaped slash, which separates no segments,'],
-    [`${BASE}/d2/rpc/E.Demo%3FA/Test`, 'rpc E.Demo?A.Test', 'an escaped question mark, which begins no query,'],
-    [`${BASE}/d2/rpc/E.%C4%8Cerpadlo/Zapni%20v%C5%A1e`, 'rpc E.Čerpadlo.Zapni vše', 'escaped UTF-8'],
-    [onTheWire(`${BASE}/d2/rpc/E.Če%72padlo/%F0%9F%9A%B0`), 'rpc E.Čerpadlo.🚰', 'raw UTF-8 beside escaped'],
-    [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'an invalid escape, unchanged,'],
-    [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes of invalid UTF-8, unchanged,'],
-    [`${BASE}/d2/rpc/E.\xe8/Te%73t`, 'rpc E.\xe8.Test', 'a segment with invalid UTF-8, unchanged,'],
-    [`${BASE}/d2/rpc/E.%1B%5B31m/%E2%80%AETest`, 'rpc E.\ufffd[31m.\ufffdTest', 'escaped ESC and U+202E'],
-    [`${BASE}/d2/rpc/E.\x9b/Te%0D%0Ast`, 'rpc E.\ufffd.Te\ufffd\ufffdst', 'raw C1 characters and line ends'],
-    [`${BASE}/d2/rpc/E.%F3%A0%81%81/Te%E2%80%8Bst`, 'rpc E.\ufffd.Te\ufffdst', 'tags and zero-width characters'],
-    ['*', undefined, 'the asterisk form'],
-    ['plant.example:443', undefined, 'an authority'],
-    ['', undefined, 'an empty target'],
-    ['http://plant.example', undefined, 'absolute-form without a path'],
-    ['/smartWebs/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a longer word in place of the application'],
-    ['/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a path outside of all applications'],
-  ];
-  for (const [target, expected, what] of cases) {
-    it(`${what} as ${expected ?? 'no call'}`, () => expect(read(classifier, 'POST', target)).toBe(expected));
+const same = 'rpc E.Demo.Test';
+
+it.each<[string, string | undefined, string]>([
+  [`${BASE}/d2/rpc/E.Demo/Test/`, same, 'a trailing slash'],
+  [`${BASE}/d2/rpc/E.Demo/Test?a=/x/../y`, same, 'a query that looks like a path'],
+  [`${BASE}/d2/rpc;a=1/E.Demo;jsessionid=SECRET;b=2/Test?x=1`, same, 'path parameters anywhere'],
+  [`/smartWeb;v=1/api/rest/v0/d2/rpc/E.Demo/Test;`, same, 'an empty path parameter'],
+  [`/other/..${BASE}/d2/rpc/E.Demo/Test`, same, 'dot segments that leave another application'],
+  [`${BASE}/d2/x/..;jsessionid=SECRET/rpc/E.Demo/Test`, same, 'double dots with a parameter'],
+  [`${BASE}/d2/x/%2e%2E/rpc/%2E/E.Demo/Test`, same, 'escaped dots'],
+  [`${BASE}/d2/r%70c/E%2EDemo/%54est`, same, 'unnecessary escapes'],
+  [`http://plant.example:8080${BASE}/d2/rpc/E.Demo/Test?x=1`, same, 'absolute-form'],
+  [`${BASE}/d2/rpc/E.Demo/..`, undefined, 'double dots at the end'],
+  [`/..${BASE}/d2/rpc/E.Demo/Test`, undefined, 'a path above the root'],
+  [`${BASE}/d2/rpc/%252e%252e/Test`, 'rpc %2e%2e.Test', 'double escapes, decoded once,'],
+  [`${BASE}/d2/rpc/E.Demo%3Bx=1/Test`, 'rpc E.Demo;x=1.Test', 'an escaped semicolon'],
+  [`${BASE}/d2/rpc/E.Demo%2FA/Test`, 'rpc E.Demo/A.Test', 'an escaped slash, which separates no segments,'],
+  [`${BASE}/d2/rpc/E.Demo%3FA/Test`, 'rpc E.Demo?A.Test', 'an escaped question mark, which begins no query,'],
+  [`${BASE}/d2/rpc/E.%C4%8Cerpadlo/Zapni%20v%C5%A1e`, 'rpc E.Čerpadlo.Zapni vše', 'escaped UTF-8'],
+  [onTheWire(`${BASE}/d2/rpc/E.Če%72padlo/%F0%9F%9A%B0`), 'rpc E.Čerpadlo.🚰', 'raw UTF-8 beside escaped'],
+  [`${BASE}/d2/rpc/E.%zz/Test`, 'rpc E.%zz.Test', 'an invalid escape, unchanged,'],
+  [`${BASE}/d2/rpc/E.%C4/Test`, 'rpc E.%C4.Test', 'escapes of invalid UTF-8, unchanged,'],
+  [`${BASE}/d2/rpc/E.\xe8/Te%73t`, 'rpc E.\xe8.Test', 'a segment with invalid UTF-8, unchanged,'],
+  [`${BASE}/d2/rpc/E.%1B%5B31m/%E2%80%AETest`, 'rpc E.\ufffd[31m.\ufffdTest', 'escaped ESC and U+202E'],
+  [`${BASE}/d2/rpc/E.\x9b/Te%0D%0Ast`, 'rpc E.\ufffd.Te\ufffd\ufffdst', 'raw C1 characters and line ends'],
+  [`${BASE}/d2/rpc/E.%F3%A0%81%81/Te%E2%80%8Bst`, 'rpc E.\ufffd.Te\ufffdst', 'tags and zero-width characters'],
+  ['*', undefined, 'the asterisk form'],
+  ['plant.example:443', undefined, 'an authority'],
+  ['', undefined, 'an empty target'],
+  ['http://plant.example', undefined, 'absolute-form without a path'],
+  ['/smartWebs/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a longer word in place of the application'],
+  ['/api/rest/v0/d2/rpc/E.Demo/Test', undefined, 'a path outside of all applications'],
+])('the classifier reads %j as %s: %s', (target, expected) => {
+  expect(read(builtIn, 'POST', target)).toBe(expected);
+});
+
+it('the classifier removes a session id in the path before it names or caches a call', () => {
+  const call = builtIn.classify('POST', `${BASE}/d2/rpc/E.Secret/Test`);
+  const before = builtIn.cachedPaths;
+  for (const base of [`/;jsessionid=SECRET${BASE}`, BASE.replace('/api', ';jsessionid=SECRET/api')]) {
+    expect(builtIn.classify('POST', `${base}/d2/rpc/E.Secret/Test`)).toEqual(call);
   }
-
-  it('removes a session id in the path before it names or caches a call', () => {
-    const call = classifier.classify('POST', `${BASE}/d2/rpc/E.Secret/Test`);
-    const before = classifier.cachedPaths;
-    for (const base of [`/;jsessionid=SECRET${BASE}`, BASE.replace('/api', ';jsessionid=SECRET/api')]) {
-      expect(classifier.classify('POST', `${base}/d2/rpc/E.Secret/Test`)).toEqual(call);
-    }
-    for (let i = 0; i < 50; i += 1) {
-      // The same object: the cache knows the path without the parameter.
-      expect(classifier.classify('POST', `${BASE}/d2/rpc/E.Secret/Test;jsessionid=SECRET${i}`)).toBe(call);
-    }
-    expect(classifier.cachedPaths).toBe(before + 1); // `//smartWeb/...`
-  });
+  for (let i = 0; i < 50; i += 1) {
+    // The same object: the cache knows the path without the parameter.
+    expect(builtIn.classify('POST', `${BASE}/d2/rpc/E.Secret/Test;jsessionid=SECRET${i}`)).toBe(call);
+  }
+  expect(builtIn.cachedPaths).toBe(before + 1); // `//smartWeb/...`
 });
 
-describe('with the applications', () => {
-  it.each<[string[], string, string | undefined]>([
-    [['north', 'south'], '/north', 'north'],
-    [['north', 'south'], '/south', 'south'],
-    [['north', 'south'], '/east', undefined],
-    [[''], '', ''],
-    [['', 'north'], '/north', 'north'],
-    [['plant', 'plant/north'], '/plant', 'plant'],
-    [['plant', 'plant/north'], '/plant/north', 'plant/north'],
-    [['Čistička'], '/%C4%8Cisti%C4%8Dka', 'Čistička'],
-    [['Čistička'], onTheWire('/Čistička'), 'Čistička'],
-    [['%C4%8Cistá'], onTheWire('/Čistá'), '%C4%8Cistá'],
-  ])('%j, the path "%s" belongs to %j', (applications, path, expected) => {
-    const call = classifierOf({ applications }).classify('GET', `${path}/api/rest/v0/d2/object/M.A`);
-    expect(call?.application).toBe(expected);
-  });
-
-  it('["smartWeb"], the REST interface may have an empty prefix', () => {
-    const rest = { ...REST, prefix: '' };
-    expect(read(classifierOf({ rest }), 'GET', '/smartWeb/d2/object/M.A')).toBe('object M.A');
-    expect(read(classifierOf({ applications: [''], rest }), 'GET', '/d2/object/M.A')).toBe('object M.A');
-  });
+it.each<[string[], string, string | undefined]>([
+  [['north', 'south'], '/north', 'north'],
+  [['north', 'south'], '/south', 'south'],
+  [['north', 'south'], '/east', undefined],
+  [[''], '', ''],
+  [['', 'north'], '/north', 'north'],
+  [['plant', 'plant/north'], '/plant', 'plant'],
+  [['plant', 'plant/north'], '/plant/north', 'plant/north'],
+  [['Čistička'], '/%C4%8Cisti%C4%8Dka', 'Čistička'],
+  [['Čistička'], onTheWire('/Čistička'), 'Čistička'],
+  [['%C4%8Cistá'], onTheWire('/Čistá'), '%C4%8Cistá'],
+])('with the applications %j, the path "%s" belongs to %j', (applications, path, expected) => {
+  const call = classifierOf({ applications }).classify('GET', `${path}/api/rest/v0/d2/object/M.A`);
+  expect(call?.application).toBe(expected);
 });
 
-describe('configured rules', () => {
-  const own: RestRule[] = [
-    { methods: ['POST'], path: 'd2/rpc/{event}/Ping', kind: 'none', name: '' },
-    { methods: ['POST', 'PUT'], path: 'plant/{area}/write%20value/{point}', kind: 'object', name: '{point}@{area}' },
-    { methods: ['POST'], path: 'v2/logon', kind: 'session', name: 'login' },
-    { methods: ['POST'], path: 'd2/rpc/java/{event}/{method}', kind: 'rpc', name: 'java:{event}.{method}' },
+it('with the applications ["smartWeb"], the REST interface may have an empty prefix', () => {
+  const rest = { ...REST, prefix: '' };
+  expect(read(classifierOf({ rest }), 'GET', '/smartWeb/d2/object/M.A')).toBe('object M.A');
+  expect(read(classifierOf({ applications: [''], rest }), 'GET', '/d2/object/M.A')).toBe('object M.A');
+});
+
+const own: RestRule[] = [
+  { methods: ['POST'], path: 'd2/rpc/{event}/Ping', kind: 'none', name: '' },
+  { methods: ['POST', 'PUT'], path: 'plant/{area}/write%20value/{point}', kind: 'object', name: '{point}@{area}' },
+  { methods: ['POST'], path: 'v2/logon', kind: 'session', name: 'login' },
+  { methods: ['POST'], path: 'd2/rpc/java/{event}/{method}', kind: 'rpc', name: 'java:{event}.{method}' },
+];
+
+it('configured rules precede the built-in rules', () => {
+  const classifier = classifierOf({ rest: { ...REST, rules: own } });
+  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Ping`)).toBeUndefined();
+  expect(read(classifier, 'PUT', `${BASE}/plant/west/write%20value/M.A`)).toBe('object M.A@west');
+  expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
+  expect(read(classifier, 'POST', `${BASE}/d2/rpc/java/E/T`)).toBe('rpc java:E.T');
+  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
+});
+
+it('configured rules for GET match HEAD as well, and rules for HEAD match only HEAD', () => {
+  const rules: RestRule[] = [
+    { methods: ['HEAD'], path: 'd2/object/Probe', kind: 'none', name: '' },
+    { methods: ['GET'], path: 'plant/{point}', kind: 'object', name: '{point}' },
+    { methods: ['POST'], path: 'plant/{point}', kind: 'rpc', name: '{point}' },
   ];
-
-  it('precede the built-in rules', () => {
-    const classifier = classifierOf({ rest: { ...REST, rules: own } });
-    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Ping`)).toBeUndefined();
-    expect(read(classifier, 'PUT', `${BASE}/plant/west/write%20value/M.A`)).toBe('object M.A@west');
-    expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
-    expect(read(classifier, 'POST', `${BASE}/d2/rpc/java/E/T`)).toBe('rpc java:E.T');
-    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBe('rpc E.Demo.Pong');
-  });
-
-  it('for GET match HEAD as well, and rules for HEAD match only HEAD', () => {
-    const rules: RestRule[] = [
-      { methods: ['HEAD'], path: 'd2/object/Probe', kind: 'none', name: '' },
-      { methods: ['GET'], path: 'plant/{point}', kind: 'object', name: '{point}' },
-      { methods: ['POST'], path: 'plant/{point}', kind: 'rpc', name: '{point}' },
-    ];
-    const classifier = classifierOf({ rest: { ...REST, rules } });
-    expect(read(classifier, 'HEAD', `${BASE}/plant/M.A`)).toBe('object M.A');
-    expect(read(classifier, 'HEAD', `${BASE}/d2/object/Probe`)).toBeUndefined();
-    expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
-  });
-
-  it('are the only rules when the built-in ones are disabled', () => {
-    const classifier = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
-    expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
-    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
-  });
+  const classifier = classifierOf({ rest: { ...REST, rules } });
+  expect(read(classifier, 'HEAD', `${BASE}/plant/M.A`)).toBe('object M.A');
+  expect(read(classifier, 'HEAD', `${BASE}/d2/object/Probe`)).toBeUndefined();
+  expect(read(classifier, 'GET', `${BASE}/d2/object/Probe`)).toBe('object Probe');
 });
 
-describe('a rule with a slash in front', () => {
-  const odata: RestRule = { methods: ['GET'], path: '/odata/{set}', kind: 'rpc', name: 'OData.{set}' };
-  const classifier = classifierOf({ rest: { ...REST, rules: [odata] } });
-  const nameOf = (target: string) => classifier.classify('GET', target)?.name;
-
-  it('begins below the application, or below rest.prefix', () => {
-    expect(nameOf('/smartWeb/odata/Pumps')).toBe('OData.Pumps');
-    expect(nameOf('/smartWeb/%6fdata//Pumps/')).toBe('OData.Pumps');
-    expect(nameOf('/smartWeb/api/rest/v0/odata/Pumps')).toBe('OData.Pumps');
-  });
-
-  it('takes nothing else, and leaves the other rules as they are', () => {
-    for (const other of [
-      '/odata/Pumps',
-      '/other/odata/Pumps',
-      '/smartWeb/odata/Pumps/7',
-      '/smartWeb/d2/object/H.Level',
-    ]) {
-      expect(nameOf(other)).toBeUndefined();
-    }
-    expect(nameOf('/smartWeb/api/rest/v0/d2/object/H.Level')).toBe('H.Level');
-  });
+it('configured rules are the only rules when the built-in ones are disabled', () => {
+  const classifier = classifierOf({ rest: { ...REST, rules: own, defaultRules: false } });
+  expect(read(classifier, 'POST', `${BASE}/v2/logon`)).toBe('session login');
+  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E.Demo/Pong`)).toBeUndefined();
 });
 
-describe('the cache', () => {
-  const hot = `${BASE}/d2/rpc/E.Hot/Call`;
+const odata: RestRule = { methods: ['GET'], path: '/odata/{set}', kind: 'rpc', name: 'OData.{set}' };
+const withSlash = classifierOf({ rest: { ...REST, rules: [odata] } });
+const nameOf = (target: string) => withSlash.classify('GET', target)?.name;
 
-  it('returns the same call for a path with any query', () => {
-    const classifier = classifierOf();
-    expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
-    expect(classifier.cachedPaths).toBe(1);
-  });
-
-  it('does not grow during a scan of 100,000 paths that are not calls', () => {
-    const classifier = classifierOf();
-    const call = classifier.classify('POST', hot);
-    for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
-    expect(classifier.cachedPaths).toBe(1);
-    expect(classifier.classify('POST', hot)).toBe(call);
-  });
-
-  it('stays bounded and keeps a used path during a scan of 100,000 calls', () => {
-    const classifier = classifierOf();
-    const call = classifier.classify('POST', hot);
-    for (let i = 0; i < 100_000; i += 1) {
-      classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
-      if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
-    }
-    expect(classifier.cachedPaths).toBeLessThanOrEqual(2 * CACHED_PATHS);
-    expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
-  });
-
-  it('evicts a path that was not used for two generations', () => {
-    const classifier = classifierOf();
-    const call = classifier.classify('POST', hot);
-    for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
-    const again = classifier.classify('POST', hot);
-    expect(again).toEqual(call);
-    expect(again).not.toBe(call);
-  });
-
-  it('does not keep long paths', () => {
-    const classifier = classifierOf();
-    const method = 'm'.repeat(10_000);
-    expect(read(classifier, 'POST', `${BASE}/d2/rpc/E/${method}`)).toBe(`rpc E.${method}`);
-    expect(classifier.cachedPaths).toBe(0);
-  });
+it('a rule with a slash in front begins below the application, or below rest.prefix', () => {
+  expect(nameOf('/smartWeb/odata/Pumps')).toBe('OData.Pumps');
+  expect(nameOf('/smartWeb/%6fdata//Pumps/')).toBe('OData.Pumps');
+  expect(nameOf('/smartWeb/api/rest/v0/odata/Pumps')).toBe('OData.Pumps');
 });
 
-describe('the classifier, given arbitrary targets,', () => {
-  // Meaningful pieces in random order: random bytes would rarely resemble a call.
-  const pieces = [
-    ...'/ // /./ /../ /.. ; ;a=SECRET ? % %2 %2f %2e %00 %c4%8c %ff \xc4 \xff'.split(' '),
-    ...'smartWeb /smartWeb/api/rest/v0/ d2 rpc /d2/rpc/ E.A java interface http://a * \0 \\'.split(' '),
-    ' ',
-  ];
+it('a rule with a slash in front takes nothing else, and leaves the other rules as they are', () => {
+  for (const other of ['/odata/Pumps', '/other/odata/Pumps', '/smartWeb/odata/P/7', '/smartWeb/d2/object/H.Level']) {
+    expect(nameOf(other)).toBeUndefined();
+  }
+  expect(nameOf('/smartWeb/api/rest/v0/d2/object/H.Level')).toBe('H.Level');
+});
 
-  it('never throws, and returns the same call again', () => {
-    const classifier = classifierOf();
-    const random = new Random(1);
-    let calls = 0;
-    for (let i = 0; i < 30_000; i += 1) {
-      let target = random.chance(0.5) ? '' : `${BASE}/d2/rpc/`;
-      for (let left = random.below(8); left > 0; left -= 1) target += random.pick(pieces);
-      const call = classifier.classify('POST', target);
-      if (call === undefined) continue;
-      calls += 1;
-      expect(call.name).not.toContain('SECRET');
-      expect(classifier.classify('POST', target)).toEqual(call);
-    }
-    // The test proves nothing unless many targets are calls.
-    expect(calls).toBeGreaterThan(1_000);
-  });
+const hot = `${BASE}/d2/rpc/E.Hot/Call`;
+
+it('the cache returns the same call for a path with any query', () => {
+  const classifier = classifierOf();
+  expect(classifier.classify('POST', `${hot}?a=1`)).toBe(classifier.classify('POST', `${hot}?b=2`));
+  expect(classifier.cachedPaths).toBe(1);
+});
+
+it('the cache does not grow during a scan of 100,000 paths that are not calls', () => {
+  const classifier = classifierOf();
+  const call = classifier.classify('POST', hot);
+  for (let i = 0; i < 100_000; i += 1) classifier.classify('POST', `${BASE}/unknown/path/${i}`);
+  expect(classifier.cachedPaths).toBe(1);
+  expect(classifier.classify('POST', hot)).toBe(call);
+});
+
+it('the cache stays bounded and keeps a used path during a scan of 100,000 calls', () => {
+  const classifier = classifierOf();
+  const call = classifier.classify('POST', hot);
+  for (let i = 0; i < 100_000; i += 1) {
+    classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
+    if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
+  }
+  expect(classifier.cachedPaths).toBeLessThanOrEqual(2 * CACHED_PATHS);
+  expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
+});
+
+it('the cache evicts a path that was not used for two generations', () => {
+  const classifier = classifierOf();
+  const call = classifier.classify('POST', hot);
+  for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
+  const again = classifier.classify('POST', hot);
+  expect(again).toEqual(call);
+  expect(again).not.toBe(call);
+});
+
+it('the cache does not keep long paths', () => {
+  const classifier = classifierOf();
+  const method = 'm'.repeat(10_000);
+  expect(read(classifier, 'POST', `${BASE}/d2/rpc/E/${method}`)).toBe(`rpc E.${method}`);
+  expect(classifier.cachedPaths).toBe(0);
+});
+
+// Meaningful pieces in random order: random bytes would rarely resemble a call.
+const pieces = [
+  ...'/ // /./ /../ /.. ; ;a=SECRET ? % %2 %2f %2e %00 %c4%8c %ff \xc4 \xff'.split(' '),
+  ...'smartWeb /smartWeb/api/rest/v0/ d2 rpc /d2/rpc/ E.A java interface http://a * \0 \\'.split(' '),
+  ' ',
+];
+
+it('the classifier, given arbitrary targets, never throws, and returns the same call again', () => {
+  const classifier = classifierOf();
+  const random = new Random(1);
+  let calls = 0;
+  for (let i = 0; i < 30_000; i += 1) {
+    let target = random.chance(0.5) ? '' : `${BASE}/d2/rpc/`;
+    for (let left = random.below(8); left > 0; left -= 1) target += random.pick(pieces);
+    const call = classifier.classify('POST', target);
+    if (call === undefined) continue;
+    calls += 1;
+    expect(call.name).not.toContain('SECRET');
+    expect(classifier.classify('POST', target)).toEqual(call);
+  }
+  // The test proves nothing unless many targets are calls.
+  expect(calls).toBeGreaterThan(1_000);
 });

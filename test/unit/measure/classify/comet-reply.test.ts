@@ -1,30 +1,28 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ReplyRule } from '../../../../src/config/rules/comet-rules.ts';
 import { isFailedReply, toReplyId } from '../../../../src/measure/classify/comet-reply.ts';
 
 const REPLY: ReplyRule = { channel: undefined, id: ['id'], error: ['data', 'error'] };
 
-describe('an answer', () => {
-  it('has the id of its call as a text or a number', () => {
-    expect(toReplyId(REPLY, { channel: '/a', id: '7' })).toBe('7');
-    expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: 7 } })).toBe('7');
-    expect(toReplyId({ ...REPLY, id: ['ext', 'n'] }, { channel: '/a', ext: { n: 'x' } })).toBe('x');
-    expect(toReplyId(REPLY, { channel: '/a' })).toBeUndefined();
-    expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: {} } })).toBeUndefined();
-  });
+it('an answer has the id of its call as a text or a number', () => {
+  expect(toReplyId(REPLY, { channel: '/a', id: '7' })).toBe('7');
+  expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: 7 } })).toBe('7');
+  expect(toReplyId({ ...REPLY, id: ['ext', 'n'] }, { channel: '/a', ext: { n: 'x' } })).toBe('x');
+  expect(toReplyId(REPLY, { channel: '/a' })).toBeUndefined();
+  expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: {} } })).toBeUndefined();
+});
 
-  it.each([
-    [true, ['Timeout', 1, 0, true, {}, []]],
-    [false, [null, false, '', undefined]],
-  ])('means failure (%s) with an error of %j', (failed, errors) => {
-    for (const error of errors) {
-      const reply = { channel: '/a', successful: true, data: { error } };
-      expect(isFailedReply(REPLY, reply)).toBe(failed);
-      expect(isFailedReply({ ...REPLY, error: undefined }, reply)).toBe(false);
-    }
-  });
+it.each([
+  [true, ['Timeout', 1, 0, true, {}, []]],
+  [false, [null, false, '', undefined]],
+])('an answer means failure (%s) with an error of %j', (failed, errors) => {
+  for (const error of errors) {
+    const reply = { channel: '/a', successful: true, data: { error } };
+    expect(isFailedReply(REPLY, reply)).toBe(failed);
+    expect(isFailedReply({ ...REPLY, error: undefined }, reply)).toBe(false);
+  }
+});
 
-  it('that is not successful means failure, also without a pointer to an error', () => {
-    expect(isFailedReply({ ...REPLY, error: undefined }, { channel: '/a', successful: false })).toBe(true);
-  });
+it('an answer that is not successful means failure, also without a pointer to an error', () => {
+  expect(isFailedReply({ ...REPLY, error: undefined }, { channel: '/a', successful: false })).toBe(true);
 });

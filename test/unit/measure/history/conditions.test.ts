@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import type { ManualClock } from '../../../support/clock.ts';
 import { available, createSources, type Sources, unavailable } from '../../../support/measure/history/sources.ts';
@@ -21,96 +21,94 @@ function look(): string[] {
 
 const REFUSED = { kind: 'unreachable', reason: 'ECONNREFUSED' } as const;
 
-describe('marks', () => {
-  it('begin with the start and the restore', () => {
-    expect(history.marks).toEqual([{ epochMs: clock.epochMs(), kind: 'start', text: 'The sidecar has started.' }]);
-    const restored = new History({ ...sources, isRestored: true }, clock);
-    expect(restored.marks.map(({ kind }) => kind)).toEqual(['start', 'restored']);
-  });
+it('marks begin with the start and the restore', () => {
+  expect(history.marks).toEqual([{ epochMs: clock.epochMs(), kind: 'start', text: 'The sidecar has started.' }]);
+  const restored = new History({ ...sources, isRestored: true }, clock);
+  expect(restored.marks.map(({ kind }) => kind)).toEqual(['start', 'restored']);
+});
 
-  it('tell when the upstream is lost and back, as of the moment it happened', () => {
-    sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
-    expect(look()).toEqual([]);
-    sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
-    expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
-    expect(look()).toHaveLength(1);
-    sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 3_000 };
-    expect(look()).toHaveLength(2);
-    expect(look()[1]).toBe('upstreamBack: The upstream takes connections again.');
-    expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([2_000, 3_000]);
-  });
+it('marks tell when the upstream is lost and back, as of the moment it happened', () => {
+  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
+  expect(look()).toEqual([]);
+  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
+  expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
+  expect(look()).toHaveLength(1);
+  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 3_000 };
+  expect(look()).toHaveLength(2);
+  expect(look()[1]).toBe('upstreamBack: The upstream takes connections again.');
+  expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([2_000, 3_000]);
+});
 
-  it('show a loss and recovery between two looks', () => {
-    sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
-    look();
-    sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 2_000 };
-    expect(look()).toEqual(['upstreamBack: The upstream takes connections again.']);
-  });
+it('marks show a loss and recovery between two looks', () => {
+  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 1_000 };
+  look();
+  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 2_000 };
+  expect(look()).toEqual(['upstreamBack: The upstream takes connections again.']);
+});
 
-  it('tell that it was never there, and another reason is no other loss', () => {
-    sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
-    look();
-    sources.upstream.reachability = { kind: 'unreachable', reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
-    expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
-  });
+it('marks tell that it was never there, and another reason is no other loss', () => {
+  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 2_000 };
+  look();
+  sources.upstream.reachability = { kind: 'unreachable', reason: 'ETIMEDOUT', sinceEpochMs: 2_000 };
+  expect(look()).toEqual(['upstreamLost: The upstream takes no connections: ECONNREFUSED.']);
+});
 
-  it('tell when the JVM is lost and back', () => {
-    sources.jvm.state = available({}, 500);
-    expect(look()).toEqual([]);
-    sources.jvm.state = unavailable('There is no such process.', 4_000);
-    expect(look()).toEqual(['jvmLost: The JVM cannot be read: There is no such process.']);
-    expect(look()).toHaveLength(1);
-    sources.jvm.state = available({}, 9_000);
-    expect(look().slice(1)).toEqual(['jvmBack: The JVM can be read.']);
-    expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([4_000, 9_000]);
-  });
+it('marks tell when the JVM is lost and back', () => {
+  sources.jvm.state = available({}, 500);
+  expect(look()).toEqual([]);
+  sources.jvm.state = unavailable('There is no such process.', 4_000);
+  expect(look()).toEqual(['jvmLost: The JVM cannot be read: There is no such process.']);
+  expect(look()).toHaveLength(1);
+  sources.jvm.state = available({}, 9_000);
+  expect(look().slice(1)).toEqual(['jvmBack: The JVM can be read.']);
+  expect(history.marks.slice(1).map(({ epochMs }) => epochMs)).toEqual([4_000, 9_000]);
+});
 
-  it('show no loss of a JVM that has not been read yet, and a recovery once a failing one can be read', () => {
-    expect(look()).toEqual([]);
-    sources.jvm = { state: unavailable('There is no such process.'), failures: 1 };
-    expect(look()).toEqual([]);
-    sources.jvm = { state: available({}), failures: 1 };
-    expect(look()).toEqual(['jvmBack: The JVM can be read.']);
-  });
+it('marks show no loss of a JVM that has not been read yet, and a recovery once a failing one can be read', () => {
+  expect(look()).toEqual([]);
+  sources.jvm = { state: unavailable('There is no such process.'), failures: 1 };
+  expect(look()).toEqual([]);
+  sources.jvm = { state: available({}), failures: 1 };
+  expect(look()).toEqual(['jvmBack: The JVM can be read.']);
+});
 
-  it.each([
-    ['collections', { collectors: new Map([['G1', { count: 3 }]]) }, { collectors: new Map([['G1', { count: 2 }]]) }],
-    ['loaded classes', { classes: { loaded: 900 } }, { classes: { loaded: 899 } }],
-  ])('notice a restarted JVM by its %s', (_what, before, after) => {
-    sources.jvm.state = available(before);
-    look();
-    expect(look()).toEqual([]);
-    sources.jvm.state = available(after);
-    expect(look()).toEqual(['jvmRestart: The JVM has restarted.']);
-    expect(look()).toHaveLength(1);
-  });
+it.each([
+  ['collections', { collectors: new Map([['G1', { count: 3 }]]) }, { collectors: new Map([['G1', { count: 2 }]]) }],
+  ['loaded classes', { classes: { loaded: 900 } }, { classes: { loaded: 899 } }],
+])('marks notice a restarted JVM by its %s', (_what, before, after) => {
+  sources.jvm.state = available(before);
+  look();
+  expect(look()).toEqual([]);
+  sources.jvm.state = available(after);
+  expect(look()).toEqual(['jvmRestart: The JVM has restarted.']);
+  expect(look()).toHaveLength(1);
+});
 
-  it('show a drain and reloads', () => {
-    sources.lifecycle.state = 'serving';
-    expect(look()).toEqual([]);
-    clock.advanceMs(1_000);
-    sources.reloads.lastAppliedEpochMs = clock.epochMs();
-    expect(look()).toEqual(['reload: The configuration was reloaded.']);
-    sources.lifecycle.state = 'draining';
-    look();
-    sources.lifecycle.state = 'stopping';
-    expect(look().slice(1)).toEqual(['drain: The sidecar has begun to drain.']);
-  });
+it('marks show a drain and reloads', () => {
+  sources.lifecycle.state = 'serving';
+  expect(look()).toEqual([]);
+  clock.advanceMs(1_000);
+  sources.reloads.lastAppliedEpochMs = clock.epochMs();
+  expect(look()).toEqual(['reload: The configuration was reloaded.']);
+  sources.lifecycle.state = 'draining';
+  look();
+  sources.lifecycle.state = 'stopping';
+  expect(look().slice(1)).toEqual(['drain: The sidecar has begun to drain.']);
+});
 
-  it('are also added by the steps, without a reader', () => {
-    sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 1_000 };
-    clock.advanceMs(5_000);
-    history.sample();
-    sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 2_000 };
-    expect(history.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
-  });
+it('marks are also added by the steps, without a reader', () => {
+  sources.upstream.reachability = { ...REFUSED, sinceEpochMs: 1_000 };
+  clock.advanceMs(5_000);
+  history.sample();
+  sources.upstream.reachability = { kind: 'reachable', sinceEpochMs: 2_000 };
+  expect(history.marks.map(({ kind }) => kind)).toEqual(['start', 'upstreamLost', 'upstreamBack']);
+});
 
-  it('are at most 200; dropped ones are counted', () => {
-    for (let i = 1; i <= 250; i += 1) {
-      sources.reloads.lastAppliedEpochMs += 1;
-      expect(history.marks).toHaveLength(Math.min(200, i + 1));
-    }
-    expect(history.droppedMarks).toBe(51);
-    expect(history.marks.every(({ kind }) => kind === 'reload')).toBe(true);
-  });
+it('marks are at most 200; dropped ones are counted', () => {
+  for (let i = 1; i <= 250; i += 1) {
+    sources.reloads.lastAppliedEpochMs += 1;
+    expect(history.marks).toHaveLength(Math.min(200, i + 1));
+  }
+  expect(history.droppedMarks).toBe(51);
+  expect(history.marks.every(({ kind }) => kind === 'reload')).toBe(true);
 });

@@ -160,11 +160,8 @@ describe('the history', () => {
 
   it('keeps applications apart', () => {
     const [first, second] = [sourcesOf(), sourcesOf()];
-    const applications = [
-      ...first.applications,
-      { name: 'other', statistics: second.statistics, sessions: { size: 9 } },
-    ];
-    const history = new History({ ...first, applications }, first.clock);
+    const other = { name: 'other', statistics: second.statistics, sessions: { size: 9 } };
+    const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
     second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);
     first.clock.advanceMs(5_000);
     history.sample();
@@ -173,51 +170,47 @@ describe('the history', () => {
   });
 });
 
-describe('the line of a name', () => {
-  it('has its calls of each of the last 12 x 25 s, oldest first', () => {
-    const { history, step, statistics } = started();
-    const call = (name: string, times: number) => {
-      for (let i = 0; i < times; i += 1) statistics.rpc.recordAnswered(name, 200, MS);
-    };
-    for (let point = 1; point <= 14; point += 1) {
-      call('E.Demo.Run', point);
-      if (point === 14) call('E.Demo.Late', 3);
-      for (let i = 0; i < 5; i += 1) step();
-    }
-    call('E.Demo.New', 5);
-    expect(history.lineOf('smartWeb', 'rpc', 0)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
-    expect(history.lineOf('smartWeb', 'rpc', 1)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
-    expect(history.lineOf('smartWeb', 'rpc', 2)).toEqual(new Array(12).fill(0));
-    expect(history.lineOf('smartWeb', 'sba', 0)).toEqual(new Array(12).fill(0));
-    expect(history.lineOf('none', 'rpc', 0)).toEqual([]);
-  });
-
-  it('belongs to the same row as in the metrics, for thousands of names', () => {
-    const { history, step, statistics } = started({ maxNames: 2_000 });
-    const nameOf = (i: number) => `E.Demo.Method${(i * 7_919) % 2_000}`;
-    for (let i = 0; i < 2_100; i += 1) {
-      for (let calls = 0; calls < 1 + (i % 4); calls += 1) statistics.sba.recordAnswered(`${nameOf(i)}${i}`, 200, MS);
-    }
+it('the line of a name has its calls of each of the last 12 x 25 s, oldest first', () => {
+  const { history, step, statistics } = started();
+  const call = (name: string, times: number) => {
+    for (let i = 0; i < times; i += 1) statistics.rpc.recordAnswered(name, 200, MS);
+  };
+  for (let point = 1; point <= 14; point += 1) {
+    call('E.Demo.Run', point);
+    if (point === 14) call('E.Demo.Late', 3);
     for (let i = 0; i < 5; i += 1) step();
-    const names = [...statistics.sba.metrics().timers].slice(1);
-    expect(names).toHaveLength(2_001);
-    names.forEach(([name, { count }], row) => {
-      expect(history.lineOf('smartWeb', 'sba', row).at(-1), name).toBe(count);
-    });
+  }
+  call('E.Demo.New', 5);
+  expect(history.lineOf('smartWeb', 'rpc', 0)).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+  expect(history.lineOf('smartWeb', 'rpc', 1)).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3]);
+  expect(history.lineOf('smartWeb', 'rpc', 2)).toEqual(new Array(12).fill(0));
+  expect(history.lineOf('smartWeb', 'sba', 0)).toEqual(new Array(12).fill(0));
+  expect(history.lineOf('none', 'rpc', 0)).toEqual([]);
+});
+
+it('the line of a name belongs to the same row as in the metrics, for thousands of names', () => {
+  const { history, step, statistics } = started({ maxNames: 2_000 });
+  const nameOf = (i: number) => `E.Demo.Method${(i * 7_919) % 2_000}`;
+  for (let i = 0; i < 2_100; i += 1) {
+    for (let calls = 0; calls < 1 + (i % 4); calls += 1) statistics.sba.recordAnswered(`${nameOf(i)}${i}`, 200, MS);
+  }
+  for (let i = 0; i < 5; i += 1) step();
+  const names = [...statistics.sba.metrics().timers].slice(1);
+  expect(names).toHaveLength(2_001);
+  names.forEach(([name, { count }], row) => {
+    expect(history.lineOf('smartWeb', 'sba', row).at(-1), name).toBe(count);
   });
 });
 
-describe('its memory', () => {
-  it('is 0.15 MB at rest, and below 0.6 MB with 2,000 names of both kinds', () => {
-    const { arrayBuffers } = process.memoryUsage();
-    const held = () => process.memoryUsage().arrayBuffers - arrayBuffers;
-    const { statistics, step } = started({ maxNames: 2_000 });
-    expect(held()).toBeLessThan(150_000);
-    for (let i = 0; i < 2_000; i += 1) {
-      statistics.rpc.recordAnswered(`E.Demo.Method${i}`, 404, MS);
-      statistics.rpc.recordFailed(`E.Demo.Method${i}`);
-    }
-    for (let i = 0; i < 5; i += 1) step();
-    expect(held()).toBeLessThan(600_000);
-  });
+it('the memory of the history is 0.15 MB at rest, and below 0.6 MB with 2,000 names of both kinds', () => {
+  const { arrayBuffers } = process.memoryUsage();
+  const held = () => process.memoryUsage().arrayBuffers - arrayBuffers;
+  const { statistics, step } = started({ maxNames: 2_000 });
+  expect(held()).toBeLessThan(150_000);
+  for (let i = 0; i < 2_000; i += 1) {
+    statistics.rpc.recordAnswered(`E.Demo.Method${i}`, 404, MS);
+    statistics.rpc.recordFailed(`E.Demo.Method${i}`);
+  }
+  for (let i = 0; i < 5; i += 1) step();
+  expect(held()).toBeLessThan(600_000);
 });

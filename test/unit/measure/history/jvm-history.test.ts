@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import { JvmHistory } from '../../../../src/measure/history/jvm-history.ts';
 import { available, unavailable } from '../../../support/measure/history/sources.ts';
@@ -13,63 +13,54 @@ function pointsOf(...states: JvmState[]): ReturnType<JvmHistory['at']>[] {
   });
 }
 
-function collected(timeMs: number | undefined, name = 'G1 Young Generation'): JvmState {
-  const usage = timeMs === undefined ? {} : { timeMs };
-  return available({ collectors: new Map([[name, usage]]) });
-}
+const byName = (name: string, timeMs: number) => new Map([[name, { timeMs }]]);
+const collected = (timeMs: number, name = 'G1 Young Generation') => available({ collectors: byName(name, timeMs) });
 
-describe('the JVM in a step', () => {
-  it('has no values while it cannot be read', () => {
-    expect(pointsOf(unavailable('gone'))).toEqual([NOTHING]);
-    expect(pointsOf(available({}))).toEqual([NOTHING]);
-  });
+it('the JVM in a step has no values while it cannot be read', () => {
+  expect(pointsOf(unavailable('gone'))).toEqual([NOTHING]);
+  expect(pointsOf(available({}))).toEqual([NOTHING]);
+});
 
-  it('has the current heap, and what collections left in its pools', () => {
-    const pools = new Map([
-      ['G1 Eden Space', { usedAfterGc: 0 }],
-      ['G1 Old Gen', { used: 90, usedAfterGc: 70 }],
-      ['Metaspace', { used: 30 }],
-    ]);
-    expect(pointsOf(available({ heap: { used: 100 }, pools }))).toMatchObject([{ heapUsed: 100, heapAfterGc: 70 }]);
-  });
+it('the JVM in a step has the current heap, and what collections left in its pools', () => {
+  const pools = new Map([
+    ['G1 Eden Space', { usedAfterGc: 0 }],
+    ['G1 Old Gen', { used: 90, usedAfterGc: 70 }],
+    ['Metaspace', { used: 30 }],
+  ]);
+  expect(pointsOf(available({ heap: { used: 100 }, pools }))).toMatchObject([{ heapUsed: 100, heapAfterGc: 70 }]);
+});
 
-  it('has no current heap when the source only knows the heap after a collection', () => {
-    const state = available({ heap: { used: 60 }, memory: 'after-gc' });
-    expect(pointsOf(state)).toMatchObject([{ heapUsed: null, heapAfterGc: 60 }]);
-  });
+it('the JVM in a step has no current heap when the source only knows the heap after a collection', () => {
+  const state = available({ heap: { used: 60 }, memory: 'after-gc' });
+  expect(pointsOf(state)).toMatchObject([{ heapUsed: null, heapAfterGc: 60 }]);
+});
 
-  it('has the pauses between its reading and the one before, of all collectors', () => {
-    const of = (young: number, old: number) =>
-      available({
-        collectors: new Map([
-          ['Copy', { timeMs: young }],
-          ['MarkSweepCompact', { timeMs: old }],
-        ]),
-      });
-    const pauses = pointsOf(of(10, 5), of(10, 5), of(14, 25)).map(({ gcPauseMs }) => gcPauseMs);
-    expect(pauses).toEqual([null, 0, 24]);
-  });
+it('the JVM in a step has the pauses between its reading and the one before, of all collectors', () => {
+  const of = (young: number, old: number) =>
+    available({ collectors: new Map([...byName('Copy', young), ...byName('MarkSweepCompact', old)]) });
+  const pauses = pointsOf(of(10, 5), of(10, 5), of(14, 25)).map(({ gcPauseMs }) => gcPauseMs);
+  expect(pauses).toEqual([null, 0, 24]);
+});
 
-  it.each(['ZGC', 'ZGC Cycles', 'ZGC Minor Cycles', 'ZGC Major Cycles', 'Shenandoah Cycles'])(
-    'does not take what %s does beside the program for a pause',
-    (name) => {
-      expect(pointsOf(collected(5, name), collected(5_000, name)).at(-1)).toEqual(NOTHING);
-    },
-  );
+it.each(['ZGC', 'ZGC Cycles', 'ZGC Minor Cycles', 'ZGC Major Cycles', 'Shenandoah Cycles'])(
+  'the JVM in a step does not take what %s does beside the program for a pause',
+  (name) => {
+    expect(pointsOf(collected(5, name), collected(5_000, name)).at(-1)).toEqual(NOTHING);
+  },
+);
 
-  it.each(['ZGC Pauses', 'ZGC Minor Pauses', 'Shenandoah Pauses', 'G1 Concurrent GC'])(
-    'takes %s for pauses',
-    (name) => {
-      expect(pointsOf(collected(5, name), collected(7, name)).at(-1)).toMatchObject({ gcPauseMs: 2 });
-    },
-  );
+it.each(['ZGC Pauses', 'ZGC Minor Pauses', 'Shenandoah Pauses', 'G1 Concurrent GC'])(
+  'the JVM in a step takes %s for pauses',
+  (name) => {
+    expect(pointsOf(collected(5, name), collected(7, name)).at(-1)).toMatchObject({ gcPauseMs: 2 });
+  },
+);
 
-  it('counts all pauses of a restarted JVM as new', () => {
-    expect(pointsOf(collected(500), collected(20)).at(-1)).toMatchObject({ gcPauseMs: 20 });
-  });
+it('the JVM in a step counts all pauses of a restarted JVM as new', () => {
+  expect(pointsOf(collected(500), collected(20)).at(-1)).toMatchObject({ gcPauseMs: 20 });
+});
 
-  it('has no pauses for a time in which it could not be read', () => {
-    const pauses = pointsOf(collected(5), unavailable('gone'), collected(900), collected(901));
-    expect(pauses.map(({ gcPauseMs }) => gcPauseMs)).toEqual([null, null, null, 1]);
-  });
+it('the JVM in a step has no pauses for a time in which it could not be read', () => {
+  const pauses = pointsOf(collected(5), unavailable('gone'), collected(900), collected(901));
+  expect(pauses.map(({ gcPauseMs }) => gcPauseMs)).toEqual([null, null, null, 1]);
 });

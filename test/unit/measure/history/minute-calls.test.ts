@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { MinuteCalls } from '../../../../src/measure/history/minute-calls.ts';
 
 interface Counts {
@@ -18,43 +18,41 @@ function counted(names: readonly string[] = []) {
   return { add, minute: new MinuteCalls(counts) };
 }
 
-describe('the calls of the last minute', () => {
-  it('name the one with the most failed calls, of all of its calls that ended', () => {
-    const { add, minute } = counted(['E.Restored']);
-    add('P.Balance.Year.Close', { ok: 60, clientErrors: 12, errors: 70 });
-    add('E.Few', { errors: 3 });
-    minute.take();
-    add('P.Balance.Year.Close', { errors: 1 });
-    minute.take();
-    expect(minute.worst).toEqual({ name: 'P.Balance.Year.Close', failed: 71, ended: 143 });
-  });
+it('the calls of the last minute name the one with the most failed calls, of all of its calls that ended', () => {
+  const { add, minute } = counted(['E.Restored']);
+  add('P.Balance.Year.Close', { ok: 60, clientErrors: 12, errors: 70 });
+  add('E.Few', { errors: 3 });
+  minute.take();
+  add('P.Balance.Year.Close', { errors: 1 });
+  minute.take();
+  expect(minute.worst).toEqual({ name: 'P.Balance.Year.Close', failed: 71, ended: 143 });
+});
 
-  it('forget a failure after 12 steps', () => {
-    const { add, minute } = counted();
-    add('E.Once', { ok: 1, errors: 1 });
-    for (let step = 0; step < 11; step += 1) minute.take();
-    add('E.Once', { ok: 5 });
-    minute.take();
-    expect(minute.worst).toEqual({ name: 'E.Once', failed: 1, ended: 7 });
-    minute.take();
-    expect(minute.worst).toBeUndefined();
-  });
+it('the calls of the last minute forget a failure after 12 steps', () => {
+  const { add, minute } = counted();
+  add('E.Once', { ok: 1, errors: 1 });
+  for (let step = 0; step < 11; step += 1) minute.take();
+  add('E.Once', { ok: 5 });
+  minute.take();
+  expect(minute.worst).toEqual({ name: 'E.Once', failed: 1, ended: 7 });
+  minute.take();
+  expect(minute.worst).toBeUndefined();
+});
 
-  it('name none when none failed, and never calls without a name', () => {
-    const { add, minute } = counted(['']);
-    add('', { errors: 5 });
-    add('E.Fine', { ok: 5 });
-    minute.take();
-    expect(minute.worst).toBeUndefined();
-  });
+it('the calls of the last minute name none when none failed, and never calls without a name', () => {
+  const { add, minute } = counted(['']);
+  add('', { errors: 5 });
+  add('E.Fine', { ok: 5 });
+  minute.take();
+  expect(minute.worst).toBeUndefined();
+});
 
-  it('include hundreds of names that appear later', () => {
-    const { add, minute } = counted();
-    for (let i = 0; i < 500; i += 1) {
-      add(`E.Name${i}`, { ok: 1, errors: i === 477 ? 2 : 0 });
-      if (i % 50 === 0) minute.take();
-    }
-    minute.take();
-    expect(minute.worst).toEqual({ name: 'E.Name477', failed: 2, ended: 3 });
-  });
+it('the calls of the last minute include hundreds of names that appear later', () => {
+  const { add, minute } = counted();
+  for (let i = 0; i < 500; i += 1) {
+    add(`E.Name${i}`, { ok: 1, errors: i === 477 ? 2 : 0 });
+    if (i % 50 === 0) minute.take();
+  }
+  minute.take();
+  expect(minute.worst).toEqual({ name: 'E.Name477', failed: 2, ended: 3 });
 });

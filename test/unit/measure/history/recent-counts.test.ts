@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { RecentCounts } from '../../../../src/measure/history/recent-counts.ts';
 
 function counted(start: Readonly<Record<string, number>> = {}) {
@@ -11,31 +11,29 @@ function counted(start: Readonly<Record<string, number>> = {}) {
   return { recent, add, steps, of: (key: string) => recent.read().get(key) };
 }
 
-describe('recent counts', () => {
-  it('are what was counted in the last minute, and since the start', () => {
-    const { add, steps, of } = counted({ hits: 0 });
-    add('hits', 3);
-    expect(of('hits')).toEqual({ sinceStart: 3, inMinute: 3 });
-    steps(11);
-    add('hits', 2);
-    expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 5 });
-    steps(1);
-    expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 2 });
-    steps(11);
-    expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 0 });
-  });
+it('recent counts are what was counted in the last minute, and since the start', () => {
+  const { add, steps, of } = counted({ hits: 0 });
+  add('hits', 3);
+  expect(of('hits')).toEqual({ sinceStart: 3, inMinute: 3 });
+  steps(11);
+  add('hits', 2);
+  expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 5 });
+  steps(1);
+  expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 2 });
+  steps(11);
+  expect(of('hits')).toEqual({ sinceStart: 5, inMinute: 0 });
+});
 
-  it('exclude restored counts', () => {
-    const { add, of } = counted({ restored: 1_000 });
-    expect(of('restored')).toEqual({ sinceStart: 0, inMinute: 0 });
-    add('restored', 1);
-    expect(of('restored')).toEqual({ sinceStart: 1, inMinute: 1 });
-  });
+it('recent counts exclude restored counts', () => {
+  const { add, of } = counted({ restored: 1_000 });
+  expect(of('restored')).toEqual({ sinceStart: 0, inMinute: 0 });
+  add('restored', 1);
+  expect(of('restored')).toEqual({ sinceStart: 1, inMinute: 1 });
+});
 
-  it('include keys that appear later', () => {
-    const { add, steps, of } = counted();
-    steps(20);
-    add('late', 4);
-    expect(of('late')).toEqual({ sinceStart: 4, inMinute: 4 });
-  });
+it('recent counts include keys that appear later', () => {
+  const { add, steps, of } = counted();
+  steps(20);
+  add('late', 4);
+  expect(of('late')).toEqual({ sinceStart: 4, inMinute: 4 });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { findHung, toConfirmedName } from '../../../../src/measure/record/hung-calls.ts';
 import type { RunningName } from '../../../../src/measure/record/running-calls.ts';
 import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
@@ -19,27 +19,25 @@ function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly nu
   return findHung({ running: { byName: () => whole }, statistics: { rpc, sba: rpc } });
 }
 
-describe('calls hang', () => {
-  it.each([
-    ['ten times as long as usual', [{ count: 2, youngest: 10.1, oldest: 30 }], [0.9, 1], true],
-    ['less than ten times as long', [{ count: 2, youngest: 9.9, oldest: 30 }], [0.9, 1], false],
-    ['for less than 5 s', [{ count: 2, youngest: 4.9, oldest: 4.9 }], [0.001], false],
-    ['when one of them is new', [{ count: 9, youngest: 0.1, oldest: 60 }], [0.001], false],
-    ['without an answer yet, for 5 s', [{ count: 2, youngest: 5, oldest: 9 }], [], true],
-    ['alone and without an answer yet, for 10 s', [{ count: 1, youngest: 10, oldest: 10 }], [], false],
-    ['alone and without an answer yet, for 30 s', [{ count: 1, youngest: 30, oldest: 30 }], [], true],
-    ['that usually take longer than any bucket', [{ count: 2, youngest: 3_000, oldest: 3_000 }], [100], false],
-  ])('%s', (_what, running, answered, isHung) => {
-    expect(hungOf(running, answered) !== null).toBe(isHung);
-  });
+it.each([
+  ['ten times as long as usual', [{ count: 2, youngest: 10.1, oldest: 30 }], [0.9, 1], true],
+  ['less than ten times as long', [{ count: 2, youngest: 9.9, oldest: 30 }], [0.9, 1], false],
+  ['for less than 5 s', [{ count: 2, youngest: 4.9, oldest: 4.9 }], [0.001], false],
+  ['when one of them is new', [{ count: 9, youngest: 0.1, oldest: 60 }], [0.001], false],
+  ['without an answer yet, for 5 s', [{ count: 2, youngest: 5, oldest: 9 }], [], true],
+  ['alone and without an answer yet, for 10 s', [{ count: 1, youngest: 10, oldest: 10 }], [], false],
+  ['alone and without an answer yet, for 30 s', [{ count: 1, youngest: 30, oldest: 30 }], [], true],
+  ['that usually take longer than any bucket', [{ count: 2, youngest: 3_000, oldest: 3_000 }], [100], false],
+])('calls hang %s', (_what, running, answered, isHung) => {
+  expect(hungOf(running, answered) !== null).toBe(isHung);
+});
 
-  it('of the name with the most of them', () => {
-    const names = [
-      { name: 'A', count: 3, youngest: 9, oldest: 9 },
-      { name: 'B', count: 4, youngest: 8, oldest: 8 },
-    ];
-    const hung = hungOf(names);
-    expect(hung).toMatchObject({ name: 'B', p99: null });
-    expect(hung && toConfirmedName(hung)).toBe('(not answered yet)');
-  });
+it('calls hang of the name with the most of them', () => {
+  const names = [
+    { name: 'A', count: 3, youngest: 9, oldest: 9 },
+    { name: 'B', count: 4, youngest: 8, oldest: 8 },
+  ];
+  const hung = hungOf(names);
+  expect(hung).toMatchObject({ name: 'B', p99: null });
+  expect(hung && toConfirmedName(hung)).toBe('(not answered yet)');
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { ExchangeObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 
@@ -9,32 +9,28 @@ beforeEach(() => {
 
 const NAME = 'rpc.E.Demo.TestInOut';
 
-describe('an answered call', () => {
-  it('counts in the total and under its name, with its duration from the head to the last byte', () => {
-    traffic.send({ line: RPC }, { afterMs: 25 });
-    traffic.send({ line: RPC }, { afterMs: 5 });
-    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
-    const { timers } = traffic.application().statistics.rpc.metrics();
-    const durations = { count: 2, min: 5_000_000, max: 25_000_000, mean: 15_000_000 };
-    for (const name of ['rpc', NAME]) expect(timers.get(name)?.snapshot()).toMatchObject(durations);
-  });
+it('an answered call counts in the total and under its name, with its duration from the head to the last byte', () => {
+  traffic.send({ line: RPC }, { afterMs: 25 });
+  traffic.send({ line: RPC }, { afterMs: 5 });
+  expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
+  const { timers } = traffic.application().statistics.rpc.metrics();
+  const durations = { count: 2, min: 5_000_000, max: 25_000_000, mean: 15_000_000 };
+  for (const name of ['rpc', NAME]) expect(timers.get(name)?.snapshot()).toMatchObject(durations);
 });
 
-describe('a call that the upstream did not answer', () => {
-  it('is an error, not a duration, and creates no name', () => {
-    traffic.send({ line: RPC }, { ending: FAILED });
-    expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
-    traffic.send({ line: RPC });
-    traffic.send({ line: RPC }, { ending: FAILED, afterMs: 1_000 });
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
-    expect(traffic.recorder.own.read().unanswered).toEqual({ rpc: 2, sba: 0, object: 0, session: 0 });
-  });
+it('a call that the upstream did not answer is an error, not a duration, and creates no name', () => {
+  traffic.send({ line: RPC }, { ending: FAILED });
+  expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
+  traffic.send({ line: RPC });
+  traffic.send({ line: RPC }, { ending: FAILED, afterMs: 1_000 });
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
+  expect(traffic.recorder.own.read().unanswered).toEqual({ rpc: 2, sba: 0, object: 0, session: 0 });
+});
 
-  it('to the end is the same: an error, whatever status it began with', () => {
-    traffic.send({ line: `GET ${BASE}/d2/sba/E.Files/Download` }, { ending: FAILED, status: 200 });
-    traffic.send({ line: `GET ${BASE}/d2/object/M.Level` }, { ending: FAILED, status: 200 });
-    expect(traffic.counts()).toEqual({ 'sba.errors': 1 });
-  });
+it('a call that the upstream did not answer to the end is the same: an error, whatever status it began with', () => {
+  traffic.send({ line: `GET ${BASE}/d2/sba/E.Files/Download` }, { ending: FAILED, status: 200 });
+  traffic.send({ line: `GET ${BASE}/d2/object/M.Level` }, { ending: FAILED, status: 200 });
+  expect(traffic.counts()).toEqual({ 'sba.errors': 1 });
 });
 
 it('a call whose client left is neither answered nor an error', () => {

@@ -9,84 +9,68 @@ function callOf(name: string, beganNs: number, user?: string): RunningCall {
   return {
     call: { kind: 'rpc', name },
     session: user === undefined ? undefined : { id: `id of ${user}`, userName: user },
-    ...{
-      connectionType: 'REST',
-      remoteAddress: '10.0.0.7',
-      beganNs,
-      before: undefined,
-      after: undefined,
-      threadDump: undefined,
-    },
+    ...{ connectionType: 'REST', remoteAddress: '10.0.0.7', beganNs },
+    ...{ before: undefined, after: undefined, threadDump: undefined },
   };
 }
 
-describe('the calls that run', () => {
-  const named = (calls: RunningCalls, max = 1_000) => calls.oldest(max).map(({ name }) => name);
+const named = (calls: RunningCalls, max = 1_000) => calls.oldest(max).map(({ name }) => name);
 
-  it('are shown oldest first, with user, session and age', () => {
-    const clock = new ManualClock();
-    const calls = new RunningCalls(clock);
-    clock.ns = 10 * S;
-    calls.add(callOf('A', 4 * S, 'ann'));
-    calls.add(callOf('B', 2 * S));
-    expect(calls.size).toBe(2);
-    const [oldest, other] = calls.oldest(1_000);
-    expect(oldest).toMatchObject({ name: 'B', sessionId: null, userName: null, duration: 8 });
-    expect(other).toEqual({
-      ...{ kind: 'rpc', name: 'A', sessionId: 'id of ann', userName: 'ann', connectionType: 'REST' },
-      ...{ remoteAddress: '10.0.0.7', duration: 6, startTime: new Date(clock.epochMs() - 6_000).toISOString() },
-    });
+it('the calls that run are shown oldest first, with user, session and age', () => {
+  const clock = new ManualClock();
+  const calls = new RunningCalls(clock);
+  clock.ns = 10 * S;
+  calls.add(callOf('A', 4 * S, 'ann'));
+  calls.add(callOf('B', 2 * S));
+  expect(calls.size).toBe(2);
+  const [oldest, other] = calls.oldest(1_000);
+  expect(oldest).toMatchObject({ name: 'B', sessionId: null, userName: null, duration: 8 });
+  expect(other).toEqual({
+    ...{ kind: 'rpc', name: 'A', sessionId: 'id of ann', userName: 'ann', connectionType: 'REST' },
+    ...{ remoteAddress: '10.0.0.7', duration: 6, startTime: new Date(clock.epochMs() - 6_000).toISOString() },
   });
+});
 
-  it('leave in any order', () => {
-    const calls = new RunningCalls(new ManualClock());
-    const [a, b, c, d] = ['A', 'B', 'C', 'D'].map((name, index) => callOf(name, index)) as [
-      ...[RunningCall, RunningCall, RunningCall, RunningCall],
-    ];
-    for (const call of [a, b, c, d]) calls.add(call);
-    calls.remove(b);
-    expect(named(calls)).toEqual(['A', 'C', 'D']);
-    calls.remove(d);
-    calls.remove(a);
-    expect(named(calls)).toEqual(['C']);
-    calls.add(a);
-    calls.remove(c);
-    expect(named(calls)).toEqual(['A']);
-    calls.remove(a);
-    expect([named(calls), calls.size]).toEqual([[], 0]);
-  });
+it('the calls that run leave in any order', () => {
+  const calls = new RunningCalls(new ManualClock());
+  const [a, b, c, d] = [callOf('A', 0), callOf('B', 1), callOf('C', 2), callOf('D', 3)];
+  for (const call of [a, b, c, d]) calls.add(call);
+  calls.remove(b);
+  expect(named(calls)).toEqual(['A', 'C', 'D']);
+  calls.remove(d);
+  calls.remove(a);
+  expect(named(calls)).toEqual(['C']);
+  calls.add(a);
+  calls.remove(c);
+  expect(named(calls)).toEqual(['A']);
+  calls.remove(a);
+  expect([named(calls), calls.size]).toEqual([[], 0]);
+});
 
-  it('are shown up to a number, the oldest of them', () => {
-    const calls = new RunningCalls(new ManualClock());
-    for (let at = 0; at < 50; at += 1) calls.add(callOf(`C${at}`, at));
-    expect(named(calls, 3)).toEqual(['C0', 'C1', 'C2']);
-    expect(calls.size).toBe(50);
-  });
+it('the calls that run are shown up to a number, the oldest of them', () => {
+  const calls = new RunningCalls(new ManualClock());
+  for (let at = 0; at < 50; at += 1) calls.add(callOf(`C${at}`, at));
+  expect(named(calls, 3)).toEqual(['C0', 'C1', 'C2']);
+  expect(calls.size).toBe(50);
 });
 
 describe('the slowest calls', () => {
   const clock = new ManualClock();
-  function ended(
-    calls: SlowestCalls,
-    name: string,
-    atS: number,
-    seconds: number,
-    outcome: SlowOutcome = 'ok',
-    status = 200,
-  ) {
+  const ANN = { id: 'b7c1', userName: 'ann' };
+  function ended(calls: SlowestCalls, name: string, atS: number, seconds: number, outcome: SlowOutcome = 'ok') {
     clock.ns = atS * S;
-    calls.add(
-      callOf(name, (atS - seconds) * S),
-      { id: 'b7c1', userName: 'ann' },
-      { endedNs: atS * S, status, outcome },
-    );
+    calls.add(callOf(name, (atS - seconds) * S), ANN, {
+      endedNs: clock.ns,
+      status: outcome === 'ok' ? 200 : 0,
+      outcome,
+    });
   }
   const named = (calls: SlowestCalls) => calls.slowest().map(({ name }) => name);
 
   it('are shown slowest first, with their end', () => {
     const calls = new SlowestCalls(10, clock);
     ended(calls, 'A', 100, 2);
-    ended(calls, 'B', 101, 3, 'unanswered', 0);
+    ended(calls, 'B', 101, 3, 'unanswered');
     expect(calls.slowest()).toMatchObject([
       { name: 'B', duration: 3, status: null, outcome: 'unanswered', sessionId: 'b7c1', userName: 'ann' },
       { name: 'A', duration: 2, status: 200, outcome: 'ok' },

@@ -167,15 +167,12 @@ describe('whose call it is', () => {
 it('beyond sessions.max none is tracked, each such call is counted, and statistics go on', () => {
   traffic = new Traffic({ sessions: { ...testSessions, idleMs: IDLE_MS, max: 2 } });
   for (const user of ['anna', 'boris', 'cyril', 'cyril', 'anna']) traffic.send({ line: RPC, user });
-  expect(traffic.sessions().map(({ userName, requests }) => [userName, requests])).toEqual([
-    ['anna', 2],
-    ['boris', 1],
-  ]);
+  expect(traffic.users()).toEqual(['anna 2', 'boris 1']);
   expect([traffic.recorder.own.read().sessionsUntracked, traffic.created]).toEqual([2, 2]);
   expect(traffic.counts()).toEqual({ rpc: 5, [NAME]: 5 });
   traffic.send({ line: LOGOUT, user: 'boris' });
   traffic.send({ line: RPC, user: 'cyril' });
-  expect(traffic.sessions().map(({ userName }) => userName)).toEqual(['anna', 'cyril']);
+  expect(traffic.users()).toEqual(['anna 2', 'cyril 1']);
   traffic.clock.advanceMs(IDLE_MS);
   traffic.send({ line: RPC, user: 'boris' });
   expect(traffic.onlySession().userName).toBe('boris');

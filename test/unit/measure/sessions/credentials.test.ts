@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CredentialFields } from '../../../../src/measure/sessions/credentials.ts';
 import { Credentials, isLasting, MAX_USER_NAME_CHARS } from '../../../../src/measure/sessions/credentials.ts';
 
-function fieldsOf(fields: Record<string, string>): CredentialFields {
-  return { field: (name) => fields[name] };
-}
+const fieldsOf = (fields: Record<string, string>): CredentialFields => ({ field: (name) => fields[name] });
 
 function basic(userAndPassword: string | Buffer): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(userAndPassword).toString('base64')}` };
@@ -18,67 +16,57 @@ const KEYS = [
 ];
 const credentials = new Credentials(KEYS, COOKIE);
 
-function userNameOf(fields: Record<string, string>): string | null | undefined {
-  return credentials.identify(fieldsOf(fields))?.userName;
-}
+const userNameOf = (fields: Record<string, string>) => credentials.identify(fieldsOf(fields))?.userName;
 
-describe('the user name', () => {
-  const cases: [string, Record<string, string>, string | null | undefined][] = [
-    ['of Basic', basic('anna:pass'), 'anna'],
-    ['of Basic with colons in the password', basic('anna:p:a:s:s'), 'anna'],
-    ['of Basic without a password', basic('anna:'), 'anna'],
-    ['of an empty user', basic(':pass'), ''],
-    ['of Basic in UTF-8', basic('Žofia:pass'), 'Žofia'],
-    ['of Basic in latin1', basic(Buffer.from('Jos\xe9:pass', 'latin1')), 'José'],
-    ['of a scheme in any case', { authorization: 'bAsIc YW5uYTpwYXNz' }, 'anna'],
-    ['of base64 without padding', { authorization: 'Basic YW5uYTpwYXM' }, 'anna'],
-    ['with control characters', basic('an\r\n\x1b[31mna\x7f\x85:pass'), 'an���[31mna��'],
-    ['with marks that hide or turn text', basic('an\u202ena\u200b\u2028:pass'), 'an�na��'],
-    ['of a key in the configuration', { 'x-api-key': 'key-1' }, 'historian'],
-    ['of a key in UTF-8', { 'x-api-key': Buffer.from('kľúč').toString('latin1') }, 'čerpadlo'],
-    ['of an unknown key', { 'x-api-key': 'key-2' }, null],
-    ['of a key beside another scheme', { authorization: 'Bearer abc', 'x-api-key': 'key-1' }, 'historian'],
-  ];
-  for (const [what, fields, expected] of cases) {
-    it(`${what} is ${JSON.stringify(expected)}`, () => expect(userNameOf(fields)).toBe(expected));
-  }
-
-  it(`has at most ${MAX_USER_NAME_CHARS} characters, none cut in two`, () => {
-    expect(userNameOf(basic(`${'a'.repeat(5_000)}:pass`))).toBe('a'.repeat(MAX_USER_NAME_CHARS));
-    const odd = `${'a'.repeat(MAX_USER_NAME_CHARS - 1)}🚰`;
-    expect(userNameOf(basic(`${odd}:pass`))).toBe('a'.repeat(MAX_USER_NAME_CHARS - 1));
-  });
+it.each<[string, Record<string, string>, string | null]>([
+  ['of Basic', basic('anna:pass'), 'anna'],
+  ['of Basic with colons in the password', basic('anna:p:a:s:s'), 'anna'],
+  ['of Basic without a password', basic('anna:'), 'anna'],
+  ['of an empty user', basic(':pass'), ''],
+  ['of Basic in UTF-8', basic('Žofia:pass'), 'Žofia'],
+  ['of Basic in latin1', basic(Buffer.from('Jos\xe9:pass', 'latin1')), 'José'],
+  ['of a scheme in any case', { authorization: 'bAsIc YW5uYTpwYXNz' }, 'anna'],
+  ['of base64 without padding', { authorization: 'Basic YW5uYTpwYXM' }, 'anna'],
+  ['with control characters', basic('an\r\n\x1b[31mna\x7f\x85:pass'), 'an���[31mna��'],
+  ['with marks that hide or turn text', basic('an\u202ena\u200b\u2028:pass'), 'an�na��'],
+  ['of a key in the configuration', { 'x-api-key': 'key-1' }, 'historian'],
+  ['of a key in UTF-8', { 'x-api-key': Buffer.from('kľúč').toString('latin1') }, 'čerpadlo'],
+  ['of an unknown key', { 'x-api-key': 'key-2' }, null],
+  ['of a key beside another scheme', { authorization: 'Bearer abc', 'x-api-key': 'key-1' }, 'historian'],
+])('the user name %s is read: %j', (_, fields, expected) => {
+  expect(userNameOf(fields)).toBe(expected);
 });
 
-describe('nobody', () => {
-  const cases: [string, Record<string, string>][] = [
-    ['no field', {}],
-    ['an empty key', { 'x-api-key': '' }],
-    ['a scheme alone', { authorization: 'Basic' }],
-    ['another scheme', { authorization: 'Bearer YW5uYTpwYXNz' }],
-    ['a scheme that goes on', { authorization: 'Basically YW5uYTpwYXNz' }],
-    ['no base64', { authorization: 'Basic anna:pass' }],
-    ['base64 with a blank', { authorization: 'Basic YW5u YTpwYXNz' }],
-    ['no colon', basic('annapass')],
-    ['Basic that cannot be read, even beside a key', { authorization: 'Basic !', 'x-api-key': 'key-1' }],
-    ['a megabyte of base64', { authorization: `Basic ${'A'.repeat(1_000_000)}` }],
-  ];
-  for (const [what, fields] of cases) it(`is named by ${what}`, () => expect(userNameOf(fields)).toBeUndefined());
+it(`the user name has at most ${MAX_USER_NAME_CHARS} characters, none cut in two`, () => {
+  expect(userNameOf(basic(`${'a'.repeat(5_000)}:pass`))).toBe('a'.repeat(MAX_USER_NAME_CHARS));
+  const odd = `${'a'.repeat(MAX_USER_NAME_CHARS - 1)}🚰`;
+  expect(userNameOf(basic(`${odd}:pass`))).toBe('a'.repeat(MAX_USER_NAME_CHARS - 1));
+});
 
-  it('has a token without credentials', () => {
-    for (const fields of [{}, { 'x-api-key': '' }, { authorization: 'Bearer abc' }, { authorization: 'Basic' }]) {
-      expect(credentials.tokenOf(fieldsOf(fields))).toBeUndefined();
-    }
-  });
+it.each<[string, Record<string, string>]>([
+  ['no field', {}],
+  ['an empty key', { 'x-api-key': '' }],
+  ['a scheme alone', { authorization: 'Basic' }],
+  ['another scheme', { authorization: 'Bearer YW5uYTpwYXNz' }],
+  ['a scheme that goes on', { authorization: 'Basically YW5uYTpwYXNz' }],
+  ['no base64', { authorization: 'Basic anna:pass' }],
+  ['base64 with a blank', { authorization: 'Basic YW5u YTpwYXNz' }],
+  ['no colon', basic('annapass')],
+  ['Basic that cannot be read, even beside a key', { authorization: 'Basic !', 'x-api-key': 'key-1' }],
+  ['a megabyte of base64', { authorization: `Basic ${'A'.repeat(1_000_000)}` }],
+])('nobody is named by %s', (_, fields) => {
+  expect(userNameOf(fields)).toBeUndefined();
+});
+
+it('nobody has a token without credentials', () => {
+  for (const fields of [{}, { 'x-api-key': '' }, { authorization: 'Bearer abc' }, { authorization: 'Basic' }]) {
+    expect(credentials.tokenOf(fieldsOf(fields))).toBeUndefined();
+  }
 });
 
 describe('tokens and keys', () => {
-  function tokenOf(fields: Record<string, string>, of = credentials): string | undefined {
-    return of.tokenOf(fieldsOf(fields));
-  }
-  function keyOf(fields: Record<string, string>): string | undefined {
-    return credentials.identify(fieldsOf(fields))?.key;
-  }
+  const tokenOf = (fields: Record<string, string>, of = credentials) => of.tokenOf(fieldsOf(fields));
+  const keyOf = (fields: Record<string, string>) => credentials.identify(fieldsOf(fields))?.key;
 
   it('the token is that of the whole credential, the key that of the user', () => {
     expect(tokenOf(basic('anna:pass'))).toBe(tokenOf(basic('anna:pass')));
@@ -97,7 +85,7 @@ describe('tokens and keys', () => {
     expect(keyOf(basic('key-1:pass'))).not.toBe(keyOf({ 'x-api-key': 'key-1' }));
   });
 
-  const cookies: [string, string | undefined][] = [
+  it.each([
     ['lang=sk; JSESSIONID=one', 'one'],
     ['JSESSIONID=one; JSESSIONID=two', 'one'],
     ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
@@ -105,14 +93,11 @@ describe('tokens and keys', () => {
     ['lang=JSESSIONID=one', undefined],
     ['JSESSIONID=', undefined],
     ['', undefined],
-  ];
-  for (const [cookie, value] of cookies) {
-    it(`in "${cookie}" the login’s cookie is ${value ?? 'missing'}`, () => {
-      const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
-      expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
-      expect(tokenOf({ cookie })).toBe(token);
-    });
-  }
+  ])('in "%s" the login’s cookie is %s', (cookie, value) => {
+    const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
+    expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
+    expect(tokenOf({ cookie })).toBe(token);
+  });
 
   it('a response’s cookie is found among others, and an empty one is ignored', () => {
     const set = credentials.setCookieTokenOf(['lang=sk', 'JSESSIONID=two; Path=/smartWeb; HttpOnly']);
@@ -152,39 +137,37 @@ describe('tokens and keys', () => {
   });
 });
 
-describe('the certificate of a connection', () => {
-  const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
-  const none = fieldsOf({});
+const holder = { certificateUser: 'ann', certificateSubject: 'CN=authority\n\nCN=ann' };
+const none = fieldsOf({});
 
-  it('names who sends a request that names nobody', () => {
-    expect(credentials.identify(none, holder)?.userName).toBe('ann');
-    expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
-    expect(credentials.identify(none)).toBeUndefined();
-    expect(credentials.tokenOf(none)).toBeUndefined();
-  });
+it('the certificate of a connection names who sends a request that names nobody', () => {
+  expect(credentials.identify(none, holder)?.userName).toBe('ann');
+  expect(credentials.tokenOf(none, holder)).toMatch(/^.{44}$/);
+  expect(credentials.identify(none)).toBeUndefined();
+  expect(credentials.tokenOf(none)).toBeUndefined();
+});
 
-  it('is distinguished by its whole subject', () => {
-    const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
-    expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
-    expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
-    expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
-  });
+it('the certificate of a connection is distinguished by its whole subject', () => {
+  const other = { ...holder, certificateSubject: 'CN=another\n\nCN=ann' };
+  expect(credentials.identify(none, other)?.key).not.toBe(credentials.identify(none, holder)?.key);
+  expect(credentials.tokenOf(none, other)).not.toBe(credentials.tokenOf(none, holder));
+  expect(credentials.identify(none, holder)?.key).not.toBe(credentials.identify(fieldsOf(basic('ann:x')))?.key);
+});
 
-  it.each<[string, Record<string, string>, string]>([
-    ['Basic', basic('anna:pass'), 'anna'],
-    ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
-  ])('comes after %s', (_what, fields, userName) => {
-    expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
-    expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
-  });
+it.each<[string, Record<string, string>, string]>([
+  ['Basic', basic('anna:pass'), 'anna'],
+  ['an application key', { 'x-api-key': 'key-1' }, 'historian'],
+])('the certificate of a connection comes after %s', (_what, fields, userName) => {
+  expect(credentials.identify(fieldsOf(fields), holder)?.userName).toBe(userName);
+  expect(credentials.tokenOf(fieldsOf(fields), holder)).toBe(credentials.tokenOf(fieldsOf(fields)));
+});
 
-  it('is used only without a login cookie, which alone names nobody', () => {
-    const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
-    expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
-    expect(credentials.identify(fields, holder)?.userName).toBe('ann');
-  });
+it('the certificate of a connection is used only without a login cookie, which alone names nobody', () => {
+  const fields = fieldsOf({ cookie: `${COOKIE}=abc` });
+  expect(credentials.tokenOf(fields, holder)).toBe(credentials.tokenOf(fields));
+  expect(credentials.identify(fields, holder)?.userName).toBe('ann');
+});
 
-  it('does not replace unreadable Basic', () => {
-    expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
-  });
+it('the certificate of a connection does not replace unreadable Basic', () => {
+  expect(credentials.identify(fieldsOf({ authorization: 'Basic ?' }), holder)).toBeUndefined();
 });

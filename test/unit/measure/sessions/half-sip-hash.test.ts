@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { halfSipHash } from '../../../../src/measure/sessions/half-sip-hash.ts';
 
 /** Of the reference implementation (CC0): key 00 01 .. 07, input 00 01 .. of the lengths 0, 1, 2, ... */
@@ -10,9 +10,7 @@ const VECTORS = `
   .split(/\s+/);
 const KEY = { k0: 0x03020100, k1: 0x07060504 };
 
-function textOf(length: number): string {
-  return Buffer.from(Array.from({ length }, (_, i) => i)).toString('latin1');
-}
+const textOf = (length: number) => Buffer.from(Array.from({ length }, (_, i) => i)).toString('latin1');
 
 /** The 53 bits of a vector that are kept: all of its first half, 21 of its second. */
 function keptOf(vector: string): number {
@@ -20,14 +18,15 @@ function keptOf(vector: string): number {
   return (bytes.readUInt32LE(4) & 0x1fffff) * 2 ** 32 + bytes.readUInt32LE(0);
 }
 
-describe('HalfSipHash-2-4 with 64 bits', () => {
-  it.each(VECTORS.map((vector, length) => [length, vector] as const))('of %i bytes is %s', (length, vector) => {
+it.each(VECTORS.map((vector, length) => [length, vector] as const))(
+  'HalfSipHash-2-4 with 64 bits of %i bytes is %s',
+  (length, vector) => {
     expect(halfSipHash(KEY, textOf(length))).toBe(keptOf(vector));
-  });
+  },
+);
 
-  it('depends on both halves of the key', () => {
-    const text = 'Basic YW5uYTpwYXNz';
-    const hashes = [KEY, { ...KEY, k0: 1 }, { ...KEY, k1: 1 }].map((key) => halfSipHash(key, text));
-    expect(new Set(hashes).size).toBe(3);
-  });
+it('HalfSipHash-2-4 with 64 bits depends on both halves of the key', () => {
+  const text = 'Basic YW5uYTpwYXNz';
+  const hashes = [KEY, { ...KEY, k0: 1 }, { ...KEY, k1: 1 }].map((key) => halfSipHash(key, text));
+  expect(new Set(hashes).size).toBe(3);
 });

@@ -1,5 +1,5 @@
 /** What the table alone decides. When sessions begin and end: record/sessions.test.ts and record/comet. */
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { AddressRate } from '../../../../src/limits/address-rate.ts';
 import { CLAIMS_PER_ADDRESS } from '../../../../src/measure/sessions/claim-index.ts';
 import type { Session } from '../../../../src/measure/sessions/session.ts';
@@ -67,20 +67,18 @@ it('sessions are listed oldest first, in the form of the interface', () => {
   expect(anna.id).toMatch(/^[0-9a-f-]{36}$/);
 });
 
-describe('idle sessions', () => {
-  it.each<[string, (session: Session) => unknown]>([
-    ['the list', () => [...table.entries()][0]?.id],
-    ['find', ({ id }) => table.find(id)?.id],
-    ['sessions.active', ({ id }) => (table.metrics().gauges.get('sessions.active')?.read() ? id : undefined)],
-    ['a call with its token', () => recognise('token of anna')?.id],
-    ['a call with its key', () => join('other')?.id],
-  ])('end after 30 minutes to the millisecond, as %s sees it', (_what, read) => {
-    const session = mustBegin('anna');
-    clock.advanceMs(IDLE_MS - 1);
-    expect(read(session)).toBe(session.id);
-    clock.advanceMs(1);
-    expect(read(session)).toBeUndefined();
-  });
+it.each<[string, (session: Session) => unknown]>([
+  ['the list', () => [...table.entries()][0]?.id],
+  ['find', ({ id }) => table.find(id)?.id],
+  ['sessions.active', ({ id }) => (table.metrics().gauges.get('sessions.active')?.read() ? id : undefined)],
+  ['a call with its token', () => recognise('token of anna')?.id],
+  ['a call with its key', () => join('other')?.id],
+])('idle sessions end after 30 minutes to the millisecond, as %s sees it', (_what, read) => {
+  const session = mustBegin('anna');
+  clock.advanceMs(IDLE_MS - 1);
+  expect(read(session)).toBe(session.id);
+  clock.advanceMs(1);
+  expect(read(session)).toBeUndefined();
 });
 
 it('the tokens of one session are bounded: it forgets the oldest and keeps the session', () => {
@@ -90,51 +88,47 @@ it('the tokens of one session are bounded: it forgets the oldest and keeps the s
   for (const i of [1, MAX_TOKENS_PER_SESSION]) expect(recognise(`token ${i}`)).toBe(anna);
 });
 
-describe('an ended session', () => {
-  it('cannot be found by its id, its tokens or its key', () => {
-    const anna = mustBegin('anna');
-    join('second token');
-    table.end(anna);
-    expect([users(), table.find(anna.id), join('token of anna')]).toEqual([[], undefined, undefined]);
-    for (const token of ['token of anna', 'second token']) expect(recognise(token)).toBeUndefined();
-  });
-
-  it('does not end the next one of the same user when it is ended again', () => {
-    const first = mustBegin('anna');
-    table.end(first);
-    mustBegin('anna');
-    table.end(first);
-    expect(users()).toEqual(['anna']);
-  });
+it('an ended session cannot be found by its id, its tokens or its key', () => {
+  const anna = mustBegin('anna');
+  join('second token');
+  table.end(anna);
+  expect([users(), table.find(anna.id), join('token of anna')]).toEqual([[], undefined, undefined]);
+  for (const token of ['token of anna', 'second token']) expect(recognise(token)).toBeUndefined();
 });
 
-describe('a session that keeps connections', () => {
-  it('ends after sessions.cometGone without a connection, also before the next idle session, though a call runs', () => {
-    const anna = mustBegin('anna');
-    mustBegin('boris');
-    anna.callBegan(clock.nowNs());
-    clock.advanceMs(1_000);
-    table.gone(anna, clock.nowNs());
-    clock.advanceMs(GONE_MS - 1);
-    expect(users()).toEqual(['anna', 'boris']);
-    clock.advanceMs(1);
-    expect(users()).toEqual(['boris']);
-  });
+it('an ended session does not end the next one of the same user when it is ended again', () => {
+  const first = mustBegin('anna');
+  table.end(first);
+  mustBegin('anna');
+  table.end(first);
+  expect(users()).toEqual(['anna']);
+});
 
-  it('reports its end once, however it ends', () => {
-    const ends: string[] = [];
-    const sessions = ['anna', 'boris', 'cyril'].map(mustBegin);
-    for (const session of sessions) session.whenEnded(() => ends.push(session.userName ?? ''));
-    const [anna, boris] = sessions as [Session, Session];
-    table.end(anna);
-    table.end(anna);
-    table.gone(boris, clock.nowNs());
-    for (const ms of [GONE_MS, IDLE_MS]) {
-      clock.advanceMs(ms);
-      table.sweep();
-    }
-    expect(ends).toEqual(['anna', 'boris', 'cyril']);
-  });
+it('a session that keeps connections ends after sessions.cometGone without a connection, also before the next idle session, though a call runs', () => {
+  const anna = mustBegin('anna');
+  mustBegin('boris');
+  anna.callBegan(clock.nowNs());
+  clock.advanceMs(1_000);
+  table.gone(anna, clock.nowNs());
+  clock.advanceMs(GONE_MS - 1);
+  expect(users()).toEqual(['anna', 'boris']);
+  clock.advanceMs(1);
+  expect(users()).toEqual(['boris']);
+});
+
+it('a session that keeps connections reports its end once, however it ends', () => {
+  const ends: string[] = [];
+  const sessions = ['anna', 'boris', 'cyril'].map(mustBegin);
+  for (const session of sessions) session.whenEnded(() => ends.push(session.userName ?? ''));
+  const [anna, boris] = sessions as [Session, Session];
+  table.end(anna);
+  table.end(anna);
+  table.gone(boris, clock.nowNs());
+  for (const ms of [GONE_MS, IDLE_MS]) {
+    clock.advanceMs(ms);
+    table.sweep();
+  }
+  expect(ends).toEqual(['anna', 'boris', 'cyril']);
 });
 
 it('statistics of a session are created once, on first use, and not to read its failed calls', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AccessControl } from '../../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../../src/monitor/access/access-list.ts';
 import { isPassword, type PasswordHash } from '../../../../src/monitor/access/password-hash.ts';
@@ -108,41 +108,39 @@ it('a credential costs for an unknown user always the work of the same known use
   expect(costs.slice(40)).toEqual(costs.slice(0, 40));
 });
 
-describe('an address with too many wrong credentials', () => {
-  it('gets a retry time with its next wrong one', async () => {
-    await fail(10);
-    expect(await check('Bearer wrong')).toEqual({ kind: 'over-limit', retryAfterS: 6 });
-    expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'over-limit', retryAfterS: 6 });
-    expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
-    expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
-    clock.advanceS(6);
-    expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
-  });
+it('an address with too many wrong credentials gets a retry time with its next wrong one', async () => {
+  await fail(10);
+  expect(await check('Bearer wrong')).toEqual({ kind: 'over-limit', retryAfterS: 6 });
+  expect(await check(basic('ann', 'wrong'))).toEqual({ kind: 'over-limit', retryAfterS: 6 });
+  expect(await check('Bearer wrong', '192.0.2.2')).toEqual({ kind: 'wrong' });
+  expect(control.counts).toEqual({ wrong: 13, limited: 2, unchecked: 0, forgotten: 0 });
+  clock.advanceS(6);
+  expect(await check('Bearer wrong')).toEqual({ kind: 'wrong' });
+});
 
-  it('locks out no right token, no password that was right before, and no new right password', async () => {
-    await check(ANN);
-    await fail(200);
-    expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
-    expect(await check(ANN)).toEqual(KNOWN_ANN);
-    expect(await check(BOB)).toMatchObject({ kind: 'known' });
-  });
+it('an address with too many wrong credentials locks out no right token, no password that was right before, and no new right password', async () => {
+  await check(ANN);
+  await fail(200);
+  expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
+  expect(await check(ANN)).toEqual(KNOWN_ANN);
+  expect(await check(BOB)).toMatchObject({ kind: 'known' });
+});
 
-  it('locks nobody out by a flood: known passwords and tokens are admitted at once, others from elsewhere in turn', async () => {
-    await check(ANN);
-    await fail(10);
-    verified = [];
-    const flood = Array.from({ length: 200 }, (_, index) => check(basic('ann', `wrong${index}`)));
-    expect(await check(ANN)).toEqual(KNOWN_ANN);
-    expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
-    expect(verified.length, 'before the flood is through').toBeLessThan(4);
-    expect(await check(BOB, '192.0.2.2')).toMatchObject({ kind: 'known' });
-    const verdicts = await Promise.all(flood);
-    expect(verdicts.every(({ kind }) => kind === 'over-limit')).toBe(true);
-    // All but the one that was verified and the four that waited were refused unseen.
-    expect(control.counts.wrong).toBe(10 + 5);
-    expect(control.counts.limited).toBe(200);
-    expect(control.counts.unchecked).toBe(195);
-  });
+it('an address with too many wrong credentials locks nobody out by a flood: known passwords and tokens are admitted at once, others from elsewhere in turn', async () => {
+  await check(ANN);
+  await fail(10);
+  verified = [];
+  const flood = Array.from({ length: 200 }, (_, index) => check(basic('ann', `wrong${index}`)));
+  expect(await check(ANN)).toEqual(KNOWN_ANN);
+  expect(await check(`Bearer ${TOKEN}`)).toMatchObject({ kind: 'known' });
+  expect(verified.length, 'before the flood is through').toBeLessThan(4);
+  expect(await check(BOB, '192.0.2.2')).toMatchObject({ kind: 'known' });
+  const verdicts = await Promise.all(flood);
+  expect(verdicts.every(({ kind }) => kind === 'over-limit')).toBe(true);
+  // All but the one that was verified and the four that waited were refused unseen.
+  expect(control.counts.wrong).toBe(10 + 5);
+  expect(control.counts.limited).toBe(200);
+  expect(control.counts.unchecked).toBe(195);
 });
 
 /** Verifications that end only when the test says so. */
@@ -167,78 +165,72 @@ function holdVerifications() {
   return { held, begun, ask, flood, endAll };
 }
 
-describe('a flood of wrong passwords from many addresses', () => {
-  it('delays a right password by three verifications, and gives no 429 for four wrong ones', async () => {
-    const { held, begun, ask, flood, endAll } = holdVerifications();
-    const strangers = flood(135, 4);
-    const verdict = ask('annannann', '192.0.2.7');
-    await endAll();
-    expect(await verdict).toEqual(KNOWN_ANN);
-    expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
-    const kinds = (await Promise.all(strangers)).map(({ kind }) => kind);
-    expect(new Set(kinds)).toEqual(new Set(['wrong', 'busy']));
-    expect(held.counts).toMatchObject({ unchecked: 540 - 130 + 1, limited: 540 - 130 + 1 });
-  });
-
-  it('is told to retry in a second if it is evicted, with 429 only for an address over its limit', async () => {
-    const { held, ask, endAll } = holdVerifications();
-    for (let count = 0; count < 10; count++) await held.check({ authorization: 'Bearer wrong', address: '10.0.1.1' });
-    const [limited, others] = ['10.0.1.1', '10.0.1.2'].map((address) =>
-      Promise.all(Array.from({ length: 7 }, (_, index) => ask(`${index}`, address))),
-    );
-    await endAll();
-    expect((await limited)?.map(({ kind }) => kind)).toEqual(Array(7).fill('over-limit'));
-    expect(await others).toContainEqual({ kind: 'busy', retryAfterS: 1 });
-    expect((await others)?.map(({ kind }) => kind)).not.toContain('over-limit');
-  });
+it('a flood of wrong passwords from many addresses delays a right password by three verifications, and gives no 429 for four wrong ones', async () => {
+  const { held, begun, ask, flood, endAll } = holdVerifications();
+  const strangers = flood(135, 4);
+  const verdict = ask('annannann', '192.0.2.7');
+  await endAll();
+  expect(await verdict).toEqual(KNOWN_ANN);
+  expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
+  const kinds = (await Promise.all(strangers)).map(({ kind }) => kind);
+  expect(new Set(kinds)).toEqual(new Set(['wrong', 'busy']));
+  expect(held.counts).toMatchObject({ unchecked: 540 - 130 + 1, limited: 540 - 130 + 1 });
 });
 
-describe('simultaneous requests with the same password', () => {
-  it.each(['ann', 'eve'])('are verified once, and count as one failure, of %s', async (name) => {
-    const { held, begun, ask, endAll } = holdVerifications();
-    const same = Promise.all(Array.from({ length: 12 }, () => ask('slip', HERE, name)));
-    await endAll();
-    expect((await same).map(({ kind }) => kind)).toEqual(Array(12).fill('wrong'));
-    expect([begun.length, held.counts.wrong]).toEqual([1, 12]);
-    const next = ask('other', HERE, name);
-    await endAll();
-    expect(await next).toEqual({ kind: 'wrong' });
-  });
-
-  it('are not verified again for another address if the password was right meanwhile', async () => {
-    const { begun, ask, endAll } = holdVerifications();
-    const verdicts = Promise.all(Array.from({ length: 6 }, (_, index) => ask('annannann', `192.0.2.${index}`)));
-    await endAll();
-    expect(await verdicts).toEqual(Array(6).fill(KNOWN_ANN));
-    expect(begun).toHaveLength(2);
-  });
+it('a flood of wrong passwords from many addresses is told to retry in a second if it is evicted, with 429 only for an address over its limit', async () => {
+  const { held, ask, endAll } = holdVerifications();
+  for (let count = 0; count < 10; count++) await held.check({ authorization: 'Bearer wrong', address: '10.0.1.1' });
+  const [limited, others] = ['10.0.1.1', '10.0.1.2'].map((address) =>
+    Promise.all(Array.from({ length: 7 }, (_, index) => ask(`${index}`, address))),
+  );
+  await endAll();
+  expect((await limited)?.map(({ kind }) => kind)).toEqual(Array(7).fill('over-limit'));
+  expect(await others).toContainEqual({ kind: 'busy', retryAfterS: 1 });
+  expect((await others)?.map(({ kind }) => kind)).not.toContain('over-limit');
 });
 
-describe('a list that was read again', () => {
-  it('refuses removed readers, admits new ones, and keeps the cached verifications of the others', async () => {
-    await check(ANN);
-    await check(BOB);
-    folder.write('users', `${annLine}\n${await userLine('bob', 'metrics', 'other password')}\n`);
-    folder.write('tokens', tokenLine('grafana', 'metrics').line);
-    await readAgain();
-    verified = [];
-    expect(await check(ANN)).toEqual(KNOWN_ANN);
-    expect(verified).toEqual([]);
-    expect(await check(BOB)).toEqual({ kind: 'wrong' });
-    expect(await check(basic('bob', 'other password'))).toMatchObject({ kind: 'known' });
-    expect(await check(`Bearer ${TOKEN}`)).toEqual({ kind: 'wrong' });
-    folder.write('users', annLine.replace(':sessions:', ':metrics:'));
-    await readAgain();
-    expect(await check(ANN), 'with a changed role').toEqual(known('ann', 'metrics'));
-  });
+it.each(['ann', 'eve'])('a wrong password of %s, sent at once, is verified once: one failure', async (name) => {
+  const { held, begun, ask, endAll } = holdVerifications();
+  const same = Promise.all(Array.from({ length: 12 }, () => ask('slip', HERE, name)));
+  await endAll();
+  expect((await same).map(({ kind }) => kind)).toEqual(Array(12).fill('wrong'));
+  expect([begun.length, held.counts.wrong]).toEqual([1, 12]);
+  const next = ask('other', HERE, name);
+  await endAll();
+  expect(await next).toEqual({ kind: 'wrong' });
+});
 
-  it('refuses a reader who was removed while the password was verified', async () => {
-    folder.write('users', bobLine);
-    const apply = await list.prepareChanged();
-    const verdict = check(ANN);
-    apply?.();
-    expect(await verdict).toEqual({ kind: 'wrong' });
-  });
+it('simultaneous requests with the same password are not verified again for another address if the password was right meanwhile', async () => {
+  const { begun, ask, endAll } = holdVerifications();
+  const verdicts = Promise.all(Array.from({ length: 6 }, (_, index) => ask('annannann', `192.0.2.${index}`)));
+  await endAll();
+  expect(await verdicts).toEqual(Array(6).fill(KNOWN_ANN));
+  expect(begun).toHaveLength(2);
+});
+
+it('a list that was read again refuses removed readers, admits new ones, and keeps the cached verifications of the others', async () => {
+  await check(ANN);
+  await check(BOB);
+  folder.write('users', `${annLine}\n${await userLine('bob', 'metrics', 'other password')}\n`);
+  folder.write('tokens', tokenLine('grafana', 'metrics').line);
+  await readAgain();
+  verified = [];
+  expect(await check(ANN)).toEqual(KNOWN_ANN);
+  expect(verified).toEqual([]);
+  expect(await check(BOB)).toEqual({ kind: 'wrong' });
+  expect(await check(basic('bob', 'other password'))).toMatchObject({ kind: 'known' });
+  expect(await check(`Bearer ${TOKEN}`)).toEqual({ kind: 'wrong' });
+  folder.write('users', annLine.replace(':sessions:', ':metrics:'));
+  await readAgain();
+  expect(await check(ANN), 'with a changed role').toEqual(known('ann', 'metrics'));
+});
+
+it('a list that was read again refuses a reader who was removed while the password was verified', async () => {
+  folder.write('users', bobLine);
+  const apply = await list.prepareChanged();
+  const verdict = check(ANN);
+  apply?.();
+  expect(await verdict).toEqual({ kind: 'wrong' });
 });
 
 it('without users no password is verified', async () => {

@@ -139,49 +139,47 @@ describe('the access list', () => {
   });
 });
 
-describe('putting a line into a file', () => {
-  const put = (file: string, line: string) => putAccessLine(file, line, () => undefined);
+const put = (file: string, line: string) => putAccessLine(file, line, () => undefined);
 
-  /** One that this user may give files to. */
-  const otherGroup = () => (process.getuid?.() === 0 ? 4_711 : (process.getgroups?.().at(-1) ?? 0));
+/** One that this user may give files to. */
+const otherGroup = () => (process.getuid?.() === 0 ? 4_711 : (process.getgroups?.().at(-1) ?? 0));
 
-  it('creates a file that only the group of its folder may read, and appends, replaces by name, and keeps all other lines', async () => {
-    chownSync(folder.path, process.getuid?.() ?? 0, otherGroup());
-    const file = path.join(folder.path, 'new');
-    expect(await put(file, ann)).toBe('added');
-    expect(statSync(file)).toMatchObject({ uid: process.getuid?.(), gid: otherGroup() });
-    expect(statSync(file).mode & 0o777).toBe(0o640);
-    folder.write('new', `# ann: is in charge\n${ann}\n\n# last`);
-    expect(await put(file, bob)).toBe('added');
-    expect(await put(file, 'ann:metrics:other')).toBe('replaced');
-    expect(readFileSync(file, 'utf8')).toBe(`# ann: is in charge\nann:metrics:other\n\n# last\n${bob}\n`);
-    expect(readdirSync(folder.path)).toEqual(['new']);
-    const nowhere = path.join(folder.path, 'none', 'users');
-    expect(await failure(() => put(nowhere, bob))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
-  });
+it('putting a line into a file creates a file that only the group of its folder may read, and appends, replaces by name, and keeps all other lines', async () => {
+  chownSync(folder.path, process.getuid?.() ?? 0, otherGroup());
+  const file = path.join(folder.path, 'new');
+  expect(await put(file, ann)).toBe('added');
+  expect(statSync(file)).toMatchObject({ uid: process.getuid?.(), gid: otherGroup() });
+  expect(statSync(file).mode & 0o777).toBe(0o640);
+  folder.write('new', `# ann: is in charge\n${ann}\n\n# last`);
+  expect(await put(file, bob)).toBe('added');
+  expect(await put(file, 'ann:metrics:other')).toBe('replaced');
+  expect(readFileSync(file, 'utf8')).toBe(`# ann: is in charge\nann:metrics:other\n\n# last\n${bob}\n`);
+  expect(readdirSync(folder.path)).toEqual(['new']);
+  const nowhere = path.join(folder.path, 'none', 'users');
+  expect(await failure(() => put(nowhere, bob))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE' });
+});
 
-  it.each([0o600, 0o640, 0o440])('keeps owner, group and mode %o of an existing file', async (mode) => {
-    const file = folder.write('users', `${ann}\n`, 0o600);
-    const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
-    chownSync(file, owner, otherGroup());
-    chmodSync(file, mode);
-    await put(file, bob);
-    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
-    expect(statSync(file)).toMatchObject({ uid: owner, gid: otherGroup() });
-    expect(statSync(file).mode & 0o777).toBe(mode);
-  });
+it.each([0o600, 0o640, 0o440])('putting a line keeps owner, group and mode %o of a file', async (mode) => {
+  const file = folder.write('users', `${ann}\n`, 0o600);
+  const owner = process.getuid?.() === 0 ? 4_711 : (process.getuid?.() ?? 0);
+  chownSync(file, owner, otherGroup());
+  chmodSync(file, mode);
+  await put(file, bob);
+  expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
+  expect(statSync(file)).toMatchObject({ uid: owner, gid: otherGroup() });
+  expect(statSync(file).mode & 0o777).toBe(mode);
+});
 
-  it('replaces the file that a link leads to, not the link, and follows no link of another user', async () => {
-    const file = folder.write('users', `${ann}\n`);
-    const link = path.join(folder.path, 'link');
-    symlinkSync(file, link);
-    await put(link, bob);
-    expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
-    giveToOther(link);
-    const problem = /link cannot be read: .*link is a symbolic link owned by uid \d+, expected the owner to be root/;
-    const message = expect.stringMatching(problem);
-    expect(await failure(() => put(link, ann))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE', message });
-    vi.restoreAllMocks();
-    expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
-  });
+it('putting a line into a file replaces the file that a link leads to, not the link, and follows no link of another user', async () => {
+  const file = folder.write('users', `${ann}\n`);
+  const link = path.join(folder.path, 'link');
+  symlinkSync(file, link);
+  await put(link, bob);
+  expect(readdirSync(folder.path).sort()).toEqual(['link', 'users']);
+  giveToOther(link);
+  const problem = /link cannot be read: .*link is a symbolic link owned by uid \d+, expected the owner to be root/;
+  const message = expect.stringMatching(problem);
+  expect(await failure(() => put(link, ann))).toMatchObject({ code: 'D2S_ERR_ACCESS_FILE', message });
+  vi.restoreAllMocks();
+  expect(readFileSync(file, 'utf8')).toBe(`${ann}\n${bob}\n`);
 });

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { FailureLimit } from '../../../../src/monitor/access/failure-limit.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
@@ -9,56 +9,54 @@ beforeEach(() => {
   limit = new FailureLimit(clock);
 });
 
-describe('the limit on failures', () => {
-  it('allows an address ten failures, then one every six seconds', () => {
-    for (let count = 0; count < 10; count++) {
-      expect(limit.retryAfterS('a')).toBe(0);
-      limit.add('a');
-    }
-    expect(limit.retryAfterS('a')).toBe(6);
-    expect(limit.retryAfterS('b')).toBe(0);
-    clock.advanceS(5.5);
-    expect(limit.retryAfterS('a')).toBe(1);
-    clock.advanceS(0.5);
+it('the limit on failures allows an address ten failures, then one every six seconds', () => {
+  for (let count = 0; count < 10; count++) {
     expect(limit.retryAfterS('a')).toBe(0);
     limit.add('a');
-    expect(limit.retryAfterS('a')).toBe(6);
-  });
+  }
+  expect(limit.retryAfterS('a')).toBe(6);
+  expect(limit.retryAfterS('b')).toBe(0);
+  clock.advanceS(5.5);
+  expect(limit.retryAfterS('a')).toBe(1);
+  clock.advanceS(0.5);
+  expect(limit.retryAfterS('a')).toBe(0);
+  limit.add('a');
+  expect(limit.retryAfterS('a')).toBe(6);
+});
 
-  it('does not lengthen the wait for further failures', () => {
-    for (let count = 0; count < 1_000; count++) limit.add('a');
-    clock.advanceS(60);
-    for (let count = 0; count < 10; count++) {
-      expect(limit.retryAfterS('a')).toBe(0);
-      limit.add('a');
-    }
-  });
-
-  it('remembers an address for ten minutes after its last failure, longer than the refill takes', () => {
-    expect(limit.failuresOf('a')).toBe(0);
-    for (let count = 0; count < 3; count++) limit.add('a');
-    clock.advanceS(590);
-    expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([3, 0]);
-    for (let count = 0; count < 20; count++) limit.add('a');
-    expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([10, 6]);
-    clock.advanceS(599);
-    expect(limit.failuresOf('a')).toBe(10);
-    clock.advanceS(1);
-    expect(limit.failuresOf('a')).toBe(0);
+it('the limit on failures does not lengthen the wait for further failures', () => {
+  for (let count = 0; count < 1_000; count++) limit.add('a');
+  clock.advanceS(60);
+  for (let count = 0; count < 10; count++) {
+    expect(limit.retryAfterS('a')).toBe(0);
     limit.add('a');
-    expect(limit.failuresOf('a')).toBe(1);
-  });
+  }
+});
 
-  it('remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
-    for (let count = 0; count < 10; count++) {
-      limit.add('first');
-      limit.add('second');
-    }
-    for (let index = 0; index < 9_998; index++) limit.add(`a${index}`);
+it('the limit on failures remembers an address for ten minutes after its last failure, longer than the refill takes', () => {
+  expect(limit.failuresOf('a')).toBe(0);
+  for (let count = 0; count < 3; count++) limit.add('a');
+  clock.advanceS(590);
+  expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([3, 0]);
+  for (let count = 0; count < 20; count++) limit.add('a');
+  expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([10, 6]);
+  clock.advanceS(599);
+  expect(limit.failuresOf('a')).toBe(10);
+  clock.advanceS(1);
+  expect(limit.failuresOf('a')).toBe(0);
+  limit.add('a');
+  expect(limit.failuresOf('a')).toBe(1);
+});
+
+it('the limit on failures remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
+  for (let count = 0; count < 10; count++) {
     limit.add('first');
-    expect([limit.size, limit.evicted]).toEqual([10_000, 0]);
-    limit.add('one more');
-    expect([limit.size, limit.evicted]).toEqual([10_000, 1]);
-    expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
-  });
+    limit.add('second');
+  }
+  for (let index = 0; index < 9_998; index++) limit.add(`a${index}`);
+  limit.add('first');
+  expect([limit.size, limit.evicted]).toEqual([10_000, 0]);
+  limit.add('one more');
+  expect([limit.size, limit.evicted]).toEqual([10_000, 1]);
+  expect([limit.retryAfterS('first'), limit.retryAfterS('second')]).toEqual([6, 0]);
 });

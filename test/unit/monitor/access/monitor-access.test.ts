@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ConfigError, StartError } from '../../../../src/base/errors.ts';
 import type { Logger } from '../../../../src/base/logger.ts';
 import { AccessClosed } from '../../../../src/monitor/access/access-closed.ts';
@@ -40,91 +40,87 @@ const kindOf = async ({ current }: MonitorAccess, token: string) => {
   return (await current?.check({ authorization: `Bearer ${token}`, address: '192.0.2.1' }))?.kind ?? 'open';
 };
 
-describe('files of users and tokens', () => {
-  it('are checked every two seconds, and take effect when they change, with one log line that names no reader', async () => {
-    const access = await openFirst();
-    expect(timers).toEqual([]);
-    access.watch();
-    expect(timers.map(({ ms }) => ms)).toEqual([2_000]);
-    access.close();
-    expect(stopped).toBe(1);
-    await access.poll();
-    expect([lines, access.numbers.replaced]).toEqual([[], 0]);
-    folder.write('tokens', SECOND.line);
-    await access.poll();
-    expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
-    expect(access.numbers).toEqual({ replaced: 1, unusable: 0 });
-    expect(lines.map(([level, details]) => [level, details])).toEqual([['info', { section: 'monitor.auth' }]]);
-    expect(JSON.stringify(lines)).not.toMatch(/grafana|prometheus|sha256/);
-  });
-
-  it('are reported once, at the second check, while they stay invalid, and the old list stays in use', async () => {
-    const access = await openFirst();
-    folder.write('tokens', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
-    for (let look = 0; look < 4; look += 1) {
-      await access.poll();
-      expect(lines).toHaveLength(look === 0 ? 0 : 1);
-    }
-    expect(lines[0]?.[0]).toBe('error');
-    expect(JSON.stringify(lines)).toContain('tokens:2: expected');
-    expect(JSON.stringify(lines)).not.toContain('s3cr3t');
-    expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
-    expect(await kindOf(access, FIRST.token)).toBe('known');
-    folder.write('tokens', SECOND.line);
-    await access.poll();
-    expect(await kindOf(access, SECOND.token)).toBe('known');
-  });
+it('files of users and tokens are checked every two seconds, and take effect when they change, with one log line that names no reader', async () => {
+  const access = await openFirst();
+  expect(timers).toEqual([]);
+  access.watch();
+  expect(timers.map(({ ms }) => ms)).toEqual([2_000]);
+  access.close();
+  expect(stopped).toBe(1);
+  await access.poll();
+  expect([lines, access.numbers.replaced]).toEqual([[], 0]);
+  folder.write('tokens', SECOND.line);
+  await access.poll();
+  expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
+  expect(access.numbers).toEqual({ replaced: 1, unusable: 0 });
+  expect(lines.map(([level, details]) => [level, details])).toEqual([['info', { section: 'monitor.auth' }]]);
+  expect(JSON.stringify(lines)).not.toMatch(/grafana|prometheus|sha256/);
 });
 
-describe('files of users and tokens that are unusable at the start', () => {
-  const detailOf = ({ current }: MonitorAccess) => (current instanceof AccessClosed ? current.detail : undefined);
-
-  it.each([
-    ['are not there', 'none', 'D2S_ERR_ACCESS_FILE', 'ENOENT'],
-    ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
-    ['have an invalid line', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
-    ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
-  ])('and %s let nobody in, which is told once and without a secret', async (_what, name, code, reason) => {
-    folder.write('open', FIRST.line, 0o644);
-    chmodSync(`${folder.path}/open`, 0o644);
-    folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
-    folder.write('empty', '');
-    const access = await open(files(`${folder.path}/${name}`));
-    for (let look = 0; look < 4; look += 1) await access.poll();
-    expect(lines.map(([level]) => level)).toEqual(['error']);
-    expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
-    expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
-    expect(detailOf(access)).toContain(`cannot be used (${reason}), so nobody has access`);
-    expect(detailOf(access)).toMatch(/^monitor\.auth/);
-    expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
-    expect(detailOf(access)).not.toContain(folder.path);
-  });
-
-  it('are used as soon as they are valid, and until then the answer has the newest reason', async () => {
-    const file = `${folder.path}/tokens`;
-    const access = await open(files(file));
-    expect(await kindOf(access, FIRST.token)).toBe('closed');
-    folder.write('tokens', 's3cr3t');
+it('files of users and tokens are reported once, at the second check, while they stay invalid, and the old list stays in use', async () => {
+  const access = await openFirst();
+  folder.write('tokens', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
+  for (let look = 0; look < 4; look += 1) {
     await access.poll();
-    expect(detailOf(access)).toContain('(D2S_ERR_CONFIG)');
-    folder.write('tokens', FIRST.line);
-    await access.poll();
-    expect([await kindOf(access, FIRST.token), await kindOf(access, 'no')]).toEqual(['known', 'wrong']);
-    expect(lines.at(-1)?.[2]).toMatch(/^files of users and tokens can be used now: /);
-    expect(access.numbers).toEqual({ replaced: 1, unusable: 1 });
-    // From then on they are files like any others: the old ones hold.
-    folder.write('tokens', 's3cr3t');
-    await access.poll();
-    expect(await kindOf(access, FIRST.token)).toBe('known');
-  });
+    expect(lines).toHaveLength(look === 0 ? 0 : 1);
+  }
+  expect(lines[0]?.[0]).toBe('error');
+  expect(JSON.stringify(lines)).toContain('tokens:2: expected');
+  expect(JSON.stringify(lines)).not.toContain('s3cr3t');
+  expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
+  expect(await kindOf(access, FIRST.token)).toBe('known');
+  folder.write('tokens', SECOND.line);
+  await access.poll();
+  expect(await kindOf(access, SECOND.token)).toBe('known');
+});
 
-  it('do not matter after a reload that names others, or none', async () => {
-    const access = await open(files(`${folder.path}/none`));
-    (await access.prepareReload(files(folder.write('tokens', FIRST.line))))();
-    expect(await kindOf(access, FIRST.token)).toBe('known');
-    (await access.prepareReload('none'))();
-    expect(await kindOf(access, 'no')).toBe('open');
-  });
+const detailOf = ({ current }: MonitorAccess) => (current instanceof AccessClosed ? current.detail : undefined);
+
+it.each([
+  ['are not there', 'none', 'D2S_ERR_ACCESS_FILE', 'ENOENT'],
+  ['are open to everybody', 'open', 'D2S_ERR_ACCESS_FILE', 'D2S_ERR_ACCESS_FILE'],
+  ['have an invalid line', 'bad', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+  ['have nobody in them', 'empty', 'D2S_ERR_CONFIG', 'D2S_ERR_CONFIG'],
+])('files that %s at the start let nobody in, told once without a secret', async (_what, name, code, reason) => {
+  folder.write('open', FIRST.line, 0o644);
+  chmodSync(`${folder.path}/open`, 0o644);
+  folder.write('bad', `${FIRST.line}\nsomebody:metrics:s3cr3t`);
+  folder.write('empty', '');
+  const access = await open(files(`${folder.path}/${name}`));
+  for (let look = 0; look < 4; look += 1) await access.poll();
+  expect(lines.map(([level]) => level)).toEqual(['error']);
+  expect(lines[0]?.[1]).toMatchObject({ code, reason: expect.stringContaining(folder.path) });
+  expect(access.numbers).toEqual({ replaced: 0, unusable: 1 });
+  expect(detailOf(access)).toContain(`cannot be used (${reason}), so nobody has access`);
+  expect(detailOf(access)).toMatch(/^monitor\.auth/);
+  expect(JSON.stringify([lines, detailOf(access)])).not.toContain('s3cr3t');
+  expect(detailOf(access)).not.toContain(folder.path);
+});
+
+it('files of users and tokens that are unusable at the start are used as soon as they are valid, and until then the answer has the newest reason', async () => {
+  const file = `${folder.path}/tokens`;
+  const access = await open(files(file));
+  expect(await kindOf(access, FIRST.token)).toBe('closed');
+  folder.write('tokens', 's3cr3t');
+  await access.poll();
+  expect(detailOf(access)).toContain('(D2S_ERR_CONFIG)');
+  folder.write('tokens', FIRST.line);
+  await access.poll();
+  expect([await kindOf(access, FIRST.token), await kindOf(access, 'no')]).toEqual(['known', 'wrong']);
+  expect(lines.at(-1)?.[2]).toMatch(/^files of users and tokens can be used now: /);
+  expect(access.numbers).toEqual({ replaced: 1, unusable: 1 });
+  // From then on they are files like any others: the old ones hold.
+  folder.write('tokens', 's3cr3t');
+  await access.poll();
+  expect(await kindOf(access, FIRST.token)).toBe('known');
+});
+
+it('files of users and tokens that are unusable at the start do not matter after a reload that names others, or none', async () => {
+  const access = await open(files(`${folder.path}/none`));
+  (await access.prepareReload(files(folder.write('tokens', FIRST.line))))();
+  expect(await kindOf(access, FIRST.token)).toBe('known');
+  (await access.prepareReload('none'))();
+  expect(await kindOf(access, 'no')).toBe('open');
 });
 
 it('another monitor.auth opens the port to everybody and closes it again, and keeps the counters', async () => {

@@ -37,26 +37,17 @@ it('toJavaDouble always writes a fraction and reads back as the same double', ()
   }
 });
 
-it('toJavaInteger writes all digits and never a fraction', () => {
-  const written = [0, -5, 9_007_201_402_224_640, 1e21, -0].map(toJavaInteger);
-  expect(written).toEqual(['0', '-5', '9007201402224640', '1000000000000000000000', '0']);
+it('toJavaInteger writes all digits and never a fraction, and quotes NaN and the infinities', () => {
+  const written = [0, -5, 9_007_201_402_224_640, 1e21, -0, Number.NaN, -Infinity].map(toJavaInteger);
+  expect(written).toEqual(['0', '-5', '9007201402224640', '1000000000000000000000', '0', '"NaN"', '"-Infinity"']);
 });
 
-it('toJavaInteger quotes NaN and the infinities, which JSON does not have', () => {
-  expect([Number.NaN, -Infinity].map(toJavaInteger)).toEqual(['"NaN"', '"-Infinity"']);
-});
-
-it('toJsonText escapes quotes, backslashes and controls, with upper-case digits', () => {
-  expect(toJsonText('"\\\b\f\n\r\t\u0000\u001f')).toBe('"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F"');
-});
-
-it('toJsonText leaves all other characters of the basic plane as they are', () => {
-  const text = "/<b>&'\u007f äß€\u2028\ufeff\uffff";
-  expect(toJsonText(text)).toBe(`"${text}"`);
-});
-
-it('toJsonText writes astral characters as two escapes, as Jackson does into a stream', () => {
-  expect(toJsonText('a😀b')).toBe('"a\\uD83D\\uDE00b"');
+it.each([
+  ['escapes quotes, backslashes and controls', '"\\\b\f\n\r\t\0\x1f', '\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001F'],
+  ['leaves all others of the basic plane', "/<b>&'\x7f äß€\u2028\ufeff\uffff", "/<b>&'\x7f äß€\u2028\ufeff\uffff"],
+  ['writes astral ones as two escapes, as Jackson does into a stream', 'a😀b', 'a\\uD83D\\uDE00b'],
+])('toJsonText %s', (_, text, json) => {
+  expect(toJsonText(text)).toBe(`"${json}"`);
 });
 
 it('toJsonText writes JSON that reads back as the same text', () => {

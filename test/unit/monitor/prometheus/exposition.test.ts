@@ -5,9 +5,8 @@ import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buck
 import type { ExpositionFormat } from '../../../../src/monitor/prometheus/exposition.ts';
 import { renderTables, toLabelValue, toNumber } from '../../../../src/monitor/prometheus/exposition.ts';
 
-function textOf(tables: readonly Table[], format: ExpositionFormat = 'text'): string {
-  return [...renderTables(tables, format)].join('');
-}
+const textOf = (tables: readonly Table[], format: ExpositionFormat = 'text') =>
+  [...renderTables(tables, format)].join('');
 
 function smallTables(): readonly Table[] {
   const buckets = new DurationBuckets(toBounds([0.0025, 1, 60]));
@@ -97,11 +96,8 @@ it.each([
   ['a record', { x: { y: 1 } }],
   ['a map', { x: new Map([['y', 1]]) }],
 ])('renderTables fails for a description that gives more levels than it has labels: %s', (_, values) => {
-  const table = toTable(
-    counter('c_total', 'By kind.', () => values, 'kind'),
-    {},
-  );
-  expect(() => textOf([table])).toThrow('more levels than labels: c_total{kind="');
+  const described = counter('c_total', 'By kind.', () => values, 'kind');
+  expect(() => textOf([toTable(described, {})])).toThrow('more levels than labels: c_total{kind="');
 });
 
 it('renderTables reads one histogram for each piece', () => {

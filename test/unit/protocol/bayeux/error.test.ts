@@ -14,13 +14,8 @@ it.each<[string | undefined, number | undefined]>([
 });
 
 it('an error says that the client is unknown, with the number and the words of each server', () => {
-  const unknown = [
-    '402::session_unknown',
-    '402::Unknown client',
-    '401:nobody:Unknown client',
-    '402:x:Unknown Client ID',
-  ];
+  const gone = ['402::session_unknown', '402::Unknown client', '401:nobody:Unknown client', '402:x:Unknown Client ID'];
   const other = ['402:data:Missing required parameter', '401::No client ID', '404:/a:Unknown channel', undefined];
-  expect(unknown.map(isUnknownClient)).toEqual(unknown.map(() => true));
+  expect(gone.map(isUnknownClient)).toEqual(gone.map(() => true));
   expect(other.map(isUnknownClient)).toEqual(other.map(() => false));
 });

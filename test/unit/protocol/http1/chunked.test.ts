@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { ChunkedReader, MALFORMED, MORE } from '../../../../src/protocol/http1/chunked.ts';
 
 const MAX_TRAILER_BYTES = 200;
@@ -8,39 +8,37 @@ function read(text: string): number {
   return new ChunkedReader(MAX_TRAILER_BYTES).read(bytes, 0, bytes.length);
 }
 
-describe('ChunkedReader', () => {
-  it.each([
-    ...['0\r\n\r\n', '5\r\nhello\r\n0\r\n\r\n', '5;a;b=c;d="e \\" f"\r\nhello\r\n0;last\r\n\r\n'],
-    ...['00005\r\nhello\r\n000\r\n\r\n', 'a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\nX-A: 1\r\nx-b:\r\n\r\n'],
-  ])('finds the end of %j at every split', (text) => {
-    const bytes = Buffer.from(`${text}GET`, 'latin1');
-    for (let split = 0; split < text.length; split += 1) {
-      const reader = new ChunkedReader(MAX_TRAILER_BYTES);
-      expect(reader.read(bytes, 0, split)).toBe(MORE);
-      expect(reader.read(bytes, split, bytes.length)).toBe(text.length);
-    }
-  });
+it.each([
+  ...['0\r\n\r\n', '5\r\nhello\r\n0\r\n\r\n', '5;a;b=c;d="e \\" f"\r\nhello\r\n0;last\r\n\r\n'],
+  ...['00005\r\nhello\r\n000\r\n\r\n', 'a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\nX-A: 1\r\nx-b:\r\n\r\n'],
+])('ChunkedReader finds the end of %j at every split', (text) => {
+  const bytes = Buffer.from(`${text}GET`, 'latin1');
+  for (let split = 0; split < text.length; split += 1) {
+    const reader = new ChunkedReader(MAX_TRAILER_BYTES);
+    expect(reader.read(bytes, 0, split)).toBe(MORE);
+    expect(reader.read(bytes, split, bytes.length)).toBe(text.length);
+  }
+});
 
-  it.each([
-    ['no size', '\r\n'],
-    ['a signed size', '+1\r\na\r\n'],
-    ['a size with prefix', '0x1\r\na\r\n'],
-    ['a blank after the size', '1 \r\na\r\n'],
-    ['a bare line feed', '1\na\r\n'],
-    ['an empty extension', '1;\r\na\r\n'],
-    ['an extension with an empty value', '1;a=\r\na\r\n'],
-    ['an extension with a second value', '1;a=b"c"\r\na\r\n'],
-    ['a line feed in a quoted extension', '1;a="\n"\r\na\r\n'],
-    ['data longer than its size', '1\r\nab\r\n'],
-    ['a size beyond any chunk', 'fffffffffffff\r\n'],
-    ['endless zeros', `${'0'.repeat(MAX_TRAILER_BYTES + 10)}`],
-    ['endless extensions', `1;${'a'.repeat(MAX_TRAILER_BYTES + 1)}`],
-    ['endless trailers', `0\r\n${'X: 1\r\n'.repeat(60)}`],
-    ['a trailer without name', '0\r\n: 1\r\n\r\n'],
-    ['a folded trailer', '0\r\nX: 1\r\n 2\r\n\r\n'],
-    ['a trailer that frames', '0\r\nContent-Length: 1\r\n\r\n'],
-    ['a trailer that speaks of the connection', '0\r\nConnection: close\r\n\r\n'],
-  ])('refuses %s', (_what, text) => {
-    expect(read(text)).toBe(MALFORMED);
-  });
+it.each([
+  ['no size', '\r\n'],
+  ['a signed size', '+1\r\na\r\n'],
+  ['a size with prefix', '0x1\r\na\r\n'],
+  ['a blank after the size', '1 \r\na\r\n'],
+  ['a bare line feed', '1\na\r\n'],
+  ['an empty extension', '1;\r\na\r\n'],
+  ['an extension with an empty value', '1;a=\r\na\r\n'],
+  ['an extension with a second value', '1;a=b"c"\r\na\r\n'],
+  ['a line feed in a quoted extension', '1;a="\n"\r\na\r\n'],
+  ['data longer than its size', '1\r\nab\r\n'],
+  ['a size beyond any chunk', 'fffffffffffff\r\n'],
+  ['endless zeros', `${'0'.repeat(MAX_TRAILER_BYTES + 10)}`],
+  ['endless extensions', `1;${'a'.repeat(MAX_TRAILER_BYTES + 1)}`],
+  ['endless trailers', `0\r\n${'X: 1\r\n'.repeat(60)}`],
+  ['a trailer without name', '0\r\n: 1\r\n\r\n'],
+  ['a folded trailer', '0\r\nX: 1\r\n 2\r\n\r\n'],
+  ['a trailer that frames', '0\r\nContent-Length: 1\r\n\r\n'],
+  ['a trailer that speaks of the connection', '0\r\nConnection: close\r\n\r\n'],
+])('ChunkedReader refuses %s', (_what, text) => {
+  expect(read(text)).toBe(MALFORMED);
 });

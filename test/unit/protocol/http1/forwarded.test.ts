@@ -48,10 +48,7 @@ it.each([
   ['2001:db8::1', '2001:db8::1'],
   ['fe80::1%eth0', 'fe80::1'],
 ])('the client’s address %s is told as %s', (address, told) => {
-  const [fields] = forwardedFields(
-    'append',
-    { ...client, remoteAddress: address },
-    { host: 'a', hasProto: false, hasHost: false },
-  );
+  const own = { host: 'a', hasProto: false, hasHost: false };
+  const [fields] = forwardedFields('append', { ...client, remoteAddress: address }, own);
   expect(fields).toEqual(['X-Forwarded-For', told]);
 });

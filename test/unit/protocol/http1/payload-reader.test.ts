@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from '../../../../src/protocol/http1/framing.ts';
 import { PayloadReader } from '../../../../src/protocol/http1/payload-reader.ts';
 
@@ -18,33 +18,31 @@ function payloadsOf(framing: Framing, ...pieces: readonly string[]): string[] {
 const CHUNKS = '3;a="4\\r";b\r\nabc\r\n00B\r\n0\r\n\r\n0\r\n\r\n\xff\r\n1\r\n!\r\n0;z\r\nX-Sum: 1\r\n\r\n';
 const PAYLOAD = 'abc0\r\n\r\n0\r\n\r\n\xff!';
 
-describe('PayloadReader', () => {
-  it('gives a body without chunks unchanged', () => {
-    expect(payloadsOf(lengthFraming(6), 'abc', 'def')).toEqual(['abc', 'def']);
-    expect(payloadsOf(UNTIL_CLOSE, '1\r\na\r\n', '0\r\n\r\n')).toEqual(['1\r\na\r\n', '0\r\n\r\n']);
-  });
+it('PayloadReader gives a body without chunks unchanged', () => {
+  expect(payloadsOf(lengthFraming(6), 'abc', 'def')).toEqual(['abc', 'def']);
+  expect(payloadsOf(UNTIL_CLOSE, '1\r\na\r\n', '0\r\n\r\n')).toEqual(['1\r\na\r\n', '0\r\n\r\n']);
+});
 
-  it.each([NO_BODY, lengthFraming(1), CHUNKED, UNTIL_CLOSE])('gives no empty piece (%o)', (framing) => {
-    expect(payloadsOf(framing, '', '')).toEqual([]);
-  });
+it.each([NO_BODY, lengthFraming(1), CHUNKED, UNTIL_CLOSE])('PayloadReader gives no empty piece (%o)', (framing) => {
+  expect(payloadsOf(framing, '', '')).toEqual([]);
+});
 
-  it('gives each chunk without its framing, extensions and trailers', () => {
-    expect(payloadsOf(CHUNKED, CHUNKS)).toEqual(['abc', '0\r\n\r\n0\r\n\r\n\xff', '!']);
-  });
+it('PayloadReader gives each chunk without its framing, extensions and trailers', () => {
+  expect(payloadsOf(CHUNKED, CHUNKS)).toEqual(['abc', '0\r\n\r\n0\r\n\r\n\xff', '!']);
+});
 
-  it('removes the framing wherever the bytes are divided', () => {
-    for (let split = 0; split <= CHUNKS.length; split += 1) {
-      const payloads = payloadsOf(CHUNKED, CHUNKS.slice(0, split), CHUNKS.slice(split));
-      expect(payloads).not.toContain('');
-      expect(payloads.join('')).toBe(PAYLOAD);
-    }
-    expect(payloadsOf(CHUNKED, ...CHUNKS)).toEqual([...PAYLOAD]);
-  });
+it('PayloadReader removes the framing wherever the bytes are divided', () => {
+  for (let split = 0; split <= CHUNKS.length; split += 1) {
+    const payloads = payloadsOf(CHUNKED, CHUNKS.slice(0, split), CHUNKS.slice(split));
+    expect(payloads).not.toContain('');
+    expect(payloads.join('')).toBe(PAYLOAD);
+  }
+  expect(payloadsOf(CHUNKED, ...CHUNKS)).toEqual([...PAYLOAD]);
+});
 
-  it('gives views of the bytes, not copies', () => {
-    const bytes = Buffer.from(CHUNKS, 'latin1');
-    const views: Buffer[] = [];
-    new PayloadReader(CHUNKED, MAX_TRAILER_BYTES, (view) => views.push(view)).read(bytes, 0, bytes.length);
-    expect(views.map(({ buffer }) => buffer)).toEqual(views.map(() => bytes.buffer));
-  });
+it('PayloadReader gives views of the bytes, not copies', () => {
+  const bytes = Buffer.from(CHUNKS, 'latin1');
+  const views: Buffer[] = [];
+  new PayloadReader(CHUNKED, MAX_TRAILER_BYTES, (view) => views.push(view)).read(bytes, 0, bytes.length);
+  expect(views.map(({ buffer }) => buffer)).toEqual(views.map(() => bytes.buffer));
 });

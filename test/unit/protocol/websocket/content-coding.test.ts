@@ -6,45 +6,43 @@ const BODY = Buffer.from(JSON.stringify([{ channel: '/meta/connect', successful:
 const LIMIT = 100_000;
 const halves = [BODY.subarray(0, 100), BODY.subarray(100)].map((half) => zlib.gzipSync(half));
 
-describe('a body is read', () => {
-  it.each([
-    ['gzip', zlib.gzipSync(BODY)],
-    ['x-gzip', zlib.gzipSync(BODY)],
-    ['GZip', zlib.gzipSync(BODY)],
-    ['identity ,, gzip, identity', zlib.gzipSync(BODY)],
-    ['deflate', zlib.deflateSync(BODY)],
-    ['br', zlib.brotliCompressSync(BODY)],
-    ['deflate', zlib.deflateRawSync(BODY)],
-    ['gzip', Buffer.concat(halves)],
-  ])('of the coding %s', (coding, bytes) => {
-    expect(decodeContent(bytes, coding, LIMIT)).toEqual(BODY);
-  });
+it.each([
+  ['gzip', zlib.gzipSync(BODY)],
+  ['x-gzip', zlib.gzipSync(BODY)],
+  ['GZip', zlib.gzipSync(BODY)],
+  ['identity ,, gzip, identity', zlib.gzipSync(BODY)],
+  ['deflate', zlib.deflateSync(BODY)],
+  ['br', zlib.brotliCompressSync(BODY)],
+  ['deflate', zlib.deflateRawSync(BODY)],
+  ['gzip', Buffer.concat(halves)],
+])('a body is read of the coding %s', (coding, bytes) => {
+  expect(decodeContent(bytes, coding, LIMIT)).toEqual(BODY);
+});
 
-  it('with every window of the zlib format, and of brotli up to 4 MiB', () => {
-    for (let windowBits = 9; windowBits <= 15; windowBits += 1) {
-      for (const level of [1, 6, 9]) {
-        expect(decodeContent(zlib.deflateSync(BODY, { windowBits, level }), 'deflate', LIMIT)).toEqual(BODY);
-      }
+it('a body is read with every window of the zlib format, and of brotli up to 4 MiB', () => {
+  for (let windowBits = 9; windowBits <= 15; windowBits += 1) {
+    for (const level of [1, 6, 9]) {
+      expect(decodeContent(zlib.deflateSync(BODY, { windowBits, level }), 'deflate', LIMIT)).toEqual(BODY);
     }
-    for (let bits = 10; bits <= 22; bits += 1) {
-      const params = { [zlib.constants.BROTLI_PARAM_LGWIN]: bits, [zlib.constants.BROTLI_PARAM_QUALITY]: 0 };
-      expect(decodeContent(zlib.brotliCompressSync(BODY, { params }), 'br', LIMIT)).toEqual(BODY);
-    }
-  });
+  }
+  for (let bits = 10; bits <= 22; bits += 1) {
+    const params = { [zlib.constants.BROTLI_PARAM_LGWIN]: bits, [zlib.constants.BROTLI_PARAM_QUALITY]: 0 };
+    expect(decodeContent(zlib.brotliCompressSync(BODY, { params }), 'br', LIMIT)).toEqual(BODY);
+  }
+});
 
-  it.each([undefined, '', 'identity', 'identity, identity', ' , '])('as it is without a coding: %j', (coding) => {
-    expect(decodeContent(BODY, coding, 1)).toBe(BODY);
-  });
+it.each([undefined, '', 'identity', 'identity, identity', ' , '])('a body without a coding is kept: %j', (coding) => {
+  expect(decodeContent(BODY, coding, 1)).toBe(BODY);
+});
 
-  it.each(['gzip', 'deflate', 'br'])('that is empty under %s', (coding) => {
-    expect(decodeContent(Buffer.alloc(0), coding, 1)).toHaveLength(0);
-  });
+it.each(['gzip', 'deflate', 'br'])('a body is read that is empty under %s', (coding) => {
+  expect(decodeContent(Buffer.alloc(0), coding, 1)).toHaveLength(0);
+});
 
-  it.runIf('zstdCompressSync' in zlib)('of the coding zstd', () => {
-    const compress = Reflect.get(zlib, 'zstdCompressSync') as (bytes: Buffer) => Buffer;
-    expect(decodeContent(compress(BODY), 'zstd', LIMIT)).toEqual(BODY);
-    expect(decodeContent(compress(BODY), 'zstd', 100)).toBeUndefined();
-  });
+it.runIf('zstdCompressSync' in zlib)('a body is read of the coding zstd', () => {
+  const compress = Reflect.get(zlib, 'zstdCompressSync') as (bytes: Buffer) => Buffer;
+  expect(decodeContent(compress(BODY), 'zstd', LIMIT)).toEqual(BODY);
+  expect(decodeContent(compress(BODY), 'zstd', 100)).toBeUndefined();
 });
 
 describe('a body is not read', () => {
@@ -97,8 +95,7 @@ describe('a body is not read', () => {
     const zeros = Buffer.alloc(200_000);
     expect(zlib.gzipSync(zeros, { level: 1 }).length).toBeLessThan(1_000);
     const noise = Buffer.from(Array.from({ length: 5_000 }, (_, i) => (i * 7_919) % 251));
-    expect([zeros.subarray(0, 60_000), zeros, Buffer.alloc(200_000, noise)].map(lengthOf)).toEqual([
-      ...[60_000, undefined, 200_000],
-    ]);
+    const contents = [zeros.subarray(0, 60_000), zeros, Buffer.alloc(200_000, noise)];
+    expect(contents.map(lengthOf)).toEqual([60_000, undefined, 200_000]);
   });
 });

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { parseExtensions } from '../../../../src/protocol/websocket/extensions.ts';
 
-const FULL = { contextTakeover: true, windowBits: 15 };
-
+const windowOf = (windowBits: number) => ({ contextTakeover: true, windowBits });
+const FULL = windowOf(15);
 const CUT = { contextTakeover: false, windowBits: 15 };
 
 it.each([[[]], [['']], [[' ', ' , ']]])('a 101 agreed on nothing with %j', (values) => {
@@ -14,16 +14,8 @@ it.each([
   [[' Permessage-Deflate , '], FULL, FULL],
   [['permessage-deflate\t'], FULL, FULL],
   [['', 'permessage-deflate'], FULL, FULL],
-  [
-    ['permessage-deflate; client_no_context_takeover; server_max_window_bits=10'],
-    CUT,
-    { contextTakeover: true, windowBits: 10 },
-  ],
-  [
-    ['permessage-deflate;server_no_context_takeover ;client_max_window_bits = "8"'],
-    { contextTakeover: true, windowBits: 8 },
-    CUT,
-  ],
+  [['permessage-deflate; client_no_context_takeover; server_max_window_bits=10'], CUT, windowOf(10)],
+  [['permessage-deflate;server_no_context_takeover ;client_max_window_bits = "8"'], windowOf(8), CUT],
 ])('a 101 agreed on compression for each direction with %j', (values, client, upstream) => {
   expect(parseExtensions(values)).toEqual({ deflate: { client, upstream } });
 });

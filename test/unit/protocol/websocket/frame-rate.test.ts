@@ -32,11 +32,8 @@ it('a read with thousands of tiny frames ends the reading of its direction', () 
     return listener.push(Buffer.concat(Array.from({ length: count }, () => text(payload))));
   };
   const flood = of(8_000, '[]');
-  expect([flood.texts.length < 3_000, flood.told.at(-1), flood.reader.isUnread]).toEqual([
-    true,
-    { unread: 'time' },
-    true,
-  ]);
+  expect(flood.texts.length).toBeLessThan(3_000);
+  expect([flood.told.at(-1), flood.reader.isUnread]).toEqual([{ unread: 'time' }, true]);
   expect(of(900, '[]').texts).toHaveLength(900);
   expect(of(5_000, '[{"channel":"/meta/connect"}]').texts).toHaveLength(5_000);
 });

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
 import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
-import { WebSocketMessageReader } from '../../../../src/protocol/websocket/message-reader.ts';
+import {
+  type MessageReaderOptions,
+  WebSocketMessageReader,
+} from '../../../../src/protocol/websocket/message-reader.ts';
 import {
   clientText,
   compressed,
@@ -116,90 +119,80 @@ it('a message that is too large counts all its fragments together, and holds not
   expect(listener.told).toEqual([{ unread: 'too-large' }, { text: 'after' }]);
 });
 
-describe('a direction is unread for good after', () => {
-  it.each([
-    ['RSV1', text('x', { rsv: 4 })],
-    ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
-    ['a reserved opcode', frame({ opcode: 0x3 })],
-    ['a continuation of nothing', frame({ opcode: 0 })],
-    ['a message within a fragmented one', Buffer.concat([text('', { fin: false }), text('x')])],
-    [
-      'a continuation past the last fragment',
-      Buffer.concat([text('', { fin: false }), frame({ opcode: 0, fin: false }), PING, text('x')]),
-    ],
-    ['a masked frame of the upstream', clientText('x')],
-    ['a fragmented control frame', frame({ opcode: 0x9, fin: false })],
-    ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
-    ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
-    ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
-  ])('%s', (_, bytes) => {
-    const listener = new Listener().push(bytes, text('after'));
-    expect([listener.told, listener.reader.isUnread]).toEqual([MALFORMED, true]);
-  });
+const begun = text('', { rsv: 4, fin: false });
 
-  it('an unmasked frame of the client', () => {
-    expect(told(text('x'), { from: 'client' })).toEqual(MALFORMED);
-  });
-
-  it('RSV1 on a continuation or a control frame, where messages may be compressed', () => {
-    const options = { deflate: WITHOUT_TAKEOVER };
-    const first = text('', { rsv: 4, fin: false });
-    expect(told(Buffer.concat([first, frame({ opcode: 0, rsv: 4 })]), options)).toEqual(MALFORMED);
-    expect(told(frame({ opcode: 0x9, rsv: 4 }), options)).toEqual(MALFORMED);
-  });
+it.each<[string, Buffer, Partial<MessageReaderOptions>?]>([
+  ['RSV1', text('x', { rsv: 4 })],
+  ['RSV3', frame({ opcode: 0x9, rsv: 1 })],
+  ['a reserved opcode', frame({ opcode: 0x3 })],
+  ['a continuation of nothing', frame({ opcode: 0 })],
+  ['a message within a fragmented one', Buffer.concat([text('', { fin: false }), text('x')])],
+  [
+    'a continuation past the last fragment',
+    Buffer.concat([text('', { fin: false }), frame({ opcode: 0, fin: false }), PING, text('x')]),
+  ],
+  ['a masked frame of the upstream', clientText('x')],
+  ['a fragmented control frame', frame({ opcode: 0x9, fin: false })],
+  ['a long control frame', frame({ opcode: 0x9, payload: 'x'.repeat(126) })],
+  ['a close frame of one byte', frame({ opcode: OPCODE.close, payload: 'x' })],
+  ['a length of 2^64 - 1', text('x', { announced: 2n ** 64n - 1n })],
+  ['an unmasked frame of the client', text('x'), { from: 'client' }],
+  ['RSV1 on a continuation', Buffer.concat([begun, frame({ opcode: 0, rsv: 4 })]), { deflate: WITHOUT_TAKEOVER }],
+  ['RSV1 on a control frame', frame({ opcode: 0x9, rsv: 4 }), { deflate: WITHOUT_TAKEOVER }],
+])('a direction is unread for good after %s', (_, bytes, more) => {
+  const listener = new Listener(more).push(bytes, text('after'));
+  expect([listener.told, listener.reader.isUnread]).toEqual([MALFORMED, true]);
 });
 
 it('reads a length of 2^53 - 1 as too large, not as broken', () => {
   expect(told(text('x', { announced: 2n ** 53n - 1n }))).toEqual([{ unread: 'too-large' }]);
 });
 
-describe('memory', () => {
-  it('is held for the bytes that have come, not for the announced ones', () => {
-    const listener = new Listener().push(text('x', { announced: 900_000n }));
-    expect(listener.reader.heldBytes).toBeLessThan(1_000);
-    expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
-  });
+it('memory is held for the bytes that have come, not for the announced ones', () => {
+  const listener = new Listener().push(text('x', { announced: 900_000n }));
+  expect(listener.reader.heldBytes).toBeLessThan(1_000);
+  expect(listener.budget.usedBytes).toBe(listener.reader.heldBytes);
+});
 
-  it('is given back with the message that was held', () => {
-    const bytes = text('x'.repeat(5_000));
-    const listener = new Listener().push(bytes.subarray(0, 4_000));
-    expect(listener.budget.usedBytes).toBe(5_000);
-    listener.push(bytes.subarray(4_000));
-    expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
-  });
+it('memory is given back with the message that was held', () => {
+  const bytes = text('x'.repeat(5_000));
+  const listener = new Listener().push(bytes.subarray(0, 4_000));
+  expect(listener.budget.usedBytes).toBe(5_000);
+  listener.push(bytes.subarray(4_000));
+  expect([listener.texts.length, listener.budget.usedBytes, listener.reader.heldBytes]).toEqual([1, 0, 0]);
+});
 
-  it('never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
-    const maxMessageBytes = 200_000;
-    const listener = new Listener({ maxMessageBytes });
-    const fragment = frame({ opcode: 0, payload: 'x', fin: false });
-    listener.push(text('x', { fin: false }));
-    let most = 0;
-    for (let i = 2; i < maxMessageBytes; i += 1) {
-      listener.reader.push(fragment);
-      most = Math.max(most, listener.reader.heldBytes);
-    }
-    listener.push(frame({ opcode: 0, payload: 'x' }));
-    expect(listener.texts.map((content) => content.length)).toEqual([maxMessageBytes]);
-    expect(most).toBeLessThanOrEqual(maxMessageBytes);
-  });
+it('memory never exceeds the limit of a message that comes in single bytes or tiny fragments', () => {
+  const maxMessageBytes = 200_000;
+  const listener = new Listener({ maxMessageBytes });
+  const fragment = frame({ opcode: 0, payload: 'x', fin: false });
+  listener.push(text('x', { fin: false }));
+  let most = 0;
+  for (let i = 2; i < maxMessageBytes; i += 1) {
+    listener.reader.push(fragment);
+    most = Math.max(most, listener.reader.heldBytes);
+  }
+  listener.push(frame({ opcode: 0, payload: 'x' }));
+  expect(listener.texts.map((content) => content.length)).toEqual([maxMessageBytes]);
+  expect(most).toBeLessThanOrEqual(maxMessageBytes);
+});
 
-  it('that is refused loses that message, and the next is read again', () => {
-    const budget = new MemoryBudget(1_000);
-    const listener = new Listener({ budget });
-    const large = text('x'.repeat(2_000));
-    listener.push(large.subarray(0, 500));
-    expect(listener.told).toEqual([{ unread: 'budget' }]);
-    listener.push(large.subarray(500), text('after'));
-    expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
-    expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
-  });
+it('memory that is refused loses that message, and the next is read again', () => {
+  const budget = new MemoryBudget(1_000);
+  const listener = new Listener({ budget });
+  const large = text('x'.repeat(2_000));
+  listener.push(large.subarray(0, 500));
+  expect(listener.told).toEqual([{ unread: 'budget' }]);
+  listener.push(large.subarray(500), text('after'));
+  expect(listener.told).toEqual([{ unread: 'budget' }, { text: 'after' }]);
+  expect([budget.refusals.bodies, budget.usedBytes]).toEqual([1, 0]);
+});
 
-  it('is given back by close', () => {
-    const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
-    listener.reader.close();
-    listener.push(text('x'.repeat(5_000)).subarray(4_000));
-    expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
-  });
+it('memory is given back by close', () => {
+  const listener = new Listener().push(text('x'.repeat(5_000)).subarray(0, 4_000));
+  listener.reader.close();
+  listener.push(text('x'.repeat(5_000)).subarray(4_000));
+  expect([listener.told, listener.budget.usedBytes]).toEqual([[], 0]);
 });
 
 function readerWith(onText: (content: string) => undefined) {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
 import { ProxyHint } from '../../../../src/proxy/exchange/proxy-hint.ts';
 import { recordingLogger } from '../../../support/wire/recording-logger.ts';
@@ -14,48 +14,42 @@ class Site {
   }
 
   request(minute: number, remoteAddress = '10.0.0.2', isForwarded = true): boolean {
-    const head = {
-      method: 'GET',
-      target: '/',
-      field: () => (isForwarded ? '203.0.113.7' : undefined),
-      fields: () => [],
-    };
+    const field = () => (isForwarded ? '203.0.113.7' : undefined);
+    const head = { method: 'GET', target: '/', field, fields: () => [] };
     const client = { remoteAddress, remotePort: 1, secure: false };
     return this.#hint.search(new Exchange(head, client, 'relay', minute * MINUTE_NS));
   }
 }
 
-describe('a proxy that is not listed', () => {
-  it('is named once after an hour in which all requests came from it', () => {
-    const site = new Site();
-    for (let minute = 0; minute < 60; minute += 1) expect(site.request(minute)).toBe(true);
-    expect(site.warnings).toEqual([]);
-    expect(site.request(60)).toBe(false);
-    expect(site.warnings).toEqual([[{ address: '10.0.0.2' }, expect.stringContaining('listen.trustedProxies')]]);
-  });
+it('a proxy that is not listed is named once after an hour in which all requests came from it', () => {
+  const site = new Site();
+  for (let minute = 0; minute < 60; minute += 1) expect(site.request(minute)).toBe(true);
+  expect(site.warnings).toEqual([]);
+  expect(site.request(60)).toBe(false);
+  expect(site.warnings).toEqual([[{ address: '10.0.0.2' }, expect.stringContaining('listen.trustedProxies')]]);
+});
 
-  it.each([
-    ['another address', '10.0.0.3', true],
-    ['a request without the field', '10.0.0.2', false],
-  ])('begins its hour again after %s', (_, address, isForwarded) => {
-    const site = new Site();
-    site.request(0);
-    site.request(30, address, isForwarded);
-    for (let minute = 31; minute < 91; minute += 1) site.request(minute);
-    expect(site.warnings).toEqual([]);
-    site.request(91);
-    expect(site.warnings).toHaveLength(1);
-  });
+it.each([
+  ['another address', '10.0.0.3', true],
+  ['a request without the field', '10.0.0.2', false],
+])('a proxy that is not listed begins its hour again after %s', (_, address, isForwarded) => {
+  const site = new Site();
+  site.request(0);
+  site.request(30, address, isForwarded);
+  for (let minute = 31; minute < 91; minute += 1) site.request(minute);
+  expect(site.warnings).toEqual([]);
+  site.request(91);
+  expect(site.warnings).toHaveLength(1);
+});
 
-  it('is none with a public address', () => {
-    const site = new Site();
-    for (let minute = 0; minute < 90; minute += 1) site.request(minute, '203.0.113.1');
-    expect(site.warnings).toEqual([]);
-  });
+it('a proxy that is not listed is none with a public address', () => {
+  const site = new Site();
+  for (let minute = 0; minute < 90; minute += 1) site.request(minute, '203.0.113.1');
+  expect(site.warnings).toEqual([]);
+});
 
-  it('is no longer looked for after 100 beginnings', () => {
-    const site = new Site();
-    const answers = Array.from({ length: 100 }, (_, count) => site.request(count, `10.0.0.${count}`));
-    expect(answers.lastIndexOf(true)).toBe(98);
-  });
+it('a proxy that is not listed is no longer looked for after 100 beginnings', () => {
+  const site = new Site();
+  const answers = Array.from({ length: 100 }, (_, count) => site.request(count, `10.0.0.${count}`));
+  expect(answers.lastIndexOf(true)).toBe(98);
 });

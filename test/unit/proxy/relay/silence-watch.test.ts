@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Clock, NS_PER_MS } from '../../../../src/base/clock.ts';
 import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
 import { ClientLink } from '../../../../src/proxy/relay/client-link.ts';
@@ -51,76 +51,74 @@ function setUp(idleTimeoutMs: number) {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-describe('a connection', () => {
-  it('has no timer while something moves on it', () => {
-    const { socket, link } = setUp(60_000).connect();
-    for (let i = 0; i < 100; i += 1) {
-      vi.advanceTimersByTime(2_500);
-      if (i % 2 === 0) socket.emit('data', Buffer.from('x'));
-      else link.writeSoon('x');
+it('a connection has no timer while something moves on it', () => {
+  const { socket, link } = setUp(60_000).connect();
+  for (let i = 0; i < 100; i += 1) {
+    vi.advanceTimersByTime(2_500);
+    if (i % 2 === 0) socket.emit('data', Buffer.from('x'));
+    else link.writeSoon('x');
+  }
+  expect(socket.timersSet).toEqual([]);
+});
+
+it.each([
+  ['from its beginning', 0, 60_000, 5_000],
+  ['from then on', 12_345, 60_000, 5_000],
+  ['in a short time', 777, 150, 38],
+])(
+  'a connection that is silent %s ends when it has been so for long enough, and hardly later',
+  (_, lastMoveMs, idleMs, lateMs) => {
+    const { socket } = setUp(idleMs).connect();
+    const beganMs = Date.now();
+    while (Date.now() < beganMs + lastMoveMs) {
+      vi.advanceTimersByTime(1);
+      socket.emit('data', Buffer.from('x'));
     }
-    expect(socket.timersSet).toEqual([]);
-  });
+    const silentSinceMs = Date.now();
+    while (socket.timeoutMs === 0) vi.advanceTimersByTime(1);
+    const endsAfterMs = Date.now() + socket.timeoutMs - silentSinceMs;
+    expect(endsAfterMs).toBeGreaterThanOrEqual(idleMs);
+    expect(endsAfterMs).toBeLessThanOrEqual(idleMs + lateMs);
+  },
+);
 
-  it.each([
-    ['from its beginning', 0, 60_000, 5_000],
-    ['from then on', 12_345, 60_000, 5_000],
-    ['in a short time', 777, 150, 38],
-  ])(
-    'that is silent %s ends when it has been so for long enough, and hardly later',
-    (_, lastMoveMs, idleMs, lateMs) => {
-      const { socket } = setUp(idleMs).connect();
-      const beganMs = Date.now();
-      while (Date.now() < beganMs + lastMoveMs) {
-        vi.advanceTimersByTime(1);
-        socket.emit('data', Buffer.from('x'));
-      }
-      const silentSinceMs = Date.now();
-      while (socket.timeoutMs === 0) vi.advanceTimersByTime(1);
-      const endsAfterMs = Date.now() + socket.timeoutMs - silentSinceMs;
-      expect(endsAfterMs).toBeGreaterThanOrEqual(idleMs);
-      expect(endsAfterMs).toBeLessThanOrEqual(idleMs + lateMs);
-    },
-  );
+it('a connection loses its timer when something moves on it again', () => {
+  const { socket, link } = setUp(60_000).connect();
+  vi.advanceTimersByTime(20_000);
+  expect(socket.timersSet).toEqual([55_000]);
+  link.write(Buffer.from('x'));
+  vi.advanceTimersByTime(5_000);
+  expect(socket.timersSet).toEqual([55_000, 0]);
+  socket.emit('drain');
+  vi.advanceTimersByTime(5_000);
+  expect(socket.timersSet).toEqual([55_000, 0]);
+});
 
-  it('loses its timer when something moves on it again', () => {
-    const { socket, link } = setUp(60_000).connect();
-    vi.advanceTimersByTime(20_000);
-    expect(socket.timersSet).toEqual([55_000]);
-    link.write(Buffer.from('x'));
-    vi.advanceTimersByTime(5_000);
-    expect(socket.timersSet).toEqual([55_000, 0]);
-    socket.emit('drain');
-    vi.advanceTimersByTime(5_000);
-    expect(socket.timersSet).toEqual([55_000, 0]);
-  });
+it('a connection whose client has closed its side keeps the half-closed timeout', () => {
+  const { socket, link } = setUp(60_000).connect();
+  link.limitHalfClosed();
+  vi.advanceTimersByTime(30_000);
+  link.writeSoon('x');
+  vi.advanceTimersByTime(30_000);
+  expect(socket.timersSet).toEqual([70_000]);
+});
 
-  it('whose client has closed its side keeps the half-closed timeout', () => {
-    const { socket, link } = setUp(60_000).connect();
-    link.limitHalfClosed();
-    vi.advanceTimersByTime(30_000);
-    link.writeSoon('x');
-    vi.advanceTimersByTime(30_000);
-    expect(socket.timersSet).toEqual([70_000]);
-  });
+it('a connection can be silent for ever without a limit, and gets the limit of a reload', () => {
+  const { connect, options } = setUp(0);
+  const { socket } = connect();
+  vi.advanceTimersByTime(3_600_000);
+  expect(socket.timeoutMs).toBe(0);
+  options.idleTimeoutMs = 60_000;
+  vi.advanceTimersByTime(5_000);
+  expect(socket.timeoutMs).toBe(55_000);
+});
 
-  it('can be silent for ever without a limit, and gets the limit of a reload', () => {
-    const { connect, options } = setUp(0);
-    const { socket } = connect();
-    vi.advanceTimersByTime(3_600_000);
-    expect(socket.timeoutMs).toBe(0);
-    options.idleTimeoutMs = 60_000;
-    vi.advanceTimersByTime(5_000);
-    expect(socket.timeoutMs).toBe(55_000);
-  });
-
-  it.each(['closed', 'given away'])('that was %s is not looked at', (how) => {
-    const { socket, link } = setUp(60_000).connect();
-    if (how === 'closed') socket.emit('close');
-    else link.detach();
-    socket.timersSet.length = 0;
-    vi.advanceTimersByTime(60_000);
-    expect(socket.timersSet).toEqual([]);
-    expect(vi.getTimerCount()).toBe(0);
-  });
+it.each(['closed', 'given away'])('a connection that was %s is not looked at', (how) => {
+  const { socket, link } = setUp(60_000).connect();
+  if (how === 'closed') socket.emit('close');
+  else link.detach();
+  socket.timersSet.length = 0;
+  vi.advanceTimersByTime(60_000);
+  expect(socket.timersSet).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -11,7 +11,7 @@ import type { Defer } from '../../../../support/deferred.ts';
 import type { Beans } from '../../../../support/jvm/truth/beans.ts';
 import type { Folder } from '../../../../support/monitor/access/access-files.ts';
 import { isAvailable } from '../../../../support/programs.ts';
-import { createTomcatBase, isTomcatInstalled, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
+import { createTomcatBase, hasTomcat, startTomcatIn } from '../../../../support/tomcat/tomcat.ts';
 
 const MANAGER = '/usr/share/tomcat10-admin/manager';
 const HERE = fileURLToPath(new URL('.', import.meta.url));
@@ -22,21 +22,17 @@ export interface ManagerTomcat {
   beans(): Promise<Beans>;
 }
 
-export const hasManager = isAvailable(
-  'Tomcat’s manager',
-  isTomcatInstalled() && existsSync(join(MANAGER, 'WEB-INF/web.xml')),
-);
+export const hasManager = hasTomcat() && isAvailable('Tomcat’s manager', existsSync(join(MANAGER, 'WEB-INF/web.xml')));
 
 /** With G1 or another collector; `java` is the JVM's program. Ready for requests when it resolves. */
 export async function startManagerTomcat(defer: Defer, collector = 'G1', java?: string): Promise<ManagerTomcat> {
-  const tomcat = await startTomcatIn(await createBase(), [`-XX:+Use${collector}GC`], java);
-  defer(() => tomcat.stop());
-  const origin = `http://127.0.0.1:${tomcat.port}`;
+  const { port, pid } = await startTomcatIn(defer, await createBase(defer), [`-XX:+Use${collector}GC`], java);
+  const origin = `http://127.0.0.1:${port}`;
   const beans = () => jsonOf<Beans>(`${origin}/beans/now`);
   // The first reading loads classes; later readings do not.
   await beans();
   await beans();
-  return { origin, pid: tomcat.pid, beans };
+  return { origin, pid, beans };
 }
 
 /** What the manager's roles allow: `status` or `jmx`, with the password that the sidecar reads from `folder`. */
@@ -46,8 +42,8 @@ export function managerKeys({ origin }: ManagerTomcat, folder: Folder, user: 'st
   return { source: 'http', http: { kind, url: `${origin}/manager`, username: user, passwordFile } };
 }
 
-async function createBase(): Promise<string> {
-  const base = await createTomcatBase([{ webapp: join(HERE, 'beans'), context: 'beans' }], '', HERE);
+async function createBase(defer: Defer): Promise<string> {
+  const base = await createTomcatBase(defer, [{ webapp: join(HERE, 'beans'), context: 'beans' }], '', HERE);
   await mkdir(join(base, 'conf/Catalina/localhost'), { recursive: true });
   await cp(MANAGER, join(base, 'digest'), { recursive: true, dereference: true });
   const descriptor = join(base, 'digest/WEB-INF/web.xml');

@@ -14,6 +14,14 @@ export const IDLE_MS = 30 * 60_000;
 
 export type Message = Readonly<Record<string, unknown>>;
 
+/** The message of a call of E.Demo.Test. */
+export const rpcCall = (id: string, clientId = 'a') => ({
+  ...{ channel: '/service/d2/rpc', id, clientId, data: { eventName: 'E.Demo', rpcName: 'Test' } },
+});
+
+/** Its answer. */
+export const rpcAnswer = (id: string) => ({ channel: '/service/d2/rpc', id, data: { result: 1 } });
+
 export interface Sender {
   readonly cookie?: string;
   readonly user?: string;

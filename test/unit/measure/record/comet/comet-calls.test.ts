@@ -1,20 +1,14 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
 import { ManualClock } from '../../../../support/clock.ts';
-import { CometTraffic, GONE_MS, type Message } from '../../../../support/measure/record/comet/comet-traffic.ts';
+import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
 import { CANCELLED, FAILED } from '../../../../support/measure/record/traffic.ts';
 import { testComet } from '../../../../support/wire/test-config.ts';
 
 const CHANNEL = '/service/d2/rpc';
-const DATA = { eventName: 'E.Demo', rpcName: 'Test' };
 const NAME = 'rpc.E.Demo.Test';
 const FAILED_ONCE = { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 };
 
-function call(id: string, data: Message = DATA, channel = CHANNEL): Message {
-  return { channel, id, clientId: 'a', data };
-}
-
-const answer = (id: string, data: unknown = { result: 1 }, channel = CHANNEL) => ({ channel, id, data });
 const acknowledged = (id: string) => ({ channel: CHANNEL, id, successful: true });
 const refused = (id: string, error?: string) => ({ channel: CHANNEL, id, successful: false, error });
 
@@ -32,16 +26,16 @@ beforeEach(() => {
 describe('a call', () => {
   it('takes from its message to the answer with data, on whichever exchange that comes', () => {
     const held = traffic.hold('a');
-    traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
+    traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
     expect(traffic.counts()).toEqual({});
-    traffic.release(held, [answer('7')], { afterMs: 30 });
+    traffic.release(held, [rpcAnswer('7')], { afterMs: 30 });
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
     expect(traffic.maxMsOf()).toBe(40);
     expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
   });
 
   it('ends with its plain acknowledgement when no data follow in time', () => {
-    traffic.post([call('7')], [acknowledged('7')], {}, { afterMs: 10 });
+    traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
     traffic.sweepAfter(testComet.ackWaitMs - 1);
     expect(traffic.counts()).toEqual({});
     traffic.sweepAfter(1);
@@ -60,7 +54,7 @@ describe('a call', () => {
     traffic = new CometTraffic({}, slow, clock);
     const tunnel = traffic.webSocket();
     tunnel.handshake('a');
-    tunnel.client(call('7'));
+    tunnel.client(rpcCall('7'));
     tunnel.upstream(acknowledged('7'));
     tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
     clock.advanceMs(testComet.ackWaitMs - 50);
@@ -75,15 +69,15 @@ describe('a call', () => {
   });
 
   it('that is refused is an error', () => {
-    traffic.post([call('7')], [refused('7')]);
+    traffic.post([rpcCall('7')], [refused('7')]);
     expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('of an unknown name, refused as such, creates none', () => {
-    traffic.post([call('7')], [refused('7', '404::unknown')]);
+    traffic.post([rpcCall('7')], [refused('7', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
-    traffic.post([call('8')], [answer('8')]);
-    traffic.post([call('9')], [refused('9', '404::unknown')]);
+    traffic.post([rpcCall('8')], [rpcAnswer('8')]);
+    traffic.post([rpcCall('9')], [refused('9', '404::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
   });
 
@@ -101,25 +95,25 @@ describe('a call', () => {
   });
 
   it('that the upstream did not answer is an error without a duration', () => {
-    traffic.post([call('6')], [answer('6')]);
-    traffic.endPost(traffic.beginPost([call('7')]), { ending: FAILED });
+    traffic.post([rpcCall('6')], [rpcAnswer('6')]);
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: FAILED });
     expect(traffic.counts()).toEqual(FAILED_ONCE);
   });
 
   it('that HTTP answers with an error has that status', () => {
-    traffic.endPost(traffic.beginPost([call('7')]), { status: 503, body: '<html>' });
-    traffic.endPost(traffic.beginPost([call('8')]), { status: 403, body: '<html>' });
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { status: 503, body: '<html>' });
+    traffic.endPost(traffic.beginPost([rpcCall('8')]), { status: 403, body: '<html>' });
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
   });
 
   it('of a client that did not wait for the response may be answered on another one', () => {
-    traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
-    traffic.release(traffic.hold('a'), [answer('7')]);
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
+    traffic.release(traffic.hold('a'), [rpcAnswer('7')]);
     expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
   });
 
   it('of a client that leaves is neither answered nor an error', () => {
-    traffic.endPost(traffic.beginPost([call('7')]), { ending: CANCELLED });
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
     traffic.sweepAfter(GONE_MS);
     expect(traffic.counts()).toEqual({});
     expect(traffic.numbers.unanswered).toEqual({ timedOut: 0, abandoned: 1 });
@@ -128,16 +122,16 @@ describe('a call', () => {
 
   it('without any answer for long has failed', () => {
     const tunnel = traffic.webSocket();
-    tunnel.client(call('7'));
+    tunnel.client(rpcCall('7'));
     traffic.sweepAfter(testComet.callTimeoutMs);
     expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
     expect(traffic.numbers.unanswered).toEqual({ timedOut: 1, abandoned: 0 });
-    tunnel.upstream(answer('7'));
+    tunnel.upstream(rpcAnswer('7'));
     expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
   });
 
   it('is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
-    traffic.post([{ ...call('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
+    traffic.post([{ ...rpcCall('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
     expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
     expect(traffic.sessions()).toHaveLength(1);
   });
@@ -145,63 +139,59 @@ describe('a call', () => {
   it('beyond the bound is counted as untracked, and the others go on', () => {
     traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
     const tunnel = traffic.webSocket();
-    tunnel.client(call('1'), call('2'), call('3'));
-    tunnel.upstream(answer('1'), answer('2'), answer('3'));
+    tunnel.client(rpcCall('1'), rpcCall('2'), rpcCall('3'));
+    tunnel.upstream(rpcAnswer('1'), rpcAnswer('2'), rpcAnswer('3'));
     expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
     expect(traffic.numbers.untracked.calls).toBe(1);
   });
 });
 
-describe('a /meta/connect', () => {
-  it('is never a call, and its hold ends with a delivery or without', () => {
-    const first = traffic.hold('a');
-    expect(traffic.numbers.holds.now).toBe(1);
-    traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
-    traffic.release(traffic.hold('a'), [], { afterMs: 30_000 });
-    traffic.endPost(traffic.hold('a'), { ending: CANCELLED });
-    expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1, empty: 1, broken: 1 } });
-    expect(traffic.numbers.holds.duration.snapshot()).toMatchObject({ count: 3, max: 30_000_000_000 });
-    expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.A.newValues': 1 });
-    expect(traffic.onlySession().requests).toBe(0);
-  });
-
-  it('beside publishes in one request is still a hold, and they are still calls', () => {
-    const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
-    const exchange = traffic.beginPost([call('1'), connect]);
-    expect(traffic.numbers.holds.now).toBe(1);
-    traffic.release(exchange, [answer('1')], { afterMs: 20 });
-    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
-    expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
-  });
+it('a /meta/connect is never a call, and its hold ends with a delivery or without', () => {
+  const first = traffic.hold('a');
+  expect(traffic.numbers.holds.now).toBe(1);
+  traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
+  traffic.release(traffic.hold('a'), [], { afterMs: 30_000 });
+  traffic.endPost(traffic.hold('a'), { ending: CANCELLED });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1, empty: 1, broken: 1 } });
+  expect(traffic.numbers.holds.duration.snapshot()).toMatchObject({ count: 3, max: 30_000_000_000 });
+  expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.A.newValues': 1 });
+  expect(traffic.onlySession().requests).toBe(0);
 });
 
-describe('signs of trouble', () => {
-  it('a connect later than the advised interval', () => {
-    const connect = (afterMs: number) => {
-      traffic.clock.advanceMs(afterMs);
-      const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
-      traffic.endPost(traffic.hold('a'), { messages: [reply] });
-    };
-    for (const afterMs of [0, 2_900, 3_100, 500]) connect(afterMs);
-    expect(traffic.numbers.connectGaps).toBe(1);
-  });
+it('a /meta/connect beside publishes in one request is still a hold, and they are still calls', () => {
+  const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
+  const exchange = traffic.beginPost([rpcCall('1'), connect]);
+  expect(traffic.numbers.holds.now).toBe(1);
+  traffic.release(exchange, [rpcAnswer('1')], { afterMs: 20 });
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
+});
 
-  it('a fall back from WebSocket, once for each client', () => {
-    traffic = new CometTraffic();
-    const tunnel = traffic.webSocket();
-    tunnel.handshake('a');
-    tunnel.close();
-    traffic.release(traffic.hold('a'));
-    traffic.release(traffic.hold('a'));
-    expect(traffic.numbers.fallbacks).toBe(1);
-    expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
-  });
+it('a connect later than the advised interval is counted', () => {
+  const connect = (afterMs: number) => {
+    traffic.clock.advanceMs(afterMs);
+    const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
+    traffic.endPost(traffic.hold('a'), { messages: [reply] });
+  };
+  for (const afterMs of [0, 2_900, 3_100, 500]) connect(afterMs);
+  expect(traffic.numbers.connectGaps).toBe(1);
+});
 
-  it('a storm of handshakes', () => {
-    traffic = new CometTraffic();
-    for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
-    expect(traffic.numbers.handshakes.storms).toBe(0);
-    for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });
-    expect(traffic.numbers.handshakes).toEqual({ accepted: 169, refused: 0, storms: 1 });
-  });
+it('a fall back from WebSocket is counted once for each client', () => {
+  traffic = new CometTraffic();
+  const tunnel = traffic.webSocket();
+  tunnel.handshake('a');
+  tunnel.close();
+  traffic.release(traffic.hold('a'));
+  traffic.release(traffic.hold('a'));
+  expect(traffic.numbers.fallbacks).toBe(1);
+  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
+});
+
+it('a storm of handshakes is counted', () => {
+  traffic = new CometTraffic();
+  for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
+  expect(traffic.numbers.handshakes.storms).toBe(0);
+  for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });
+  expect(traffic.numbers.handshakes).toEqual({ accepted: 169, refused: 0, storms: 1 });
 });

@@ -1,15 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
-import { CometTraffic } from '../../../../support/measure/record/comet/comet-traffic.ts';
-
-const CALL = { channel: '/service/d2/rpc', id: '7', clientId: 'a', data: { eventName: 'E.Demo', rpcName: 'Test' } };
-const ANSWER = { channel: '/service/d2/rpc', id: '7', data: { result: 1 } };
+import { CometTraffic, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
 
 function traffic(listener?: CometListener): CometTraffic {
   const made = new CometTraffic({}, listener);
   made.handshake('a');
   made.handshake('b');
-  made.post([CALL], [ANSWER]);
+  made.post([rpcCall('7')], [rpcAnswer('7')]);
   made.subscribe('b', '/d2/object/H.Demo');
   made.release(made.hold('b'), [{ channel: '/d2/object/H.Demo', data: { value: 1 } }]);
   return made;
@@ -24,35 +21,33 @@ function numbersOf(made: CometTraffic): unknown {
   ];
 }
 
-describe('a listener', () => {
-  it('hears every message of both sides once, in order, and whose it is', () => {
-    const heard: [string, object | undefined][] = [];
-    traffic({
-      onClientMessage: ({ channel }, client) => void heard.push([`> ${channel}`, client]),
-      onUpstreamMessage: ({ channel }, client) => void heard.push([`< ${channel}`, client]),
-      onFailure: () => expect.unreachable(),
-    });
-    const shaken = '> /meta/handshake, < /meta/handshake';
-    const called = '> /service/d2/rpc, < /service/d2/rpc';
-    const monitored = '> /meta/subscribe, < /meta/subscribe, > /meta/connect, < /d2/object/H.Demo, < /meta/connect';
-    expect(heard.map(([what]) => what).join(', ')).toBe([shaken, shaken, called, monitored].join(', '));
-    // The server names the client with its answer to the handshake.
-    const [, a, , b, ...rest] = heard.map(([, client]) => client);
-    expect([a, b]).not.toContain(undefined);
-    expect(a).not.toBe(b);
-    expect(rest.map((client) => [client === a, client === b])).toEqual([
-      ...[0, 1].map(() => [true, false]),
-      ...[0, 1, 2, 3, 4].map(() => [false, true]),
-    ]);
+it('a listener hears every message of both sides once, in order, and whose it is', () => {
+  const heard: [string, object | undefined][] = [];
+  traffic({
+    onClientMessage: ({ channel }, client) => void heard.push([`> ${channel}`, client]),
+    onUpstreamMessage: ({ channel }, client) => void heard.push([`< ${channel}`, client]),
+    onFailure: () => expect.unreachable(),
   });
+  const shaken = '> /meta/handshake, < /meta/handshake';
+  const called = '> /service/d2/rpc, < /service/d2/rpc';
+  const monitored = '> /meta/subscribe, < /meta/subscribe, > /meta/connect, < /d2/object/H.Demo, < /meta/connect';
+  expect(heard.map(([what]) => what).join(', ')).toBe([shaken, shaken, called, monitored].join(', '));
+  // The server names the client with its answer to the handshake.
+  const [, a, , b, ...rest] = heard.map(([, client]) => client);
+  expect([a, b]).not.toContain(undefined);
+  expect(a).not.toBe(b);
+  expect(rest.map((client) => [client === a, client === b])).toEqual([
+    ...[0, 1].map(() => [true, false]),
+    ...[0, 1, 2, 3, 4].map(() => [false, true]),
+  ]);
+});
 
-  it('disturbs nothing when it throws, and is told', () => {
-    let failures = 0;
-    const fail = () => {
-      throw new Error('a mistake');
-    };
-    const made = traffic({ onClientMessage: fail, onUpstreamMessage: fail, onFailure: () => (failures += 1) });
-    expect(failures).toBe(11);
-    expect(numbersOf(made)).toEqual(numbersOf(traffic()));
-  });
+it('a listener disturbs nothing when it throws, and is told', () => {
+  let failures = 0;
+  const fail = () => {
+    throw new Error('a mistake');
+  };
+  const made = traffic({ onClientMessage: fail, onUpstreamMessage: fail, onFailure: () => (failures += 1) });
+  expect(failures).toBe(11);
+  expect(numbersOf(made)).toEqual(numbersOf(traffic()));
 });

@@ -30,7 +30,7 @@ function shownOf(traffic: CometTraffic): [string | null, false | undefined] {
 
 for (const [transport, handshake] of TRANSPORTS) {
   describe(`${transport}: the name of a handshake`, () => {
-    const cases: [string, Sender, Message | undefined, string | null, false | undefined][] = [
+    it.each<[string, Sender, Message | undefined, string | null, false | undefined]>([
       ['none at all', {}, undefined, null, undefined],
       ['none beside a cookie', { cookie: 'one' }, undefined, null, undefined],
       ['Basic alone', { user: 'anna' }, undefined, 'anna', undefined],
@@ -42,30 +42,25 @@ for (const [transport, handshake] of TRANSPORTS) {
       ['both beside a cookie', { user: 'anna', cookie: 'one' }, ANNA, 'anna', false],
       ['ext.authentication beside a key without a name', { apiKey: 'key-2' }, ANNA, 'anna', false],
       ['a key with a name', { apiKey: 'key-1' }, undefined, 'historian', undefined],
-    ];
-    for (const [what, sender, ext, userName, verified] of cases) {
-      it(`${what}: ${userName}, ${verified === false ? 'unverified' : 'nothing left to prove'}`, () => {
-        traffic = new CometTraffic({
-          sessions: { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] },
-        });
-        handshake(traffic, sender, ext);
-        expect(shownOf(traffic)).toEqual([userName, verified]);
-      });
-    }
+    ])('%s', (_, sender, ext, userName, verified) => {
+      const sessions = { ...testSessions, apiKeys: [{ user: 'historian', key: 'key-1' }] };
+      traffic = new CometTraffic({ sessions });
+      handshake(traffic, sender, ext);
+      expect(shownOf(traffic)).toEqual([userName, verified]);
+    });
 
     it('is proven by a credential that was proven before', () => {
       traffic.send({ line: RPC, user: 'anna' });
       handshake(traffic, { user: 'anna', cookie: 'one' });
-      const shown = traffic.sessions().map(({ userName, verified }) => [userName, verified]);
-      expect(shown).toEqual([1, 2].map(() => ['anna', undefined]));
+      expect(traffic.users()).toEqual(['anna 1', 'anna 0']);
     });
 
     it('is proven by a credential that is proven afterwards, and by that one only', () => {
       handshake(traffic, { user: 'anna', password: 'wrong', cookie: 'one' });
       traffic.send({ line: RPC, user: 'anna' });
-      expect(traffic.sessions().map(({ verified }) => verified)).toEqual([false, undefined]);
+      expect(traffic.users()).toEqual(['anna 0, unverified', 'anna 1']);
       traffic.send({ line: RPC, user: 'anna', password: 'wrong' });
-      expect(traffic.sessions().map(({ verified }) => verified)).toEqual([undefined, undefined]);
+      expect(traffic.users()).toEqual(['anna 0', 'anna 2']);
     });
 
     it.each(['anna', 'mallory'])('is the name of a form login on its cookie, %s; the session stays', (user) => {

@@ -13,87 +13,80 @@ const PUBLISH = { channel: '/chat', id: 'p' };
 const NOTHING = { active: 0, monitored: 0, subscriptions: 0 };
 const ACK = { channel: '/chat', id: 'p', successful: true };
 
-describe('a session begins', () => {
-  it('with the first successful handshake, which is its creation', () => {
-    traffic.handshake('a', { from: '10.0.0.9' });
-    expect(traffic.sessions()).toMatchObject([
-      { userName: null, connectionType: 'COMET_LONG_POLLING', remoteAddress: '10.0.0.9', requests: 0 },
-    ]);
-    const created = traffic.application().sessions.metrics().timers.get('sessions.created');
-    expect(created?.snapshot()).toMatchObject({ count: 1, max: 3_000_000 });
-  });
-
-  it('with an accepted form login, whose name it bears, and not again with the handshake on its cookie', () => {
-    traffic.login('Žofia', {}, { setCookie: 'one' });
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.handshake('b', { cookie: 'one' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.created).toBe(1);
-  });
-
-  it('not with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
-    traffic.login('anna', { cookie: 'one' }, { status: 401 });
-    traffic.login('anna');
-    const asked = { channel: '/meta/handshake', id: '1' };
-    traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
-    expect(traffic.sessions()).toEqual([]);
-    expect(traffic.numbers.handshakes).toEqual({ accepted: 0, refused: 1, storms: 0 });
-  });
-
-  it('once for each login: another user on the same cookie begins another', () => {
-    traffic.login('anna', { cookie: 'one' });
-    traffic.login('anna', { cookie: 'one' });
-    traffic.login('boris', { cookie: 'one' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
-    expect(traffic.created).toBe(2);
-  });
-
-  it('over WebSocket', () => {
-    traffic.webSocket({ cookie: 'one' }).handshake('a');
-    expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
-  });
+it('a session begins with the first successful handshake, which is its creation', () => {
+  traffic.handshake('a', { from: '10.0.0.9' });
+  const shown = { userName: null, connectionType: 'COMET_LONG_POLLING', remoteAddress: '10.0.0.9', requests: 0 };
+  expect(traffic.sessions()).toMatchObject([shown]);
+  const created = traffic.application().sessions.metrics().timers.get('sessions.created');
+  expect(created?.snapshot()).toMatchObject({ count: 1, max: 3_000_000 });
 });
 
-describe('the user', () => {
-  it('is shown although the login came behind the handshake', () => {
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
-    expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
-    traffic.handshake('b', { cookie: 'two' });
-    expect(traffic.sessions()).toHaveLength(1);
-  });
+it('a session begins with an accepted form login, whose name it bears, and not again with the handshake on its cookie', () => {
+  traffic.login('Žofia', {}, { setCookie: 'one' });
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.handshake('b', { cookie: 'one' });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', connectionType: 'COMET_LONG_POLLING' }]);
+  expect(traffic.created).toBe(1);
 });
 
-describe('client activity', () => {
-  it('is what the client asks for, and neither heartbeats nor what the server pushes', () => {
-    traffic.handshake('a', { cookie: 'one' });
-    traffic.subscribe('a', OBJECT, { cookie: 'one' });
-    const { lastActivityTime } = traffic.onlySession();
-    traffic.clock.advanceMs(60_000);
-    traffic.release(traffic.hold('a', { cookie: 'one' }), [{ channel: OBJECT, data: 1 }]);
-    expect(traffic.onlySession().lastActivityTime).toBe(lastActivityTime);
-    traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK], { cookie: 'one' });
-    expect(traffic.onlySession().lastActivityTime).not.toBe(lastActivityTime);
-  });
+it('a session does not begin with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
+  traffic.login('anna', { cookie: 'one' }, { status: 401 });
+  traffic.login('anna');
+  const asked = { channel: '/meta/handshake', id: '1' };
+  traffic.post([asked], [{ channel: '/meta/handshake', id: '1', successful: false, error: '403::denied' }]);
+  expect(traffic.sessions()).toEqual([]);
+  expect(traffic.numbers.handshakes).toEqual({ accepted: 0, refused: 1, storms: 0 });
+});
 
-  it('counts REST calls on the login’s cookie', () => {
-    traffic.login('anna', { cookie: 'one' });
-    traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
-    traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
-    expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
-  });
+it('a session begins once for each login: another user on the same cookie begins another', () => {
+  traffic.login('anna', { cookie: 'one' });
+  traffic.login('anna', { cookie: 'one' });
+  traffic.login('boris', { cookie: 'one' });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'boris' }]);
+  expect(traffic.created).toBe(2);
+});
 
-  it('that is missing for long ends the session, with its monitorings, although its connection is held', () => {
-    traffic.handshake('a');
-    traffic.subscribe('a', OBJECT);
-    const held = traffic.hold('a');
-    traffic.sweepAfter(IDLE_MS);
-    expect(traffic.gauges()).toEqual(NOTHING);
-    traffic.release(held);
-    expect(traffic.sessions()).toEqual([]);
-    traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK]);
-    expect(traffic.sessions()).toHaveLength(1);
-  });
+it('a session begins over WebSocket', () => {
+  traffic.webSocket({ cookie: 'one' }).handshake('a');
+  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_WEBSOCKET' }]);
+});
+
+it('the user is shown although the login came behind the handshake', () => {
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.login('anna', { cookie: 'one' }, { setCookie: 'two' });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'anna' }]);
+  traffic.handshake('b', { cookie: 'two' });
+  expect(traffic.sessions()).toHaveLength(1);
+});
+
+it('client activity is what the client asks for, and neither heartbeats nor what the server pushes', () => {
+  traffic.handshake('a', { cookie: 'one' });
+  traffic.subscribe('a', OBJECT, { cookie: 'one' });
+  const { lastActivityTime } = traffic.onlySession();
+  traffic.clock.advanceMs(60_000);
+  traffic.release(traffic.hold('a', { cookie: 'one' }), [{ channel: OBJECT, data: 1 }]);
+  expect(traffic.onlySession().lastActivityTime).toBe(lastActivityTime);
+  traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK], { cookie: 'one' });
+  expect(traffic.onlySession().lastActivityTime).not.toBe(lastActivityTime);
+});
+
+it('client activity counts REST calls on the login’s cookie', () => {
+  traffic.login('anna', { cookie: 'one' });
+  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=one' } });
+  traffic.send({ line: RPC, fields: { cookie: 'JSESSIONID=two' } });
+  expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1 } });
+});
+
+it('client activity that is missing for long ends the session, with its monitorings, although its connection is held', () => {
+  traffic.handshake('a');
+  traffic.subscribe('a', OBJECT);
+  const held = traffic.hold('a');
+  traffic.sweepAfter(IDLE_MS);
+  expect(traffic.gauges()).toEqual(NOTHING);
+  traffic.release(held);
+  expect(traffic.sessions()).toEqual([]);
+  traffic.post([{ ...PUBLISH, clientId: 'a' }], [ACK]);
+  expect(traffic.sessions()).toHaveLength(1);
 });
 
 describe('a session ends', () => {
@@ -175,40 +168,34 @@ describe('a session ends', () => {
     tunnel.client({ channel: '/meta/connect', id: '3', clientId: 'a', connectionType: 'websocket' });
     tunnel.upstream({ channel: '/meta/connect', id: '3', successful: true }, { channel: OBJECT, data: 1 });
     traffic.sweepAfter(GONE_MS * 2);
-    expect(traffic.onlySession()).toMatchObject({
-      connectionType: 'COMET_WEBSOCKET',
-      counts: { 'object.newValues': 1 },
-    });
+    const { connectionType, counts } = traffic.onlySession();
+    expect([connectionType, counts['object.newValues']]).toEqual(['COMET_WEBSOCKET', 1]);
     expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
   });
 
   it('when the server says 402 to its only client', () => {
     traffic.handshake('a');
     traffic.subscribe('a', OBJECT);
-    const held = traffic.hold('a');
-    traffic.endPost(held, {
-      messages: [{ channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' }],
-    });
+    const unknown = { channel: '/meta/connect', id: 'c', successful: false, error: '402::session_unknown' };
+    traffic.endPost(traffic.hold('a'), { messages: [unknown] });
     expect(traffic.gauges()).toEqual(NOTHING);
     expect(traffic.numbers.unknownClients).toBe(1);
   });
 });
 
-describe('a client that was there before the sidecar', () => {
-  it('is shown with its first answered heartbeat, and not counted as created', () => {
-    traffic.release(traffic.hold('a', { cookie: 'one' }));
-    expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
-    expect(traffic.created).toBe(0);
-    expect(traffic.numbers.adopted).toBe(1);
-    traffic.subscribe('a', OBJECT, { cookie: 'one' });
-    expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
-  });
+it('a client that was there before the sidecar is shown with its first answered heartbeat, and not counted as created', () => {
+  traffic.release(traffic.hold('a', { cookie: 'one' }));
+  expect(traffic.sessions()).toMatchObject([{ userName: null, connectionType: 'COMET_LONG_POLLING' }]);
+  expect(traffic.created).toBe(0);
+  expect(traffic.numbers.adopted).toBe(1);
+  traffic.subscribe('a', OBJECT, { cookie: 'one' });
+  expect(traffic.gauges()).toEqual({ active: 1, monitored: 1, subscriptions: 1 });
+});
 
-  it('is none when the server does not know it', () => {
-    const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
-    traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
-    expect(traffic.gauges()).toEqual(NOTHING);
-  });
+it('a client that was there before the sidecar is none when the server does not know it', () => {
+  const asked = { channel: '/meta/subscribe', id: 's', clientId: 'guess', subscription: OBJECT };
+  traffic.post([asked], [{ channel: '/meta/subscribe', id: 's', successful: false, error: '402:guess:Unknown' }]);
+  expect(traffic.gauges()).toEqual(NOTHING);
 });
 
 it('more clients than there may be are counted, and their monitorings are not', () => {

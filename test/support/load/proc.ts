@@ -1,0 +1,160 @@
+/** Processor time, memory, descriptors and the core of processes, from /proc (proc(5)). */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { medianOf } from '../../bench/load/statistics.ts';
+
+/** USER_HZ: the unit of /proc on every Linux, whatever the kernel's own tick is. */
+const TICKS_PER_S = 100;
+const US_PER_TICK = 1e6 / TICKS_PER_S;
+const SAMPLES = 7;
+const LOOK_MS = 100;
+const LOOKS = 10;
+
+export interface ProcessStat {
+  readonly pid: number;
+  readonly parent: number;
+  /** In user and system mode, all threads, with ended children that were waited for. */
+  readonly cpuUs: number;
+}
+
+/**
+ * One line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ... 12 3 0 0 ...`. The name may hold spaces and brackets, so fields
+ * are counted from the last `)`. Throws for a malformed line.
+ */
+export function parseStat(line: string): ProcessStat {
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const field = (number: number): number => Number(fields[number - 3]);
+  const ticks = field(14) + field(15) + field(16) + field(17);
+  const stat = { pid: Number.parseInt(line, 10), parent: field(4), cpuUs: ticks * US_PER_TICK };
+  if (!Object.values(stat).every(Number.isFinite)) throw new Error(`no line of /proc/<pid>/stat: ${line}`);
+  return stat;
+}
+
+/** Time that a core ran programs, or that its host stole. Without interrupts: those of the process's sockets are among them. */
+export function parseBusyMs(stat: string, core: number): number {
+  const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(stat)?.[1];
+  if (line === undefined) throw new Error(`no core ${core} in /proc/stat`);
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number);
+  return ((user + nice + system + steal) * US_PER_TICK) / 1_000;
+}
+
+/** Processor time so far of a process and its descendants. Throws when it is gone. */
+export function cpuUsOf(pid: number): number {
+  const tree = treeOf(pid);
+  if (tree.length === 0) throw new Error(`process ${pid} has ended`);
+  return tree.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
+}
+
+/** Current resident memory of a process and its descendants; shared pages count for each. */
+export function residentBytesOfTree(pid: number): number {
+  return treeOf(pid).reduce((sum, stat) => sum + (residentBytes(stat.pid) ?? 0), 0);
+}
+
+function treeOf(root: number): ProcessStat[] {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const lines = pids.map((pid) => tryToRead(() => readProc(pid, 'stat'))).filter((line) => line !== undefined);
+  const all = lines.map(parseStat);
+  const tree = all.filter(({ pid }) => pid === root);
+  // Grows during iteration: children of children follow.
+  for (const { pid } of tree) tree.push(...all.filter(({ parent }) => parent === pid));
+  return tree;
+}
+
+export function residentBytes(pid: number): number | undefined {
+  return bytesOf(pid, 'status', 'VmRSS');
+}
+
+export function openDescriptors(pid: number): number | undefined {
+  return tryToRead(() => readdirSync(`/proc/${pid}/fd`).length);
+}
+
+export interface Figures {
+  readonly residentBytes: number;
+  readonly descriptors: number;
+}
+
+export function figuresOf(pid: number): Figures | undefined {
+  const residentBytes = bytesOf(pid, 'smaps_rollup', 'Rss');
+  const descriptors = openDescriptors(pid);
+  return residentBytes === undefined || descriptors === undefined ? undefined : { residentBytes, descriptors };
+}
+
+/** Medians of some samples. Throws for a process that has ended. */
+export async function steadyFiguresOf(pid: number): Promise<Figures> {
+  const samples: Figures[] = [];
+  for (let i = 0; i < SAMPLES; i += 1) {
+    const sample = figuresOf(pid);
+    if (sample === undefined) throw new Error(`process ${pid} has ended`);
+    samples.push(sample);
+    await sleep(LOOK_MS);
+  }
+  const median = (figure: keyof Figures) => medianOf(samples.map((sample) => sample[figure]));
+  return { residentBytes: median('residentBytes'), descriptors: median('descriptors') };
+}
+
+/** Undefined for an ended process, which has no such line. */
+function bytesOf(pid: number, file: string, field: string): number | undefined {
+  const text = tryToRead(() => readProc(pid, file)) ?? '';
+  const kilobytes = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1];
+  return kilobytes === undefined ? undefined : Number(kilobytes) * 1_024;
+}
+
+function readProc(pid: number | string, file: string): string {
+  return readFileSync(`/proc/${pid}/${file}`, 'latin1');
+}
+
+/** Undefined for a process that has ended. */
+function tryToRead<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+function clearPeak(pid: number): 'VmHWM' {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  return 'VmHWM';
+}
+
+/** Watches the memory of a process, and the time that others take of its core, from now on. */
+export class Watch {
+  readonly startBytes: number;
+  /** For an ended process, the last known one. */
+  peakBytes: number;
+  /** The largest share of others in any second. Without a core of its own nothing is known, and nothing counts as lost. */
+  mostLostMs = 0;
+  readonly #pid: number;
+  readonly #core: number | undefined;
+  /** Whether VmHWM was reset, so that a peak between two samples is seen as well; that is not allowed on every machine. */
+  readonly #peakField: 'VmHWM' | 'VmRSS';
+  readonly #timer: NodeJS.Timeout;
+  /** Time of others since the start, in ms, at the last samples. */
+  readonly #others: number[] = [];
+
+  constructor(pid: number, core: number | undefined) {
+    this.#pid = pid;
+    this.#core = core;
+    this.startBytes = residentBytes(pid) ?? 0;
+    this.peakBytes = this.startBytes;
+    this.#peakField = tryToRead(() => clearPeak(pid)) ?? 'VmRSS';
+    this.#timer = setInterval(() => this.#look(), LOOK_MS);
+    this.#look();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#look();
+  }
+
+  #look(): void {
+    this.peakBytes = Math.max(this.peakBytes, bytesOf(this.#pid, 'status', this.#peakField) ?? 0);
+    if (this.#core === undefined) return;
+    const busyMs = parseBusyMs(readFileSync('/proc/stat', 'latin1'), this.#core);
+    const stat = tryToRead(() => readProc(this.#pid, 'stat'));
+    if (stat === undefined) return;
+    this.#others.push(busyMs - parseStat(stat).cpuUs / 1_000);
+    if (this.#others.length > LOOKS + 1) this.#others.shift();
+    this.mostLostMs = Math.max(this.mostLostMs, (this.#others.at(-1) ?? 0) - (this.#others[0] ?? 0));
+  }
+}
