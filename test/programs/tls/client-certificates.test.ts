@@ -122,7 +122,7 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
     }));
 
   /** The common name in the sidecar's certificate. */
-  async function nameAt(port: number): Promise<string | undefined> {
+  async function nameAt(port: number): Promise<unknown> {
     const socket = await connected(port, authority);
     const { CN } = socket.getPeerCertificate().subject;
     socket.destroy();
