@@ -71,6 +71,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   let users: Promise<unknown> | undefined;
   let stopped: Promise<void> | undefined;
   let prometheus: PrometheusServer;
+  let receiver: OtlpReceiver;
 
   beforeAll(async () => {
     const folder = new Folder();
@@ -81,7 +82,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     defer(stopSystem);
     const exporter = await startApplication((_request, response) => response.end(toJvmPage()));
     defer(() => exporter.close());
-    const receiver = await OtlpReceiver.listen();
+    receiver = await OtlpReceiver.listen();
     defer(() => receiver.close());
     const start = (config: object) => startConfigured(defer, `${origin}/smartWeb`, { monitor, ...config });
     const own = certificates.signed(certificates.authority(), { name: 'plant' });
@@ -152,6 +153,13 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
     const queries = queriesOf(readDashboard()).map(({ expr }) => substituted(expr, VARIABLES));
     expect(queries.length).toBeGreaterThan(60);
     await expect.poll(() => withoutData(queries), WAIT).toEqual([]);
+  });
+
+  it('stores the trace of a sampled call as an exemplar', async () => {
+    const stored = () => prometheus.traceIds('d2_call_duration_seconds_bucket{kind="rpc"}');
+    await expect.poll(stored, WAIT).not.toEqual([]);
+    const [traceId] = await stored();
+    await expect.poll(() => receiver.spans.map((span) => span.traceId), WAIT).toContain(traceId);
   });
 
   it('gets an exposition that promtool accepts', async () => {

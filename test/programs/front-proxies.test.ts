@@ -2,9 +2,11 @@
  * A real nginx and HAProxy before the sidecar, a real Tomcat behind it: all three must agree on the address of the
  * client.
  */
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { send } from '../support/net.ts';
@@ -14,15 +16,12 @@ import { hasHaproxy, hasNginx } from '../support/smuggling/servers.ts';
 import { CertificateFolder, textOf } from '../support/tls/certificates.ts';
 import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 
-const OBJECT = '/smartWeb/api/rest/v0/d2/object/H.Temperature';
+const OBJECTS = '/smartWeb/api/rest/v0/d2/object/';
+const COMET = '/smartWeb/api/cometd';
 const LOGOUT = '/smartWeb/api/rest/v0/d2/auth/logout';
 const ANNA = `Basic ${Buffer.from('anna:word of anna').toString('base64')}`;
 /** No proxy has this address, so it can only come from the client's connection to the first proxy. */
 const CLIENT = '127.0.0.9';
-const UPGRADE = {
-  ...{ connection: 'Upgrade', upgrade: 'websocket' },
-  ...{ 'sec-websocket-version': '13', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' },
-};
 
 const FRONTS = ['nginx10', 'nginx11', 'nginxUpgrade', 'haproxyHttp', 'haproxyV1', 'haproxyV2', 'haproxyTls'] as const;
 type Front = (typeof FRONTS)[number];
@@ -38,7 +37,6 @@ describe.runIf([hasTomcat(), hasNginx(), hasHaproxy()].every(Boolean))('behind a
   const authority = certificates.authority();
   const pair = certificates.signed(authority, { name: 'localhost' });
   const sidecars = {} as Record<Kind, SidecarProcess>;
-  let calls = 0;
 
   const log = (name: string) => path.join(folder, `${name}.log`);
   const logged = (name: string, mark: string) =>
@@ -51,7 +49,7 @@ describe.runIf([hasTomcat(), hasNginx(), hasHaproxy()].every(Boolean))('behind a
     const valves = `
       <Valve className="org.apache.catalina.valves.RemoteIpValve" internalProxies="127\\.0\\.0\\.1" />
       <Valve className="org.apache.catalina.valves.AccessLogValve" directory="${folder}" prefix="tomcat" suffix=".log"
-        rotatable="false" buffered="false" requestAttributesEnabled="true" pattern="%a %U %{User-Agent}i" />`;
+        rotatable="false" buffered="false" requestAttributesEnabled="true" pattern="%a %s %U %{User-Agent}i" />`;
     const tomcat = await startTomcat(defer, undefined, valves);
     for (const kind of ['field', 'header', 'headerTls'] as const) {
       const clientAddress = kind === 'field' ? 'x-forwarded-for' : 'proxy-protocol';
@@ -92,39 +90,65 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
     await startProxyProgram(defer, 'haproxy', haproxy, { host: HOST, port: portFor('haproxyHttp') });
   });
 
-  /** Sends a forged address; `mark` finds its lines. */
-  async function call(front: Front, target: string): Promise<{ readonly status: number; readonly mark: string }> {
-    calls += 1;
-    const mark = `call-${calls}`;
-    const { status } = await send(portFor(front), target, {
-      ...{ host: HOST, localAddress: CLIENT, protocol: front === 'haproxyTls' ? 'https:' : 'http:' },
-      ...{ ca: textOf(authority.certFile), servername: 'localhost' },
-      headers: {
-        ...{ authorization: ANNA, 'user-agent': mark, 'x-forwarded-for': '6.6.6.6' },
-        ...(front === 'nginxUpgrade' ? UPGRADE : {}),
-      },
+  /** With a forged address; `mark` finds the request in Tomcat's log. */
+  const requestOf = (mark: string) => ({
+    ...{ localAddress: CLIENT, ca: textOf(authority.certFile), servername: 'localhost' },
+    headers: { authorization: ANNA, 'user-agent': mark, 'x-forwarded-for': '6.6.6.6' },
+  });
+  const call = (front: Front, target: string, mark = '') =>
+    send(portFor(front), target, {
+      ...{ host: HOST, protocol: front === 'haproxyTls' ? 'https:' : 'http:' },
+      ...requestOf(mark),
     });
-    return { status, mark };
+
+  /** Whether all three know the client of a call by a name of its own, and of the request to Tomcat. */
+  async function expectClient(kind: Kind, name: string, connectionType: string, atTomcat: string): Promise<void> {
+    const url = `http://${sidecars[kind].monitor}/smartWeb/api/rest/v0/admin/d2/sessions`;
+    expect(await jsonOf(url)).toEqual([expect.objectContaining({ connectionType, remoteAddress: CLIENT })]);
+    await vi.waitFor(() => expect(logged('tomcat', name)).toEqual([`${CLIENT} ${atTomcat} ${name}`]), 5_000);
+    const remoteAddress = `"remoteAddress":"${CLIENT}"`;
+    await vi.waitFor(() => expect(logged(kind, `"${name}"`)).toEqual([expect.stringContaining(remoteAddress)]), 5_000);
+    expect(logged(kind, '6.6.6.6')).toEqual([]);
   }
 
   it.each<[front: Front, kind: Kind, sentence: string]>([
     ['nginx10', 'field', 'nginx as it is by default, HTTP/1.0'],
     ['nginx11', 'field', 'nginx over HTTP/1.1'],
-    ['nginxUpgrade', 'field', 'nginx with an upgrade to WebSocket'],
+    ['nginxUpgrade', 'field', 'nginx that passes upgrades on'],
     ['haproxyHttp', 'field', 'HAProxy in mode http'],
     ['haproxyV1', 'header', 'HAProxy in mode tcp with send-proxy'],
     ['haproxyV2', 'header', 'HAProxy in mode tcp with send-proxy-v2'],
     ['haproxyTls', 'headerTls', 'HAProxy in mode tcp with send-proxy-v2, TLS passed through'],
   ])('%s: the session, the access log and Tomcat have the client (%s, %s)', async (front, kind) => {
-    const { status, mark } = await call(front, OBJECT);
-    expect(status).toBe(200);
-    const url = `http://${sidecars[kind].monitor}/smartWeb/api/rest/v0/admin/d2/sessions`;
-    const sessions = await jsonOf<{ remoteAddress: string }[]>(url);
-    expect(sessions.map(({ remoteAddress }) => remoteAddress)).toEqual([CLIENT]);
-    await vi.waitFor(() => expect(logged('tomcat', mark)).toEqual([`${CLIENT} ${OBJECT} ${mark}`]), 5_000);
-    await vi.waitFor(() => expect(logged(kind, `"remoteAddress":"${CLIENT}"`).length).toBeGreaterThan(0), 5_000);
-    expect(logged(kind, '6.6.6.6')).toEqual([]);
+    const name = `H.${front}`;
+    expect((await call(front, OBJECTS + name, name)).status).toBe(200);
+    await expectClient(kind, name, 'REST', `200 ${OBJECTS}${name}`);
     // The next one begins a new session.
     await call(front, LOGOUT);
+  });
+
+  it.each<[front: Front, kind: Kind]>([
+    ['nginxUpgrade', 'field'],
+    ['haproxyHttp', 'field'],
+    ['haproxyV1', 'header'],
+    ['haproxyV2', 'header'],
+    ['haproxyTls', 'headerTls'],
+  ])('%s: they have it over WebSocket too (%s)', async (front, kind) => {
+    const name = `E.${front}.Echo`;
+    const scheme = front === 'haproxyTls' ? 'wss' : 'ws';
+    const socket = new WebSocket(`${scheme}://${HOST}:${portFor(front)}${COMET}`, requestOf(name));
+    defer(() => socket.terminate());
+    await once(socket, 'open');
+    const ask = async (channel: string, message: object = {}) => {
+      socket.send(JSON.stringify([{ channel, id: channel, ...message }]));
+      const [text] = await once(socket, 'message');
+      const [answer] = JSON.parse(String(text));
+      expect(answer).toEqual({ channel, id: channel, ...message, successful: true, clientId: expect.any(String) });
+      return answer;
+    };
+    const { clientId } = await ask('/meta/handshake', { version: '1.0', supportedConnectionTypes: ['websocket'] });
+    await ask('/service/d2/rpc', { clientId, data: { eventName: `E.${front}`, rpcName: 'Echo' } });
+    await expectClient(kind, name, 'COMET_WEBSOCKET', `101 ${COMET}`);
+    await ask('/meta/disconnect', { clientId });
   });
 });

@@ -37,7 +37,8 @@ export async function startPrometheus(
   });
   writeFileSync(config, text, { mode: 0o600 });
   const options = [`--config.file=${config}`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=${address}`];
-  const child = spawn(PROMETHEUS, [...options, '--log.level=warn'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const more = ['--log.level=warn', '--enable-feature=exemplar-storage'];
+  const child = spawn(PROMETHEUS, [...options, ...more], { stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = exitOf(child);
   defer(() => stopProcess(child, exited, 'SIGTERM'));
   const output = collect(child.stderr);
@@ -72,6 +73,14 @@ export class PrometheusServer {
   async value(promql: string): Promise<number> {
     const [first, ...others] = await this.query(promql);
     return first === undefined || others.length > 0 ? Number.NaN : first.value;
+  }
+
+  /** The trace ids of the exemplars that it has stored. */
+  async traceIds(promql: string): Promise<readonly string[]> {
+    const series = await this.#read<readonly { exemplars: readonly { labels: Record<string, string> }[] }[]>(
+      `query_exemplars?query=${encodeURIComponent(promql)}`,
+    );
+    return series.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels.trace_id ?? ''));
   }
 
   /** All values of a label, e.g. `job`, among the series of `match`. */

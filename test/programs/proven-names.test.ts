@@ -38,20 +38,22 @@ const BELA = basic('bela', 'word:of:bela');
 
 describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principals', () => {
   const defer = deferTo(afterAll);
+  let origin: string;
   let sidecar: SidecarProcess;
   let ofBela = '';
   /** Each test has an address of its own, since the number of sessions begun by an address in a minute is limited. */
   let hostOfTest = 1;
 
   /** The gateway handles absolute-form targets, the relay all others. Returns the user that Tomcat has authenticated as well. */
-  async function call(path: DataPath, line: string, fields: Fields, body = '') {
+  async function call(path: DataPath, line: string, fields: Fields, body = '', { listen } = sidecar) {
     const [method = '', target = ''] = line.split(' ');
-    const head = ['Host', sidecar.listen, 'Content-Type', 'application/json', 'Content-Length', `${body.length}`];
-    const { status, headers } = await send(
-      portOf(sidecar.listen),
-      path === 'gateway' ? `http://${sidecar.listen}${target}` : target,
-      { method, body, localAddress: `127.0.0.${hostOfTest}`, headers: [...head, ...fields] },
-    );
+    const head = ['Host', listen, 'Content-Type', 'application/json', 'Content-Length', `${body.length}`];
+    const { status, headers } = await send(portOf(listen), path === 'gateway' ? `http://${listen}${target}` : target, {
+      method,
+      body,
+      localAddress: `127.0.0.${hostOfTest}`,
+      headers: [...head, ...fields],
+    });
     const cookie = /^JSESSIONID=([^;]+)/.exec(headers['set-cookie']?.[0] ?? '')?.[1];
     return { status, user: headers['x-user'], cookie };
   }
@@ -93,9 +95,8 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
 
   beforeAll(async () => {
     const tomcat = await startTomcat(defer, { webapp: WEBAPP, context: 'smartWeb' });
-    sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, {
-      sessions: { apiKeys: [{ user: 'anna', key: 'key-of-anna' }] },
-    });
+    origin = `http://127.0.0.1:${tomcat.port}/smartWeb`;
+    sidecar = await startConfigured(defer, origin, { sessions: { apiKeys: [{ user: 'anna', key: 'key-of-anna' }] } });
     const [first, second] = [await call('relay', RPC, ANNA), await call('relay', RPC, BELA)];
     expect([first.user, second.user]).toEqual(['anna', 'bela']);
     ofBela = second.cookie ?? '';
@@ -162,4 +163,16 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
         }
       }));
   }
+
+  it('a login cookie alone has a session of the user that the server tells, with sessions.userField', async () => {
+    const told = await startConfigured(defer, origin, { sessions: { userField: 'X-User' } });
+    const cookie = ['Cookie', `JSESSIONID=${ofBela}`];
+    for (const path of ['relay', 'gateway'] as const) {
+      expect(await call(path, RPC, cookie, '', told)).toMatchObject({ status: 200, user: 'bela' });
+    }
+    const list = () => jsonOf(`http://${told.monitor}${BASE}/admin/d2/sessions`);
+    const session = { userName: 'bela', connectionType: 'REST', requests: 2 };
+    await expect.poll(list).toEqual([expect.objectContaining(session)]);
+    expect(await list()).not.toEqual([expect.objectContaining({ verified: false })]);
+  });
 });

@@ -122,6 +122,14 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
       listen: { ...base.listen, tls: { passphraseFile, clientCaFile, clientAuth, ...keys } as ListenerTlsConfig },
     }));
 
+  /** The common name in the sidecar's certificate. */
+  async function nameAt(port: number): Promise<unknown> {
+    const socket = await connected(port, authority);
+    const { CN } = socket.getPeerCertificate().subject;
+    socket.destroy();
+    return CN;
+  }
+
   it.each([
     ['PKCS #12 with RSA', () => ({ pfxFile: pfx(rsa, 'rsa.pfx') })],
     ['PKCS #12 with an elliptic curve', () => ({ pfxFile: pfx(own, 'ec.pfx') })],
@@ -136,10 +144,15 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
     ],
   ])('is read from %s', async (_what, files) => {
     const { port, logged } = await startWithKey(files());
-    const socket = await connected(port, authority);
-    expect(socket.getPeerCertificate().subject.CN).toBe('plant');
+    expect(await nameAt(port)).toBe('plant');
     expect(logged.filter(({ level }) => level === 'warn')).toEqual([]);
-    socket.destroy();
+  });
+
+  it('is taken over from a PKCS #12 file that is replaced', async () => {
+    const { port, sidecar } = await startWithKey({ pfxFile: pfx(own, 'live.pfx') });
+    pfx(folder.signed(authority, { name: 'renewed' }), 'live.pfx');
+    await sidecar.tls.listen?.files.poll();
+    expect(await nameAt(port)).toBe('renewed');
   });
 
   it('trusts no client for an authority in the PKCS #12 file', async () => {

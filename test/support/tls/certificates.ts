@@ -48,8 +48,8 @@ export class CertificateFolder {
     this.folder = folder;
   }
 
-  /** A separate authority. */
-  authority(name = 'plant authority'): Pair {
+  /** A separate authority, or one below `by`. */
+  authority(name = 'plant authority', by?: Pair): Pair {
     const { publicKey, privateKey } = generateKey('ec');
     const subject = toName(`/CN=${name}`);
     const extensions = [
@@ -60,17 +60,17 @@ export class CertificateFolder {
         true,
       ),
     ];
-    return this.#write('ca', this.#sign({ subject, issuer: subject, publicKey, extensions }, privateKey), privateKey);
+    const [issuer, key] = by === undefined ? [subject, privateKey] : [subjectOf(by), keyOf(by)];
+    return this.#write('ca', this.#sign({ subject, issuer, publicKey, extensions }, key), privateKey);
   }
 
   /** A certificate that `authority` has signed. */
   signed(authority: Pair, wanted: Wanted): Pair {
     const { name, subject = '', alternatives = 'DNS:localhost,IP:127.0.0.1', usage = 'serverAuth', days } = wanted;
     const { publicKey, privateKey } = generateKey(wanted.key ?? 'ec');
-    const issuer = new X509Certificate(readFileSync(authority.certFile));
     const content: Content = {
       subject: toName(`/CN=${name}${subject}`),
-      issuer: AsnConvert.parse(issuer.raw, asn.Certificate).tbsCertificate.subject,
+      issuer: subjectOf(authority),
       days,
       publicKey,
       extensions: [
@@ -81,7 +81,7 @@ export class CertificateFolder {
         ),
       ],
     };
-    return this.#write(usage, this.#sign(content, createPrivateKey(readFileSync(authority.keyFile))), privateKey);
+    return this.#write(usage, this.#sign(content, keyOf(authority)), privateKey);
   }
 
   file(name: string, text: string): string {
@@ -126,6 +126,14 @@ export class CertificateFolder {
       keyFile: this.file(`${base}.key`, key.export({ type: 'pkcs8', format: 'pem' }) as string),
     };
   }
+}
+
+function subjectOf({ certFile }: Pair): asn.Name {
+  return AsnConvert.parse(new X509Certificate(readFileSync(certFile)).raw, asn.Certificate).tbsCertificate.subject;
+}
+
+function keyOf({ keyFile }: Pair): KeyObject {
+  return createPrivateKey(readFileSync(keyFile));
 }
 
 export function textOf(file: string): string {

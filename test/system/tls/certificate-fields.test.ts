@@ -13,20 +13,27 @@ const clientAuthority = folder.authority('authority of clients');
 const own = folder.signed(authority, { name: 'plant' });
 const ann = folder.signed(clientAuthority, { name: 'ann', usage: 'clientAuth' });
 const stranger = folder.signed(folder.authority('another'), { name: 'ann', usage: 'clientAuth' });
-const base64 = textOf(ann.certFile).replace(/-----[^-]*-----|\s/g, '');
+const middle = folder.authority('authority of a plant', clientAuthority);
+const lowest = folder.authority('authority of a hall', middle);
+const ben = folder.signed(lowest, { name: 'ben', usage: 'clientAuth' });
+const base64Of = ({ certFile }: Pair) => textOf(certFile).replace(/-----[^-]*-----|\s/g, '');
+const base64 = base64Of(ann);
 
 /** All names that a mode writes or Tomcat's valve reads, in letter cases that a server takes for the same. */
 const FORGED_TOMCAT = forge(
   ...['ssl_client_cert', 'SSL_Client_Escaped_Cert', 'ssl_client_verify'],
   ...['SSL_CIPHER', 'ssl_cipher_usekeysize', 'ssl_session_id'],
 );
+const CIPHER = { ssl_cipher: 'TLS_AES_256_GCM_SHA384', ssl_cipher_usekeysize: '256' };
 const TO_TOMCAT = {
   ssl_client_cert: `-----BEGIN CERTIFICATE----- ${base64} -----END CERTIFICATE-----`,
   ssl_client_verify: 'SUCCESS',
-  ssl_cipher: 'TLS_AES_256_GCM_SHA384',
-  ssl_cipher_usekeysize: '256',
+  ...CIPHER,
 };
 const FORGED_RFC9440 = forge('Client-Cert', 'CLIENT-CERT-CHAIN');
+
+const CLOSE = 'Connection: close\r\n';
+const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a\r\n';
 
 function forge(...names: readonly string[]): string {
   return names.map((name) => `${name}: forged\r\n`).join('');
@@ -34,12 +41,14 @@ function forge(...names: readonly string[]): string {
 
 /** What each request said about certificates, and the scheme. */
 let seen: Record<string, unknown>[] = [];
-const upstream = http.createServer(({ headers }, response) => {
+const see = ({ headers }: http.IncomingMessage) =>
   seen.push(Object.fromEntries(Object.entries(headers).filter(([name]) => /^ssl_|^client-cert|-proto$/.test(name))));
+const upstream = http.createServer((request, response) => {
+  see(request);
   response.end();
 });
-upstream.on('upgrade', ({ headers }, socket) => {
-  seen.push({ 'client-cert': headers['client-cert'], 'x-forwarded-proto': headers['x-forwarded-proto'] });
+upstream.on('upgrade', (request, socket) => {
+  see(request);
   socket.end('HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n');
 });
 const upstreamPort = await listening(upstream);
@@ -65,9 +74,9 @@ async function start(clientCertificate: Config['clientCertificate'], more: Parti
 const connect = (as?: Pair) => connected(stand.port, authority, as && pemOf(as));
 
 /** Sends the fields on a connection of its own, and resolves with what came about certificates. */
-async function ask(fields: string, as?: Pair): Promise<Record<string, unknown>> {
+async function ask(fields: string, as?: Pair, line = 'GET /a HTTP/1.1', end = CLOSE): Promise<Record<string, unknown>> {
   const socket = await connect(as);
-  socket.write(`GET /a HTTP/1.1\r\nHost: plant\r\nConnection: close\r\n${fields}\r\n`);
+  socket.write(`${line}\r\nHost: plant\r\n${end}${fields}\r\n`);
   await socket.resume().toArray();
   const { 'x-forwarded-proto': proto, ...about } = seen.at(-1) ?? {};
   expect(proto).toBe('https');
@@ -84,23 +93,44 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     expect(await ask(fields, ann)).toEqual(expected);
   });
 
+  it('RFC 9440 has the authorities between a certificate and the root, the nearest first', async () => {
+    await start('rfc9440', { dataPath });
+    const chain = [ben, lowest, middle].map(({ certFile }) => textOf(certFile)).join('');
+    expect(await ask(FORGED_RFC9440, { ...ben, certFile: folder.file('chain.pem', chain) })).toEqual({
+      'client-cert': `:${base64Of(ben)}:`,
+      'client-cert-chain': `:${base64Of(lowest)}:, :${base64Of(middle)}:`,
+    });
+  });
+
+  it.each([
+    ['an absolute-form target', 'GET http://plant/a HTTP/1.1', CLOSE],
+    ['HTTP/1.0', 'GET /a HTTP/1.0', CLOSE],
+    ['an upgrade', 'GET /a HTTP/1.1', UPGRADE],
+  ])('a client cannot write the fields in a request with %s', async (_what, line, end) => {
+    await start('tomcat', { dataPath });
+    expect(await ask(FORGED_TOMCAT, undefined, line, end)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
+    await stand.close();
+    await start('rfc9440', { dataPath });
+    expect(await ask(FORGED_RFC9440, undefined, line, end)).toEqual({});
+    expect(await ask(FORGED_RFC9440, ann, line, end)).toEqual({ 'client-cert': `:${base64}:` });
+  });
+
   it.each([
     ['no certificate', undefined],
     ['one of another authority', stranger],
   ])('a client with %s brings none, whatever it writes', async (_what, as) => {
     await start('tomcat', { dataPath });
-    const about = await ask(FORGED_TOMCAT, as);
-    expect(about).toMatchObject({ ssl_client_verify: 'NONE' });
-    expect(about).not.toHaveProperty('ssl_client_cert');
-    expect(JSON.stringify(about)).not.toContain('forged');
+    expect(await ask(FORGED_TOMCAT, as)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
+    await stand.close();
+    await start('rfc9440', { dataPath });
+    expect(await ask(FORGED_RFC9440, as)).toEqual({});
   });
 });
 
 it('the fields go with a WebSocket and with each further request of a connection, and hold the forwarding fields', async () => {
   await start('rfc9440', { forwarded: 'append' });
   const socket = await connect(ann);
-  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a\r\n';
-  for (const [index, fields] of ['', 'Client-Cert: :Zm9yZ2Vk:\r\n', upgrade].entries()) {
+  for (const [index, fields] of ['', 'Client-Cert: :Zm9yZ2Vk:\r\n', UPGRADE].entries()) {
     socket.write(`GET /a HTTP/1.1\r\nHost: plant\r\n${fields}\r\n`);
     await expect.poll(() => seen.length, { interval: 5 }).toBe(index + 1);
   }

@@ -1,4 +1,6 @@
 /** Workloads of wrk alone. */
+import { once } from 'node:events';
+import tls from 'node:tls';
 import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';
 import { GATEWAY_SIDECAR, HTTP_PROXY, RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { type Figure, figure, type Read, ratio, type Sample } from '../results.ts';
@@ -85,6 +87,18 @@ function frontOf({ rig, running: { pid, spot } }: Turn): Promise<Running> {
   const front = fronts.get(pid) ?? rig.startFront(spot.port);
   fronts.set(pid, front);
   return front;
+}
+
+/** The one that OpenSSL prefers, so that all peers have the same. */
+const TLS_CIPHER = 'TLS_AES_256_GCM_SHA384';
+
+async function inspectCipher({ running }: Turn): Promise<string[]> {
+  const socket = tls.connect({ host: '127.0.0.1', port: running.spot.port, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { standardName } = socket.getCipher();
+  socket.destroy();
+  if (standardName !== TLS_CIPHER) throw new Error(`has the cipher ${standardName}, expected ${TLS_CIPHER} as of all`);
+  return [];
 }
 
 export const LOADS: readonly Workload[] = [
@@ -213,6 +227,7 @@ export const LOADS: readonly Workload[] = [
     how: 'The small RPC with TLS 1.3 to the client, over 64 connections that are kept; plain HTTP to the upstream.',
     load: TLS_LOAD,
     contestants: toContestants(TLS_PEERS),
+    inspect: inspectCipher,
     targets: [cpuTarget('nginx', 'nginx', 1.5, 'small RPC with TLS')],
   }),
   createLoad({
@@ -221,5 +236,6 @@ export const LOADS: readonly Workload[] = [
     how: 'The same with `Connection: close`: a full handshake with an RSA key of 2048 bits for each request.',
     load: { ...TLS_LOAD, close: 1 },
     contestants: toContestants(TLS_PEERS),
+    inspect: inspectCipher,
   }),
 ];

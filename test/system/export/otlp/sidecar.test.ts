@@ -104,6 +104,20 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     expect(heads.map(traceContextOf)).toEqual([seen, unread, seen, seen, []]);
   });
 
+  it('forwards an unsampled trace unchanged, and replaces lines that name none by one of its own', async () => {
+    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    const unsampled = `00-${TRACE}-${PARENT}-00`;
+    const states = ['plant=a:1,  other=2', 'third=%20'];
+    await send(`${BASE}/d2/rpc/E.Demo/Test`, { traceparent: unsampled, tracestate: states });
+    await send(`${BASE}/d2/rpc/E.Demo/Test`, { traceparent: ['not one', `${unsampled}-`], tracestate: states });
+    await stand?.close();
+    const [span] = receiver.spans;
+    expect(receiver.spans).toHaveLength(1);
+    const own = `00-${span?.traceId}-${span?.spanId}-01`;
+    const sent = states.map((state) => ['tracestate', state]);
+    expect(heads.map(traceContextOf)).toEqual([unsampled, own].map((parent) => [['traceparent', parent], ...sent]));
+  });
+
   it('has the spans of a server with OpenTelemetry below its own, also where the client sent no trace', async () => {
     const server = await startTracedServer();
     await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, server);

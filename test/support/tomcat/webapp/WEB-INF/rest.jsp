@@ -1,5 +1,6 @@
 <%@ page session="false" trimDirectiveWhitespaces="true" contentType="application/json; charset=UTF-8"
-    import="java.io.InputStream, java.io.OutputStream, java.nio.charset.StandardCharsets, java.util.Arrays, java.util.Map" %><%--
+    import="java.io.InputStream, java.io.OutputStream, java.nio.charset.StandardCharsets, java.util.Arrays, java.util.Map,
+    jakarta.websocket.*, jakarta.websocket.server.*" %><%--
   The REST interface of a control system's application server, as far as a proxy in front of it can tell:
   calls by name, binary download and upload, archive, objects, login and logout, and the server's own admin paths.
   A JSP, so that a plain Tomcat runs it from source; nothing may stand between its tags, since the answers are octets.
@@ -9,6 +10,7 @@
     method Download               answers as many octets as the parameter "param" says
     method Fail, object H.Broken  500
     events, processes and objects begin with a capital letter and a dot; any other name of anything: 404
+  A WebSocket at /api/cometd gets each Bayeux message back, as an accepted one.
 --%><%!
   private static final Map<String, String> API_KEYS = Map.of("key-of-dana", "dana", "key-of-the-robot", "robot");
 
@@ -66,6 +68,25 @@
     if (name.equals("H.Broken")) answer(response, 500, "{\"error\":\"the archive is not there\"}");
     else if (isKnown(name)) answer(response, 200, "{\"rows\":[[\"2026-01-01T00:00:00.000Z\",1.5]]}");
     else answer(response, 404, "{\"error\":\"unknown object\"}");
+  }
+
+  public static class Echo extends Endpoint {
+    @Override
+    public void onOpen(Session session, EndpointConfig config) {
+      session.addMessageHandler(String.class, text -> session.getAsyncRemote().sendText(
+          text.replace("}]", ",\"successful\":true,\"clientId\":\"" + session.getId() + "\"}]")));
+    }
+  }
+
+  @Override
+  public void jspInit() {
+    ServerContainer container =
+        (ServerContainer) getServletContext().getAttribute("jakarta.websocket.server.ServerContainer");
+    try {
+      container.addEndpoint(ServerEndpointConfig.Builder.create(Echo.class, "/api/cometd").build());
+    } catch (DeploymentException cause) {
+      throw new IllegalStateException(cause);
+    }
   }
 %><%
   String key = request.getHeader("X-API-Key");
