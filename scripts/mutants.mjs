@@ -5,15 +5,16 @@
  * `npm run mutants -- [--seed 1] [--count 200] [--report FILE] [--only FILE [--survivors]] [--tests DIR] [--through CMD]`
  *
  * `--seed` repeats a choice. `--only` runs the mutants of a report again, each first with the test that caught it; with
- * `--survivors` only those that no test caught, or that were not reached. `--tests` takes test/ from another checkout.
- * `--through` starts every run of tests by another program, e.g. `nice`.
+ * `--survivors` only those that no test caught yet. `--tests` takes test/ from another checkout. `--through` starts each
+ * command by another program, e.g. `nice`.
  *
  * All mutants are in the code, each with a switch, so that the project is built only once. First each file of test/unit
  * and test/system runs alone without a mutant, which tells its time and the mutants that it reaches; a file that fails is
- * left out. A mutant then meets the files that reach it: test/unit first, the quickest of test/system first. A file that
- * fails runs again alone, since a busy machine may be the reason; if it passes then, the others go on. A run that takes
- * three times as long as expected counts as caught. Two copies of the project work side by side. The report is written
- * after each mutant.
+ * left out. Each mutant then meets the FEW files of test/unit that reach it and the fewest others. Those that survive
+ * meet all files that reach them, in groups: if a file fails, it meets each half of the group, down to a single mutant. A
+ * file of test/system that fails with a single one runs again alone, since a busy machine may be the reason. A run that
+ * takes three times as long as expected counts as a failure. Two copies of the project work side by side. The report is
+ * written after each verdict.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -37,20 +38,22 @@ const MUTATED = ['src/proxy', 'src/measure', 'src/metrics', 'src/monitor/access'
 const NOT_COPIED = /^(?:\.git|node_modules|build|coverage|dist.*)$/;
 const COPIES = 2;
 const PROJECTS = ['unit', 'system'];
-/** Files of test/system in a run: the first one that fails ends it. */
-const SYSTEM_FILES = 12;
+const FEW = 3;
+/** Mutants that are on together, and files in a run with them. */
+const GROUP = 8;
+const FILES = 16;
 const AT_ONCE = 2;
 const SLOWER = 3;
 const SPARE_MS = 30_000;
 const EXIT_USAGE = 64;
 
-/** The module of the switches in a copy: each process reads which mutant is on, or says once which ones it reaches. */
+/** The module of the switches in a copy: each process reads which mutants are on, or says once which ones it reaches. */
 const toSwitchModule = (folder) => `
 import { appendFileSync, readFileSync } from 'node:fs';
-const on = readFileSync(${JSON.stringify(path.join(folder, 'mutant-on'))}, 'utf8');
+const on = new Set(JSON.parse(readFileSync(${JSON.stringify(path.join(folder, 'mutants-on'))}, 'utf8')));
 const reached = new Set();
 export function isOn(number) {
-  if (on !== '') return Number(on) === number;
+  if (on.size > 0) return on.has(number);
   if (reached.has(number)) return false;
   reached.add(number);
   try {
@@ -97,24 +100,28 @@ const known = new Set(mutants.map(testOf).filter((file) => file !== undefined));
 await each([...known], measure);
 await each(mutants, async (mutant, copy) => {
   const file = testOf(mutant);
-  if (tests.has(file)) await tryOne(mutant, copy, [[file]]);
-  else mutant.verdict = undefined;
+  Object.assign(mutant, { by: undefined, verdict: undefined });
+  if (tests.has(file)) await meet(copy, [file], [mutant]);
 });
-const open = mutants.filter(({ verdict }) => verdict !== 'caught');
-if (open.length > 0) {
+if (open().length > 0) {
   const all = PROJECTS.flatMap((name) => filesIn(copies[0], `test/${name}`, '.test.ts'));
-  await each(
-    all.filter((file) => !known.has(file)),
-    measure,
-  );
-  say(`left out, since they fail without a mutant: ${all.filter((file) => !tests.has(file)).join(', ') || 'none'}`);
-  await each(open, (mutant, copy) => tryOne(mutant, copy, toRuns(mutant)));
+  const others = all.filter((file) => !known.has(file));
+  await each(others, measure);
+  await each(open(), (mutant, copy) => meet(copy, reaching([mutant], 'unit').slice(0, FEW), [mutant]));
+  for (const project of PROJECTS) {
+    say(`${open().length} mutants are left for test/${project}`);
+    const files = new Map(open().map((mutant) => [mutant, reaching([mutant], project).length]));
+    // Neighbours meet about the same files.
+    const inOrder = open().toSorted((a, b) => files.get(a) - files.get(b));
+    await each(inParts(inOrder, GROUP), async (group, copy) => {
+      for (const part of inParts(reaching(group, project), FILES)) await meet(copy, part, group.filter(isOpen));
+    });
+  }
+  for (const mutant of open()) finish(mutant, 'survived');
 }
 const survivors = mutants.filter(({ verdict }) => verdict === 'survived');
 const caught = PROJECTS.map((name) => `${mutants.filter(({ by }) => by?.includes(`test/${name}/`)).length} by ${name}`);
-say(
-  `\n${mutants.length - survivors.length} caught (${caught.join(', ')}), ${survivors.length} survived: ${values.report}`,
-);
+say(`\n${mutants.length - survivors.length} caught (${caught.join(', ')}), ${survivors.length} survived`);
 for (const survivor of survivors) say(`${describe(survivor)}\n    ${survivor.source}`);
 process.exit();
 
@@ -129,11 +136,8 @@ function choose() {
 }
 
 function filesIn(root, folder, ending) {
-  const names = readdirSync(path.join(root, folder), { recursive: true });
-  return names
-    .filter((name) => name.endsWith(ending))
-    .map((name) => `${folder}/${name}`)
-    .sort();
+  const names = readdirSync(path.join(root, folder), { recursive: true }).filter((name) => name.endsWith(ending));
+  return names.sort().map((name) => `${folder}/${name}`);
 }
 
 function readReport() {
@@ -160,23 +164,20 @@ async function makeCopy() {
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
   writeFileSync(path.join(copy, 'is-on.mjs'), toSwitchModule(copy));
   for (const file of new Set(mutants.map((mutant) => mutant.file))) {
-    const text = withSwitches(
-      read(file),
-      mutants.filter((mutant) => mutant.file === file),
-    );
+    const own = mutants.filter((mutant) => mutant.file === file);
     const module = path.relative(path.dirname(file), 'is-on.mjs');
     // On the same line: line numbers stay.
-    writeFileSync(path.join(copy, file), `import { isOn } from '${module}'; ${text}`);
+    writeFileSync(path.join(copy, file), `import { isOn } from '${module}'; ${withSwitches(read(file), own)}`);
   }
-  switchOn(copy, '');
+  switchOn(copy, []);
   const { code, output } = await run(copy, ['npm', 'run', 'build', '--silent']);
   if (code !== 0) throw new Error(`the build fails without a mutant: ${output}`);
   return copy;
 }
 
-/** `number` is on in processes that start from now on; with an empty one, they write down which mutants they reach. */
-function switchOn(copy, number) {
-  writeFileSync(path.join(copy, 'mutant-on'), String(number));
+/** These are on in processes that start from now on; if there are none, processes write down which ones they reach. */
+function switchOn(copy, group) {
+  writeFileSync(path.join(copy, 'mutants-on'), JSON.stringify(group.map(({ number }) => number)));
   writeFileSync(path.join(copy, 'mutants-reached'), '');
   chmodSync(path.join(copy, 'mutants-reached'), 0o666);
 }
@@ -193,54 +194,67 @@ async function each(items, use) {
 /** Runs a file of tests without a mutant; twice if it fails at first. */
 async function measure(file, copy) {
   for (let attempt = 0; attempt < 2 && !tests.has(file); attempt += 1) {
-    switchOn(copy, '');
+    switchOn(copy, []);
     const { code, ms } = await run(copy, toCommand([file]));
     const reached = readFileSync(path.join(copy, 'mutants-reached'), 'utf8').split('\n');
     if (code === 0) tests.set(file, { ms, reached: new Set(reached.filter(Boolean).map(Number)) });
   }
-  if (!tests.has(file)) say(`${file} fails without a mutant`);
+  if (!tests.has(file)) say(`left out: ${file} fails without a mutant`);
 }
 
-/** The runs of a mutant: what of test/unit reaches it, and parts of test/system, the quickest first. */
-function toRuns({ number }) {
-  const reaching = [...tests].filter(([, { reached }]) => reached.has(number)).sort(([, a], [, b]) => a.ms - b.ms);
-  const [unit, system] = PROJECTS.map((name) =>
-    reaching.map(([file]) => file).filter((file) => file.startsWith(`test/${name}/`)),
-  );
-  const runs = unit.length === 0 ? [] : [unit];
-  for (let from = 0; from < system.length; from += SYSTEM_FILES) runs.push(system.slice(from, from + SYSTEM_FILES));
-  return runs;
+/** The files of a project that reach a mutant of the group; first those that reach the fewest mutants. */
+function reaching(group, project) {
+  const found = [...tests].filter(([file, { reached }]) => {
+    return file.startsWith(`test/${project}/`) && group.some(({ number }) => reached.has(number));
+  });
+  return found.sort(([, a], [, b]) => a.reached.size - b.reached.size).map(([file]) => file);
 }
 
-/** Adds to a mutant its verdict (`caught`, `survived`), the test that caught it, the time, and how many files reach it. */
-async function tryOne(mutant, copy, runs) {
-  const begun = Date.now();
-  switchOn(copy, mutant.number);
-  mutant.by = undefined;
-  for (const files of runs) mutant.by ??= await failureOf(copy, files);
-  mutant.verdict = mutant.by === undefined ? 'survived' : 'caught';
-  Object.assign(mutant, { ms: Date.now() - begun, files: runs.flat().length });
-  const done = mutants.filter(({ verdict }) => verdict !== undefined).length;
-  say(`${done}/${mutants.length} ${mutant.verdict}, ${Math.round(mutant.ms / 1_000)} s: ${describe(mutant)}`);
+/** Runs the files with the whole group on, and finds those of the group that they catch. */
+async function meet(copy, files, group) {
+  if (files.length === 0 || group.length === 0) return;
+  switchOn(copy, group);
+  const { code, failed, by } = await run(copy, toCommand(files, group.length > 1), toLimit(files));
+  if (code === 0) return;
+  if (group.length > 1) {
+    for (const some of failed.length === 0 ? [files] : failed.map((file) => [file])) {
+      const able = group.filter(({ number }) => some.some((file) => tests.get(file).reached.has(number)));
+      for (const part of inParts(able, Math.ceil(group.length / 2))) await meet(copy, some, part.filter(isOpen));
+    }
+    return;
+  }
+  const [first] = failed;
+  const isFirm = !first?.includes('/system/') || (await run(copy, toCommand([first]), toLimit([first]))).code !== 0;
+  const others = files.filter((file) => file !== first);
+  if (isFirm) finish(group[0], 'caught', by);
+  else await meet(copy, others, group);
+}
+
+/** Adds to a mutant its verdict, and the test that caught it. */
+function finish(mutant, verdict, by) {
+  Object.assign(mutant, { verdict, by, files: PROJECTS.map((name) => reaching([mutant], name).length) });
+  say(`${mutants.length - open().length}/${mutants.length} ${verdict}: ${describe(mutant)}`);
   mkdirSync(path.dirname(values.report), { recursive: true });
   writeFileSync(values.report, `${JSON.stringify({ seed, mutants }, undefined, 2)}\n`);
 }
 
-/** The first test of these files that fails, and fails again when its file runs alone; undefined if none. */
-async function failureOf(copy, files) {
-  for (let rest = files; rest.length > 0; ) {
-    const { code, by } = await run(copy, toCommand(rest), toLimit(rest));
-    const failed = testOf({ by });
-    if (code === 0) return undefined;
-    if (failed === undefined || (await run(copy, toCommand([failed]), toLimit([failed]))).code !== 0) return by;
-    rest = rest.filter((file) => file !== failed);
-  }
-  return undefined;
+function isOpen({ verdict }) {
+  return verdict === undefined;
 }
 
-function toCommand(files) {
-  const [, project] = files[0].split('/');
-  return [process.execPath, 'node_modules/vitest/vitest.mjs', '--run', '--project', project, '--bail', '1', ...files];
+function open() {
+  return mutants.filter(isOpen);
+}
+
+function inParts(items, size) {
+  const parts = [];
+  for (let from = 0; from < items.length; from += size) parts.push(items.slice(from, from + size));
+  return parts;
+}
+
+function toCommand(files, isToEnd = false) {
+  const options = ['--run', '--project', files[0].split('/')[1], ...(isToEnd ? [] : ['--bail', '1'])];
+  return [process.execPath, 'node_modules/vitest/vitest.mjs', ...options, ...files];
 }
 
 /** The quickest file shows how long vitest takes to start. */
@@ -250,7 +264,7 @@ function toLimit(files) {
   return SLOWER * (start + work / AT_ONCE) + SPARE_MS;
 }
 
-/** Runs a command in a copy. `by` is the first test that failed, or `time limit`. */
+/** Runs a command in a copy. `failed` are the files of tests that failed, and `by` is the first test, or `time limit`. */
 async function run(cwd, command, limitMs) {
   const [program, ...args] = [...(values.through?.split(' ') ?? []), ...command];
   const env = { ...process.env, NO_COLOR: '1' };
@@ -271,8 +285,10 @@ async function run(cwd, command, limitMs) {
   const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
   clearTimeout(limit);
   running.delete(child);
-  const [, failed = 'no test, but its command failed'] = / FAIL +(.*)/.exec(output) ?? [];
-  return { code, ms: Date.now() - begun, output, by: late ? 'time limit' : failed };
+  const failures = late ? [] : [...output.matchAll(/ FAIL +(.*)/g)].map(([, test]) => test);
+  const by = late ? 'time limit' : (failures[0] ?? 'no test, but its command failed');
+  const failed = [...new Set(failures.map((test) => testOf({ by: test })))].filter((file) => file !== undefined);
+  return { code, ms: Date.now() - begun, output, failed, by };
 }
 
 /** Ends a command and all that it has started: they are one process group. */
