@@ -10,11 +10,11 @@
  *
  * All mutants are in the code, each with a switch, so that the project is built only once. First each file of test/unit
  * and test/system runs alone without a mutant, which tells its time and the mutants that it reaches; a file that fails is
- * left out. Each mutant then meets the FEW files of test/unit that reach it and the fewest others. Those that survive
- * meet all files that reach them, in groups: if a file fails, it meets each half of the group, down to a single mutant. A
- * file of test/system that fails with a single one runs again alone, since a busy machine may be the reason. A run that
- * takes three times as long as expected counts as a failure. Two copies of the project work side by side. The report is
- * written after each verdict.
+ * left out. In test/unit, and then in test/system, each mutant meets the FEW files that reach it and the fewest others.
+ * Those that survive meet all files that reach them, in groups: if a file fails, it meets each half of the group, down to
+ * a single mutant. A file of test/system that fails with a single one runs again alone, since a busy machine may be the
+ * reason. A run that takes three times as long as expected counts as a failure. Two copies of the project work side by
+ * side. The report is written after each verdict.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -107,9 +107,9 @@ if (open().length > 0) {
   const all = PROJECTS.flatMap((name) => filesIn(copies[0], `test/${name}`, '.test.ts'));
   const others = all.filter((file) => !known.has(file));
   await each(others, measure);
-  await each(open(), (mutant, copy) => meet(copy, reaching([mutant], 'unit').slice(0, FEW), [mutant]));
   for (const project of PROJECTS) {
     say(`${open().length} mutants are left for test/${project}`);
+    await each(open(), (mutant, copy) => meet(copy, reaching([mutant], project).slice(0, FEW), [mutant]));
     const files = new Map(open().map((mutant) => [mutant, reaching([mutant], project).length]));
     // Neighbours meet about the same files.
     const inOrder = open().toSorted((a, b) => files.get(a) - files.get(b));
