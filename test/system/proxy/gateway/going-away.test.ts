@@ -75,18 +75,22 @@ describe('a WebSocket that is let go', () => {
     expect(stand.upstreams[0]?.received).toBe('');
   });
 
-  it('passes the rest of a frame that the client has begun, and nothing after it', async () => {
+  it.each([
+    ['comes later', ''],
+    ['has come', MASKED_GOING_AWAY],
+  ])('passes the rest of a frame that the client has begun, and nothing after it; its answer %s', async (_, answer) => {
     const client = await tunnel(take('whole'), send(text('go on')));
     const [first, rest] = [maskedText('whole message').slice(0, 11), maskedText('whole message').slice(11)];
     client.send(first);
     await client.take(text('go on'));
     stand.gateway.closeTunnels(0);
-    client.send(`${rest}${maskedText('one more')}`);
+    client.send(`${rest}${maskedText('one more')}${answer}`);
     const upstream = stand.upstreams[0] as Peer;
     expect((await upstream.take(MASKED_CLOSE)).slice(0, -8)).toBe(' message');
     upstream.send(GOING_AWAY);
     await client.take(GOING_AWAY);
-    await expectClosed(client);
+    if (answer === '') await expectClosed(client);
+    else await client.ended();
     // Nor what came later, the client's own close frame included.
     expect(upstream.received).toBe('');
   });
