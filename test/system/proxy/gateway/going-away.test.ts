@@ -187,3 +187,11 @@ it('many WebSockets that are let go over a time go one after another, the longes
   await stand.allClosed();
   expect(stand.gateway.closedTunnels).toEqual({ closed: 10, cut: 0 });
 });
+
+it('a WebSocket of which only one side has ended is ended after 30 seconds', async () => {
+  const client = await tunnel(finish());
+  await client.ended();
+  expect(stand.gateway.openConnections).toBe(1);
+  vi.advanceTimersByTime(30_000);
+  await stand.allClosed();
+});
