@@ -12,7 +12,7 @@
  * and test/system runs alone without a mutant, which tells its time and the mutants that it reaches; a file that fails is
  * left out. In test/unit, and then in test/system, each mutant meets the FEW files that reach it and the fewest others.
  * Those that survive meet all files that reach them, in groups: if a file fails, it meets each half of the group, down to
- * a single mutant. A file of test/system that fails with a single one runs again alone, since a busy machine may be the
+ * a single mutant. What fails with a single one runs again alone, except for test/unit, since a busy machine may be the
  * reason. A run that takes three times as long as expected counts as a failure. Two copies of the project work side by
  * side. The report is written after each verdict.
  */
@@ -224,8 +224,9 @@ async function meet(copy, files, group) {
     return;
   }
   const [first] = failed;
-  const isFirm = !first?.includes('/system/') || (await run(copy, toCommand([first]), toLimit([first]))).code !== 0;
-  const others = files.filter((file) => file !== first);
+  const again = first === undefined ? files : [first];
+  const isFirm = first?.includes('/unit/') || (await run(copy, toCommand(again), toLimit(again))).code !== 0;
+  const others = files.filter((file) => !again.includes(file));
   if (isFirm) finish(group[0], 'caught', by);
   else await meet(copy, others, group);
 }
