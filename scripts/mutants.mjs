@@ -2,69 +2,66 @@
 /**
  * Breaks the code in one place at a time, and lists the places where no test notices.
  *
- * `npm run mutants -- [--seed 1] [--count 200] [--report FILE] [--tests DIR] [--only FILE [--survivors]]`
+ * `npm run mutants -- [--seed 1] [--count 200] [--report FILE] [--only FILE [--survivors]] [--tests DIR] [--through CMD]`
  *
- * `--seed` repeats a choice. `--tests` takes test/ from another checkout. `--only` runs the mutants of a report again,
- * with `--survivors` only those that survived: do the tests of another checkout catch them?
+ * `--seed` repeats a choice. `--only` runs the mutants of a report again, each first with the test that caught it; with
+ * `--survivors` only those that no test caught yet. `--tests` takes test/ from another checkout. `--through` starts each
+ * command by another program, e.g. `nice`.
  *
- * A mutant runs in a copy of the project: first `vitest related` in the unit tests, then, if it survived, the build and
- * the system tests in SYSTEM_TESTS. A run that takes three times as long as without a mutant counts as caught. A system
- * test that fails runs again alone, since a busy machine may be the reason; if it passes then, the others go on. A mutant
- * that does not build is replaced by another one. The report is written after each mutant. Exit code 1 if the tests
- * fail without a mutant. 200 mutants take many hours.
+ * All mutants are in the code, each with a switch, so that the project is built only once. First each file of test/unit
+ * and test/system runs alone without a mutant, which tells its time and the mutants that it reaches; a file that fails is
+ * left out. In test/unit, and then in test/system, each mutant meets the FEW files that reach it and the fewest others.
+ * Those that survive meet all files that reach them, in groups: if a file fails, it meets each half of the group, down to
+ * a single mutant. What fails with a single one runs again alone, except for test/unit, since a busy machine may be the
+ * reason. A run that takes three times as long as expected counts as a failure. Two copies of the project work side by
+ * side. The report is written after each verdict.
  */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { parseAst } from 'rolldown/parseAst';
+import { isPossible, listMutants, shuffle, withSwitches } from './mutant-switches.mjs';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const NOT_COPIED = new Set([
-  '.git',
-  'node_modules',
-  'build',
-  'coverage',
-  'dist',
-  'dist-bench',
-  'dist-chaos',
-  'dist-abuse',
-]);
-
-/** What is mutated -> the parts of paths in test/system that run it. */
-const SYSTEM_TESTS = {
-  'src/proxy':
-    'aborts data-path faults/ fuzz/ large-bodies limits/ proxy/ rolling-restart running-calls tls told-users wire/',
-  'src/measure':
-    'access-log comet consumers/ export/ fuzz/ learn limits/ monitor/ report restarts running-calls secrets state/',
-  'src/metrics': 'consumers/ export/ live-page monitor/ report restarts sidecar/ state/',
-  'src/monitor/access': 'config/ monitor/ reload secrets tls',
-};
-
-const SWAPPED = {
-  '<': ['<=', '>='],
-  '<=': ['<', '>'],
-  '>': ['>=', '<='],
-  '>=': ['>', '<'],
-  '===': ['!=='],
-  '!==': ['==='],
-  '+': ['-'],
-  '-': ['+'],
-  '&&': ['||'],
-  '||': ['&&'],
-};
-const REMOVED = new Set(['AssignmentExpression', 'AwaitExpression', 'CallExpression', 'UpdateExpression']);
-const CONDITIONAL = new Set(['ConditionalExpression', 'DoWhileStatement', 'IfStatement', 'WhileStatement']);
-/** These only wrap an expression; every other node of TypeScript is a type. */
-const WRAPPERS = new Set(['TSAsExpression', 'TSNonNullExpression', 'TSParameterProperty', 'TSSatisfiesExpression']);
-const LOGS = new Set(['CallExpression', 'ExpressionStatement']);
-const LOG_CALL = /^(?:\w+\.)*#?logger\??\.\w+\(/;
-
-const VITEST = [process.execPath, 'node_modules/vitest/vitest.mjs'];
+const MUTATED = ['src/proxy', 'src/measure', 'src/metrics', 'src/monitor/access'];
+const NOT_COPIED = /^(?:\.git|node_modules|build|coverage|dist.*)$/;
+const COPIES = 2;
+const PROJECTS = ['unit', 'system'];
+const FEW = 3;
+/** Mutants that are on together, and files in a run with them. */
+const GROUP = 8;
+const FILES = 16;
+const AT_ONCE = 2;
 const SLOWER = 3;
 const SPARE_MS = 30_000;
 const EXIT_USAGE = 64;
+
+/** The module of the switches in a copy: each process reads which mutants are on, or says once which ones it reaches. */
+const toSwitchModule = (folder) => `
+import { appendFileSync, readFileSync } from 'node:fs';
+const on = new Set(JSON.parse(readFileSync(${JSON.stringify(path.join(folder, 'mutants-on'))}, 'utf8')));
+const reached = new Set();
+export function isOn(number) {
+  if (on.size > 0) return on.has(number);
+  if (reached.has(number)) return false;
+  reached.add(number);
+  try {
+    appendFileSync(${JSON.stringify(path.join(folder, 'mutants-reached'))}, number + '\\n');
+  } catch {}
+  return false;
+}
+`;
 
 const { values } = parseArgs({
   options: {
@@ -74,6 +71,7 @@ const { values } = parseArgs({
     tests: { type: 'string', default: ROOT },
     only: { type: 'string' },
     survivors: { type: 'boolean', default: false },
+    through: { type: 'string' },
   },
 });
 const [seed, count] = [Number(values.seed), Number(values.count)];
@@ -83,119 +81,220 @@ if (!Number.isInteger(seed) || !Number.isInteger(count) || count < 1) {
 }
 
 const say = (line) => void process.stdout.write(`${line}\n`);
-const copy = mkdtempSync(path.join(tmpdir(), 'd2s-mutants-'));
-let running;
+const copies = [];
+const running = new Set();
 process.once('exit', () => {
-  endGroup(running);
+  for (const child of running) endGroup(child);
   // Processes that are ending may still write.
-  rmSync(copy, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 
-for (const name of readdirSync(ROOT)) {
-  if (NOT_COPIED.has(name)) continue;
-  cpSync(path.join(name === 'test' ? values.tests : ROOT, name), path.join(copy, name), { recursive: true });
-}
-symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
-process.exit(await main());
+const mutants = (values.only === undefined ? choose() : readReport()).map((mutant, number) => ({ ...mutant, number }));
+say(`${mutants.length} mutants, seed ${seed}`);
+for (let made = 0; made < COPIES; made += 1) copies.push(await makeCopy());
+/** What runs without a mutant: file of tests -> its time and the mutants that it reaches. */
+const tests = new Map();
 
-async function main() {
-  const candidates = values.only === undefined ? shuffle(listAll(), seed) : readReport(values.only);
-  const wanted = values.only === undefined ? Math.min(count, candidates.length) : candidates.length;
-  say(`${wanted} of ${candidates.length} mutants, seed ${seed}; first the tests without a mutant`);
-  const limits = {};
-  for (const step of ['unit', 'build', 'system']) {
-    const { code, ms, output } = step === 'system' ? await runSystem() : await run(toCommand(step));
-    if (code !== 0) {
-      process.stderr.write(`${output}\nmutants: ${step} fails without a mutant\n`);
-      return 1;
+const known = new Set(mutants.map(testOf).filter((file) => file !== undefined));
+await each([...known], measure);
+await each(mutants, async (mutant, copy) => {
+  const file = testOf(mutant);
+  Object.assign(mutant, { by: undefined, verdict: undefined });
+  if (tests.has(file)) await meet(copy, [file], [mutant]);
+});
+if (open().length > 0) {
+  const all = PROJECTS.flatMap((name) => filesIn(copies[0], `test/${name}`, '.test.ts'));
+  const others = all.filter((file) => !known.has(file));
+  await each(others, measure);
+  for (const project of PROJECTS) {
+    say(`${open().length} mutants are left for test/${project}`);
+    await each(open(), (mutant, copy) => meet(copy, reaching([mutant], project).slice(0, FEW), [mutant]));
+    const files = new Map(open().map((mutant) => [mutant, reaching([mutant], project).length]));
+    // Neighbours meet about the same files.
+    const inOrder = open().toSorted((a, b) => files.get(a) - files.get(b));
+    await each(inParts(inOrder, GROUP), async (group, copy) => {
+      for (const part of inParts(reaching(group, project), FILES)) await meet(copy, part, group.filter(isOpen));
+    });
+  }
+  for (const mutant of open()) finish(mutant, 'survived');
+}
+const survivors = mutants.filter(({ verdict }) => verdict === 'survived');
+const caught = PROJECTS.map((name) => `${mutants.filter(({ by }) => by?.includes(`test/${name}/`)).length} by ${name}`);
+say(`\n${mutants.length - survivors.length} caught (${caught.join(', ')}), ${survivors.length} survived`);
+for (const survivor of survivors) say(`${describe(survivor)}\n    ${survivor.source}`);
+process.exit();
+
+function choose() {
+  const files = MUTATED.flatMap((room) => filesIn(ROOT, room, '.ts'));
+  const candidates = files.flatMap((file) => listMutants(read(file)).map((mutant) => ({ file, ...mutant })));
+  const chosen = [];
+  for (const mutant of shuffle(candidates, seed)) {
+    if (chosen.length < count && isPossible(read(mutant.file), mutant)) chosen.push(mutant);
+  }
+  return chosen;
+}
+
+function filesIn(root, folder, ending) {
+  const names = readdirSync(path.join(root, folder), { recursive: true }).filter((name) => name.endsWith(ending));
+  return names.sort().map((name) => `${folder}/${name}`);
+}
+
+function readReport() {
+  const { mutants: all } = JSON.parse(readFileSync(values.only, 'utf8'));
+  const wanted = all.filter(({ verdict }) => !values.survivors || verdict !== 'caught');
+  const [possible, gone] = [true, false].map((is) => wanted.filter((one) => isPossible(read(one.file), one) === is));
+  for (const mutant of gone) say(`left out, since the code has changed: ${describe(mutant)}`);
+  return possible;
+}
+
+function read(file) {
+  return readFileSync(path.join(ROOT, file), 'utf8');
+}
+
+/** A built copy of the project, with all mutants. */
+async function makeCopy() {
+  const copy = mkdtempSync(path.join(tmpdir(), 'd2s-mutants-'));
+  // Some tests start the program as another user.
+  chmodSync(copy, 0o755);
+  for (const name of readdirSync(ROOT)) {
+    if (NOT_COPIED.test(name)) continue;
+    cpSync(path.join(name === 'test' ? values.tests : ROOT, name), path.join(copy, name), { recursive: true });
+  }
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
+  writeFileSync(path.join(copy, 'is-on.mjs'), toSwitchModule(copy));
+  for (const file of new Set(mutants.map((mutant) => mutant.file))) {
+    const own = mutants.filter((mutant) => mutant.file === file);
+    const module = path.relative(path.dirname(file), 'is-on.mjs');
+    // On the same line: line numbers stay.
+    writeFileSync(path.join(copy, file), `import { isOn } from '${module}'; ${withSwitches(read(file), own)}`);
+  }
+  switchOn(copy, []);
+  const { code, output } = await run(copy, ['npm', 'run', 'build', '--silent']);
+  if (code !== 0) throw new Error(`the build fails without a mutant: ${output}`);
+  return copy;
+}
+
+/** These are on in processes that start from now on; if there are none, processes write down which ones they reach. */
+function switchOn(copy, group) {
+  writeFileSync(path.join(copy, 'mutants-on'), JSON.stringify(group.map(({ number }) => number)));
+  writeFileSync(path.join(copy, 'mutants-reached'), '');
+  chmodSync(path.join(copy, 'mutants-reached'), 0o666);
+}
+
+/** Each item once, in the copy that is free. */
+async function each(items, use) {
+  const queue = items.values();
+  const work = async (copy) => {
+    for (const item of queue) await use(item, copy);
+  };
+  await Promise.all(copies.map(work));
+}
+
+/** Runs a file of tests without a mutant; twice if it fails at first. */
+async function measure(file, copy) {
+  for (let attempt = 0; attempt < 2 && !tests.has(file); attempt += 1) {
+    switchOn(copy, []);
+    const { code, ms } = await run(copy, toCommand([file]));
+    const reached = readFileSync(path.join(copy, 'mutants-reached'), 'utf8').split('\n');
+    if (code === 0) tests.set(file, { ms, reached: new Set(reached.filter(Boolean).map(Number)) });
+  }
+  if (!tests.has(file)) say(`left out: ${file} fails without a mutant`);
+}
+
+/** The files of a project that reach a mutant of the group; first those that reach the fewest mutants. */
+function reaching(group, project) {
+  const found = [...tests].filter(([file, { reached }]) => {
+    return file.startsWith(`test/${project}/`) && group.some(({ number }) => reached.has(number));
+  });
+  return found.sort(([, a], [, b]) => a.reached.size - b.reached.size).map(([file]) => file);
+}
+
+/** Runs the files with the whole group on, and finds those of the group that they catch. */
+async function meet(copy, files, group) {
+  if (files.length === 0 || group.length === 0) return;
+  switchOn(copy, group);
+  const { code, failed, by } = await run(copy, toCommand(files, group.length > 1), toLimit(files));
+  if (code === 0) return;
+  if (group.length > 1) {
+    for (const some of failed.length === 0 ? [files] : failed.map((file) => [file])) {
+      const able = group.filter(({ number }) => some.some((file) => tests.get(file).reached.has(number)));
+      for (const part of inParts(able, Math.ceil(group.length / 2))) await meet(copy, some, part.filter(isOpen));
     }
-    say(`${step}: ${toSeconds(ms)}`);
-    limits[step] = SLOWER * ms + SPARE_MS;
+    return;
   }
-  const results = [];
-  for (const mutant of candidates) {
-    if (results.length === wanted) break;
-    const result = { ...mutant, ...(await tryOne(mutant, limits)) };
-    say(`${results.length + 1}/${wanted} ${result.verdict}, ${toSeconds(result.ms)}: ${describe(result)}`);
-    if (result.verdict === 'invalid') continue;
-    results.push(result);
-    writeReport(results);
-  }
-  const survivors = results.filter(({ verdict }) => verdict === 'survived');
-  say(`\n${results.length - survivors.length} caught, ${survivors.length} survived; report: ${values.report}`);
-  for (const survivor of survivors) say(`${describe(survivor)}\n    ${survivor.source}`);
-  return 0;
+  const [first] = failed;
+  const again = first === undefined ? files : [first];
+  const isFirm = first?.includes('/unit/') || (await run(copy, toCommand(again), toLimit(again))).code !== 0;
+  const others = files.filter((file) => !again.includes(file));
+  if (isFirm) finish(group[0], 'caught', by);
+  else await meet(copy, others, group);
 }
 
-/** The verdict on a mutant (`caught`, `survived`, `invalid`), the test that caught it, and the time. */
-async function tryOne({ file, start, end, was, is }, limits) {
-  const target = path.join(copy, file);
-  const text = readFileSync(target, 'utf8');
-  const mutated = `${text.slice(0, start)}${is}${text.slice(end)}`;
-  const begun = Date.now();
-  const finish = (verdict, by) => ({ verdict, by, ms: Date.now() - begun });
-  if (text.slice(start, end) !== was || !isValid(mutated)) return finish('invalid');
-  try {
-    writeFileSync(target, mutated);
-    const unit = await run(toCommand('unit', file), limits.unit);
-    if (unit.code !== 0) return finish('caught', unit.by);
-    if ((await run(toCommand('build'), limits.build)).code !== 0) return finish('invalid');
-    const system = await runSystem(file, limits.system);
-    return system.code === 0 ? finish('survived') : finish('caught', system.by);
-  } finally {
-    writeFileSync(target, text);
-  }
+/** Adds to a mutant its verdict, and the test that caught it. */
+function finish(mutant, verdict, by) {
+  Object.assign(mutant, { verdict, by, files: PROJECTS.map((name) => reaching([mutant], name).length) });
+  say(`${mutants.length - open().length}/${mutants.length} ${verdict}: ${describe(mutant)}`);
+  mkdirSync(path.dirname(values.report), { recursive: true });
+  writeFileSync(values.report, `${JSON.stringify({ seed, mutants }, undefined, 2)}\n`);
 }
 
-/** A test that fails runs again alone. If it passes then, the result is that of the others. */
-async function runSystem(file, limitMs) {
-  for (const passing = []; ; ) {
-    const result = await run(toCommand('system', file, passing), limitMs);
-    const [failed] = /test\/\S+\.test\.ts/.exec(result.by) ?? [];
-    if (result.code === 0 || failed === undefined || passing.includes(failed)) return result;
-    if ((await run([...VITEST, '--run', failed], limitMs)).code !== 0) return result;
-    passing.push(failed);
-  }
+function isOpen({ verdict }) {
+  return verdict === undefined;
 }
 
-/** The command of a step for a mutated file, or for all files; `excluded` are files of tests. */
-function toCommand(step, file, excluded = []) {
-  if (step === 'build') return ['npm', 'run', 'build', '--silent'];
-  const rooms = Object.keys(SYSTEM_TESTS).filter((room) => file === undefined || file.startsWith(`${room}/`));
-  const filters = new Set(rooms.flatMap((room) => SYSTEM_TESTS[room].split(' ')));
-  const options = ['--run', '--project', step, '--bail', '1', '--reporter', 'dot'];
-  const excluding = excluded.map((name) => `--exclude=${name}`);
-  if (step === 'system')
-    return [...VITEST, ...[...filters].map((part) => `test/system/${part}`), ...options, ...excluding];
-  return file === undefined ? [...VITEST, ...options] : [...VITEST, 'related', file, ...options];
+function open() {
+  return mutants.filter(isOpen);
 }
 
-/** Runs a command in the copy. `by` is the first test that failed, or `time limit`. */
-async function run([program, ...args], limitMs) {
-  const begun = Date.now();
+function inParts(items, size) {
+  const parts = [];
+  for (let from = 0; from < items.length; from += size) parts.push(items.slice(from, from + size));
+  return parts;
+}
+
+function toCommand(files, isToEnd = false) {
+  const options = ['--run', '--project', files[0].split('/')[1], ...(isToEnd ? [] : ['--bail', '1'])];
+  return [process.execPath, 'node_modules/vitest/vitest.mjs', ...options, ...files];
+}
+
+/** The quickest file shows how long vitest takes to start. */
+function toLimit(files) {
+  const start = Math.min(...[...tests.values()].map(({ ms }) => ms));
+  const work = files.reduce((sum, file) => sum + tests.get(file).ms - start, 0);
+  return SLOWER * (start + work / AT_ONCE) + SPARE_MS;
+}
+
+/** Runs a command in a copy. `failed` are the files of tests that failed, and `by` is the first test, or `time limit`. */
+async function run(cwd, command, limitMs) {
+  const [program, ...args] = [...(values.through?.split(' ') ?? []), ...command];
   const env = { ...process.env, NO_COLOR: '1' };
-  const child = spawn(program, args, { cwd: copy, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
-  running = child;
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
-  let late = false;
+  const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(child);
+  let [output, late, limit, begun] = ['', false, undefined, Date.now()];
   const end = () => {
     late = true;
     endGroup(child);
   };
-  const limit = limitMs === undefined ? undefined : setTimeout(end, limitMs);
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
+  // The other program may wait for its turn, so the time counts from the first output.
+  child.stdout.once('data', () => {
+    begun = Date.now();
+    if (limitMs !== undefined) limit = setTimeout(end, limitMs);
+  });
   child.once('exit', () => endGroup(child));
   const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
   clearTimeout(limit);
-  running = undefined;
-  const [, failed = 'no test, but its command failed'] = / FAIL +(.*)/.exec(output) ?? [];
-  return { code, ms: Date.now() - begun, output, by: late ? 'time limit' : failed };
+  running.delete(child);
+  const failures = late ? [] : [...output.matchAll(/ FAIL +(.*)/g)].map(([, test]) => test);
+  const by = late ? 'time limit' : (failures[0] ?? 'no test, but its command failed');
+  const failed = [...new Set(failures.map((test) => testOf({ by: test })))].filter((file) => file !== undefined);
+  return { code, ms: Date.now() - begun, output, failed, by };
 }
 
 /** Ends a command and all that it has started: they are one process group. */
 function endGroup(child) {
-  if (child?.pid === undefined) return;
+  if (child.pid === undefined) return;
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch (error) {
@@ -203,93 +302,12 @@ function endGroup(child) {
   }
 }
 
-function isValid(text) {
-  try {
-    parseAst(text, { lang: 'ts' });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function listAll() {
-  return Object.keys(SYSTEM_TESTS).flatMap((room) =>
-    readdirSync(path.join(ROOT, room), { recursive: true })
-      .filter((name) => name.endsWith('.ts'))
-      .sort()
-      .flatMap((name) => listMutants(`${room}/${name}`)),
-  );
-}
-
-/** All mutants of a file: `was`, the text between `start` and `end`, becomes `is`. */
-function listMutants(file) {
-  const text = readFileSync(path.join(ROOT, file), 'utf8');
-  const found = [];
-  const textOf = ({ start, end }) => text.slice(start, end);
-  const add = ({ start, end }, ...changes) => {
-    const before = text.slice(0, start).split('\n');
-    const source = text.split('\n')[before.length - 1].trim();
-    const place = { file, line: before.length, start, end, was: text.slice(start, end), source };
-    for (const is of changes) found.push({ ...place, is });
-  };
-  const visit = (node) => {
-    if (typeof node.type !== 'string' || node.type === 'ImportDeclaration') return;
-    if (node.type.startsWith('TS') && !WRAPPERS.has(node.type)) return;
-    if (LOG_CALL.test(textOf(node)) && LOGS.has(node.type)) return;
-    mutate(node);
-    for (const child of Object.values(node).flat()) if (child !== null && typeof child === 'object') visit(child);
-  };
-  const mutate = (node) => {
-    const { type, left, right, test, expression, argument, value } = node;
-    if ((type === 'BinaryExpression' || type === 'LogicalExpression') && SWAPPED[node.operator] !== undefined) {
-      const isText = node.operator === '+' && [left, right].some((side) => /^['"`]/.test(textOf(side)));
-      const gap = { start: left.end, end: right.start };
-      const change = (operator) => textOf(gap).replace(node.operator, operator);
-      if (!isText) add(gap, ...SWAPPED[node.operator].map(change));
-    }
-    if (CONDITIONAL.has(type)) add(test, `!(${textOf(test)})`);
-    const isRemovable = type === 'ExpressionStatement' && REMOVED.has(expression.type);
-    if (isRemovable && expression.callee?.type !== 'Super') add(node, ';');
-    if (type === 'ReturnStatement' && argument && textOf(argument) !== 'undefined') add(argument, 'undefined');
-    if (type === 'ArrowFunctionExpression' && node.expression) add(node.body, 'undefined');
-    if (type === 'Literal' && typeof value === 'boolean') add(node, String(!value));
-    if (type === 'Literal' && typeof value === 'number') add(node, String(value + 1));
-  };
-  visit(parseAst(text, { lang: 'ts' }));
-  return found;
-}
-
-/** Fisher and Yates, with mulberry32 as the source of chance. */
-function shuffle(items, start) {
-  let state = start;
-  const random = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  for (let last = items.length - 1; last > 0; last -= 1) {
-    const other = Math.floor(random() * (last + 1));
-    [items[last], items[other]] = [items[other], items[last]];
-  }
-  return items;
-}
-
-function readReport(file) {
-  const { mutants } = JSON.parse(readFileSync(file, 'utf8'));
-  return mutants.filter(({ verdict }) => !values.survivors || verdict === 'survived');
-}
-
-function writeReport(mutants) {
-  mkdirSync(path.dirname(values.report), { recursive: true });
-  writeFileSync(values.report, `${JSON.stringify({ seed, mutants }, undefined, 2)}\n`);
+/** The file of tests that caught a mutant. */
+function testOf({ by }) {
+  return /test\/\S+\.test\.ts/.exec(by ?? '')?.[0];
 }
 
 function describe({ file, line, was, is, by }) {
   const short = (text) => text.replace(/\s+/g, ' ').trim().slice(0, 60);
   return `${file}:${line} ${short(was)} -> ${short(is)}${by === undefined ? '' : ` (${by})`}`;
-}
-
-function toSeconds(ms) {
-  return `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -84,6 +84,7 @@ for (const mode of MODES) {
       expect(stand.upstream.received).not.toContain('127.0.0.1');
       const local = await stand.connect('127.0.0.1', LOCAL);
       expect(await addressFor(stand, local)).toBe('127.0.0.1');
+      expect(await stand.sample('d2_sidecar_connections_accepted_total')).toBe(3);
     });
 
     it.each([

@@ -98,6 +98,12 @@ for (const mode of MODES) {
       expect(stand.upstream.received).not.toMatch(/SMUG|GLED/);
     });
 
+    it('answers when the chunks of the body are broken, too', async () => {
+      const served = await servedBefore();
+      const { status } = await served.ask(post('/a', 'nonsense\r\n', 'Transfer-Encoding: chunked'));
+      expect(status).toBe(mode.dataPath === 'gateway' ? 503 : 400);
+    });
+
     it('never takes unasked bytes of the upstream for the answer', async () => {
       for (let i = 0; i < 20; i += 1) {
         const served = await servedBefore();

@@ -65,6 +65,16 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     expect(targets).toEqual(Array.from({ length: 300 }, (_, i) => i));
   });
 
+  it('are charged until their turn has come', async () => {
+    const stand = await stands.start(mode);
+    const peer = await holding(stand, sized('/hold', 100));
+    peer.send(sized('/a', 30_000));
+    await expect.poll(() => stand.kept('requests')).toBeGreaterThan(20_000);
+    stand.upstream.release();
+    await expectServed(peer, 2);
+    expect(await stand.kept('requests')).toBe(0);
+  });
+
   it('may have bodies, which wait as well', async () => {
     const stand = await startLimitStand(mode);
     const peer = await holding(stand, GATEWAY_HOLD);

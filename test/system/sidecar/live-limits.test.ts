@@ -48,7 +48,8 @@ async function statusOf(request: string): Promise<string> {
 
 describe.each(['auto', 'gateway'] as const)('limits with the data path %s', (dataPath) => {
   const request = (fields = '') => get(PATH, fields);
-  const startIt = (options: StandOptions = {}) => start({ ...options, config: () => ({ dataPath }) });
+  const startIt = (options: StandOptions = {}) =>
+    start({ ...options, config: ({ timeouts }) => ({ dataPath, timeouts: { ...timeouts, headMs: 60_000 } }) });
 
   it('of the size of a head', async () => {
     const reload = await startIt();

@@ -262,11 +262,13 @@ const plain = ({ ok, clientErrors, errors, durations }: CallCountsReading) => {
 
 it('the counts of calls hold each call once, by its outcome, agree with meter and timer, and forget nothing', () => {
   const { rpc } = createApplication();
+  rpc.lateAfterNs = 3 * MS;
   for (const status of [200, 304, 404, 500, 503]) rpc.recordAnswered('E.A', status, 4 * MS);
   rpc.recordFailed('E.A');
   rpc.recordRefused('E.A', 2 * MS);
   clock.advanceS(3_600);
   expect(plain(rpc.countsByName.get('E.A') as CallCountsReading)).toEqual([2, 1, 4, 6]);
+  expect(rpc.countsByName.get('E.A')?.late).toBe(5);
   const { timers, meters } = rpc.metrics();
   expect([timers.get('rpc.E.A')?.count, meters.get('rpc.E.A.errors')?.count]).toEqual([6, 4]);
 });

@@ -72,18 +72,22 @@ describe('a WebSocket that is let go', () => {
     expect(stand.upstreams[0]?.received).toBe('');
   });
 
-  it('passes the rest of a frame that the client has begun, and nothing after it', async () => {
+  it.each([
+    ['comes later', ''],
+    ['has come', MASKED_GOING_AWAY],
+  ])('passes the rest of a frame that the client has begun, and nothing after it; its answer %s', async (_, answer) => {
     const client = await tunnel(take('whole'), send(text('go on')));
     const [first, rest] = [maskedText('whole message').slice(0, 11), maskedText('whole message').slice(11)];
     client.send(first);
     await client.take(text('go on'));
     stand.gateway.closeTunnels(0);
-    client.send(`${rest}${maskedText('one more')}`);
+    client.send(`${rest}${maskedText('one more')}${answer}`);
     const upstream = stand.upstreams[0] as Peer;
     expect((await upstream.take(MASKED_CLOSE)).slice(0, -8)).toBe(' message');
     upstream.send(GOING_AWAY);
     await client.take(GOING_AWAY);
-    await expectClosed(client);
+    if (answer === '') await expectClosed(client);
+    else await client.ended();
     // Nor what came later, the client's own close frame included.
     expect(upstream.received).toBe('');
   });
@@ -175,4 +179,12 @@ it('many WebSockets that are let go over a time go one after another, the longes
   expect(closed).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
   await stand.allClosed();
   expect(stand.gateway.closedTunnels).toEqual({ closed: 10, cut: 0 });
+});
+
+it('a WebSocket of which only one side has ended is ended after 30 seconds', async () => {
+  const client = await tunnel(finish());
+  await client.ended();
+  expect(stand.gateway.openConnections).toBe(1);
+  vi.advanceTimersByTime(30_000);
+  await stand.allClosed();
 });

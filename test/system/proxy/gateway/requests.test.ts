@@ -84,6 +84,7 @@ describe('requests on one connection', () => {
       },
     });
     expect(await stand.client(GET.repeat(3)).take(/(?:ok.*){3}/s)).toBe(OK.repeat(3));
+    expect(stand.upstreams).toHaveLength(1);
   });
 
   it('are refused beyond MAX_WAITING, after the answers to the others', async () => {

@@ -128,6 +128,17 @@ describe('a client that asks for a WebSocket', () => {
     expect([stand.memory.used.ahead, stand.memory.usedBytes]).toEqual([0, 0]);
   });
 
+  it('has no memory charged for what it sent ahead once its upstream has failed', async () => {
+    const budget = new MemoryBudget(65_536);
+    await stand.start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
+    const client = stand.client(`${UPGRADE}one`);
+    const upstream = await stand.asked();
+    await expect.poll(() => budget.used.ahead).toBe(3);
+    upstream.socket.destroy();
+    await client.take(' 502 ');
+    expect(budget.used.ahead).toBe(0);
+  });
+
   it.each([
     ['together with its request', '', /^HTTP\/1\.1 503 /],
     ['behind it', 'y', /^$/],

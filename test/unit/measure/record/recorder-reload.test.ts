@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
-import { CometTraffic } from '../../../support/measure/record/comet/comet-traffic.ts';
+import { CometTraffic, rpcCall } from '../../../support/measure/record/comet/comet-traffic.ts';
 import { BASE, METRICS, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testComet, testSessions } from '../../../support/wire/test-config.ts';
 
@@ -105,6 +105,12 @@ it('after a reload, Comet traffic has its new bounds and times', () => {
   traffic.reload({ sessions: { ...testSessions, cometGoneMs: 5_000 } });
   traffic.sweepAfter(6_000);
   expect(traffic.gauges()).toEqual({ active: 0, monitored: 0, subscriptions: 0 });
+  const tunnel = traffic.webSocket();
+  tunnel.handshake('c2');
+  tunnel.client(rpcCall('1', 'c2'));
+  traffic.reload({ comet: { ...testComet, callTimeoutMs: 1_000 } });
+  traffic.sweepAfter(1_000);
+  expect(traffic.numbers.unanswered.timedOut).toBe(1);
 });
 
 it('after a reload, Comet traffic is found at its new path, and login forms at theirs', () => {

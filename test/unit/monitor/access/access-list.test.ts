@@ -71,6 +71,9 @@ describe('the access list', () => {
     expect(lines.at(-1)).toContain('3 more lines');
     const twice = await failure(() => users(`${ann}\n${ann}`));
     expect(twice.message).toContain('users:2: expected another name than in line 1');
+    for (const line of [ann.replace('sessions', 'admin'), `${ann}:x`]) {
+      expect((await failure(() => users(line))).message).toContain('users:1: expected name:role:hash');
+    }
   });
 
   it('refuses lines of the other kind of file, too many entries, and an empty list', async () => {

@@ -31,6 +31,7 @@ it('a password hash works with the costs of passwd, and its decoy costs the same
   const decoy = createDecoy(DEFAULT_COST);
   expect(decoy).toMatchObject(DEFAULT_COST);
   expect(parsePasswordHash(toPasswordHashText(decoy))).toEqual(decoy);
+  expect(parsePasswordHash(`scrypt$262144$8$16$${SALT}$${HASH}`), 'the most memory and time').toBeDefined();
   expect(await isPassword('', createDecoy(CHEAP))).toBe(false);
 });
 

@@ -2,7 +2,10 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
 import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
+import type { RelayServices } from '../../../../src/proxy/relay/relay-services.ts';
+import { UpstreamLink } from '../../../../src/proxy/relay/upstream-link.ts';
 import { DeferredWriter, WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
+import type { UpstreamListener } from '../../../../src/proxy/upstream/upstream-connection.ts';
 
 let written: string[];
 let full: string[];
@@ -121,4 +124,14 @@ it('one direction measures the time added once, after the text is written, if it
   one.write(socket(), 'b');
   one.flush();
   expect(measured).toEqual([600]);
+});
+
+it('what an upstream was sent leaves out what waits in its socket', () => {
+  const upstream = Object.assign(socket(), { bytesWritten: 10, writableLength: 3 });
+  const parts = { upstream: { connect: () => ({ socket: upstream }) }, reporter: { added: { request: added } } };
+  const services = { ...parts, writes: batch } as unknown as RelayServices;
+  const link = new UpstreamLink(services, {} as UpstreamListener, () => undefined);
+  expect(link.sentBytes).toBe(0);
+  link.send(Buffer.from('a'));
+  expect(link.sentBytes).toBe(7);
 });

@@ -186,6 +186,11 @@ it('a fall back from WebSocket is counted once for each client', () => {
   traffic.release(traffic.hold('a'));
   expect(traffic.numbers.fallbacks).toBe(1);
   expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
+  // Both sides offer WebSocket, and the client does not use it.
+  const offer = { channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['websocket', 'long-polling'] };
+  traffic.post([offer], [{ ...offer, clientId: 'b', successful: true }]);
+  traffic.release(traffic.hold('b'));
+  expect(traffic.numbers.fallbacks).toBe(2);
 });
 
 it('a storm of handshakes is counted', () => {
