@@ -66,7 +66,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
   });
 
   it('are charged until their turn has come', async () => {
-    const stand = await stands.start(mode);
+    const stand = await startLimitStand(mode);
     const peer = await holding(stand, sized('/hold', 100));
     peer.send(sized('/a', 30_000));
     await expect.poll(() => stand.kept('requests')).toBeGreaterThan(20_000);

@@ -129,14 +129,13 @@ describe('a client that asks for a WebSocket', () => {
   });
 
   it('has no memory charged for what it sent ahead once its upstream has failed', async () => {
-    const budget = new MemoryBudget(65_536);
-    await stand.start({ gateway: { headBytes: 16_384, memory: new RequestMemory(budget) } });
+    await stand.start({ limits: { memoryBytes: 65_536 } });
     const client = stand.client(`${UPGRADE}one`);
     const upstream = await stand.asked();
-    await expect.poll(() => budget.used.ahead).toBe(3);
+    await expect.poll(() => stand.memory.used.ahead).toBe(3);
     upstream.socket.destroy();
     await client.take(' 502 ');
-    expect(budget.used.ahead).toBe(0);
+    expect(stand.memory.used.ahead).toBe(0);
   });
 
   it.each([

@@ -56,12 +56,12 @@ describe('an upstream that gives no answer', () => {
 });
 
 it('a request whose chunks are broken in the middle of the answer ends its connection, with nothing added to it', async () => {
-  const { client } = await stood({ onConnection: answering('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart') });
-  client.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
+  const onConnection = answering('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\npart');
+  const client = await connected({ onConnection }, 'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n');
   await client.until('part');
-  client.socket.write('nonsense\r\n');
-  await client.ended;
-  expect(client.received()).toMatch(/part$/);
+  client.send('nonsense\r\n');
+  await client.ended();
+  expect(client.received).toMatch(/part$/);
 });
 
 describe('a client that has sent everything ahead, and its end', () => {
