@@ -100,7 +100,7 @@ const known = new Set(mutants.map(testOf).filter((file) => file !== undefined));
 await each([...known], measure);
 await each(mutants, async (mutant, copy) => {
   const file = testOf(mutant);
-  Object.assign(mutant, { by: undefined, verdict: undefined });
+  mutant.by = undefined;
   if (tests.has(file)) await meet(copy, [file], [mutant]);
 });
 if (open().length > 0) {
@@ -145,7 +145,7 @@ function readReport() {
   const wanted = all.filter(({ verdict }) => !values.survivors || verdict !== 'caught');
   const [possible, gone] = [true, false].map((is) => wanted.filter((one) => isPossible(read(one.file), one) === is));
   for (const mutant of gone) say(`left out, since the code has changed: ${describe(mutant)}`);
-  return possible;
+  return possible.map((mutant) => ({ ...mutant, verdict: undefined }));
 }
 
 function read(file) {

@@ -37,6 +37,7 @@ describe('a request’s head', () => {
     ),
     // Guard: Trailer removed where Node would throw.
     ['without the Trailer of a message without chunks', head('Trailer: X'), head()],
+    ['without an Upgrade that Connection does not name', head('Upgrade: h2c', 'X: 1'), head('X: 1')],
   ])('reaches the upstream %s', async (_how, sent, expected) => {
     expect(await forwarded(sent)).toBe(expected);
   });
