@@ -91,7 +91,6 @@ export class UpstreamAgent {
   #forget(socket: net.Socket): void {
     if (socket !== this.#socket) return;
     this.#socket = undefined;
-    this.#isIdle = true;
     this.#serveWaiting();
   }
 
