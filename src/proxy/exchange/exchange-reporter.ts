@@ -100,6 +100,8 @@ export class ExchangeReporter {
     this.#maxInFlight = maxInFlight;
     this.#clientFinder = clientFinder;
     this.#denial = denial;
+    // The proxy is listed now.
+    if (clientFinder !== undefined) this.#hint = undefined;
   }
 
   /** Call when the request's head has been read. */

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
+import { AddressRanges } from '../../../../src/base/address.ts';
+import { ClientFinder } from '../../../../src/proxy/exchange/client-finder.ts';
 import { Exchange } from '../../../../src/proxy/exchange/exchange.ts';
+import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../../../../src/proxy/exchange/proxy-hint.ts';
 import { recordingLogger } from '../../../support/wire/recording-logger.ts';
 
@@ -52,4 +55,23 @@ it('a proxy that is not listed is no longer looked for after 100 beginnings', ()
   const site = new Site();
   const answers = Array.from({ length: 100 }, (_, count) => site.request(count, `10.0.0.${count}`));
   expect(answers.lastIndexOf(true)).toBe(98);
+});
+
+it.each([
+  ['is named', undefined, 1],
+  ['is not named when a reload has listed it', new ClientFinder('x-forwarded-for', new AddressRanges(['10.0.0.2'])), 0],
+])('a proxy whose hour ends after a reload %s', (_, clientFinder, warnings) => {
+  const { logger, logged } = recordingLogger();
+  let nowNs = 0;
+  const clock = { nowNs: () => nowNs, epochMs: () => 0 };
+  const reporter = new ExchangeReporter(clock, { onBegin: () => undefined, onEnd: () => undefined }, logger, {
+    hint: new ProxyHint(logger),
+  });
+  const request = { method: 'GET', target: '/', field: () => '203.0.113.7', fields: () => [] };
+  const begin = () => reporter.begin(request, { remoteAddress: '10.0.0.2', remotePort: 1, secure: false }, 'relay');
+  begin();
+  reporter.reconfigure({ maxInFlight: 0, denial: undefined, clientFinder });
+  nowNs = 60 * MINUTE_NS;
+  begin();
+  expect(logged).toHaveLength(warnings);
 });
