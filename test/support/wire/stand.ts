@@ -4,8 +4,9 @@ import { type Clock, systemClock } from '../../../src/base/clock.ts';
 import type { Config } from '../../../src/config/config.ts';
 import { Sidecar } from '../../../src/sidecar/sidecar.ts';
 import { readSamples } from '../monitor/prometheus/samples.ts';
-import { listening, portOf } from '../net.ts';
+import { portOf } from '../net.ts';
 import { Peer } from './peer.ts';
+import { RawUpstream, type Serve } from './raw-upstream.ts';
 import { type LoggedLine, recordingLogger } from './recording-logger.ts';
 import { testConfig } from './test-config.ts';
 
@@ -15,6 +16,8 @@ export interface Stand {
   readonly port: number;
   readonly monitorPort: number;
   readonly logged: readonly LoggedLine[];
+  readonly upstream: RawUpstream;
+  /** Its connections so far. */
   readonly upstreams: readonly net.Socket[];
   nextUpstream(): Promise<net.Socket>;
   /** A client of its own connection; `text` is its first bytes. */
@@ -28,7 +31,9 @@ export interface Stand {
 }
 
 export interface StandOptions {
-  readonly onConnection?: ((socket: net.Socket) => void) | undefined;
+  readonly onConnection?: Serve | undefined;
+  /** Is up already, or down on purpose; the stand brings it down at its end. */
+  readonly upstream?: RawUpstream;
   /** Of an upstream of the test's own. */
   readonly upstreamPort?: number;
   readonly config?: (base: Config) => Partial<Config>;
@@ -36,16 +41,10 @@ export interface StandOptions {
 }
 
 export async function startStand(options: StandOptions = {}): Promise<Stand> {
-  const { onConnection, config, clock = systemClock } = options;
-  const upstreams: net.Socket[] = [];
-  const upstream = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-    socket.on('error', () => undefined);
-    upstreams.push(socket);
-    onConnection?.(socket);
-  });
-  const ownPort = await listening(upstream);
+  const { onConnection, config, clock = systemClock, upstream = new RawUpstream() } = options;
+  if (options.upstream === undefined) await upstream.comeUp(onConnection);
   const base = testConfig();
-  const withUpstream = { ...base, upstream: { ...base.upstream, port: options.upstreamPort ?? ownPort } };
+  const withUpstream = { ...base, upstream: { ...base.upstream, port: options.upstreamPort ?? upstream.port } };
   const { logger, logged } = recordingLogger();
   const sidecar = await Sidecar.create({ ...withUpstream, ...config?.(withUpstream) }, logger, clock);
   const bound = await sidecar.start();
@@ -57,11 +56,9 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
     return peer;
   };
   return {
-    ...{ sidecar, port: portOf(bound.listen), monitorPort: portOf(bound.monitor), logged, upstreams, client },
-    nextUpstream: async () => {
-      const [socket] = await once(upstream, 'connection');
-      return socket as net.Socket;
-    },
+    ...{ sidecar, port: portOf(bound.listen), monitorPort: portOf(bound.monitor), logged, client },
+    ...{ upstream, upstreams: upstream.connections },
+    nextUpstream: () => upstream.nextConnection(),
     connect: async () => {
       const peer = client();
       await once(peer.socket, 'connect');
@@ -73,8 +70,8 @@ export async function startStand(options: StandOptions = {}): Promise<Stand> {
       return (await answer.json()) as Answer;
     },
     close: async () => {
-      for (const socket of [...clients, ...upstreams]) socket.destroy();
-      upstream.close();
+      for (const socket of clients) socket.destroy();
+      await upstream.goDown();
       await sidecar.stop();
     },
   };

@@ -100,7 +100,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
     await client.until('\r\n\r\n');
     await expect.poll(() => isSent).toBe(true);
     await expect.poll(() => client.received.length).toBe(head.length + size);
-    harness.upstream.scripted[0]?.resetAndDestroy();
+    harness.upstreams[0]?.resetAndDestroy();
     expect(await endings()).toEqual({ completed: 1, failed: 0, incomplete: 0 });
   });
 });

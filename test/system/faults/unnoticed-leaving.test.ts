@@ -33,7 +33,7 @@ async function stuckUpload(dataPath: Config['dataPath']) {
   const client = harness.client(UPLOAD);
   await once(client.socket, 'connect');
   const sent = await fill(client.socket);
-  expect(harness.upstream.scripted.length).toBe(1);
+  expect(harness.upstreams.length).toBe(1);
   expect(sent).toBeLessThan(UPLOAD_BYTES);
   expect(harness.sidecar.openExchanges).toBe(1);
   return client;
@@ -60,7 +60,7 @@ describe.each(['auto', 'gateway'] as const)(
       expect(harness.sidecar.openExchanges).toBe(1);
       expect(socket.destroyed).toBe(false);
       socket.removeAllListeners('drain');
-      harness.upstream.scripted[0]?.resume();
+      harness.upstreams[0]?.resume();
       await client.ended();
       const samples = await harness.samples();
       expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(1);
@@ -82,7 +82,7 @@ describe('a WebSocket of which one end sends and the other does not read', () =>
     const client = harness.client(WEBSOCKET);
     await client.until('\r\n\r\n');
     client.socket.pause();
-    const [upstream] = harness.upstream.scripted;
+    const [upstream] = harness.upstreams;
     const ends = { client: client.socket, upstream: upstream as Socket };
     const [from, to] = sender === 'client' ? [ends.client, ends.upstream] : [ends.upstream, ends.client];
     await fill(from);
@@ -131,7 +131,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that resets b
     await client.until('fine');
     const samples = await harness.samples();
     expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);
-    expect(harness.upstream.scripted.length).toBe(1);
+    expect(harness.upstreams.length).toBe(1);
     expect(harness.sidecar.openExchanges).toBe(0);
   });
 });

@@ -5,24 +5,16 @@ import type { Config } from '../../../src/config/config.ts';
 import type { UpstreamFailureCode } from '../../../src/proxy/exchange/upstream-failure.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 import type { Peer } from '../../support/wire/peer.ts';
+import type { Serve } from '../../support/wire/raw-upstream.ts';
 import { answering } from '../../support/wire/stand.ts';
 import { type Answer, FakeResolver, failing, NAME } from './fake-resolver.ts';
-import {
-  atHeads,
-  type FaultScript,
-  type FaultStand,
-  OK,
-  RPC,
-  reset,
-  startFaultStand,
-  WEBSOCKET,
-} from './fault-stand.ts';
+import { atHeads, type FaultStand, OK, RPC, reset, startFaultStand, WEBSOCKET } from './fault-stand.ts';
 
 type Kind = 'call' | 'websocket';
 
 interface Fault {
   readonly name: string;
-  readonly script?: FaultScript;
+  readonly script?: Serve;
   readonly config?: (base: Config) => Partial<Config>;
   readonly code: UpstreamFailureCode;
   /** The sidecar answers; undefined: the client gets `begin`, and an end that cannot be mistaken for a complete answer. */
@@ -204,7 +196,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
           });
           const client = harness.client(kind === 'call' ? RPC : WEBSOCKET);
           if (fault.problem !== undefined) await expectProblem(client, fault.code, fault.problem);
-          else await expectCut(client, () => fault.leaves?.(harness.upstream.scripted[0] as net.Socket));
+          else await expectCut(client, () => fault.leaves?.(harness.upstreams[0] as net.Socket));
           await expectAccounted(harness, fault, kind, dataPath);
         });
       });

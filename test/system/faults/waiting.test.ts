@@ -60,7 +60,7 @@ for (const dataPath of ['auto', 'gateway'] as const) {
       // The next client gets through, so an attempt for the first would have arrived before it.
       resolver.answer = resolver.loopback;
       await harness.client(GET).until('fine');
-      expect(harness.upstream.scripted).toHaveLength(1);
+      expect(harness.upstreams).toHaveLength(1);
       const path = dataPath === 'auto' ? 'relay' : 'gateway';
       const { exchanges } = sidecar.recorder.own.read();
       expect(exchanges[path]).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
