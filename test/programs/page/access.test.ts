@@ -2,10 +2,10 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { temporaryFolder } from '../../support/deferred.ts';
 import { Folder, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { describeInChromium, type LivePage, SIGN_IN } from '../../support/page/browser.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { violationsOf } from './axe.ts';
-import { describeInChromium, type LivePage, SIGN_IN } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 
 const PASSWORD = 'tajné: heslo';

@@ -1,7 +1,7 @@
 /** The live page with full tables: 2,000 RPCs, 10,000 objects and 10,000 sessions, filled by calls through the built sidecar. */
 import type { CDPSession } from 'playwright-core';
 import { beforeAll, expect, it } from 'vitest';
-import { describeInChromium, type LivePage } from './browser.ts';
+import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
 
 const RPCS = 2_000;
 const OBJECTS = 10_000;

@@ -4,9 +4,9 @@
  */
 import { beforeAll, expect, it } from 'vitest';
 import type { Application } from '../../support/net.ts';
+import { describeInChromium, type LivePage } from '../../support/page/browser.ts';
 import type { Harness } from '../../support/page/stand.ts';
 import { violationsOf } from './axe.ts';
-import { describeInChromium, type LivePage } from './browser.ts';
 import { explanationsByKeyboard, unexplainedNumbers } from './explained.ts';
 
 const USERS = ['anna', 'boris', 'žofia'];

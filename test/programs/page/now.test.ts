@@ -1,8 +1,8 @@
 /** The live parts of the page besides its sentences: tiles, charts, tables and links, with answers that a test provides. */
 import { beforeAll, expect, it } from 'vitest';
 import type { CallRow, Live } from '../../../src/page/live-data.ts';
+import { describeInChromium } from '../../support/page/browser.ts';
 import { application, live, points } from '../../support/page/samples.ts';
-import { describeInChromium } from './browser.ts';
 import { type Told, ToldPage } from './told-page.ts';
 
 const MIB = 2 ** 20;

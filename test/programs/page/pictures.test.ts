@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { SAMPLE_BROWSERS, SAMPLE_OBJECTS, SAMPLE_RPCS, SAMPLE_SBAS } from '../../../src/demo/plant.ts';
 import { temporaryFolder } from '../../support/deferred.ts';
-import { type Chromium, describeInChromium } from './browser.ts';
+import { type Chromium, describeInChromium } from '../../support/page/browser.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const IMAGES = path.join(ROOT, 'docs/images');

@@ -1,7 +1,7 @@
 /** The built page in Chromium, with answers of the port that a test provides, without a sidecar. */
 import type { Route } from 'playwright-core';
 import type { CallRow, Live } from '../../../src/page/live-data.ts';
-import { type Chromium, LivePage } from './browser.ts';
+import { type Chromium, LivePage } from '../../support/page/browser.ts';
 
 export type Told =
   | Live

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from 'playwright-core';
 import { afterAll, describe, expect } from 'vitest';
-import { type Defer, deferTo } from '../../support/deferred.ts';
-import { Harness, type HarnessOptions } from '../../support/page/stand.ts';
-import { isAvailable } from '../../support/programs.ts';
+import { type Defer, deferTo } from '../deferred.ts';
+import { isAvailable } from '../programs.ts';
+import { Harness, type HarnessOptions } from './stand.ts';
 
 const EXECUTABLE = process.env.D2S_CHROMIUM ?? '/usr/bin/chromium';
 const isInstalled = isAvailable('Chromium', existsSync(EXECUTABLE));
