@@ -37,7 +37,7 @@ function read(bytes: Buffer): Http1RequestHead {
 
 function observe(heads: readonly Buffer[], observer: ExchangeObserver): void {
   for (const bytes of heads) {
-    const exchange = new Exchange(read(bytes), CLIENT, 'relay', systemClock.nowNs());
+    const exchange = new Exchange(read(bytes), CLIENT, systemClock.nowNs());
     observer.onBegin(exchange);
     exchange.status = 200;
     exchange.markEnded(systemClock.nowNs());

@@ -107,7 +107,7 @@ for (const { name, start, isThere } of servers) {
     });
 
     it.each(SETTINGS)(
-      '$dataPath, $forwarded: gives each message one reading, and the server only what was sent',
+      '$forwarded: gives each message one reading, and the server only what was sent',
       {
         timeout: LIMIT_MS,
       },

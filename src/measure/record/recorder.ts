@@ -186,7 +186,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     const { observation } = exchange;
     if (observation === undefined) return;
     exchange.observation = undefined;
-    this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
+    this.own.exchangeEnded(ending.kind, exchange.status);
     if (observation.kind === 'other') {
       this.own.exchangeUnclassified();
       if (ending.kind === 'completed') this.#countUnclassified(exchange);

@@ -9,8 +9,8 @@ import {
 import { withEditedLines } from '../../protocol/http1/head-lines.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
-import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+import type { TrafficOptions } from '../exchange/traffic-options.ts';
 
 const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
@@ -21,7 +21,7 @@ const CLOSE_LINE = 'Connection: close\r\n';
  * two. `text` is the latin1 text of `bytes`, of their beginning, or of more than `bytes`.
  */
 export function withOwnFields(
-  { forwarded, replacedFields }: DataPathOptions,
+  { forwarded, replacedFields }: TrafficOptions,
   head: Http1RequestHead,
   client: ForwardedClient,
   bytes: Buffer,
@@ -39,7 +39,7 @@ export function withOwnFields(
 }
 
 function withReplacedFields(
-  { forwarded, replacedFields }: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>,
+  { forwarded, replacedFields }: Pick<TrafficOptions, 'forwarded' | 'replacedFields'>,
   head: Http1RequestHead,
   client: ForwardedClient,
   bytes: Buffer,
@@ -75,8 +75,9 @@ export function withDrainNotice(bytes: Buffer, headEnd: number, end: number): Bu
   return withLines(bytes, headEnd, end, CLOSE_LINE);
 }
 
-export function toRawRefusal(status: RequestProblemStatus): Buffer {
-  return toRawResponse(requestProblem(status), { isHead: false, isLast: true });
+/** The answer to a request that is refused: the last on its connection. */
+export function toRawRefusal(status: RequestProblemStatus, isHead = false): Buffer {
+  return toRawResponse(requestProblem(status), { isHead, isLast: true });
 }
 
 /** Copies `bytes` up to `end`, with latin1 `lines` inserted before the empty line that ends at `headEnd`. */

@@ -58,7 +58,7 @@ it(`a server sees one reading of ${CASES} mutated messages, and nothing that was
         const verdict = judge(readTolerantly(text + MARKER), played, setting.forwarded);
         outcomes[verdict.outcome] += 1;
         read += verdict.read;
-        const about = `seed ${SEED}, case ${index}, ${setting.dataPath}, ${setting.forwarded}: ${JSON.stringify(text)}`;
+        const about = `seed ${SEED}, case ${index}, ${setting.forwarded}: ${JSON.stringify(text)}`;
         faults.push(...verdict.faults.map((fault) => `${about}\n  ${fault}`));
       }
     } finally {

@@ -26,8 +26,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     let stand: LimitStand;
     let peer: RawPeer;
     let running: Config;
-    const path = mode.dataPath === 'auto' ? 'relay' : 'gateway';
-    const exchanges = (ending: string) => stand.sample(`d2_sidecar_exchanges_total{path="${path}",ending="${ending}"}`);
+    const exchanges = (ending: string) => stand.sample(`d2_sidecar_exchanges_total{ending="${ending}"}`);
 
     beforeEach(async () => {
       stand = await startLimitStand(mode, (base) => {

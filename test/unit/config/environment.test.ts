@@ -13,7 +13,6 @@ async function load(env: Record<string, string>): Promise<Config> {
 it.each<[string, string, (config: Config) => unknown, unknown]>([
   ['UPSTREAM_CONNECT_TIMEOUT', '250ms', (config) => config.upstream.connectTimeoutMs, 250],
   ['APPLICATIONS', 'a, /b/,/', (config) => config.applications, ['smartWeb', 'a', 'b', '']],
-  ['DATA_PATH', 'gateway', (config) => config.dataPath, 'gateway'],
   ['FORWARDED_ADDRESSES', 'replace', (config) => config.forwarded, 'replace'],
   ['MONITOR_READY_WITH_UPSTREAM', 'True', (config) => config.monitor.readyWithUpstream, true],
   ['METRICS_MAX_NAMES', '{ rpc: 5 }', (config) => config.metrics.maxNames, { rpc: 5, sba: 2_000, object: 10_000 }],

@@ -23,7 +23,7 @@ export class CometTunnel implements TunnelObserver {
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
-  constructor(application: CometApplication, { request, client, dataPath }: Exchange, response: ResponseHeadView) {
+  constructor(application: CometApplication, { request, client }: Exchange, response: ResponseHeadView) {
     const { credentials, sessions, config, metrics, memory, bodies, reading, frameRate, clock } = application;
     this.#application = application;
     const cookieToken =
@@ -33,7 +33,6 @@ export class CometTunnel implements TunnelObserver {
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
-      path: dataPath,
       remoteAddress: client.remoteAddress,
       traceparent: undefined,
       stated: credentials.statedBy(response) ?? credentials.statedNameOf(request, client),
