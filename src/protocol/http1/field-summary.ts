@@ -13,8 +13,8 @@ import {
   TOKEN,
 } from './characters.ts';
 
-/** Most digits of a Content-Length: no real body is longer. */
-const MAX_LENGTH_DIGITS = 15;
+/** The largest Content-Length: no real body is longer. Leading zeros are allowed. */
+const MAX_LENGTH = 999_999_999_999_999;
 
 /**
  * Values of `contentLength`: no field, or not one valid length. `UNCLEAR` is also the value of `end` until it is found.
@@ -218,12 +218,13 @@ function isWordAlone(bytes: Uint8Array, start: number, end: number, word: string
 }
 
 function toLength(bytes: Uint8Array, start: number, end: number): number {
-  if (end === start || end - start > MAX_LENGTH_DIGITS) return UNCLEAR;
+  if (end === start) return UNCLEAR;
   let value = 0;
   for (let at = start; at < end; at += 1) {
     const digit = (bytes[at] as number) - 0x30;
     if (digit < 0 || digit > 9) return UNCLEAR;
     value = value * 10 + digit;
+    if (value > MAX_LENGTH) return UNCLEAR;
   }
   return value;
 }

@@ -22,34 +22,26 @@ describe('an answer', () => {
     expect(client.wasReset).toBe(false);
   });
 
-  it.each([
-    ['still passed on', false],
-    ['dropped when the upstream closes', true],
-  ])(
-    'may come early: the rest of its request is %s, and the next one goes over a new connection',
-    async (_, closes) => {
-      const body = 'x'.repeat(8_000_000);
-      await stand.start({
-        upstream: async (upstream) => {
-          if ((await upstream.head()).startsWith('GET')) {
-            upstream.send('HTTP/1.1 204 No Content\r\n\r\n');
-            return;
-          }
-          // Nothing more is read until the client has its answer: by then the request has to wait.
-          upstream.socket.pause();
-          upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
-        },
-      });
-      const client = stand.client(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${GET}`);
-      await client.take('\r\n\r\nok');
-      const [upstream] = stand.upstreams;
-      if (closes) upstream?.socket.destroy();
-      else upstream?.socket.resume();
-      expect(await client.head()).toContain('204 No Content');
-      if (closes) return;
-      expect((await upstream?.take(body))?.length).toBe(body.length);
-      await upstream?.ended();
-      expect(stand.upstreams).toHaveLength(2);
-    },
-  );
+  it('may come early: the rest of its request is still passed on, and the next one goes over a new connection', async () => {
+    const body = 'x'.repeat(8_000_000);
+    await stand.start({
+      upstream: async (upstream) => {
+        if ((await upstream.head()).startsWith('GET')) {
+          upstream.send('HTTP/1.1 204 No Content\r\n\r\n');
+          return;
+        }
+        // Nothing more is read until the client has its answer: by then the request has to wait.
+        upstream.socket.pause();
+        upstream.send('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok');
+      },
+    });
+    const client = stand.client(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}${GET}`);
+    await client.take('\r\n\r\nok');
+    const [upstream] = stand.upstreams;
+    upstream?.socket.resume();
+    expect(await client.head()).toContain('204 No Content');
+    expect((await upstream?.take(body))?.length).toBe(body.length);
+    await upstream?.ended();
+    expect(stand.upstreams).toHaveLength(2);
+  });
 });
