@@ -50,6 +50,8 @@ export class ChunkedReader {
   #size = 0;
   #overheadBytes = 0;
   #trailerName = '';
+  /** A chunk has content. */
+  hasContent = false;
 
   /** `maxTrailerBytes` limits the trailer section, and together with Node's own limit the extension of each chunk. */
   constructor(maxTrailerBytes: number) {
@@ -65,6 +67,7 @@ export class ChunkedReader {
     while (at < to) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#size, to - at);
+        this.hasContent = true;
         if (onData !== undefined) onData(at, at + taken);
         this.#size -= taken;
         at += taken;

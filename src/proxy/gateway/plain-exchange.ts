@@ -219,12 +219,16 @@ export class PlainExchange implements QueuedRequest {
     return exchange.requestObserver && ((chunk) => reporter.requestBytes(exchange, chunk));
   }
 
-  /** Reports the response's head if an observer wants it. The result reports the body; undefined: no observer. */
-  #responseReader(upstream: IncomingMessage): ((chunk: Buffer) => void) | undefined {
+  /** Reports the response's head if an observer wants it. The result reports the body. */
+  #responseReader(upstream: IncomingMessage): (chunk: Buffer) => void {
     const { reporter } = this.#services;
     const exchange = this.#exchange;
     if (exchange.wantsResponse) reporter.response(exchange, new GatewayResponseHead(upstream));
-    return exchange.responseObserver && ((chunk) => reporter.responseBytes(exchange, chunk));
+    exchange.isEmpty = true;
+    return (chunk) => {
+      exchange.isEmpty = false;
+      reporter.responseBytes(exchange, chunk);
+    };
   }
 
   #writeHead(upstream: IncomingMessage): void {
