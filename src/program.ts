@@ -6,7 +6,7 @@ import type { Logger } from './base/logger.ts';
 import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
 import { describeError, reportCrashes } from './cli/crash.ts';
-import { EXIT_FAILED, EXIT_USAGE, processOutput } from './cli/output.ts';
+import { EXIT_FAILED, EXIT_USAGE, processOutput, terminalOutput } from './cli/output.ts';
 import type { ServiceManager } from './cli/service-manager.ts';
 import { STOP_SIGNALS } from './cli/signal-queue.ts';
 import { findDebugger } from './cli/stray-signals.ts';
@@ -67,7 +67,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/threads.ts')).threads(command, env, processOutput);
     case 'top': {
       const { processTerminal, top } = await import('./cli/top.ts');
-      return await top(command, env, processOutput, processTerminal());
+      return await top(command, env, terminalOutput, processTerminal());
     }
     case 'passwd':
       return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
