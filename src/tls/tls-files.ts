@@ -4,6 +4,7 @@ import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Clock } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { LastResult } from './last-result.ts';
 import { TLS_POLICY } from './policy.ts';
 
 export interface TlsFiles {
@@ -39,6 +40,9 @@ export interface TlsMaterial {
   readonly warnings: readonly string[];
 }
 
+/** PEM, opened with a passphrase. */
+export type OpenedFiles = LastResult<{ readonly cert?: string; readonly key: string }>;
+
 /** A chain with its key is 10 KB; all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
 const OTHERS_READ = 0o004;
@@ -48,9 +52,9 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE----
 
 /**
  * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its
- * passphrase is wrong.
+ * passphrase is wrong. `opened` remembers what was opened with a passphrase.
  */
-export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
+export async function readTlsFiles(files: TlsFiles, opened: OpenedFiles = new LastResult()): Promise<TlsTexts> {
   const warnings: string[] = [];
   const { section, certFile, caFile, caKey } = files;
   const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
@@ -65,14 +69,23 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   const ca = (await readFile(`${section}.${caKey}`, caFile))?.toString('latin1');
   if (pfx !== undefined) {
     const { readPkcs12 } = await import('./pkcs12.ts');
-    return { ...readPkcs12(`${section}.pfxFile: ${files.pfxFile}`, pfx, passphrase), ca, warnings };
+    const where = `${section}.pfxFile: ${files.pfxFile}`;
+    const read = () => readPkcs12(where, pfx, passphrase);
+    const { cert: own, key: open } = await opened.of([where, pfx, passphrase ?? ''], read);
+    return { cert: own, key: open, ca, warnings };
   }
-  return { cert, key: key && toOpenKey(`${section}.keyFile: ${files.keyFile}`, key, passphrase), ca, warnings };
+  if (key === undefined || passphrase === undefined || !ENCRYPTED_KEY.test(key)) return { cert, key, ca, warnings };
+  const where = `${section}.keyFile: ${files.keyFile}`;
+  const open = async () => {
+    const { openEncryptedKey } = await import('./encrypted-key.ts');
+    return { key: toOpenKey(where, await openEncryptedKey(where, key, passphrase), passphrase) };
+  };
+  return { cert, key: (await opened.of([where, key, passphrase], open)).key, ca, warnings };
 }
 
 /** The key in PEM without its passphrase. */
-function toOpenKey(where: string, key: string, passphrase: string | undefined): string {
-  if (passphrase === undefined || !ENCRYPTED_KEY.test(key)) return key;
+function toOpenKey(where: string, key: string, passphrase: string): string {
+  if (!ENCRYPTED_KEY.test(key)) return key;
   try {
     return createPrivateKey({ key, passphrase }).export({ type: 'pkcs8', format: 'pem' }) as string;
   } catch (cause) {
