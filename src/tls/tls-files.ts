@@ -1,7 +1,7 @@
 /** Reads files with certificates and keys, and reports which one is unusable and why. Never quotes their content. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { LastResult } from './last-result.ts';
@@ -46,6 +46,7 @@ export type OpenedFiles = LastResult<{ readonly cert?: string; readonly key: str
 /** A chain with its key is 10 KB; all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
 const OTHERS_READ = 0o004;
+const SLOW_MS = 2_000;
 /** PKCS #8, and OpenSSL's older format. */
 const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
@@ -55,6 +56,16 @@ const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE----
  * passphrase is wrong. `opened` remembers what was opened with a passphrase.
  */
 export async function readTlsFiles(files: TlsFiles, opened: OpenedFiles = new LastResult()): Promise<TlsTexts> {
+  const beganMs = performance.now();
+  const texts = await openTlsFiles(files, opened);
+  const tookMs = performance.now() - beganMs;
+  if (tookMs < SLOW_MS) return texts;
+  const seconds = Math.round(tookMs / MS_PER_S);
+  const slow = `${files.section}: reading its files took ${seconds} s, which delays each start; fewer iterations of the key (at most 600,000) are faster`;
+  return { ...texts, warnings: [...texts.warnings, slow] };
+}
+
+async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTexts> {
   const warnings: string[] = [];
   const { section, certFile, caFile, caKey } = files;
   const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
