@@ -112,8 +112,11 @@ function kindOf(stats: Stats): string {
   return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'of an unknown kind';
 }
 
-/** Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. */
-async function resolveTrusted(file: string): Promise<Resolved> {
+/**
+ * Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. Rejects like
+ * `openTrusted`.
+ */
+export async function resolveTrusted(file: string): Promise<Resolved> {
   if (process.platform === 'win32') return { realPath: file, isDescriptor: false };
   let at = path.isAbsolute(file) ? '/' : process.cwd();
   let rest = file.split('/');
@@ -149,7 +152,8 @@ async function resolveTrusted(file: string): Promise<Resolved> {
   return { realPath: at, isDescriptor };
 }
 
-function toAbsent(error: unknown): undefined {
+/** For `catch`: undefined for a file that does not exist. */
+export function toAbsent(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

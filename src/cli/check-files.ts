@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { isErrno, SidecarError, StartError } from '../base/errors.ts';
-import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { readRegularFile, resolveTrusted, toFileReason } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
 import { AccessList, type ListedReader } from '../monitor/access/access-list.ts';
@@ -65,13 +65,20 @@ function checkControlFolder({ control: { socket } }: Config): void {
 }
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
-async function findUnwritable({ state, accessLog }: Config): Promise<readonly string[]> {
+async function findUnwritable({ state, accessLog, diagnosis }: Config): Promise<readonly string[]> {
   const ofState = state.file === undefined ? undefined : await findObstacle(state.file);
   const ofLog = accessLog.file === undefined ? undefined : await findLogObstacle(accessLog.file);
+  const { folder } = diagnosis.threads;
+  const ofDumps = folder === undefined ? undefined : await findLinkObstacle(folder);
   return [
+    ...(ofDumps === undefined ? [] : [`diagnosis.threads.folder: cannot be written: ${folder}: ${ofDumps}`]),
     ...(ofState === undefined ? [] : [`state.file: cannot be saved: ${ofState}`]),
     ...(ofLog === undefined ? [] : [`accessLog.file: cannot be written: ${ofLog}`]),
   ];
+}
+
+async function findLinkObstacle(file: string): Promise<string | undefined> {
+  return await resolveTrusted(file).then(() => undefined, toFileReason);
 }
 
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */

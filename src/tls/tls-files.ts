@@ -1,9 +1,10 @@
 /** Reads files with certificates and keys, and reports which one is unusable and why. Never quotes their content. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { LastResult } from './last-result.ts';
 import { TLS_POLICY } from './policy.ts';
 
 export interface TlsFiles {
@@ -39,18 +40,32 @@ export interface TlsMaterial {
   readonly warnings: readonly string[];
 }
 
+/** PEM, opened with a passphrase. */
+export type OpenedFiles = LastResult<{ readonly cert?: string; readonly key: string }>;
+
 /** A chain with its key is 10 KB; all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
 const OTHERS_READ = 0o004;
+const SLOW_MS = 2_000;
 /** PKCS #8, and OpenSSL's older format. */
 const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
 /**
  * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its
- * passphrase is wrong.
+ * passphrase is wrong. `opened` remembers what was opened with a passphrase.
  */
-export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
+export async function readTlsFiles(files: TlsFiles, opened: OpenedFiles = new LastResult()): Promise<TlsTexts> {
+  const beganMs = performance.now();
+  const texts = await openTlsFiles(files, opened);
+  const tookMs = performance.now() - beganMs;
+  if (tookMs < SLOW_MS) return texts;
+  const seconds = Math.round(tookMs / MS_PER_S);
+  const slow = `${files.section}: reading its files took ${seconds} s, which delays each start; fewer iterations of the key (at most 600,000) are faster`;
+  return { ...texts, warnings: [...texts.warnings, slow] };
+}
+
+async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTexts> {
   const warnings: string[] = [];
   const { section, certFile, caFile, caKey } = files;
   const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
@@ -65,14 +80,23 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
   const ca = (await readFile(`${section}.${caKey}`, caFile))?.toString('latin1');
   if (pfx !== undefined) {
     const { readPkcs12 } = await import('./pkcs12.ts');
-    return { ...readPkcs12(`${section}.pfxFile: ${files.pfxFile}`, pfx, passphrase), ca, warnings };
+    const where = `${section}.pfxFile: ${files.pfxFile}`;
+    const read = () => readPkcs12(where, pfx, passphrase);
+    const { cert: own, key: open } = await opened.of([where, pfx, passphrase ?? ''], read);
+    return { cert: own, key: open, ca, warnings };
   }
-  return { cert, key: key && toOpenKey(`${section}.keyFile: ${files.keyFile}`, key, passphrase), ca, warnings };
+  if (key === undefined || passphrase === undefined || !ENCRYPTED_KEY.test(key)) return { cert, key, ca, warnings };
+  const where = `${section}.keyFile: ${files.keyFile}`;
+  const open = async () => {
+    const { openEncryptedKey } = await import('./encrypted-key.ts');
+    return { key: toOpenKey(where, await openEncryptedKey(where, key, passphrase), passphrase) };
+  };
+  return { cert, key: (await opened.of([where, key, passphrase], open)).key, ca, warnings };
 }
 
 /** The key in PEM without its passphrase. */
-function toOpenKey(where: string, key: string, passphrase: string | undefined): string {
-  if (passphrase === undefined || !ENCRYPTED_KEY.test(key)) return key;
+function toOpenKey(where: string, key: string, passphrase: string): string {
+  if (!ENCRYPTED_KEY.test(key)) return key;
   try {
     return createPrivateKey({ key, passphrase }).export({ type: 'pkcs8', format: 'pem' }) as string;
   } catch (cause) {

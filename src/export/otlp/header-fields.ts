@@ -28,6 +28,7 @@ const READABLE_BY_ALL = 0o004;
 const LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x20-\x7e\t]*[\x21-\x7e])[ \t]*$/;
 /** Setting these would break the request. */
 const RESERVED = new Set([
+  'accept-encoding',
   'connection',
   'content-encoding',
   'content-length',

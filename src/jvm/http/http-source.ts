@@ -4,6 +4,7 @@
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
+import { parseCodings } from '../../base/content-codings.ts';
 import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import type { JvmHttpKind } from '../../config/config.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -101,7 +102,8 @@ export class HttpSource implements JvmSource {
       this.#underWay = client;
       const answer = await this.#logIn(client, this.#kind, credentials, signal);
       if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      const text = await textOf(answer, this.#where);
+      if (!isPlain(answer)) throw toCodedError(this.#where);
+      const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
       const further: (string | undefined)[] = [];
@@ -126,7 +128,7 @@ export class HttpSource implements JvmSource {
   ): Promise<string | undefined> {
     try {
       const answer = await this.#logIn(client, request, credentials, signal);
-      if (answer.statusCode === 200) return await textOf(answer, this.#where);
+      if (answer.statusCode === 200 && isPlain(answer)) return await answer.body.text();
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     } catch (cause) {
       // The time limit covers the whole reading.
@@ -182,7 +184,7 @@ export class HttpSource implements JvmSource {
     const { accept } = this.#kind;
     return {
       accept,
-      // A small compressed body could become a large one.
+      // A small compressed body could become a large one, and a decoder may have holes.
       'accept-encoding': 'identity',
       'user-agent': 'd2-sidecar',
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
@@ -191,11 +193,16 @@ export class HttpSource implements JvmSource {
   }
 }
 
-async function textOf(answer: Dispatcher.ResponseData, where: string): Promise<string> {
-  const coding = answer.headers['content-encoding'] ?? 'identity';
-  if (coding !== 'identity')
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${where} answered in a content coding that was not asked for.`);
-  return await answer.body.text();
+/** Undici's `request` decodes nothing, unlike its `fetch`. */
+function isPlain({ headers }: Dispatcher.ResponseData): boolean {
+  return parseCodings(toList(headers['content-encoding']).join()).length === 0;
+}
+
+function toCodedError(where: string): JvmSourceError {
+  return new JvmSourceError(
+    'D2S_ERR_JVM_FORMAT',
+    `${where} answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.`,
+  );
 }
 
 function toRefusal(where: string, credentials: Credentials | undefined, outcome: string): string {

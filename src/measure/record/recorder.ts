@@ -42,6 +42,8 @@ import type { RunningCall } from './running-calls.ts';
 import type { SlowOutcome } from './slowest-calls.ts';
 import type { UnclassifiedPaths } from './unclassified-paths.ts';
 
+const NO_CONTENT = 204;
+
 export type RecorderConfig = ClassifierConfig &
   Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };
 
@@ -157,7 +159,7 @@ export class Recorder implements ExchangeObserver<Observation> {
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
-    const token = this.#credentials.tokenOf(request, exchange.client);
+    const token = this.#credentials.tokenOf(request, exchange.client, application.sessions);
     const session =
       token === undefined
         ? undefined
@@ -342,8 +344,16 @@ function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
 
 function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { beganNs, endedNs, status } = exchange;
-  if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
-  else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
+  if (ending.kind !== 'failed') {
+    if (call.kind !== 'object' || hasValue(exchange))
+      statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
+    else statistics.object.recordEmpty(call.name, status, endedNs);
+  } else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
+}
+
+/** Whether a read has brought a value. A HEAD, a 204 and a redirect are calls, but bring none. */
+function hasValue({ request, status, isEmpty }: Exchange): boolean {
+  return request.method !== 'HEAD' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
 }
 
 /** Adds the call's trace to its histogram as an exemplar. */

@@ -6,6 +6,7 @@ export class BodyReader {
   readonly #maxTrailerBytes: number;
   #framing: Framing['kind'] = 'none';
   #left = 0;
+  #hasContent = false;
   #chunked: ChunkedReader | undefined;
 
   constructor(maxTrailerBytes: number) {
@@ -19,8 +20,14 @@ export class BodyReader {
 
   begin(framing: Framing): void {
     this.#framing = framing.kind;
+    this.#hasContent = framing.kind === 'length';
     if (framing.kind === 'length') this.#left = framing.bytes;
     else if (framing.kind === 'chunked') this.#chunked = new ChunkedReader(this.#maxTrailerBytes);
+  }
+
+  /** Whether the body that has been read is not empty. */
+  get hasContent(): boolean {
+    return this.#framing === 'chunked' ? this.#chunked?.hasContent === true : this.#hasContent;
   }
 
   /** The offset just past the body's end; `MORE` if all of `from` to `to` is body and more follows; or `MALFORMED`. */
@@ -33,6 +40,7 @@ export class BodyReader {
       case 'chunked':
         return (this.#chunked as ChunkedReader).read(bytes, from, to);
       default:
+        if (to > from) this.#hasContent = true;
         return MORE;
     }
   }

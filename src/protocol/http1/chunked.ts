@@ -51,6 +51,8 @@ export class ChunkedReader {
   #trailerName = '';
   /** After `MALFORMED`: the size, an extension or the trailers have exceeded their limit. */
   isTooLarge = false;
+  /** A chunk has content. */
+  hasContent = false;
 
   /** `maxTrailerBytes` limits the trailer section, and together with Node's own limit the extension of each chunk. */
   constructor(maxTrailerBytes: number) {
@@ -66,6 +68,7 @@ export class ChunkedReader {
     while (at < to) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#size, to - at);
+        this.hasContent = true;
         if (onData !== undefined) onData(at, at + taken);
         this.#size -= taken;
         at += taken;

@@ -92,6 +92,11 @@ export class ResponseReader {
     return this.head?.framing.kind === 'until-close';
   }
 
+  /** Whether the body that has been read is not empty. */
+  get hasContent(): boolean {
+    return this.#isInBody && this.#body.hasContent;
+  }
+
   #readHead(): ResponseProgress | undefined {
     const end = findHeadEnd(this.bytes, this.end, this.length);
     if ((end === -1 ? this.length : end) - this.end > this.#maxHeadBytes) return 'too-large';

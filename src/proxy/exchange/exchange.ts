@@ -134,6 +134,8 @@ export class Exchange<Observation = unknown> {
   readonly beganNs: number;
   /** Status of the final response (never 1xx, except 101 for an upgrade); 0 until the upstream has sent its head. */
   status = 0;
+  /** The final response had no content. Set before a completed ending. */
+  isEmpty = false;
   /** Monotonic moment of the ending; 0 before. */
   endedNs = 0;
   /** Set by the observer; the data plane never reads it. */

@@ -316,6 +316,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#exchange = undefined;
     this.#observed = undefined;
     this.#timer.stop();
+    exchange.isEmpty = !this.#response.hasContent;
     this.#services.reporter.end(exchange, ending, endedNs);
   }
 

@@ -210,12 +210,16 @@ export class Handshake implements StallingConnection {
     }
     this.#response = response;
     this.#exchange.status = statusCode;
+    this.#exchange.isEmpty = true;
     if (this.#exchange.wantsResponse) reporter.response(this.#exchange, viewHead(response));
     response.on('close', () => {
       if (!response.complete || !response.readableEnded) this.#fail(undefined);
     });
     this.#isUntilClose = passRefusal(response, this.#socket, {
-      onBytes: (bytes) => reporter.responseBytes(this.#exchange, bytes),
+      onBytes: (bytes) => {
+        this.#exchange.isEmpty = false;
+        reporter.responseBytes(this.#exchange, bytes);
+      },
       onEnd: (end) => this.#completeWhenSound(end),
     });
   }

@@ -43,7 +43,7 @@ export class CometExchange implements ExchangeReading {
     const { credentials, sessions } = application;
     const { request, client, beganNs } = exchange;
     this.#application = application;
-    const cookieToken = credentials.cookieTokenOf(request);
+    const cookieToken = credentials.cookieTokenOf(request, sessions);
     this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
     // Known clients have their own queue, so that users behind one address do not wait for each other.
     this.#readings = application.reading.of(

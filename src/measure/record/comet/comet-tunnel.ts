@@ -27,7 +27,7 @@ export class CometTunnel implements TunnelObserver {
     const { credentials, sessions, config, metrics, memory, bodies, reading, frameRate, clock } = application;
     this.#application = application;
     const cookieToken =
-      credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
+      credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request, sessions);
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
     // Its own queue: the server has accepted this client, and other clients of the same address must not wait for it.
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));

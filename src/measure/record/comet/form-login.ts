@@ -27,7 +27,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
     this.#application = application;
     this.#userField = userField;
     this.#form = new KeptBytes(MAX_FORM_BYTES, application.bodies, this, true);
-    this.#cookieToken = application.credentials.cookieTokenOf(exchange.request);
+    this.#cookieToken = application.credentials.cookieTokenOf(exchange.request, application.sessions);
     exchange.wantsResponse = true;
     exchange.requestObserver = {
       onBytes: (bytes) => this.#collect(bytes),

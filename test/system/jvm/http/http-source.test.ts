@@ -6,6 +6,7 @@ import type { ServerOptions } from 'node:https';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../../src/jvm/http/jolokia.ts';
@@ -163,6 +164,46 @@ it('a request goes only to the configured address, with Basic and without an Ori
   const { headers } = server.requests[0]!;
   expect(headers).toMatchObject({ authorization: `Basic ${PLANTED_BASIC}`, 'accept-encoding': 'identity' });
   expect(headers).not.toHaveProperty('origin');
+});
+
+describe('a server that compresses although identity was asked for', () => {
+  it.each([
+    ['br', brotliCompressSync],
+    ['gzip', gzipSync],
+    ['GZIP, br', (text: string) => brotliCompressSync(gzipSync(text))],
+    ['identity, deflate', deflateSync],
+    // Neither is decoded: broken bytes are refused for the same reason.
+    ['br', Buffer.from],
+    ['x-unknown', Buffer.from],
+  ] as const)('in %s is refused without decoding', async (coding, encode) => {
+    await start((_, response) => response.setHeader('content-encoding', coding).end(encode(STATUS)));
+    expect(await tellOf(sourceOf(TOMCAT_STATUS))).toBe(
+      `D2S_ERR_JVM_FORMAT ${server.origin}/manager/status answered with a Content-Encoding, where identity was asked for. ` +
+        'It is not decoded; switch compression off there.',
+    );
+    expect(server.requests[0]?.headers['accept-encoding']).toBe('identity');
+    await areAllClosed();
+  });
+
+  it('in several fields is refused as well', async () => {
+    await start((_, response) => response.setHeader('content-encoding', ['identity', 'br']).end(STATUS));
+    expect(await tellOf(sourceOf(TOMCAT_STATUS))).toContain('D2S_ERR_JVM_FORMAT');
+  });
+
+  it.each(['identity', 'Identity', 'identity, identity', ''])('is read if the field says %j', async (coding) => {
+    await start((_, response) => response.setHeader('content-encoding', coding).end(STATUS));
+    expect((await sourceOf(TOMCAT_STATUS).read(soon())).heap.max).toBe(MAX_HEAP);
+  });
+
+  it('only its optional answers loses their values, and the reading goes on', async () => {
+    const heap = fixture('tomcat-jmxproxy/memory.txt');
+    await start((_, response) => {
+      if (server.requests.length === 1) response.end(heap);
+      else response.setHeader('content-encoding', 'br').end(Buffer.alloc(300_000));
+    });
+    expect((await sourceOf(TOMCAT_JMXPROXY).read(soon())).heap).toBeDefined();
+    expect(server.requests).toHaveLength(1 + (TOMCAT_JMXPROXY.further?.length ?? 0));
+  });
 });
 
 it('a request does not report the query of the configured address when it fails', async () => {
