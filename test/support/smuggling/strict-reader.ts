@@ -113,11 +113,7 @@ export function contentOfChunks(text: string): string {
   return readChunks(text, 0).content;
 }
 
-function readBody(
-  text: string,
-  from: number,
-  framing: number | 'chunked',
-): { content: string; end: End } {
+function readBody(text: string, from: number, framing: number | 'chunked'): { content: string; end: End } {
   if (framing === 'chunked') return readChunks(text, from);
   const end = from + framing;
   return end > text.length ? { content: '', end: 'open' } : { content: text.slice(from, end), end };
