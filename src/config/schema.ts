@@ -48,7 +48,7 @@ const forwarded = z
         addresses: oneOf(
           FORWARDED,
           'append',
-          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly.',
+          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. `replace` also removes `Forwarded`; use it if clients reach the sidecar directly.',
         ),
         clientCertificate: oneOf(
           ['off', 'tomcat', 'rfc9440'],
