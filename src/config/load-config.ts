@@ -3,7 +3,7 @@
  * config/ knows keys and values, but nothing of what they control; the rest of the program sees only `config.ts`.
  */
 import { ConfigError, StartError } from '../base/errors.ts';
-import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
@@ -107,7 +107,7 @@ function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mista
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export async function readConfigFile(path: string): Promise<string> {
-  return (await readRegularFile(path, MAX_FILE_BYTES)).toString('utf8');
+  return decodeText(await readRegularFile(path, MAX_FILE_BYTES));
 }
 
 async function readGroup(path: string, readFile: NonNullable<ConfigSources['readFile']>): Promise<Group> {

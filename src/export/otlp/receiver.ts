@@ -3,6 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
+import { readAuthorities } from '../../tls/pem.ts';
 import { createFieldsReader, type FieldsReader, readKeyFile } from './header-fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
@@ -38,7 +39,9 @@ export class Receiver {
   async headers(): Promise<Record<string, string>> {
     if (this.#caFile !== undefined && this.agent instanceof https.Agent) {
       // The agent pools connections by their authorities: after a change it uses none of the old ones.
-      this.agent.options.ca = await readKeyFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
+      const file = this.#caFile;
+      const read = (bytes: Buffer) => readAuthorities('otlp.caFile', file, bytes);
+      this.agent.options.ca = await readKeyFile(file, 'otlp.caFile', MAX_CA_BYTES, read);
     }
     return { ...(await this.#fields()), 'content-type': 'application/x-protobuf' };
   }

@@ -4,8 +4,10 @@
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
+import { ConfigError } from '../../base/errors.ts';
 import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import type { JvmHttpKind } from '../../config/config.ts';
+import { readAuthorities } from '../../tls/pem.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
@@ -137,7 +139,7 @@ export class HttpSource implements JvmSource {
 
   async #connect(): Promise<Client> {
     const { caFile, serverName } = this.#options.tls ?? {};
-    const ca = caFile === undefined ? undefined : await readAuthorities(caFile);
+    const ca = caFile === undefined ? undefined : await readCaFile(caFile);
     return new Client(this.#address.origin, {
       connect: {
         ...(ca === undefined ? {} : { ca }),
@@ -206,10 +208,11 @@ function toRefusal(where: string, credentials: Credentials | undefined, outcome:
   return `${where} refused the user or the password (401), or has locked the user out; see jvm.http.username and jvm.http.passwordFile or jvm.http.passwordEnv.`;
 }
 
-async function readAuthorities(file: string): Promise<Buffer> {
+async function readCaFile(file: string): Promise<string> {
   try {
-    return await readRegularFile(file, MAX_CA_BYTES);
+    return readAuthorities('jvm.http.caFile', file, await readRegularFile(file, MAX_CA_BYTES));
   } catch (cause) {
+    if (cause instanceof ConfigError) throw new JvmSourceError('D2S_ERR_JVM_ACCESS', cause.message, cause);
     const reason = toFileReason(cause);
     throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (jvm.http.caFile) cannot be read (${reason}).`);
   }

@@ -4,7 +4,7 @@ import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError, StartError } from '../../base/errors.ts';
-import { openTrusted, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import { decodeText, openTrusted, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import { type LineMistake, nameOfLine } from './access-lines.ts';
 
 const OTHERS = 0o007;
@@ -24,7 +24,7 @@ const MAX_MISTAKES_SHOWN = 5;
  */
 export async function loadAccessFile(file: string): Promise<string> {
   try {
-    return (await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found))).toString('utf8');
+    return decodeText(await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found)));
   } catch (cause) {
     throw toUnreadable(file, cause);
   }
