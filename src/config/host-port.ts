@@ -36,7 +36,7 @@ export function toHostPortText({ host, port }: HostPort): string {
 /** Whether only this machine can connect to a listener on `host`. A name other than localhost counts as reachable. */
 export function isLoopback(host: string): boolean {
   const family = net.isIP(host);
-  if (family === 0) return host.toLowerCase() === 'localhost';
+  if (family === 0) return isLocalhost(host);
   return LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
@@ -55,6 +55,11 @@ export function isSamePlace(one: HostPort, other: HostPort): boolean {
   return hosts[0] === hosts[1] || hosts.some((host) => WILDCARDS.has(host));
 }
 
+/** The dot is that of the DNS root. */
+function isLocalhost(host: string): boolean {
+  return /^localhost\.?$/i.test(host);
+}
+
 function toAddress(host: string): string {
-  return host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
+  return isLocalhost(host) ? '127.0.0.1' : host;
 }

@@ -99,7 +99,7 @@ export const configSchema = z
             examples: ['http://127.0.0.1:8080/smartWeb'],
             reload: 'restart',
           }),
-        connectTimeout: duration('5s', 'Longest time to wait for a connection to the application server; then 504.'),
+        connectTimeout: duration('5s', 'Longest time to wait for a connection to the application server; then 504. Each address of its name gets an equal part.'),
         // No limit: a long poll is silent for as long as the server holds it.
         responseTimeout: duration(
           0,

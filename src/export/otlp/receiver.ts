@@ -1,9 +1,11 @@
 /** The receiver: its address, the header fields to send, its certificate authorities, and the connections to it. */
 import http from 'node:http';
 import https from 'node:https';
+import { attemptTimeoutMs } from '../../base/dial.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import { readAuthorities } from '../../tls/pem.ts';
+import { indicatedName } from '../../tls/server-name.ts';
 import { createFieldsReader, type FieldsReader, readKeyFile } from './header-fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
@@ -31,7 +33,12 @@ export class Receiver {
     this.timeoutMs = timeoutMs;
     this.#caFile = caFile;
     this.#fields = createFieldsReader({ headersFile, headersEnv, env, logger });
-    const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+    const options = {
+      keepAlive: true,
+      maxSockets: MAX_SOCKETS,
+      autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
+      servername: indicatedName(new URL(endpoint).hostname),
+    };
     this.agent = endpoint.startsWith('https:') ? new https.Agent(options) : new http.Agent(options);
   }
 

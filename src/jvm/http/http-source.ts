@@ -4,10 +4,12 @@
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
+import { attemptTimeoutMs } from '../../base/dial.ts';
 import { ConfigError } from '../../base/errors.ts';
 import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import type { JvmHttpKind } from '../../config/config.ts';
 import { readAuthorities } from '../../tls/pem.ts';
+import { indicatedName } from '../../tls/server-name.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
@@ -51,6 +53,8 @@ export interface HttpSourceOptions {
     readonly serverName?: string | undefined;
   };
   readonly credentials?: CredentialsReader | undefined;
+  /** Longest time of a reading. */
+  readonly timeoutMs?: number;
   readonly clock: Clock;
 }
 
@@ -61,6 +65,8 @@ const MAX_REFUSAL_BYTES = 16 * 1024;
 const MAX_HEAD_BYTES = 16 * 1024;
 /** One try without a nonce, one with an expired nonce, one with a new nonce. */
 const MAX_TRIES = 3;
+/** That of `jvm.timeout`. */
+const DEFAULT_TIMEOUT_MS = 2_000;
 const MAX_CA_BYTES = 1024 * 1024;
 
 export class HttpSource implements JvmSource {
@@ -138,12 +144,13 @@ export class HttpSource implements JvmSource {
   }
 
   async #connect(): Promise<Client> {
-    const { caFile, serverName } = this.#options.tls ?? {};
+    const { tls: { caFile, serverName } = {}, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     const ca = caFile === undefined ? undefined : await readCaFile(caFile);
     return new Client(this.#address.origin, {
       connect: {
         ...(ca === undefined ? {} : { ca }),
-        ...(serverName === undefined ? {} : { servername: serverName }),
+        servername: indicatedName(serverName ?? new URL(this.#address.origin).hostname),
+        autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
       },
       maxResponseSize: MAX_ANSWER_BYTES,
       maxHeaderSize: MAX_HEAD_BYTES,
