@@ -1,5 +1,6 @@
 /** Addresses: their form on the command line, and which of them only this machine can reach. */
 import net from 'node:net';
+import { isHost } from './host.ts';
 
 export interface HostPort {
   readonly host: string;
@@ -25,7 +26,8 @@ export function parseHostPort(text: string): { readonly host?: string; readonly 
   const port = Number(match[3]);
   if (port > MAX_PORT || (v6 !== undefined && !net.isIPv6(v6))) return undefined;
   const host = v6 ?? name;
-  return host === undefined || host === '' ? { port } : { host, port };
+  if (host === undefined || host === '') return { port };
+  return isHost(host) ? { host, port } : undefined;
 }
 
 /** `127.0.0.1:8081`, `[::1]:8081`. */

@@ -10,6 +10,7 @@ import { explainIssues, type Mistake } from './explain.ts';
 import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
+import { restoreWords } from './words.ts';
 import { createGroup, type Group, isGroup, type Layer, setAt, toKeyText, Written } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
 
@@ -77,9 +78,12 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
 async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) {
   const written = new Written();
   const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
-  if (path !== undefined) written.add({ group: await readGroup(path, readFile), origin: () => path });
   const environment = await readEnvironment(env);
-  for (const layer of environment.layers) written.add(layer);
+  const fromFile = path === undefined ? [] : [{ group: await readGroup(path, readFile), origin: () => path }];
+  for (const layer of [...fromFile, ...environment.layers]) {
+    restoreWords(layer.group);
+    written.add(layer);
+  }
   const fromFlags = readFlags(flags);
   written.add(fromFlags.layer);
   return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
