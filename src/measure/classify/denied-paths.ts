@@ -1,5 +1,5 @@
 /**
- * The paths of `rest.deny`, which only clients on loopback may request. Servers differ in how they read a path. A
+ * The paths of `rest.deny`, which only clients on loopback may request, without a proxy. Servers differ in how they read a path. A
  * target is therefore denied if any reading of it lies at or below a denied path: escapes, path parameters, empty and
  * dot segments, backslashes, absolute form.
  */
@@ -9,8 +9,8 @@ import { toRawPath } from './path.ts';
 
 interface DeniedClient {
   readonly remoteAddress: string;
-  /** A trusted proxy stated the address. */
-  readonly isAddressFromProxy?: boolean;
+  /** The peer is a trusted proxy. */
+  readonly viaProxy?: 'field' | 'header';
 }
 
 export class DeniedPaths {
@@ -33,9 +33,12 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /** `target` as sent, in latin1. A loopback address that a proxy states is not this machine's, and may be forged. */
-  denies(target: string, { remoteAddress, isAddressFromProxy }: DeniedClient): boolean {
-    if (LOOPBACK.test(remoteAddress) && isAddressFromProxy !== true) return false;
+  /**
+   * `target` as sent, in latin1. Behind a trusted proxy no client counts as loopback: a loopback address that the proxy
+   * states may be forged, and the proxy's own says nothing about a client that it did not name.
+   */
+  denies(target: string, { remoteAddress, viaProxy }: DeniedClient): boolean {
+    if (viaProxy === undefined && LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
     if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);

@@ -52,6 +52,8 @@ export class ChunkedReader {
   #trailerName = '';
   /** A chunk has content. */
   hasContent = false;
+  /** Where the trailer section begins, or goes on, in the bytes of the last `read`; `MORE` before it. */
+  trailerStart = MORE;
 
   /** `maxTrailerBytes` limits the trailer section, and together with Node's own limit the extension of each chunk. */
   constructor(maxTrailerBytes: number) {
@@ -64,6 +66,7 @@ export class ChunkedReader {
    */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
+    if (this.trailerStart !== MORE) this.trailerStart = from;
     while (at < to) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#size, to - at);
@@ -79,6 +82,7 @@ export class ChunkedReader {
       if (this.#state === 'end-lf') return byte === LF ? at : MALFORMED;
       const next = this.#next(byte);
       if (next === undefined) return MALFORMED;
+      if (next === 'trailer-first' && this.trailerStart === MORE) this.trailerStart = at;
       this.#state = next;
     }
     return MORE;

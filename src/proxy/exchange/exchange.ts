@@ -18,10 +18,11 @@ export interface ClientConnection {
    */
   readonly remoteAddress: string;
   readonly remotePort: number;
-  /** The peer is a trusted proxy that names the client of each request in a field. */
-  readonly isProxy?: boolean;
-  /** The address comes from a trusted proxy, not from a connection. */
-  readonly isAddressFromProxy?: boolean;
+  /**
+   * The peer is a trusted proxy, which names the client of each request in a field, or that of the connection in a PROXY
+   * header. Where it named none that could be read, `remoteAddress` is the proxy's own.
+   */
+  readonly viaProxy?: 'field' | 'header';
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
   /** Common name in the subject of the client's verified certificate: the user of all requests on the connection. */

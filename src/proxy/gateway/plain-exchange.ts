@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../../base/problem.ts';
 import { isFramingName } from '../../protocol/http1/chunked.ts';
+import { twinKey } from '../../protocol/http1/forwarded.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { type Refusal, toAnswer, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
@@ -146,7 +147,8 @@ export class PlainExchange implements QueuedRequest {
 
   #endRequest(upstream: ClientRequest): void {
     if (upstream.destroyed || upstream.writableEnded) return;
-    const trailers = toPairs(this.#request.rawTrailers);
+    const { replacedFields } = this.#services.options;
+    const trailers = toPairs(this.#request.rawTrailers).filter(([name]) => !replacedFields.has(twinKey(name)));
     if (trailers.some(([name]) => isFramingName(name))) {
       this.#rejectRequest();
       return;

@@ -169,7 +169,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#head = head;
     this.#closesWithUpstream = head.isOld;
     this.#response.begin(head.method);
-    this.#passRequest(this.#request.begin(head), head);
+    this.#passRequest(this.#request.begin(head, options.replacedFields), head);
   }
 
   /** Passes on bytes of the current request, its `head` first if given. Undefined `bytes`: the body is malformed. */
