@@ -90,6 +90,7 @@ export class UpstreamConnection {
         },
       },
     });
+    socket.once('close', buffer.release);
     return socket;
   }
 
