@@ -10,6 +10,9 @@ const EQUALS = 0x3d;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
+/** Longer than every name that matters. Only the beginning of a longer name is kept: a text that grows by single characters takes 32 times its length. */
+const MAX_NAME_CHARS = 64;
+
 const FRAMING_NAMES = ['connection', 'content-length', 'transfer-encoding', 'upgrade'];
 
 /** Node's parser refuses more in one chunk. */
@@ -172,7 +175,7 @@ export class ChunkedReader {
 
   #inTrailerName(byte: number): State | undefined {
     if (TOKEN[byte] === 1) {
-      this.#trailerName += String.fromCharCode(byte);
+      if (this.#trailerName.length < MAX_NAME_CHARS) this.#trailerName += String.fromCharCode(byte);
       return 'trailer-name';
     }
     return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName)

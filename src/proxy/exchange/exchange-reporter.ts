@@ -109,14 +109,15 @@ export class ExchangeReporter {
     if (clientFinder !== undefined) this.#hint = undefined;
   }
 
-  /** Call when the request's head has been read. */
+  /** Call when the request's head has been read. The exchange does not keep `request`. */
   begin(request: RequestHead, connection: ClientConnection, path: DataPath): Exchange {
     const client = connection.viaProxy === 'field' ? this.#clientFinder?.clientOf(request, connection) : undefined;
-    const exchange = new Exchange(request, client ?? connection, path, this.#clock.nowNs());
+    const exchange = new Exchange(request.method, client ?? connection, path, this.#clock.nowNs());
+    exchange.isDenied = this.#denial?.denies(request.target, exchange.client) === true;
     this.#open += 1;
-    if (this.#hint?.search(exchange) === false) this.#hint = undefined;
+    if (this.#hint?.search(exchange, request) === false) this.#hint = undefined;
     try {
-      this.#observer.onBegin(exchange);
+      this.#observer.onBegin(exchange, request);
     } catch (cause) {
       this.#observationFailed(exchange, cause);
     }
@@ -128,7 +129,7 @@ export class ExchangeReporter {
    * a connection for it. Its slot is released when it ends.
    */
   admit(exchange: Exchange): Refusal | undefined {
-    if (this.#denial?.denies(exchange.request.target, exchange.client) === true) {
+    if (exchange.isDenied) {
       this.hits.hit('rest.deny');
       this.#logUnnamed(exchange.client);
       return deniedRefusal();

@@ -34,7 +34,7 @@ export interface ClientConnection {
 }
 
 /**
- * A request's head as observers read it. Strings are latin1, byte for byte as on the wire. They may be slices that keep
+ * A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. Strings are latin1, byte for byte as on the wire. They may be slices that keep
  * the whole head, with its credentials, alive: copy what you keep (`detached` in protocol/http1/text.ts).
  */
 export interface RequestHead {
@@ -115,8 +115,11 @@ export interface TunnelObserver {
  * follow `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
  */
 export interface ExchangeObserver<Observation = unknown> {
-  /** The only place to set `requestObserver` and `wantsResponse`: the data plane does not read them later. */
-  onBegin(exchange: Exchange<Observation>): void;
+  /**
+   * The only place to read `request`, and to set `requestObserver` and `wantsResponse`: the data plane does not read them
+   * later.
+   */
+  onBegin(exchange: Exchange<Observation>, request: RequestHead): void;
   onEnd(exchange: Exchange<Observation>, ending: Ending): void;
   /**
    * The head of the final response, or of a 101, has arrived. Called only if the exchange's `wantsResponse` is set, and
@@ -131,7 +134,7 @@ export interface ExchangeObserver<Observation = unknown> {
 
 /** `Observation`: what the observer keeps about this exchange. */
 export class Exchange<Observation = unknown> {
-  readonly request: RequestHead;
+  readonly method: string;
   readonly client: ClientConnection;
   readonly dataPath: DataPath;
   /** Monotonic moment when the request's head had been read. */
@@ -152,12 +155,14 @@ export class Exchange<Observation = unknown> {
   tunnelObserver: TunnelObserver | undefined = undefined;
   /** Set by the observer: the `traceparent` that replaces the client's; undefined: unchanged. */
   traceparent: string | undefined = undefined;
+  /** `rest.deny` denies its path to this client. */
+  isDenied = false;
   /** It counts among the requests in flight to the upstream (`limits.inFlight`). */
   isAdmitted = false;
   #ended = false;
 
-  constructor(request: RequestHead, client: ClientConnection, dataPath: DataPath, beganNs: number) {
-    this.request = request;
+  constructor(method: string, client: ClientConnection, dataPath: DataPath, beganNs: number) {
+    this.method = method;
     this.client = client;
     this.dataPath = dataPath;
     this.beganNs = beganNs;

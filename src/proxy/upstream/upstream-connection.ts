@@ -92,6 +92,7 @@ export class UpstreamConnection {
         },
       },
     });
+    socket.once('close', buffer.release);
     return socket;
   }
 
