@@ -1,5 +1,6 @@
 /** Parses the command line, runs one command of cli/ or demo/, and sets the exit code. */
 import { setFlagsFromString } from 'node:v8';
+import { describeHoles } from './base/advisories.ts';
 import { BUILD } from './base/build.ts';
 import { ConfigError, SidecarError } from './base/errors.ts';
 import type { Logger } from './base/logger.ts';
@@ -21,10 +22,12 @@ const OPEN_DEBUGGER =
 
 /**
  * If many objects survive a young collection, V8 creates further ones like them in the old heap. Calls that wait for the
- * server look like that, although they end soon: the processor time of the gateway doubled in one of three starts
+ * server look like that, although they end soon: the processor time of a small call doubled in one of three starts
  * (`npm run bench -- --workload rpc`).
  */
 const V8_FLAGS = '--no-allocation-site-pretenuring';
+
+const RUNTIME_HOLES = describeHoles(process.versions.node);
 
 /** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
 async function run(argv: readonly string[], env: Environment): Promise<number> {
@@ -46,6 +49,7 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return 0;
     case 'check': {
       const { check } = await import('./cli/check.ts');
+      if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
       const isRoot = process.getuid?.() === 0;
       return await check({ flags: command.flags, env }, processOutput, { as: command.as, isRoot });
     }
@@ -89,7 +93,7 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   const logger = createLogger(config.log.level, output);
   const announce = () => {
     logger.info({ version: readVersion(), build: BUILD, node: process.version }, 'starting');
-    for (const warning of warnings) logger.warn(warning);
+    warn(logger, warnings);
     const debuggerAddress = findDebugger();
     if (debuggerAddress !== undefined) logger.warn({ listen: debuggerAddress }, OPEN_DEBUGGER);
   };
@@ -119,6 +123,10 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   }
 }
 
+function warn(logger: Logger, warnings: readonly string[]): void {
+  for (const warning of RUNTIME_HOLES === undefined ? warnings : [RUNTIME_HOLES, ...warnings]) logger.warn(warning);
+}
+
 /**
  * Keeps listening to signals after `serve` or `learn` has ended. A late signal must not change the exit code of a
  * process that is ending anyway, nor cut off the last lines of its log.
@@ -139,7 +147,7 @@ async function startLearning(flags: ConfigFlags, minutes: number, env: Environme
   const { createLogger, standardError } = await import('./base/logger.ts');
   // Standard output is for the document that learn prints.
   const logger = createLogger(config.log.level, standardError());
-  for (const warning of warnings) logger.warn(warning);
+  warn(logger, warnings);
   const { learn } = await import('./cli/learn.ts');
   const { systemClock } = await import('./base/clock.ts');
   const { Sidecar } = await import('./sidecar/sidecar.ts');

@@ -71,6 +71,18 @@ export async function readRegularFile(
   }
 }
 
+/**
+ * The text of a file that people write, without the byte order mark of Windows editors. Throws UntrustedFileError for
+ * UTF-16.
+ */
+export function decodeText(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
+    throw new UntrustedFileError('it is UTF-16, expected UTF-8');
+  }
+  return bytes.toString('utf8').replace(/^\ufeff/, '');
+}
+
 /** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never the contents of a file. */
 export function toFileReason(error: unknown): string {
   if (error instanceof UntrustedFileError) return error.message;

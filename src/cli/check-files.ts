@@ -9,6 +9,7 @@ import { AccessList, type ListedReader } from '../monitor/access/access-list.ts'
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { findObstacle } from '../state/read-state.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
+import { readAuthorities } from '../tls/pem.ts';
 import { checkPrivateFolder } from './control/socket-folder.ts';
 
 interface Findings {
@@ -39,7 +40,13 @@ export async function checkFiles(config: Config): Promise<Findings> {
     if (typeof auth === 'object') readers = (await AccessList.open(auth)).readers;
   });
   await collect(async () => checkControlFolder(config));
-  warnings.push(...(await findUnwritable(config)), ...(await findUnreadable(config)));
+  warnings.push(...(await findUnwritable(config)));
+  for (const { key, file } of runtimeFiles(config)) {
+    const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
+      warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
+    });
+    if (bytes && key.endsWith('.caFile')) await collect(async () => readAuthorities(key, file, bytes));
+  }
   return { errors, warnings, readers };
 }
 
@@ -82,19 +89,12 @@ async function findLinkObstacle(file: string): Promise<string | undefined> {
 }
 
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */
-async function findUnreadable({ jvm, otlp }: Config): Promise<readonly string[]> {
+function runtimeFiles({ jvm, otlp }: Config): readonly { readonly key: string; readonly file: string }[] {
   const files = {
     'jvm.http.passwordFile': jvm.http?.passwordFile,
     'jvm.http.caFile': jvm.http?.caFile,
     'otlp.headersFile': otlp.headersFile,
     'otlp.caFile': otlp.caFile,
   };
-  const warnings: string[] = [];
-  for (const [key, file] of Object.entries(files)) {
-    if (file === undefined) continue;
-    await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
-      warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
-    });
-  }
-  return warnings;
+  return Object.entries(files).flatMap(([key, file]) => (file === undefined ? [] : [{ key, file }]));
 }

@@ -2,9 +2,12 @@
 import http from 'node:http';
 import https from 'node:https';
 import { parseCodings } from '../../base/content-codings.ts';
+import { attemptTimeoutMs } from '../../base/dial.ts';
 import { SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
+import { readAuthorities } from '../../tls/pem.ts';
+import { indicatedName } from '../../tls/server-name.ts';
 import { createFieldsReader, type FieldsReader, readKeyFile } from './header-fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
@@ -32,7 +35,12 @@ export class Receiver {
     this.timeoutMs = timeoutMs;
     this.#caFile = caFile;
     this.#fields = createFieldsReader({ headersFile, headersEnv, env, logger });
-    const options = { keepAlive: true, maxSockets: MAX_SOCKETS };
+    const options = {
+      keepAlive: true,
+      maxSockets: MAX_SOCKETS,
+      autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
+      servername: indicatedName(new URL(endpoint).hostname),
+    };
     this.agent = endpoint.startsWith('https:') ? new https.Agent(options) : new http.Agent(options);
     refuseCodedAnswers(this.agent);
   }
@@ -41,7 +49,9 @@ export class Receiver {
   async headers(): Promise<Record<string, string>> {
     if (this.#caFile !== undefined && this.agent instanceof https.Agent) {
       // The agent pools connections by their authorities: after a change it uses none of the old ones.
-      this.agent.options.ca = await readKeyFile(this.#caFile, 'otlp.caFile', MAX_CA_BYTES);
+      const file = this.#caFile;
+      const read = (bytes: Buffer) => readAuthorities('otlp.caFile', file, bytes);
+      this.agent.options.ca = await readKeyFile(file, 'otlp.caFile', MAX_CA_BYTES, read);
     }
     return { ...(await this.#fields()), 'content-type': 'application/x-protobuf', 'accept-encoding': 'identity' };
   }

@@ -66,7 +66,7 @@ export class UnclassifiedPaths {
 
 /** `/smartWeb/odata/Pumps(7)` to `/smartWeb/odata`, `/a/Pumps(7)` to `/a/Pumps({})`, `/a/7f3e...` to `/a/{}`. */
 function toTemplate(target: string): string {
-  const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
+  const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
   const segments = path
     .split('/', SEGMENTS + 1)
     .filter((segment) => segment !== '')

@@ -9,6 +9,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
+import { detached } from '../../protocol/http1/text.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
 import { cookieValues } from './login-cookies.ts';
 import { RecentTokens } from './recent-tokens.ts';
@@ -169,7 +170,7 @@ export class Credentials {
 
   /**
    * The user or application key that these credentials name, which selects the session. Undefined when they name
-   * nobody: no Basic, no base64, no colon. Never throws. Call it only after the server has accepted the request.
+   * nobody: no Basic, no base64, no colon. Never throws. Use it only after the server has accepted the request.
    * `holder` is used when the request itself names nobody.
    */
   identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
@@ -283,7 +284,9 @@ function decodeUser(bytes: Buffer): string {
 
 /** A user name for display: at most 256 characters; control and other invisible characters are replaced. */
 export function toShownName(user: string): string {
-  return toShownText(user.slice(0, MAX_USER_NAME_CHARS)).replace(HALF_CHARACTER, '');
+  // A slice would keep a name of up to 40 kB alive.
+  const text = user.length > MAX_USER_NAME_CHARS ? detached(user.slice(0, MAX_USER_NAME_CHARS)) : user;
+  return toShownText(text).replace(HALF_CHARACTER, '');
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;

@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError, StartError } from '../../base/errors.ts';
-import { isTrustedOwner, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import { decodeText, isTrustedOwner, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
 import { type LineMistake, nameOfLine } from './access-lines.ts';
 
@@ -23,7 +23,7 @@ const MAX_MISTAKES_SHOWN = 5;
  */
 export async function loadAccessFile(file: string): Promise<string> {
   try {
-    return (await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found))).toString('utf8');
+    return decodeText(await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found)));
   } catch (cause) {
     throw toUnreadable(file, cause);
   }

@@ -45,6 +45,11 @@ export class BodyReader {
     }
   }
 
+  /** Where a trailer section begins, or goes on, in the bytes of the last `read`; `MORE` without one. */
+  get trailerStart(): number {
+    return this.#framing === 'chunked' ? (this.#chunked as ChunkedReader).trailerStart : MORE;
+  }
+
   #readLength(from: number, to: number): number {
     const available = to - from;
     if (available < this.#left) {

@@ -6,8 +6,8 @@ export const TAB = 0x09;
 export const LF = 0x0a;
 export const CR = 0x0d;
 export const SPACE = 0x20;
-export const COLON = 0x3a;
 export const COMMA = 0x2c;
+export const COLON = 0x3a;
 export const QUOTE = 0x22;
 export const BACKSLASH = 0x5c;
 

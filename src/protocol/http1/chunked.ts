@@ -8,6 +8,9 @@ export const MALFORMED = -2;
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
 
+/** Longer than every name that matters. Only the beginning of a longer name is kept: a text that grows by single characters takes 32 times its length. */
+const MAX_NAME_CHARS = 64;
+
 const FRAMING_NAMES = ['connection', 'content-length', 'transfer-encoding', 'upgrade'];
 
 /** Node's parser refuses more in one chunk. */
@@ -53,6 +56,8 @@ export class ChunkedReader {
   isTooLarge = false;
   /** A chunk has content. */
   hasContent = false;
+  /** Where the trailer section begins, or goes on, in the bytes of the last `read`; `MORE` before it. */
+  trailerStart = MORE;
 
   /** `maxTrailerBytes` limits the trailer section, and together with Node's own limit the extension of each chunk. */
   constructor(maxTrailerBytes: number) {
@@ -65,6 +70,7 @@ export class ChunkedReader {
    */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
+    if (this.trailerStart !== MORE) this.trailerStart = from;
     while (at < to) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#size, to - at);
@@ -80,6 +86,7 @@ export class ChunkedReader {
       if (this.#state === 'end-lf') return byte === LF ? at : MALFORMED;
       const next = this.#next(byte);
       if (next === undefined) return MALFORMED;
+      if (next === 'trailer-first' && this.trailerStart === MORE) this.trailerStart = at;
       this.#state = next;
     }
     return MORE;
@@ -178,7 +185,7 @@ export class ChunkedReader {
 
   #inTrailerName(byte: number): State | undefined {
     if (TOKEN[byte] === 1) {
-      this.#trailerName += String.fromCharCode(byte);
+      if (this.#trailerName.length < MAX_NAME_CHARS) this.#trailerName += String.fromCharCode(byte);
       return 'trailer-name';
     }
     return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName)

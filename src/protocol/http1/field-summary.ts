@@ -154,21 +154,19 @@ function noteField(
   }
 }
 
+/** One pass without a string for each option: a list of 60 kB has 60,000. */
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
-  // Usually a single word.
-  for (let from = start; from <= end; ) {
-    const memberEnd = endOfMember(bytes, from, end);
-    noteConnectionOption(summary, bytes, skipBlanks(bytes, from, memberEnd), memberEnd);
-    from = memberEnd + 1;
+  for (let at = start; at < end; at += 1) {
+    while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
+    const optionStart = at;
+    let optionEnd = at;
+    for (; at < end && bytes[at] !== COMMA; at += 1) {
+      if (bytes[at] !== SPACE && bytes[at] !== TAB) optionEnd = at + 1;
+    }
+    if (isWordAlone(bytes, optionStart, optionEnd, 'close')) summary.connectionClose = true;
+    else if (isWordAlone(bytes, optionStart, optionEnd, 'keep-alive')) summary.connectionKeepAlive = true;
+    else if (isWordAlone(bytes, optionStart, optionEnd, 'upgrade')) summary.connectionUpgrade = true;
   }
-}
-
-function noteConnectionOption(summary: FieldSummary, bytes: Uint8Array, start: number, memberEnd: number): void {
-  let end = memberEnd;
-  while (end > start && isBlank(bytes[end - 1])) end -= 1;
-  if (isWordAlone(bytes, start, end, 'close')) summary.connectionClose = true;
-  else if (isWordAlone(bytes, start, end, 'keep-alive')) summary.connectionKeepAlive = true;
-  else if (isWordAlone(bytes, start, end, 'upgrade')) summary.connectionUpgrade = true;
 }
 
 /**

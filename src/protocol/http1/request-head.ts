@@ -6,6 +6,7 @@ import http from 'node:http';
 import { CR, LF, TARGET, TOKEN } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
+import { detached } from './text.ts';
 
 /** Any token may be a method (RFC 9110 §9.1): only the upstream knows. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
@@ -132,8 +133,8 @@ export function parseRequestHead(
   text: string,
   bytes: Uint8Array = Buffer.from(text, 'latin1'),
 ): Http1RequestHead | RequestFault {
-  const method = text.slice(0, text.indexOf(' '));
-  if ((!KNOWN_METHODS.has(method) && !METHOD.test(method)) || method === PREFACE) return 'start-line';
+  const method = methodOf(text);
+  if (method === undefined || method === PREFACE) return 'start-line';
 
   const targetStart = method.length + 1;
   let at = targetStart;
@@ -157,6 +158,14 @@ export function parseRequestHead(
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
   return new Http1RequestHead(text, method, target, framing, fields, isOld);
+}
+
+/** The method before the first space; undefined without one. */
+function methodOf(text: string): string | undefined {
+  const method = text.slice(0, text.indexOf(' '));
+  if (KNOWN_METHODS.has(method)) return method;
+  // A connection keeps the method: a slice would keep the head.
+  return METHOD.test(method) ? detached(method) : undefined;
 }
 
 function toRequestFraming(fields: FieldSummary): Framing | undefined {

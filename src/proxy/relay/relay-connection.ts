@@ -23,6 +23,7 @@ import type { ClientReads } from './client-reads.ts';
 import { toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
+import { type RunningHead, runningHead } from './running-head.ts';
 import { StalledLinks } from './stalled-links.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
@@ -39,7 +40,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   readonly #timer = new PhaseTimer();
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
-  #head: Http1RequestHead | undefined;
+  #head: RunningHead | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
   /** The buffer of the current client read, unless its bytes have memory of their own. */
@@ -62,10 +63,15 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
     this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
-    this.#stalled = new StalledLinks(context.services.stalled, this.#toClient, this.#toUpstream, () => {
-      this.#services.reporter.hits.hit('limits.memoryBytes');
-      this.#toClient.abort();
-    });
+    this.#stalled = new StalledLinks(
+      context.services.stalled,
+      [this.#toClient, this.#toUpstream],
+      this.#response,
+      () => {
+        this.#services.reporter.hits.hit('limits.memoryBytes');
+        this.#toClient.abort();
+      },
+    );
   }
 
   get isIdle(): boolean {
@@ -160,10 +166,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       return;
     }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
-    this.#head = head;
+    this.#head = runningHead(head);
     this.#closesWithUpstream = head.isOld;
     this.#response.begin(head.method);
-    this.#passRequest(this.#request.begin(head), head);
+    this.#passRequest(this.#request.begin(head, options.replacedFields), head);
   }
 
   /** Passes on bytes of the current request, its `head` first if given. Undefined `bytes`: the body is malformed. */
@@ -292,6 +298,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
     const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
+    this.#response.release();
     const isLast = isAnnounced || this.#hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
     this.#head = undefined;
     if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
@@ -324,7 +331,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   /** Answers an exchange that was not admitted. A request body is read and dropped. */
   #refuseExchange(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
-    this.#head = head;
+    this.#head = runningHead(head);
     this.#response.begin(head.method);
     if (this.#request.begin(head) === undefined) {
       this.#rejectRequest();
@@ -349,12 +356,11 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#endExchange(CANCELLED);
     this.#toUpstream.drop(true);
     const fault = this.#request.bodyFault;
-    if (this.#response.head === undefined) {
-      this.#refuseFault(fault, this.#head?.method === 'HEAD');
-      return;
+    if (this.#response.head === undefined) this.#refuseFault(fault, this.#head?.method === 'HEAD');
+    else {
+      this.#services.reporter.noteRefused(fault);
+      this.destroy();
     }
-    this.#services.reporter.noteRefused(fault);
-    this.destroy();
   }
 
   #refuseAndClose(status: 408 | 431 | 503, limit: LimitKey, isHead = false): void {

@@ -72,3 +72,13 @@ it('environment variables that are no key are warned of by name, with the neares
     'D2_SIDECAR_XYZ is ignored: there is no such key',
   ]);
 });
+
+it.each<[string, Record<string, string>, string, string]>([
+  ['in the file', {}, 'dataPath: gateway\n', 'sidecar.yaml'],
+  ['in the environment', { D2_SIDECAR_DATA_PATH: 'auto' }, '{}', 'D2_SIDECAR_DATA_PATH'],
+  ['in both', { D2_SIDECAR_DATA_PATH: 'auto' }, 'dataPath: auto\n', 'sidecar.yaml, D2_SIDECAR_DATA_PATH'],
+])('a key that is gone is one warning, %s', async (_where, env, text, places) => {
+  const flags = { ...UPSTREAM, config: 'sidecar.yaml' };
+  const { warnings } = await loadConfig({ flags, env, readFile: () => text });
+  expect(warnings).toEqual([`dataPath is ignored, since all requests take one path now: delete it (${places})`]);
+});

@@ -222,6 +222,8 @@ describe('TLS', () => {
     const [cert, key] = [own.certFile, own.keyFile].map((file) => readFileSync(file));
     receiver = await OtlpReceiver.listen(https.createServer({ cert, key }));
   });
+  const indented = () =>
+    certificates.file('indented.pem', readFileSync(authority.certFile, 'utf8').replace(/^/gm, ' '));
   const secure = (caFile: string | undefined) => pushed({ endpoint: `https://127.0.0.1:${receiver.port}`, caFile });
 
   it('sends to a receiver whose certificate otlp.caFile has signed', async () => {
@@ -231,6 +233,7 @@ describe('TLS', () => {
   it.each([
     ['no authority that Node.js knows', () => undefined, 'tls', /^[A-Z_]+$/],
     ['another authority', () => certificates.authority('another').certFile, 'tls', /^[A-Z_]+$/],
+    ['an indented authority', indented, 'files', /otlp\.caFile: .*indented\.pem:1: BEGIN or END is indented/],
     ['an unreadable authority', () => `${certificates.folder}/none`, 'files', /\(otlp\.caFile\) cannot be read/],
   ])('sends nothing to one whose certificate is vouched for by %s', async (_what, toCaFile, reason, detail) => {
     const running = await secure(toCaFile());

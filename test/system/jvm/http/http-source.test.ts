@@ -1,8 +1,10 @@
 /** What a source over HTTP does with servers that hang, lie, wander off, or refuse; and that it never tells its password. */
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -16,6 +18,7 @@ import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
@@ -296,6 +299,15 @@ it('TLS reports that the file of the authority is missing', async () => {
   await start(answerStatus, TLS);
   const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: '/nowhere/authority.pem' } });
   expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
+});
+
+it('TLS reports where the file of the authority cannot be used', async () => {
+  await start(answerStatus, TLS);
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'd2-ca-')), 'ca.pem');
+  untilTestEnds(() => rmSync(path.dirname(file), { recursive: true }));
+  writeFileSync(file, `\ufeff${readFileSync(caFile, 'utf8')}`);
+  const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: file, serverName: 'jvm.example' } });
+  expect(await tellOf(source)).toContain(`D2S_ERR_JVM_ACCESS jvm.http.caFile: ${file}:1: a byte order mark`);
 });
 
 it('TLS reports that a server does not speak TLS', async () => {
