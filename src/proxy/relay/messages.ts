@@ -38,6 +38,17 @@ export function withOwnFields(
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
+/** The head of a WebSocket's handshake with the same fields, as latin1 text. */
+export function toHandshakeHead(
+  options: TrafficOptions,
+  head: Http1RequestHead,
+  client: ForwardedClient,
+  traceparent: string | undefined,
+): string {
+  const sent = withOwnFields(options, head, client, Buffer.from(head.text, 'latin1'), head.text, traceparent);
+  return typeof sent === 'string' ? sent : sent.toString('latin1');
+}
+
 function withReplacedFields(
   { forwarded, replacedFields }: Pick<TrafficOptions, 'forwarded' | 'replacedFields'>,
   head: Http1RequestHead,

@@ -20,7 +20,7 @@ import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
+import { toHandshakeHead, toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
 import { type RunningHead, runningHead } from './running-head.ts';
@@ -282,7 +282,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       return;
     }
     if (failure !== undefined || !this.#response.endsWithConnection) {
-      this.#fail(this.#toFailure(failure));
+      const hasBegun = this.#response.head !== undefined;
+      if (hasBegun) this.#fail(toUpstreamFailure(failure?.cause, 'response'));
+      else this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
       return;
     }
     this.#observed?.onResponseEnd();
@@ -390,11 +392,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#answer(upstreamProblem(failure), !this.#request.isDone);
   }
 
-  #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
-    if (this.#response.head !== undefined) return toUpstreamFailure(failure?.cause, 'response');
-    return failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED');
-  }
-
   /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
   #answer(problem: Problem, isForcedLast: boolean): void {
     const { isLast: isLastByHead = false, isOld = false } = this.#head ?? {};
@@ -467,10 +464,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       this.#close();
       return;
     }
-    const { options } = this.#services;
-    const bytes = this.#request.begin(head) ?? Buffer.alloc(0);
-    const sent = withOwnFields(options, head, this.client, bytes, this.#request.takeText(), exchange.traceparent);
-    const headText = typeof sent === 'string' ? sent : sent.toString('latin1');
+    this.#request.begin(head);
+    const headText = toHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
     this.#request.clear();
     this.#account.keep(0);

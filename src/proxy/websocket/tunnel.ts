@@ -38,10 +38,11 @@ export function withoutProxyListeners(client: Socket, upstream: Socket, openTunn
   openTunnel();
   upstream.off('newListener', note);
   if (onEnd !== undefined) upstream.off('end', onEnd);
-  for (const socket of [client, upstream]) socket.removeAllListeners('error').on('error', () => undefined);
-  // Node's client leaves its request there.
-  (upstream as unknown as { _httpMessage: unknown })._httpMessage = null;
+  for (const socket of [client, upstream]) socket.removeAllListeners('error').on('error', ignore);
 }
+
+/** Not in the function above: a closure would keep what http-proxy's listener keeps. */
+const ignore = () => undefined;
 
 type Listener = (...parameters: unknown[]) => void;
 
