@@ -57,7 +57,8 @@ export class CometTraffic extends Traffic {
     const { cookie, isSplit = false, coding, ...who } = sender;
     const fields: Record<string, string | readonly string[]> = { 'content-type': 'application/json' };
     if (coding !== undefined) fields['content-encoding'] = coding;
-    if (cookie !== undefined) fields.cookie = isSplit ? ['lang=sk', `JSESSIONID=${cookie}`] : `lang=sk; JSESSIONID=${cookie}`;
+    if (cookie !== undefined)
+      fields.cookie = isSplit ? ['lang=sk', `JSESSIONID=${cookie}`] : `lang=sk; JSESSIONID=${cookie}`;
     const exchange = this.begin({ line: `POST ${path}`, fields, ...who });
     const isRaw = typeof messages === 'string' || Buffer.isBuffer(messages);
     const body = isRaw ? Buffer.from(messages as string) : Buffer.from(JSON.stringify(messages));
