@@ -24,20 +24,21 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 
 /**
  * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`. `undefined` if the coding is unknown, if they do
- * not decode, if they are brotli and this Node.js has a hole in its decoder or they ask for a window of more than 4 MiB,
- * or if the output exceeds `maxInflatedBytes` or is far too large for `bytes`. Only one coding is removed: no client sends two, and a second could expand a thousandfold
- * again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
+ * not decode, if they are brotli and this Node.js has a hole in its decoder (`canDecodeBrotli`) or they ask for a window
+ * of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is far too large for `bytes`. Only one coding is
+ * removed: no client sends two, and a second could expand a thousandfold again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
  * 22.15.
  */
 export function decodeContent(
   bytes: Buffer,
   contentEncoding: string | undefined,
   maxInflatedBytes: number,
+  canDecodeBrotli = hasSafeBrotli(process.versions.node),
 ): Buffer | undefined {
   const [coding, another] = parseCodings(contentEncoding);
   if (coding === undefined) return bytes;
   const decode = another === undefined && Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
-  if (decode === undefined) return undefined;
+  if (decode === undefined || (coding === 'br' && !canDecodeBrotli)) return undefined;
   if (bytes.length === 0) return bytes;
   try {
     return decode(bytes, { maxOutputLength: toMaxInflatedBytes(bytes.length, maxInflatedBytes) });
@@ -55,7 +56,6 @@ function inflateZlibOrRaw(bytes: Buffer, options: zlib.ZlibOptions): Buffer {
 }
 
 function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
-  if (!hasSafeBrotli(process.versions.node)) throw new Error('the brotli decoder of this Node.js is vulnerable');
   if (toBrotliWindowBits(bytes[0] ?? 0) > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
   const { maxOutputLength = 0 } = options;
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
