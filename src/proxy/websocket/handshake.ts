@@ -4,7 +4,7 @@ import { RequestAccount } from '../../limits/request-memory.ts';
 import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
-import { requestProblem, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
@@ -76,8 +76,7 @@ export class Handshake implements StallingConnection {
       if (ahead !== undefined) this.#services.reporter.hits.hit('limits.memoryBytes');
       this.#ahead = ahead;
       upstream?.socket.destroy();
-      this.#services.reporter.end(this.#exchange, CANCELLED);
-      this.#closeWith(toRawResponse(requestProblem(503), { isHead: false, isLast: true }));
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_RESOURCES'));
       return;
     }
     this.#ahead = ahead;
