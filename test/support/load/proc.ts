@@ -21,7 +21,7 @@ export interface ProcessStat {
  * One line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ... 12 3 0 0 ...`. The name may hold spaces and brackets, so fields
  * are counted from the last `)`. Throws for a malformed line.
  */
-export function parseStat(line: string): ProcessStat {
+function parseStat(line: string): ProcessStat {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const ticks = field(14) + field(15) + field(16) + field(17);
@@ -31,7 +31,7 @@ export function parseStat(line: string): ProcessStat {
 }
 
 /** Time that a core ran programs, or that its host stole. Without interrupts: those of the process's sockets are among them. */
-export function parseBusyMs(stat: string, core: number): number {
+function parseBusyMs(stat: string, core: number): number {
   const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(stat)?.[1];
   if (line === undefined) throw new Error(`no core ${core} in /proc/stat`);
   const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number);
