@@ -10,7 +10,6 @@ import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
-import { RecentTokens } from './recent-tokens.ts';
 
 /** The fields of a request head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export interface CredentialFields {
@@ -64,7 +63,6 @@ export const MAX_USER_NAME_CHARS = 256;
 export class Credentials {
   // Hashed before the value, in one pass. An HMAC costs three times as much and only protects hashes that others see.
   #secret = randomBytes(SECRET_BYTES).toString('base64');
-  #basicTokens = this.#createBasicTokens();
   readonly #apiKeyUsers = new Map<string, string>();
   readonly #cookieName: string;
   #apiKeys: readonly ApiKeyUser[];
@@ -86,7 +84,6 @@ export class Credentials {
   /** Takes over the key of the previous process, so that its hashes stay valid. Call it before anything is hashed. */
   adopt(secret: string): void {
     this.#secret = secret;
-    this.#basicTokens = this.#createBasicTokens();
     this.#hashApiKeys();
   }
 
@@ -110,10 +107,6 @@ export class Credentials {
     return { key: this.#hash('user', user), userName: toShownName(user) };
   }
 
-  #createBasicTokens(): RecentTokens {
-    return new RecentTokens((authorization) => this.#hash('basic', authorization));
-  }
-
   #hashApiKeys(): void {
     this.#apiKeyUsers.clear();
     for (const { user, key } of this.#apiKeys) {
@@ -130,7 +123,7 @@ export class Credentials {
    */
   tokenOf(fields: CredentialFields, holder: CertificateHolder = {}): string | undefined {
     const authorization = fields.field('authorization');
-    if (isBasic(authorization)) return this.#basicTokens.tokenOf(authorization);
+    if (isBasic(authorization)) return this.#hash('basic', authorization);
     const apiKey = fields.field('x-api-key');
     if (apiKey !== undefined && apiKey !== '') return this.#hash('key', apiKey);
     const { certificateSubject } = holder;
