@@ -37,10 +37,9 @@ export interface Controllable {
 
 export function addControlRoutes(app: FastifyInstance, sidecar: Controllable, logger: Logger): void {
   app.addHook('onRequest', async (_request, reply) => void reply.header('server', SERVER_NAME));
-  app.setNotFoundHandler(({ method, url }, reply) => {
-    const detail = `this sidecar does not know ${method} ${url.slice(0, 64)}: run the command of its version`;
-    return sendProblem(reply, new Problem(404, detail));
-  });
+  app.setNotFoundHandler((_request, reply) =>
+    sendProblem(reply, new Problem(404, 'this sidecar does not know that command: run the command of its version')),
+  );
   app.setErrorHandler((error: FastifyError, _request, reply) => {
     if (error instanceof Problem) return sendProblem(reply, error);
     if (error instanceof SidecarError) return sendProblem(reply, new Problem(503, error.message));

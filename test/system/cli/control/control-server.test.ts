@@ -83,12 +83,12 @@ describe('an unusable request', () => {
     [
       'of another path',
       'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n',
-      /404.*"this sidecar does not know POST \/stop: run/s,
+      /404.*"this sidecar does not know that command: run/s,
     ],
     [
       'that only looks',
       'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n',
-      /404.*"this sidecar does not know GET \/drain: run/s,
+      /404.*"this sidecar does not know that command: run/s,
     ],
     ['with a body', 'POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n', /^HTTP\/1\.1 413/],
     ['in the protocol of an earlier version', 'drain\n', REFUSED],
