@@ -1,6 +1,6 @@
 /**
  * Limits the connections to the monitoring port, in total and per address. At a limit the new connection is accepted
- * and another one is closed: the oldest one without an accepted request, or else the oldest idle one. So clients without credentials who
+ * and another one is closed: the oldest one without an accepted request, or else the longest idle one. So clients without credentials who
  * hold connections open cannot keep a reader out. A connection with an accepted request in progress is never closed for
  * a new one.
  *
@@ -44,7 +44,7 @@ export class MonitorConnections {
   readonly #share: LoopShare;
   readonly #addresses: AddressCounts;
   #maxConnections: number;
-  /** Oldest first. */
+  /** Oldest first; those that were accepted, by their last answer. */
   readonly #open = new Set<Connection>();
   /** By the socket of their requests, which with TLS is the TLS socket. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
@@ -105,6 +105,8 @@ export class MonitorConnections {
     connection.running += 1;
     response.once('close', () => {
       connection.running -= 1;
+      // Among idle ones, the longest idle is first.
+      if (this.#open.delete(connection)) this.#open.add(connection);
     });
   }
 
