@@ -1,8 +1,8 @@
 /**
  * Limits the connections to the monitoring port, in total and per address. At a limit the new connection is accepted
- * and another one is closed: the oldest one without an accepted request, or else the longest idle one. So clients without credentials who
- * hold connections open cannot keep a reader out. A connection with an accepted request in progress is never closed for
- * a new one.
+ * and another one is closed: the oldest one without an accepted request, or else the longest idle one. So clients
+ * without credentials who hold connections open cannot keep a reader out. A connection with an accepted request in
+ * progress is never closed for a new one.
  *
  * It also limits pipelined requests on one connection (RFC 9112 §9.3.2): Node starts all requests of one read at once,
  * which can be 3,000. Requests of many connections begin in turns of the event loop, which they share with the traffic.
