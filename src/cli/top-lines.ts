@@ -1,4 +1,5 @@
 /** The lines of `d2-sidecar top`. The verdict follows the rules of the live page. */
+import { toShownText } from '../base/shown-text.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import { toBytes, toCount, toDuration } from '../page/format.ts';
@@ -24,7 +25,7 @@ const SHOWN_SLOWEST = 10;
 const SHOWN_RUNNING = 12;
 const TRANSPORT_NAMES = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
 
-/** No line is longer than `columns` characters. */
+/** No line is longer than `columns` characters, or has control characters. */
 export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
   const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
   for (const application of live.applications) {
@@ -32,7 +33,7 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
     lines.push('', ...toApplication(live, application), '');
     if (ownCalls !== undefined) lines.push(...toCalls(ownCalls));
   }
-  return lines.map((line) => [...line].slice(0, columns).join(''));
+  return lines.map((line) => [...toShownText(line)].slice(0, columns).join(''));
 }
 
 function toApplication(live: Live, application: LiveApplication): readonly string[] {

@@ -35,6 +35,12 @@ export const CACHED_PATHS = 8_192;
 /** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
+/**
+ * A longer name is cut: a running call would keep a name of 64 KiB. Statistics count names from half this length on as
+ * `(other)`.
+ */
+const MAX_NAME_CHARS = 1_024;
+
 interface Context {
   readonly application: string;
   readonly segments: readonly string[];
@@ -79,11 +85,13 @@ export class Classifier {
     if (rules === undefined) return undefined;
     const path = toRawPath(target);
     if (path === undefined) return undefined;
-    const cached = rules.cache.get(path);
+    // The hash of a long path would cost more than the rest.
+    const isCacheable = path.length <= CACHED_PATH_CHARS;
+    const cached = isCacheable ? rules.cache.get(path) : undefined;
     if (cached !== undefined) return cached;
     const call = this.#match(rules.rules, path);
     // Only calls are cached, so that a scan of other paths cannot evict them.
-    if (call !== undefined && path.length <= CACHED_PATH_CHARS) rules.cache.set(detached(path), call);
+    if (call !== undefined && isCacheable) rules.cache.set(detached(path), call);
     return call;
   }
 
@@ -130,5 +138,5 @@ function startsWith(segments: readonly string[], wanted: readonly string[], offs
 
 function toName(parts: readonly (string | number)[], captured: readonly string[]): string {
   const name = parts.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
-  return detached(toShownText(name));
+  return detached(toShownText(name.slice(0, MAX_NAME_CHARS)));
 }

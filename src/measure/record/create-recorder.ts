@@ -70,7 +70,10 @@ function createApplication(
 ): RecordedApplication {
   const { otlp } = config;
   const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
-  const statistics = createStatistics(config.metrics, clock, isExponential);
+  const statistics = createStatistics(config.metrics, clock, {
+    isExponential,
+    applications: config.applications.length,
+  });
   setLateLimit(statistics, config.calls);
   const sessions = new SessionTable({
     config: config.sessions,

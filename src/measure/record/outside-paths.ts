@@ -43,7 +43,7 @@ export class OutsidePaths {
 
   /** Call it for an exchange that is not a call. `target`: as sent; only a copy of a segment is kept. */
   add(target: string): void {
-    const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
+    const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
     if (segments !== undefined && this.#contexts.some((context) => startsWith(segments, context))) return;
     this.#count += 1;

@@ -21,7 +21,7 @@ export interface ProcessStat {
  * One line of /proc/<pid>/stat, e.g. `7 (nginx: (w)) S 1 ... 12 3 0 0 ...`. The name may hold spaces and brackets, so fields
  * are counted from the last `)`. Throws for a malformed line.
  */
-function parseStat(line: string): ProcessStat {
+export function parseStat(line: string): ProcessStat {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const field = (number: number): number => Number(fields[number - 3]);
   const ticks = field(14) + field(15) + field(16) + field(17);
