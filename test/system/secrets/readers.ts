@@ -89,7 +89,7 @@ export async function askControl(markers: Markers, name: string, socket: string)
   const commands = [
     toRequest('GET /status'),
     toRequest(`POST /${word}`),
-    toRequest('POST /drain', [`${word}: 1`, `Content-Type: ${word}`, 'Content-Length: 1']),
+    `${toRequest('POST /drain', [`${word}: 1`, `Content-Type: ${word}`, 'Content-Length: 1'])}x`,
     `${word}\n\n`,
     toRequest(`GET /${word.repeat(2_000)}`),
   ];
