@@ -6,7 +6,7 @@ import { randomOf } from '../truth/pattern.ts';
  * `kill` and `restart`: the upstream ends by SIGKILL or SIGTERM and comes back; `refuse`: its port is closed; `silent`: it is
  * stopped (SIGSTOP); `reset-new`: it resets new connections; `reset-all`: it resets open connections.
  */
-export const UPSTREAM_FAULTS = ['kill', 'restart', 'refuse', 'silent', 'reset-new', 'reset-all'] as const;
+const UPSTREAM_FAULTS = ['kill', 'restart', 'refuse', 'silent', 'reset-new', 'reset-all'] as const;
 
 export type UpstreamFaultKind = (typeof UPSTREAM_FAULTS)[number];
 
