@@ -1,5 +1,6 @@
 /** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
-import { toCount, toPercent, toSpan, toTime } from './format.ts';
+import { formatCount, formatPercent, formatSpan } from '../base/figures.ts';
+import { formatTime } from './format.ts';
 import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
 import { isLeaving } from './verdict.ts';
 
@@ -28,7 +29,7 @@ const UNREACHABLE: Readonly<Record<string, string>> = {
 };
 
 export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
-  const start = toTime(Date.parse(live.startTime), nowMs);
+  const start = formatTime(Date.parse(live.startTime), nowMs);
   return [
     ...toLifecycle(live),
     toUpstream(live.upstream, nowMs),
@@ -43,12 +44,12 @@ function toLifecycle(live: Live): Sentence[] {
   if (!isLeaving(live)) {
     return live.state === 'serving' ? [] : [{ tone: 'info', text: `The sidecar is ${live.state}.` }];
   }
-  const left = live.stopLeftSeconds === null ? '' : `; it stops in ${toSpan(live.stopLeftSeconds)} at the latest`;
+  const left = live.stopLeftSeconds === null ? '' : `; it stops in ${formatSpan(live.stopLeftSeconds)} at the latest`;
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
 export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
-  const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
+  const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
@@ -59,7 +60,7 @@ export function toUpstream({ state, since, reason }: Upstream, nowMs: number): S
 
 export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
   if (state === 'none') return { tone: 'info', text: 'No JVM source is configured.' };
-  const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
+  const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'available') {
     return { tone: 'good', text: `The JVM has been read${source === null ? '' : ` from ${source}`}${time}.` };
   }
@@ -86,7 +87,7 @@ function toRecent(
 }
 
 function toLimit(key: string, hits: number): string {
-  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${toCount(hits)} times`}`;
+  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${formatCount(hits)} times`}`;
 }
 
 function toFailure(code: string, count: number): string {
@@ -107,7 +108,7 @@ function toOwnFaults({ connections, observerErrors, gatewayShare }: Live, start:
     ),
   ];
   if (gatewayShare >= GATEWAY_SHARE) {
-    const text = `${toPercent(gatewayShare)} of the exchanges of the last minute took the gateway, which costs more than the relay.`;
+    const text = `${formatPercent(gatewayShare)} of the exchanges of the last minute took the gateway, which costs more than the relay.`;
     sentences.push({ tone: 'info', text });
   }
   return sentences;
@@ -115,7 +116,7 @@ function toOwnFaults({ connections, observerErrors, gatewayShare }: Live, start:
 
 /** E.g. `1 request`, `5 requests`. */
 export function toCounted(count: number, noun: string): string {
-  return `${toCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function withStop(text: string): string {

@@ -1,5 +1,6 @@
 /** The rules of the verdict about the server's capacity: a deadlock, threads, descriptors, hung calls, processors. */
-import { toCount, toDuration, toPercent, toTime } from './format.ts';
+import { formatCount, formatDuration, formatPercent } from '../base/figures.ts';
+import { formatTime } from './format.ts';
 import type { Judged } from './judged.ts';
 import type { HungCalls, LiveApplication, ServerCapacity } from './live-data.ts';
 
@@ -9,7 +10,7 @@ export function judgeDeadlock({ deadlock }: ServerCapacity, nowMs: number): Judg
   const found =
     deadlock === undefined
       ? 'none in the last thread dump, or no dump was taken'
-      : `${toCount(deadlock.threads)} threads, in ${deadlock.file} of ${toTime(Date.parse(deadlock.at), nowMs)}`;
+      : `${formatCount(deadlock.threads)} threads, in ${deadlock.file} of ${formatTime(Date.parse(deadlock.at), nowMs)}`;
   return {
     name: 'Threads of the server block each other',
     text: `Applies when the last thread dump (diagnosis.threads) has a deadlock. Now: ${found}.`,
@@ -23,20 +24,20 @@ export function judgeThreads({ 'threads.busy': busy, 'threads.max': max }: Serve
   const isKnown = busy !== undefined && max !== undefined && max > 0;
   return {
     name: 'No request thread is left',
-    text: `Applies while all request threads of the connector are busy. Now: ${isKnown ? `${toCount(busy)} of ${toCount(max)}` : 'not known'}.`,
+    text: `Applies while all request threads of the connector are busy. Now: ${isKnown ? `${formatCount(busy)} of ${formatCount(max)}` : 'not known'}.`,
     applies: isKnown && busy >= max,
     subject: 'server',
-    verdict: `The server: all its ${toCount(max ?? 0)} request threads are busy, so that further calls wait.`,
+    verdict: `The server: all its ${formatCount(max ?? 0)} request threads are busy, so that further calls wait.`,
   };
 }
 
 export function judgeDescriptors(server: ServerCapacity): Judged {
   const { 'process.descriptors.open': open, 'process.descriptors.max': max } = server;
   const isKnown = open !== undefined && max !== undefined && max > 0;
-  const figures = isKnown ? `${toCount(open)} of ${toCount(max)}` : 'not known';
+  const figures = isKnown ? `${formatCount(open)} of ${formatCount(max)}` : 'not known';
   return {
     name: 'The server runs out of descriptors',
-    text: `Applies from ${toPercent(NEARLY_ALL)} of the files and connections that it may have open. Now: ${figures}.`,
+    text: `Applies from ${formatPercent(NEARLY_ALL)} of the files and connections that it may have open. Now: ${figures}.`,
     applies: isKnown && open >= NEARLY_ALL * max,
     subject: 'server',
     verdict: `The server: it has ${figures} descriptors open, and fails when none are left.`,
@@ -57,9 +58,9 @@ export function judgeHung({ running: { hung } }: LiveApplication): Judged {
 function toHungText({ kind, name, count, youngest, oldest, p99 }: HungCalls): string {
   const ages =
     count === 1
-      ? `1 call for ${toDuration(oldest)}`
-      : `${toCount(count)} calls for ${toDuration(youngest)} to ${toDuration(oldest)}`;
-  const usual = p99 === null ? 'none was answered yet' : `usually at most ${toDuration(p99)}`;
+      ? `1 call for ${formatDuration(oldest)}`
+      : `${formatCount(count)} calls for ${formatDuration(youngest)} to ${formatDuration(oldest)}`;
+  const usual = p99 === null ? 'none was answered yet' : `usually at most ${formatDuration(p99)}`;
   return `${kind} ${name} hangs: ${ages}, ${usual}`;
 }
 
@@ -68,7 +69,7 @@ export function judgeProcessors({ 'process.cpu': cores, processors }: ServerCapa
   const figures = isKnown ? `${cores.toFixed(2)} of ${processors}` : 'not known';
   return {
     name: 'The server is out of processor time',
-    text: `Applies from ${toPercent(NEARLY_ALL)} of the processors that it may use. Now: ${figures}.`,
+    text: `Applies from ${formatPercent(NEARLY_ALL)} of the processors that it may use. Now: ${figures}.`,
     applies: isKnown && cores >= NEARLY_ALL * processors,
     subject: 'server',
     verdict: `The server: its JVM uses ${figures} processors, so that calls wait for one.`,

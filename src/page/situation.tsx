@@ -1,6 +1,6 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
-import { toTime } from './format.ts';
+import { formatTime } from './format.ts';
 import type { Subject } from './judged.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
@@ -117,5 +117,5 @@ function toNotice(connection: Connection): string | undefined {
   if (connection.kind !== 'lost') return undefined;
   const { sinceMs, reason } = connection;
   if (sinceMs === undefined) return `The monitoring port cannot be reached (${reason}). Trying again every 2 s.`;
-  return `The connection to the sidecar has been lost since ${toTime(sinceMs, sinceMs)} (${reason}). The numbers are from then. Trying again every 2 s.`;
+  return `The connection to the sidecar has been lost since ${formatTime(sinceMs, sinceMs)} (${reason}). The numbers are from then. Trying again every 2 s.`;
 }

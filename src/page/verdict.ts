@@ -2,7 +2,8 @@
  * Is it the server, the network, or a client? Rules in a fixed order, on what the sidecar sees between clients and
  * server. The first that applies is the verdict. The page lists each with its figures, so that readers can check it.
  */
-import { toCount, toDuration, toPercent, toTime } from './format.ts';
+import { formatCount, formatDuration, formatPercent } from '../base/figures.ts';
+import { formatTime } from './format.ts';
 import { errorShareOf, type Minute, toMinute, usualP95 } from './history-points.ts';
 import type { Judged, Rule, Subject } from './judged.ts';
 import type { HistoryPoint, Live, LiveApplication, Upstream, WorstCall } from './live-data.ts';
@@ -90,7 +91,7 @@ export function toVerdict(evidence: Evidence): Verdict {
     const text = 'Nothing to judge by: no call was answered in the last minute.';
     return { subject: 'unknown', text, worst, rules };
   }
-  const text = `No sign of trouble with the server, the network or a client: ${count(minute.calls, 'call')} in the last minute, ${errorsOf(minute)}, p95 ${toDuration(minute.rpc.p95)}.`;
+  const text = `No sign of trouble with the server, the network or a client: ${count(minute.calls, 'call')} in the last minute, ${errorsOf(minute)}, p95 ${formatDuration(minute.rpc.p95)}.`;
   return { subject: 'nobody', text, worst, rules };
 }
 
@@ -112,7 +113,7 @@ export function isLeaving(live: Live): boolean {
 function judgeUpstream({ live: { upstream }, nowMs }: Evidence): Judged {
   const applies = upstream.state === 'unreachable';
   const subject = toBlocking(upstream);
-  const since = upstream.since === null ? '' : ` since ${toTime(Date.parse(upstream.since), nowMs)}`;
+  const since = upstream.since === null ? '' : ` since ${formatTime(Date.parse(upstream.since), nowMs)}`;
   return {
     name: 'The upstream cannot be reached',
     text: `Applies while no connection to the upstream can be opened. A timeout, no route, or no address for the name points to the network; an answer of its host (refused, reset) to the server; a lack of files or ports on this machine to the sidecar. Now: ${upstream.state}.`,
@@ -139,22 +140,22 @@ function toReason({ reason }: Upstream): string {
 
 function judgeErrors(minute: Minute): Judged {
   const share = errorShareOf(minute);
-  const figures = `${toCount(minute.errors)} of ${toCount(minute.calls + minute.unanswered)}`;
+  const figures = `${formatCount(minute.errors)} of ${formatCount(minute.calls + minute.unanswered)}`;
   return {
     name: 'Calls fail',
-    text: `Applies from ${toPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${MIN_FAULTS}. Now: ${toPercent(share)} (${figures}).`,
+    text: `Applies from ${formatPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
     applies: minute.errors >= MIN_FAULTS && share >= ERROR_SHARE,
     subject: 'server',
-    verdict: `The server: ${toPercent(share)} of the calls failed in the last minute (${figures}).`,
+    verdict: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures}).`,
     showsWorstCall: true,
   };
 }
 
 function judgePauses({ pausedShare }: Minute): Judged {
-  const now = pausedShare === null ? 'not known, no JVM is read' : toPercent(pausedShare);
+  const now = pausedShare === null ? 'not known, no JVM is read' : formatPercent(pausedShare);
   return {
     name: 'The JVM collects garbage',
-    text: `Applies when collectors worked for ${toPercent(PAUSED_SHARE)} of the last minute or more. Now: ${now}.`,
+    text: `Applies when collectors worked for ${formatPercent(PAUSED_SHARE)} of the last minute or more. Now: ${now}.`,
     applies: (pausedShare ?? 0) >= PAUSED_SHARE,
     subject: 'server',
     verdict: `The server: its JVM spent ${now} of the last minute on collecting garbage.`,
@@ -167,11 +168,11 @@ function judgeSlowness({ application, points }: Evidence, minute: Minute): Judge
   const now = usualP95(points.slice(-stepsOfMinute), 1);
   const isKnown = usual !== null && now !== null;
   const figures = isKnown
-    ? `${toDuration(now)}, usually ${toDuration(usual)}`
+    ? `${formatDuration(now)}, usually ${formatDuration(usual)}`
     : 'not enough to compare with (needs 5 minutes with calls)';
   return {
     name: 'Calls are slow',
-    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${toDuration(MIN_P95_S)}. The time of clients is not included: the clock stops with the last byte from the server. Now: ${figures}.`,
+    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${formatDuration(MIN_P95_S)}. The time of clients is not included: the clock stops with the last byte from the server. Now: ${figures}.`,
     applies: isKnown && minute.calls > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
     subject: 'server',
     verdict: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
@@ -182,7 +183,7 @@ function judgeLeaving(minute: Minute): Judged {
   const share = minute.aborted / Math.max(minute.calls + minute.aborted, 1);
   return {
     name: 'Clients leave early',
-    text: `Applies from ${toPercent(ABORTED_SHARE)} of calls that the client aborted before the answer had ended, and at least ${MIN_FAULTS}. Now: ${toPercent(share)} (${toCount(minute.aborted)}).`,
+    text: `Applies from ${formatPercent(ABORTED_SHARE)} of calls that the client aborted before the answer had ended, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${formatCount(minute.aborted)}).`,
     applies: minute.aborted >= MIN_FAULTS && share >= ABORTED_SHARE,
     subject: 'client',
     verdict: `A client, or the network between clients and here: ${count(minute.aborted, 'call')} of the last minute ${minute.aborted === 1 ? 'was' : 'were'} aborted by the client before the answer had ended, while the server answers as usual.`,
@@ -191,13 +192,13 @@ function judgeLeaving(minute: Minute): Judged {
 
 /** `P.Balance.Year.Close: 71 of 143 failed`. */
 export function toWorstText({ name, failed, ended }: WorstCall): string {
-  return `${name}: ${toCount(failed)} of ${toCount(ended)} failed`;
+  return `${name}: ${formatCount(failed)} of ${formatCount(ended)} failed`;
 }
 
 function errorsOf({ errors }: Minute): string {
-  return errors === 0 ? 'none failed' : `${toCount(errors)} failed`;
+  return errors === 0 ? 'none failed' : `${formatCount(errors)} failed`;
 }
 
 function count(value: number, noun: string): string {
-  return `${toCount(value)} ${noun}${value === 1 ? '' : 's'}`;
+  return `${formatCount(value)} ${noun}${value === 1 ? '' : 's'}`;
 }

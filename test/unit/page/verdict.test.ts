@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toTime } from '../../../src/page/format.ts';
+import { formatTime } from '../../../src/page/format.ts';
 import type { Live } from '../../../src/page/live-data.ts';
 import { toVerdict } from '../../../src/page/verdict.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
@@ -36,7 +36,7 @@ it.each([
   ['CERT_HAS_EXPIRED', 'server', NO_CONNECTIONS],
   ['EMFILE', 'sidecar', 'The sidecar: its machine has no resources left to open a connection'],
 ])('the verdict for an upstream that is unreachable with %s blames the %s', (reason, subject, what) => {
-  const text = `${what} since ${toTime(NOW_MS - 60_000, NOW_MS)} (${reason}).`;
+  const text = `${what} since ${formatTime(NOW_MS - 60_000, NOW_MS)} (${reason}).`;
   const noCalls = points(12, () => ({}));
   expect(verdictOf(noCalls, unreachable(reason))).toMatchObject({ subject, text });
 });
