@@ -15,7 +15,13 @@ export interface ConditionSources {
 export type UpstreamCondition =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
-  | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly reason: string };
+  | {
+      readonly kind: 'unreachable';
+      readonly sinceEpochMs: number;
+      readonly reason: string;
+      /** Connections open, but TLS fails; `reason` is a code of OpenSSL or Node.js. */
+      readonly isTls?: boolean;
+    };
 
 /** Compares the sources with their state at the last check, and adds a mark for each change. */
 export class Conditions {

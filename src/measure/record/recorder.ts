@@ -135,10 +135,10 @@ export class Recorder implements ExchangeObserver<Observation> {
     return () => {
       this.#classifier = classifier;
       this.#credentials.reconfigure(config.sessions);
-      for (const { statistics, sessions, slowest } of this.applications.values()) {
+      for (const { statistics, sessions, slowest, totals } of this.applications.values()) {
         slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
-        setLateLimit(statistics, config.calls);
+        setLateLimit({ statistics, totals }, config.calls);
         sessions.reconfigure(config.sessions);
       }
       if (changes !== undefined) this.#comet?.reconfigure(changes);
@@ -211,6 +211,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     }
     const outcome = toSlowOutcome(ending, exchange.status);
     if (outcome !== undefined) {
+      observation.application.totals.ended(outcome, exchange.endedNs - exchange.beganNs, 0);
       observation.application.slowest.add(observation, session, {
         endedNs: exchange.endedNs,
         status: exchange.status,
@@ -328,10 +329,14 @@ export class Recorder implements ExchangeObserver<Observation> {
 }
 
 /** `calls.clientTimeout`: a later answer counts as late. */
-export function setLateLimit({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, calls: Config['calls']): void {
+export function setLateLimit(
+  { statistics: { rpc, sba }, totals }: Pick<RecordedApplication, 'statistics' | 'totals'>,
+  calls: Config['calls'],
+): void {
   const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
   rpc.lateAfterNs = afterNs;
   sba.lateAfterNs = afterNs;
+  totals.lateAfterNs = afterNs;
 }
 
 /** Whether the call changes statistics. A session creates its statistics only for such a call. */

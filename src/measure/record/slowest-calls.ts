@@ -83,10 +83,18 @@ export class SlowestCalls {
     if (minute.calls.length >= this.#max) minute.leastNs = minute.calls[indexOfLeast(minute.calls)]?.durationNs ?? -1;
   }
 
-  /** Slowest first. */
+  /** Of the last hour, slowest first. */
   slowest(): readonly SlowEntry[] {
-    const sinceNs = this.#clock.nowNs() - HOUR_NS;
-    return this.#minutes
+    return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes);
+  }
+
+  /** Of the last seconds, at most 60; slowest first. */
+  slowestSince(seconds: number): readonly SlowEntry[] {
+    return this.#since(this.#clock.nowNs() - seconds * NS_PER_S, this.#minutes.slice(-2));
+  }
+
+  #since(sinceNs: number, minutes: readonly Minute[]): readonly SlowEntry[] {
+    return minutes
       .flatMap(({ calls }) => calls)
       .filter(({ endedNs }) => endedNs > sinceNs)
       .sort((a, b) => b.durationNs - a.durationNs)

@@ -7,7 +7,7 @@ import net from 'node:net';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
-import { reasonOf, toUpstreamFailure, type UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { reasonOf, tlsReasonOf, toUpstreamFailure, type UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
@@ -23,6 +23,8 @@ export type Reachability =
       readonly failure: UpstreamFailure;
       /** A code of the system, or of the sidecar if there is none, e.g. `ECONNREFUSED`. */
       readonly reason: string;
+      /** Connections open, but TLS fails. */
+      readonly isTls: boolean;
     };
 
 export interface UpstreamOptions extends HostPort {
@@ -108,11 +110,13 @@ export class Upstream {
   }
 
   noteUnreachable(failure: UpstreamFailure): void {
-    if (failure.isOwnShortage) return;
+    // At a limit of ours nothing was tried.
+    if (failure.code === 'D2S_ERR_UPSTREAM_BUSY') return;
     const previous = this.#reachability;
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
-    const reason = reasonOf(failure) ?? failure.code;
-    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason };
+    const isTls = failure.code === 'D2S_ERR_UPSTREAM_TLS';
+    const reason = (isTls ? tlsReasonOf(failure.cause) : reasonOf(failure)) || failure.code;
+    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason, isTls };
   }
 }
 

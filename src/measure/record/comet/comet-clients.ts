@@ -18,6 +18,7 @@ import { CallCache } from '../../classify/call-cache.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CallObservers } from '../call-observer.ts';
+import type { CallTotals } from '../call-totals.ts';
 import type { RunningCalls } from '../running-calls.ts';
 import type { SlowEnding, SlowestCalls } from '../slowest-calls.ts';
 import { CometClient } from './comet-client.ts';
@@ -32,6 +33,7 @@ export interface CometClientsParts {
   readonly sessions: SessionTable;
   readonly running: RunningCalls;
   readonly slowest: SlowestCalls;
+  readonly totals: CallTotals;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   /** The budget for the names of monitored objects and of pending calls. */
@@ -183,8 +185,11 @@ export class CometClients {
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
-    const { observers, slowest } = this.#parts;
-    slowest.add(pending, session, toSlowEnding(result, atNs));
+    const { observers, slowest, totals } = this.#parts;
+    const ending = toSlowEnding(result, atNs);
+    slowest.add(pending, session, ending);
+    // A refusal over Comet is an error, as in the statistics. Messages have no client wait.
+    totals.ended(result.kind === 'refused' ? 'error' : ending.outcome, atNs - beganNs, 0);
     if (observers.isWanted) observers.tell(new EndedMessage(pending, result, atNs, session));
   }
 
