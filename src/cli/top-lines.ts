@@ -1,11 +1,9 @@
-/** The lines of `d2-sidecar top`. The verdict follows the rules of the live page. */
+/** The lines of `d2-sidecar top`. */
 
 import { formatBytes, formatCount, formatDuration } from '../base/figures.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
-import { toMinute } from '../page/history-points.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
-import { toVerdict, toWorstText } from '../page/verdict.ts';
 
 export interface TopDocument {
   readonly live: Live;
@@ -37,18 +35,18 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
 }
 
 function toApplication(live: Live, application: LiveApplication): readonly string[] {
-  const { history, sessions, holds, worstCall } = application;
-  const { points } = history;
-  const { text } = toVerdict({ live, application, points, nowMs: Date.parse(live.now) });
-  const minute = toMinute(points, history.stepSeconds);
+  const { history, sessions, holds, verdict, minute } = application;
+  const calls = minute.ok + minute.clientErrors + minute.errors + minute.unanswered;
+  const failed = minute.errors + minute.unanswered;
   const { REST, COMET_WEBSOCKET, COMET_LONG_POLLING } = sessions;
   const all = REST + COMET_WEBSOCKET + COMET_LONG_POLLING;
   return [
-    `${application.name === '' ? '/' : application.name}: ${text}`,
-    `Last minute  ${formatCount(minute.calls)} ${minute.calls === 1 ? 'call' : 'calls'}, ${formatCount(minute.errors)} failed, ${formatCount(minute.aborted)} aborted by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
+    `${application.name === '' ? '/' : application.name}: ${verdict.text}`,
+    `Since        ${verdict.since}`,
+    `Last minute  ${formatCount(calls)} ${calls === 1 ? 'call' : 'calls'}, ${formatCount(failed)} failed, ${formatCount(minute.late)} too late for their clients, ${formatCount(minute.aborted)} aborted by clients`,
     `Sessions     ${formatCount(all)}: REST ${formatCount(REST)}, WebSocket ${formatCount(COMET_WEBSOCKET)}, long polling ${formatCount(COMET_LONG_POLLING)}; held polls ${formatCount(holds.now)}`,
     `Server       ${toServer(live.server)}`,
-    `JVM          ${toJvm(live, points.at(-1)?.heapUsed ?? null)}`,
+    `JVM          ${toJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
   ];
 }
 

@@ -2,8 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatTime } from './format.ts';
 import type { PageState } from './page-state.ts';
-import { toJvm, toUpstream } from './sentences.ts';
-import { isLeaving } from './verdict.ts';
+import { isLeaving, toJvm, toUpstream } from './sentences.ts';
 
 export function Announcer({ state, nowMs }: { state: PageState; nowMs: number }) {
   const [said, say] = useState('');

@@ -35,12 +35,34 @@ export interface HistoryPoint {
   readonly cores: number | null;
 }
 
-/** The name with the most failed calls in the last minute; `ended` counts all its calls that ended. */
-export interface WorstCall {
-  readonly kind: 'rpc' | 'sba';
-  readonly name: string;
-  readonly failed: number;
-  readonly ended: number;
+export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
+
+/** As in `d2/verdict`. */
+export interface Verdict {
+  readonly subject: Subject;
+  readonly code: string;
+  /** The call to look at first. */
+  readonly kind: string | null;
+  readonly name: string | null;
+  readonly text: string;
+  readonly since: string;
+  readonly rules: readonly { readonly code: string; readonly applies: boolean; readonly text: string }[];
+}
+
+/** Calls of the last minute, of all kinds. Times are in seconds. */
+export interface MinuteOfCalls {
+  readonly ok: number;
+  readonly clientErrors: number;
+  readonly errors: number;
+  readonly unanswered: number;
+  readonly aborted: number;
+  readonly late: number;
+  readonly durationS: number;
+  readonly clientWaitS: number;
+  readonly longWaits: number;
+  /** Requests that are no calls. */
+  readonly unclassified: number;
+  readonly misplaced: number;
 }
 
 /** The increments of a counter. */
@@ -89,7 +111,8 @@ export interface LiveApplication {
   readonly sessions: Readonly<Record<ConnectionType | 'created', number>>;
   readonly holds: { readonly now: number };
   readonly running: { readonly count: number; readonly hung: HungCalls | null };
-  readonly worstCall: WorstCall | null;
+  readonly verdict: Verdict;
+  readonly minute: MinuteOfCalls;
   readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
 }
 

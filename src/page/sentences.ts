@@ -2,7 +2,6 @@
 import { formatCount, formatPercent, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
 import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
-import { isLeaving } from './verdict.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
@@ -27,6 +26,10 @@ const UNREACHABLE: Readonly<Record<string, string>> = {
   EAI_FAIL: 'No address has been found for the name of the upstream',
   EAI_NODATA: 'No address has been found for the name of the upstream',
 };
+
+export function isLeaving({ state, stopLeftSeconds }: Live): boolean {
+  return state === 'draining' || state === 'stopping' || stopLeftSeconds !== null;
+}
 
 export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
   const start = formatTime(Date.parse(live.startTime), nowMs);

@@ -1,13 +1,12 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
 import { formatTime } from './format.ts';
-import type { Subject } from './judged.ts';
+import type { Subject, TableKind, Verdict } from './live-data.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
 import { type Sentence, toSentences } from './sentences.ts';
-import { toVerdict, toWorstText, type Verdict } from './verdict.ts';
 
 const SUBJECTS: Readonly<Record<Subject, string>> = {
   server: 'Server',
@@ -29,7 +28,8 @@ const TONES: Readonly<Record<Subject, string>> = {
 
 export function Situation(sources: NewsSources) {
   const { live, application, nowMs } = sources;
-  const verdict = toVerdict(sources);
+  const { verdict } = application;
+  const since = formatTime(Date.parse(verdict.since), nowMs);
   const sentences = [...toSentences(live, nowMs), ...toNews(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
@@ -41,19 +41,8 @@ export function Situation(sources: NewsSources) {
           {SUBJECTS[verdict.subject]}
         </button>
         <span class="verdict-text">
-          {verdict.text}
-          {verdict.worst !== undefined && (
-            <>
-              {' '}
-              <a
-                class="worst"
-                href={toHash({ application: application.name, table: verdict.worst.kind, item: verdict.worst.name })}
-                onClick={showTables}
-              >
-                {toWorstText(verdict.worst)}
-              </a>
-            </>
-          )}
+          {verdict.text} <span class="since">Since {since}.</span>
+          <Suspect application={application.name} verdict={verdict} />
         </span>
       </p>
       <ul class="sentences">
@@ -66,6 +55,20 @@ export function Situation(sources: NewsSources) {
       </ul>
       <Rules verdict={verdict} />
     </section>
+  );
+}
+
+/** A link to the view of the call to look at first. */
+function Suspect({ application, verdict: { kind, name } }: { application: string; verdict: Verdict }) {
+  if (name === null || (kind !== 'rpc' && kind !== 'sba')) return null;
+  const table: TableKind = kind;
+  return (
+    <>
+      {' '}
+      <a class="worst" href={toHash({ application, table, item: name })} onClick={showTables}>
+        Look at {name}
+      </a>
+    </>
   );
 }
 
@@ -90,9 +93,9 @@ function Rules({ verdict }: { verdict: Verdict }) {
       <summary>How this is judged</summary>
       <p>From the top, the first rule that applies:</p>
       <ol>
-        {verdict.rules.map(({ name, text, applies }) => (
-          <li key={name} class={applies ? 'applies' : ''}>
-            <b>{name}</b> {applies ? '(applies)' : ''} – {text}
+        {verdict.rules.map(({ code, text, applies }) => (
+          <li key={code} class={applies ? 'applies' : ''}>
+            <b>{code}</b> {applies ? '(applies)' : ''} – {text}
           </li>
         ))}
       </ol>

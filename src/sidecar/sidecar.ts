@@ -21,6 +21,7 @@ import { StalledWrites } from '../limits/stalled-writes.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
+import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
 import type { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
@@ -46,6 +47,7 @@ import { type MetricSources, toTables } from './metrics.ts';
 import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
+import { createVerdicts } from './verdicts.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
@@ -70,6 +72,7 @@ export class Sidecar {
   readonly reloads: Reloads;
   readonly lifecycle: Lifecycle;
   readonly history: History;
+  readonly verdicts: Verdicts;
   /** The data of the monitoring server. */
   readonly monitored: Monitored;
   readonly #logger: Logger;
@@ -131,6 +134,10 @@ export class Sidecar {
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
     this.history = new History(this.#historySources(), clock);
+    this.verdicts = createVerdicts(
+      { ...parts, history: this.history, lifecycle: this.lifecycle, upstream: this.#upstream },
+      { jvm: this.#monitoredJvm(), diagnosis: this.#diagnosis, calls: () => this.#config.calls },
+    );
     this.monitored = this.#createMonitored();
     const { monitored } = this;
     this.#otlp = parts.createOtlp?.({
@@ -164,6 +171,7 @@ export class Sidecar {
       this.#diagnosis?.start();
       this.#loopDelay.start();
       this.history.start((work) => this.reporter.shield(work));
+      this.verdicts.start((work) => this.reporter.shield(work));
       this.tls.watch();
       this.access.watch();
       this.#state?.start();
@@ -247,6 +255,7 @@ export class Sidecar {
     this.#diagnosis?.stop();
     this.#loopDelay.stop();
     this.history.stop();
+    this.verdicts.stop();
     this.tls.close();
     this.access.close();
     this.dispatcher.destroy();
@@ -307,6 +316,7 @@ export class Sidecar {
         isReady: () => this.isReady(),
       },
       jvm: this.#monitoredJvm(),
+      verdicts: this.verdicts,
       sidecar: {
         version: readVersion(),
         build: BUILD,
@@ -359,6 +369,7 @@ export class Sidecar {
       memory: this.recorder.memory,
       log: this.#logger as Partial<LeveledLogger>,
       history: this.history,
+      verdicts: this.verdicts,
       monitor: this.#monitor.connections,
       access: access.counts,
       handshakes: { listen: tls.listen, monitor: tls.monitor },

@@ -227,7 +227,7 @@ export class Recorder implements ExchangeObserver<Observation> {
 
   /** Records an exchange that is neither a call nor Comet. */
   #countUnclassified({ request, beganNs, endedNs }: Exchange): void {
-    this.outside.add(request.target);
+    this.outside.add(request.target, (segments) => this.#classifier.isMisplaced(request.method, segments));
     this.unclassified.add(request.target, endedNs - beganNs, endedNs);
   }
 

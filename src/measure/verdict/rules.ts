@@ -155,17 +155,20 @@ const judgeLeaving: Rule = ({ minute }) => {
   };
 };
 
-const judgeUnclassified: Rule = ({ application, minute, misplaced, unclassified }) => {
+const judgeUnclassified: Rule = (evidence) => {
+  const { application, minute } = evidence;
   const calls = endedCalls(minute) + minute.aborted;
   const context = application === '' ? '/' : `/${application}`;
   const isMisplaced = minute.misplaced >= MIN_PASSED;
-  const { path } = isMisplaced ? misplaced : unclassified;
+  const applies = calls === 0 && (isMisplaced || minute.unclassified >= MIN_PASSED);
+  // Finding a path costs something, so only a finding asks for it.
+  const path = !applies ? undefined : isMisplaced ? evidence.misplacedPath : evidence.unclassifiedPath;
   const passed = formatCount(isMisplaced ? minute.misplaced : minute.unclassified);
   const says = isMisplaced
     ? `The sidecar's configuration: ${passed} requests of the last minute${path === undefined ? '' : ` for ${path}`} would be calls, but the configured application is ${context}. Mend upstream.url or applications; letter case counts.`
-    : `The sidecar's configuration: ${passed} requests of the last minute below ${context}${path === undefined ? '' : `, most of them ${path},`} are no calls by its rules, and nothing else came. Add rest.rules if they should be.`;
+    : `The sidecar's configuration: ${passed} requests of the last minute below ${context}${path === undefined ? '' : `, such as ${path},`} are no calls by its rules, and nothing else came. Add rest.rules if they should be.`;
   return {
-    applies: calls === 0 && (isMisplaced || minute.unclassified >= MIN_PASSED),
+    applies,
     text: `Applies when no call was classified in the last minute, while ${MIN_PASSED} requests passed that would be calls under another first segment, or that are below the application. Now: ${formatCount(calls)} calls, ${formatCount(minute.misplaced)} and ${formatCount(minute.unclassified)} such requests.`,
     subject: 'sidecar',
     says,

@@ -63,13 +63,6 @@ export interface SuspectCall {
   readonly name: string;
 }
 
-/** Requests of the last minute that passed without being calls. */
-export interface PassedRequests {
-  readonly count: number;
-  /** The most frequent path, without variable parts; undefined if none has a harmless one. */
-  readonly path: string | undefined;
-}
-
 /** The state of the last minute, for one application. All that the rules read. */
 export interface Evidence {
   readonly application: string;
@@ -92,10 +85,10 @@ export interface Evidence {
   readonly collectorShare: number | null;
   /** In seconds; null without enough calls. */
   readonly p95: { readonly now: number | null; readonly usual: number | null };
-  /** Requests below the application that are no calls. */
-  readonly unclassified: PassedRequests;
-  /** Requests outside of all applications whose path is that of a call behind another first segment. */
-  readonly misplaced: PassedRequests;
+  /** The most frequent path of requests below the application that are no calls, e.g. `/smartWeb/odata`. */
+  readonly unclassifiedPath: string | undefined;
+  /** E.g. `/smartWeb/...`: outside of all applications, but otherwise the path of a call. */
+  readonly misplacedPath: string | undefined;
 }
 
 export interface Judgement {

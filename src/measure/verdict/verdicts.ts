@@ -9,11 +9,13 @@ import type { UpstreamCondition } from '../history/conditions.ts';
 import type { History } from '../history/history.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
+import type { OutsidePaths } from '../record/outside-paths.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
 import type { SlowestCalls } from '../record/slowest-calls.ts';
+import type { UnclassifiedPaths } from '../record/unclassified-paths.ts';
 import { ApplicationVerdict } from './application-verdict.ts';
 import { CountsOfMinute, type MinuteCounts } from './minute-counts.ts';
-import { type Evidence, type PassedRequests, SUBJECTS, type SuspectCall, type Verdict } from './verdict.ts';
+import { type Evidence, SUBJECTS, type SuspectCall, type Verdict } from './verdict.ts';
 
 export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 'statistics' | 'running'> {
   readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
@@ -26,8 +28,8 @@ export interface VerdictSources {
   readonly lifecycle: { readonly state: string };
   readonly upstream: { readonly reachability: UpstreamCondition };
   readonly jvm: { readonly state: JvmState };
-  /** Requests since the start that were no calls, below the application and for another one. */
-  passed(application: string): { readonly unclassified: PassedRequests; readonly misplaced: PassedRequests };
+  readonly outside: Pick<OutsidePaths, 'belowOf' | 'misplaced'>;
+  readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
   deadlock(): Evidence['deadlock'];
   ownCertificateFault(): string | undefined;
   clientTimeoutMs(): number;
@@ -43,6 +45,7 @@ interface Judged {
 
 const JUDGE_MS = 1_000;
 const MINUTE_S = 60;
+const MAX_PATHS = 200;
 
 export class Verdicts {
   readonly #sources: VerdictSources;
@@ -101,11 +104,11 @@ export class Verdicts {
   }
 
   #readCounts({ name, totals }: JudgedApplication): MinuteCounts {
-    const { unclassified, misplaced } = this.#sources.passed(name);
+    const { outside } = this.#sources;
     const { ok, clientErrors, errors, unanswered, aborted, late, durationS, clientWaitS, longWaits } = totals;
     return {
       ...{ ok, clientErrors, errors, unanswered, aborted, late, durationS, clientWaitS, longWaits },
-      ...{ unclassified: unclassified.count, misplaced: misplaced.count },
+      ...{ unclassified: outside.belowOf(name), misplaced: outside.misplaced.count },
     };
   }
 
@@ -127,7 +130,11 @@ export class Verdicts {
       clientTimeoutS: sources.clientTimeoutMs() / MS_PER_S,
       collectorShare: history.collectorShare,
       p95: history.p95Of(name),
-      ...sources.passed(name),
+      get unclassifiedPath() {
+        const context = `/${name}`;
+        return sources.unclassified.read(MAX_PATHS).find(({ path }) => path.startsWith(context))?.path;
+      },
+      misplacedPath: sources.outside.misplaced.path,
     };
   }
 }

@@ -36,8 +36,8 @@ function evidence(...parts: readonly Partial<Evidence>[]): Evidence {
     clientTimeoutS: 10,
     collectorShare: null,
     p95: { now: 0.02, usual: 0.02 },
-    unclassified: { count: 0, path: undefined },
-    misplaced: { count: 0, path: undefined },
+    unclassifiedPath: undefined,
+    misplacedPath: undefined,
   };
   return Object.assign(calm, ...parts);
 }
@@ -181,7 +181,7 @@ it('a hung call without an answer keeps its name from readers of numbers alone',
 });
 
 it('a missing application names the path that passes and the one that is configured', () => {
-  const { text } = verdictOf(minute({ ok: 0, misplaced: 20 }), { misplaced: { count: 20, path: '/smartweb/...' } });
+  const { text } = verdictOf(minute({ ok: 0, misplaced: 20 }), { misplacedPath: '/smartweb/...' });
   expect(text).toContain('20 requests of the last minute for /smartweb/...');
   expect(text).toContain('the configured application is /smartWeb');
 });
