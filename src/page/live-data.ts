@@ -35,9 +35,16 @@ export interface HistoryPoint {
   readonly cores: number | null;
 }
 
+/** A rule with its condition and its current figure. */
+export interface VerdictRule {
+  readonly code: string;
+  readonly applies: boolean;
+  readonly text: string;
+}
+
 export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
 
-/** As in `d2/verdict`. */
+/** As in `d2/verdict`, without the rules. */
 export interface Verdict {
   readonly subject: Subject;
   readonly code: string;
@@ -46,7 +53,6 @@ export interface Verdict {
   readonly name: string | null;
   readonly text: string;
   readonly since: string;
-  readonly rules: readonly { readonly code: string; readonly applies: boolean; readonly text: string }[];
 }
 
 /** Calls of the last minute, of all kinds. Times are in seconds. */

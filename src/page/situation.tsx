@@ -1,7 +1,7 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
 import { formatTime } from './format.ts';
-import type { Subject, TableKind, Verdict } from './live-data.ts';
+import type { Subject, TableKind, Verdict, VerdictRule } from './live-data.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
@@ -26,8 +26,14 @@ const TONES: Readonly<Record<Subject, string>> = {
   unknown: 'info',
 };
 
-export function Situation(sources: NewsSources) {
-  const { live, application, nowMs } = sources;
+interface SituationProps extends NewsSources {
+  readonly rules: readonly VerdictRule[];
+  /** Called when the reader opens or closes the rules. */
+  readonly onRules: (areOpen: boolean) => void;
+}
+
+export function Situation(sources: SituationProps) {
+  const { live, application, nowMs, rules, onRules } = sources;
   const { verdict } = application;
   const since = formatTime(Date.parse(verdict.since), nowMs);
   const sentences = [...toSentences(live, nowMs), ...toNews(sources)];
@@ -53,7 +59,7 @@ export function Situation(sources: NewsSources) {
           </li>
         ))}
       </ul>
-      <Rules verdict={verdict} />
+      <Rules rules={rules} onToggle={onRules} />
     </section>
   );
 }
@@ -87,13 +93,13 @@ function Sign({ tone }: Pick<Sentence, 'tone'>) {
   );
 }
 
-function Rules({ verdict }: { verdict: Verdict }) {
+function Rules({ rules, onToggle }: { rules: readonly VerdictRule[]; onToggle: (areOpen: boolean) => void }) {
   return (
-    <details class="rules">
+    <details class="rules" onToggle={({ currentTarget }) => onToggle(currentTarget.open)}>
       <summary>How this is judged</summary>
-      <p>From the top, the first rule that applies:</p>
+      <p>{rules.length === 0 ? 'Reading the rules …' : 'From the top, the first rule that applies:'}</p>
       <ol>
-        {verdict.rules.map(({ code, text, applies }) => (
+        {rules.map(({ code, text, applies }) => (
           <li key={code} class={applies ? 'applies' : ''}>
             <b>{code}</b> {applies ? '(applies)' : ''} – {text}
           </li>

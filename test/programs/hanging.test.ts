@@ -8,7 +8,7 @@ import { setPriority } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Live } from '../../src/page/live-data.ts';
+import type { Verdict, VerdictRule } from '../../src/page/live-data.ts';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Folder } from '../support/monitor/access/access-files.ts';
@@ -64,12 +64,10 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
   /** Empty while another one is taken. */
   const dump = () => ask('threads').catch(() => '');
 
-  async function verdict() {
-    const live = await jsonOf<Live>(`http://${sidecar.monitor}/live`);
-    const [application] = live.applications;
-    if (application === undefined) throw new Error('no application');
-    return application.verdict;
-  }
+  const verdict = () =>
+    jsonOf<Verdict & { readonly rules: readonly VerdictRule[] }>(
+      `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/verdict`,
+    );
 
   it('names the hung call and the waiting users in every place', async () => {
     for (let held = 0; held < 4; held += 1) call('hold');

@@ -80,7 +80,8 @@ function* renderApplication(
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
     holds: { now: comet.holds.now },
     running: { count: running.size, hung: toHung(application, role) },
-    verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind },
+    // The rules are too long for each poll; a reader who opens them gets them from d2/verdict.
+    verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind, rules: undefined },
     minute,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
