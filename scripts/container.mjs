@@ -6,6 +6,7 @@
  *
  * It runs in separate mount and process namespaces (unshare(1)), so its mounts and processes end with it. The base image consists of files
  * of this machine and the Node.js that runs this script (container/base-image.mjs); npm gets packages from its configured registry.
+ * If that Node.js has known vulnerabilities, the image is labelled d2-sidecar.for-release=no, and the last line says why.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -84,7 +85,12 @@ async function main(folder) {
     mount(['-t', 'tmpfs', 'none', folder]);
     const buildah = new Buildah(path.join(folder, 'images'));
     const args = { BUILD_COMMIT: COMMIT, SOURCE_DATE_EPOCH: '1700000000' };
-    if (/^ARG NODE_IMAGE=/m.test(readFileSync(values.file, 'utf8'))) args.NODE_IMAGE = buildah.makeBase();
+    const dockerfile = readFileSync(values.file, 'utf8');
+    if (/^ARG NODE_IMAGE=/m.test(dockerfile)) args.NODE_IMAGE = buildah.makeBase();
+    // Only here, because it needs packages, which the checks above do not.
+    const { findTrialReason } = await import('./runtime.mjs');
+    const trialReason = await findTrialReason();
+    if (/^ARG FOR_RELEASE=/m.test(dockerfile) && trialReason !== undefined) args.FOR_RELEASE = 'no';
     const make = () => buildah.build({ file: values.file, context: values.context, args });
     const image = make();
     const tree = listTree(image.root);
@@ -98,6 +104,7 @@ async function main(folder) {
     const guide = readFileSync(path.join(CONTEXT, 'docs/install.md'), 'utf8');
     for (const hasTmp of [true, false])
       await tryOut({ image, folder: path.join(folder, `trial-${hasTmp}`), hasTmp, guide, say });
+    if (trialReason !== undefined) say(trialReason);
     return 0;
   } catch (error) {
     process.stderr.write(`container: ${error.message}\n`);

@@ -6,6 +6,9 @@
  *
  * It needs only dpkg-deb: there is nothing to compile, and debhelper would need more rules than there are files. config/debian/ has the
  * control file and the maintainer scripts, config/systemd/ the unit.
+ *
+ * The package depends on a Node.js without known vulnerabilities. If the one that runs this script has some, the package is only for
+ * trials: it accepts any Node.js, its version ends in ~trial, and the last line says why.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -26,6 +29,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { toPublished } from './manifest.mjs';
+import { findTrialReason, loadAdvisories } from './runtime.mjs';
 
 const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const EXIT_USAGE = 64;
@@ -49,9 +53,12 @@ if (folder === undefined || rest.length > 0) {
   process.stderr.write('usage: node scripts/deb.mjs FOLDER [VERSION]\n');
   process.exit(EXIT_USAGE);
 }
+const trialReason = await findTrialReason();
+const dependency = trialReason === undefined ? toDependency((await loadAdvisories()).listSafeRuntimes()) : 'nodejs';
 const tree = mkdtempSync(path.join(tmpdir(), 'd2s-deb-'));
 try {
   process.stdout.write(`${make(tree, path.resolve(folder))}\n`);
+  if (trialReason !== undefined) process.stderr.write(`deb: ${trialReason}\n`);
 } catch (error) {
   process.stderr.write(`deb: ${error.message}\n`);
   process.exitCode = 1;
@@ -62,7 +69,7 @@ try {
 function make(root, target) {
   const epoch = process.env.SOURCE_DATE_EPOCH || DEFAULT_EPOCH;
   const written = version ?? JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version;
-  const debianVersion = toDebianVersion(written);
+  const debianVersion = `${toDebianVersion(written)}${trialReason === undefined ? '' : '~trial'}`;
   const maintainer = toMaintainer();
   layOut(root);
   describe(root, { debianVersion, maintainer, epoch: Number(epoch) });
@@ -132,11 +139,18 @@ function control(root, debianVersion, maintainer) {
   copy('config/debian/control', file);
   edit(file, '@VERSION@', debianVersion);
   edit(file, '@MAINTAINER@', maintainer);
+  edit(file, '@NODEJS@', dependency);
   edit(file, '@SIZE@', String(Math.ceil(sizeOf(root) / BYTES_PER_KIB)));
   writeFileSync(path.join(place, 'conffiles'), '/etc/d2-sidecar/sidecar.yaml\n');
   for (const name of SCRIPTS) copy(`config/debian/${name}`, path.join(place, name));
   setModes(place);
   for (const name of SCRIPTS) chmodSync(path.join(place, name), 0o755);
+}
+
+/** `22.23.4`, `24.22.1`: at least the first, and either of a line before 23 or at least the second. */
+function toDependency([oldest, ...newer], lines = [oldest, ...newer].map((one) => Number.parseInt(one, 10))) {
+  const further = newer.map((one, i) => `nodejs (<< ${lines[i] + 1}) | nodejs (>= ${one})`);
+  return [`nodejs (>= ${oldest})`, ...further].join(', ');
 }
 
 /** The defaults are for a package that stays on the machine that built it. */

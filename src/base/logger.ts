@@ -2,6 +2,7 @@ import { type LoggerOptions, type Logger as PinoLogger, pino } from 'pino';
 import { LogOutput } from './log-output.ts';
 import { LogRing } from './log-ring.ts';
 import { counter, type MetricDescription } from './metric-description.ts';
+import { escapeHidden } from './shown-text.ts';
 
 /** Writes one line of JSON per call to standard output. Never pass it a head, header value, body or configuration. */
 export type Logger = Pick<PinoLogger, 'debug' | 'info' | 'warn' | 'error'>;
@@ -25,7 +26,8 @@ export function createLogger(level: LogLevel, output: LogOutput = standardOutput
   };
   // pino's own destinations either block on the reader of a pipe, or retry forever once that reader has gone.
   const recent = new LogRing();
-  const write = (line: string) => {
+  const write = (text: string) => {
+    const line = escapeHidden(text);
     recent.add(line);
     output.write(line);
   };

@@ -135,10 +135,16 @@ function entriesOf(values: MetricValues): Iterator<readonly [label: string, valu
   return (Symbol.iterator in byLabel ? byLabel : Object.entries(byLabel))[Symbol.iterator]();
 }
 
-/** Values of a large map, each read when it is written. */
+/**
+ * Values of a large map, each read when it is written. Names that are added meanwhile are left out, so that an answer
+ * ends and has each name once.
+ */
 export function* readEach<Value>(
   map: ReadonlyMap<string, Value>,
   read: (value: Value) => MetricValues,
 ): Generator<readonly [label: string, value: MetricValues]> {
-  for (const [label, value] of map) yield [label, read(value)];
+  for (const label of [...map.keys()]) {
+    const value = map.get(label);
+    if (value !== undefined) yield [label, read(value)];
+  }
 }

@@ -71,6 +71,18 @@ export async function readRegularFile(
   }
 }
 
+/**
+ * The text of a file that people write, without the byte order mark of Windows editors. Throws UntrustedFileError for
+ * UTF-16.
+ */
+export function decodeText(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) {
+    throw new UntrustedFileError('it is UTF-16, expected UTF-8');
+  }
+  return bytes.toString('utf8').replace(/^\ufeff/, '');
+}
+
 /** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never the contents of a file. */
 export function toFileReason(error: unknown): string {
   if (error instanceof UntrustedFileError) return error.message;
@@ -112,8 +124,11 @@ function kindOf(stats: Stats): string {
   return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'of an unknown kind';
 }
 
-/** Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. */
-async function resolveTrusted(file: string): Promise<Resolved> {
+/**
+ * Follows the path as the kernel does, and checks each link. A part that does not exist yet keeps its name. Rejects like
+ * `openTrusted`.
+ */
+export async function resolveTrusted(file: string): Promise<Resolved> {
   if (process.platform === 'win32') return { realPath: file, isDescriptor: false };
   let at = path.isAbsolute(file) ? '/' : process.cwd();
   let rest = file.split('/');
@@ -149,7 +164,8 @@ async function resolveTrusted(file: string): Promise<Resolved> {
   return { realPath: at, isDescriptor };
 }
 
-function toAbsent(error: unknown): undefined {
+/** For `catch`: undefined for a file that does not exist. */
+export function toAbsent(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

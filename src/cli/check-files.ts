@@ -2,13 +2,14 @@
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { isErrno, SidecarError, StartError } from '../base/errors.ts';
-import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { readRegularFile, resolveTrusted, toFileReason } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
 import { AccessList, type ListedReader } from '../monitor/access/access-list.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { findObstacle } from '../state/read-state.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
+import { readAuthorities } from '../tls/pem.ts';
 import { checkPrivateFolder } from './control/socket-folder.ts';
 
 interface Findings {
@@ -39,7 +40,13 @@ export async function checkFiles(config: Config): Promise<Findings> {
     if (typeof auth === 'object') readers = (await AccessList.open(auth)).readers;
   });
   await collect(async () => checkControlFolder(config));
-  warnings.push(...(await findUnwritable(config)), ...(await findUnreadable(config)));
+  warnings.push(...(await findUnwritable(config)));
+  for (const { key, file } of runtimeFiles(config)) {
+    const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
+      warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
+    });
+    if (bytes && key.endsWith('.caFile')) await collect(async () => readAuthorities(key, file, bytes));
+  }
   return { errors, warnings, readers };
 }
 
@@ -65,29 +72,29 @@ function checkControlFolder({ control: { socket } }: Config): void {
 }
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
-async function findUnwritable({ state, accessLog }: Config): Promise<readonly string[]> {
+async function findUnwritable({ state, accessLog, diagnosis }: Config): Promise<readonly string[]> {
   const ofState = state.file === undefined ? undefined : await findObstacle(state.file);
   const ofLog = accessLog.file === undefined ? undefined : await findLogObstacle(accessLog.file);
+  const { folder } = diagnosis.threads;
+  const ofDumps = folder === undefined ? undefined : await findLinkObstacle(folder);
   return [
+    ...(ofDumps === undefined ? [] : [`diagnosis.threads.folder: cannot be written: ${folder}: ${ofDumps}`]),
     ...(ofState === undefined ? [] : [`state.file: cannot be saved: ${ofState}`]),
     ...(ofLog === undefined ? [] : [`accessLog.file: cannot be written: ${ofLog}`]),
   ];
 }
 
+async function findLinkObstacle(file: string): Promise<string | undefined> {
+  return await resolveTrusted(file).then(() => undefined, toFileReason);
+}
+
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */
-async function findUnreadable({ jvm, otlp }: Config): Promise<readonly string[]> {
+function runtimeFiles({ jvm, otlp }: Config): readonly { readonly key: string; readonly file: string }[] {
   const files = {
     'jvm.http.passwordFile': jvm.http?.passwordFile,
     'jvm.http.caFile': jvm.http?.caFile,
     'otlp.headersFile': otlp.headersFile,
     'otlp.caFile': otlp.caFile,
   };
-  const warnings: string[] = [];
-  for (const [key, file] of Object.entries(files)) {
-    if (file === undefined) continue;
-    await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
-      warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
-    });
-  }
-  return warnings;
+  return Object.entries(files).flatMap(([key, file]) => (file === undefined ? [] : [{ key, file }]));
 }

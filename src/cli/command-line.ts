@@ -1,6 +1,6 @@
 /**
  * Parses the command line into a command. Scripts rely on these commands and flags, so they are a contract. The folder
- * cli/ has the commands and their shared parts; only main.ts imports it. It must not know how traffic is relayed or
+ * cli/ has the commands and their shared parts; only main.ts and program.ts import it. It must not know how traffic is relayed or
  * measured.
  */
 import { parseArgs } from 'node:util';

@@ -3,6 +3,7 @@
  * which works with any flags, ports, certificates and users; with `--monitor` it asks over HTTP, as any client would.
  */
 import http from 'node:http';
+import { attemptTimeoutMs } from '../base/dial.ts';
 import type { HostPort } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
 import { toHostPortText } from '../config/host-port.ts';
@@ -50,7 +51,8 @@ function askMonitor(address: HostPort, checksReadiness: boolean): Promise<Answer
   const path = checksReadiness ? '/readyz' : '/livez';
   return new Promise((resolve, reject) => {
     const fail = (reason: string, cause?: unknown) => reject(new ControlError(`${who}${path}: ${reason}`, cause));
-    const request = http.get({ ...address, path, agent: false, timeout: ANSWER_TIMEOUT_MS }, (response) => {
+    const options = { timeout: ANSWER_TIMEOUT_MS, autoSelectFamilyAttemptTimeout: attemptTimeoutMs(ANSWER_TIMEOUT_MS) };
+    const request = http.get({ ...address, path, agent: false, ...options }, (response) => {
       response.resume();
       const { statusCode = 0 } = response;
       if (statusCode === 200 || statusCode === 503)

@@ -1,3 +1,5 @@
+import { toShownLines } from '../base/shown-text.ts';
+
 /** sysexits.h, EX_USAGE: bad configuration or usage. */
 export const EXIT_USAGE = 64;
 export const EXIT_FAILED = 1;
@@ -8,7 +10,14 @@ export interface Output {
   err(text: string): void;
 }
 
+/** Hides control characters: names, paths and reasons come from others. */
 export const processOutput: Output = {
+  out: (text) => void process.stdout.write(toShownLines(text)),
+  err: (text) => void process.stderr.write(toShownLines(text)),
+};
+
+/** For a command that moves the cursor, and makes all other texts harmless itself. */
+export const terminalOutput: Output = {
   out: (text) => void process.stdout.write(text),
-  err: (text) => void process.stderr.write(text),
+  err: processOutput.err,
 };

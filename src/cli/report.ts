@@ -1,7 +1,9 @@
 /** `d2-sidecar report`: asks a running sidecar over the control socket for one JSON document, for a support ticket. */
-import { open, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
 import { ConfigError, SidecarError } from '../base/errors.ts';
-import { toFileReason } from '../base/trusted-file.ts';
+import { escapeHidden } from '../base/shown-text.ts';
+import { openTrusted, toFileReason } from '../base/trusted-file.ts';
+import { removeOwn } from '../base/write-aside.ts';
 import type { Environment } from '../config/environment.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestReport } from './control/control-client.ts';
@@ -9,6 +11,7 @@ import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
 const FILE_MODE = 0o600;
+const NEW_FILE = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY;
 
 /**
  * Throws ConfigError if several sidecars run or the file already exists, D2S_ERR_CONTROL if no sidecar runs or it does
@@ -22,7 +25,7 @@ export async function report(
   const socket = await findSocket(flags, env).catch(explainNoSidecar);
   const { status, text } = await requestReport(socket, includesUsers);
   // Indented for people. Doing this in the sidecar would make its traffic wait.
-  const document = `${JSON.stringify(JSON.parse(text), undefined, 2)}\n`;
+  const document = `${escapeHidden(JSON.stringify(JSON.parse(text), undefined, 2))}\n`;
   if (file === undefined) {
     output.out(document);
     return 0;
@@ -41,12 +44,12 @@ function explainNoSidecar(error: unknown): never {
 
 async function writeNew(file: string, text: string): Promise<void> {
   try {
-    const handle = await open(file, 'wx', FILE_MODE);
+    const { handle, realPath } = await openTrusted(file, NEW_FILE, FILE_MODE);
     try {
       await handle.writeFile(text);
     } catch (cause) {
       // Half a document is useless, and would block the next attempt.
-      await rm(file, { force: true }).catch(() => undefined);
+      await removeOwn(realPath).catch(() => undefined);
       throw cause;
     } finally {
       await handle.close();

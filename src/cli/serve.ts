@@ -10,7 +10,8 @@ import { type Controllable, ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { SignalQueue, type SignalSource } from './signal-queue.ts';
+import { SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-queue.ts';
+import { type StraySignalSource, watchStraySignals } from './stray-signals.ts';
 
 export interface Servable {
   start(): Promise<{ readonly listen: string; readonly monitor: string }>;
@@ -28,7 +29,7 @@ export interface Servable {
 interface ServeParts<Made extends Servable> {
   readonly config: Config;
   readonly logger: Logger;
-  readonly signals: SignalSource;
+  readonly signals: SignalSource & StraySignalSource;
   readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
   /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
@@ -43,7 +44,10 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
   const { logger, createSidecar, createReloader, announce, manager } = parts;
   let { config } = parts;
-  const signals = new SignalQueue(parts.signals, ['SIGTERM', 'SIGINT', ...(createReloader ? ['SIGHUP' as const] : [])]);
+  const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...(createReloader ? ['SIGHUP' as const] : [])]);
+  const unwatch = watchStraySignals(parts.signals, (signal) =>
+    logger.warn({ signal }, 'ignored a signal: SIGTERM stops this sidecar, SIGHUP reloads and reopens logs'),
+  );
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
@@ -97,6 +101,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     return 0;
   } finally {
     signals.dispose();
+    unwatch();
     manager?.dispose();
   }
 }

@@ -1,4 +1,10 @@
-type Signal = 'SIGTERM' | 'SIGINT' | 'SIGHUP';
+/**
+ * Each stops the sidecar with a drain. Besides SIGTERM: Ctrl-C, the stop of images that are derived from nginx, the end of
+ * a container of LXC, and a limit on processor time (RLIMIT_CPU).
+ */
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGPWR', 'SIGXCPU'] as const;
+
+type Signal = (typeof STOP_SIGNALS)[number] | 'SIGHUP';
 
 export interface SignalSource {
   on(signal: Signal, listener: () => void): unknown;

@@ -1,6 +1,7 @@
 /** The lines of `d2-sidecar top`. */
 
 import { formatBytes, formatCount, formatDuration } from '../base/figures.ts';
+import { toShownText } from '../base/shown-text.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
@@ -23,7 +24,7 @@ const SHOWN_SLOWEST = 10;
 const SHOWN_RUNNING = 12;
 const TRANSPORT_NAMES = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
 
-/** No line is longer than `columns` characters. */
+/** No line is longer than `columns` characters, or has control characters. */
 export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
   const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
   for (const application of live.applications) {
@@ -31,7 +32,7 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
     lines.push('', ...toApplication(live, application), '');
     if (ownCalls !== undefined) lines.push(...toCalls(ownCalls));
   }
-  return lines.map((line) => [...line].slice(0, columns).join(''));
+  return lines.map((line) => [...toShownText(line)].slice(0, columns).join(''));
 }
 
 function toApplication(live: Live, application: LiveApplication): readonly string[] {

@@ -1,5 +1,6 @@
 /** Addresses: their form on the command line, and which of them only this machine can reach. */
 import net from 'node:net';
+import { isHost } from './host.ts';
 
 export interface HostPort {
   readonly host: string;
@@ -25,7 +26,8 @@ export function parseHostPort(text: string): { readonly host?: string; readonly 
   const port = Number(match[3]);
   if (port > MAX_PORT || (v6 !== undefined && !net.isIPv6(v6))) return undefined;
   const host = v6 ?? name;
-  return host === undefined || host === '' ? { port } : { host, port };
+  if (host === undefined || host === '') return { port };
+  return isHost(host) ? { host, port } : undefined;
 }
 
 /** `127.0.0.1:8081`, `[::1]:8081`. */
@@ -36,7 +38,7 @@ export function toHostPortText({ host, port }: HostPort): string {
 /** Whether only this machine can connect to a listener on `host`. A name other than localhost counts as reachable. */
 export function isLoopback(host: string): boolean {
   const family = net.isIP(host);
-  if (family === 0) return host.toLowerCase() === 'localhost';
+  if (family === 0) return isLocalhost(host);
   return LOOPBACK.check(host, family === 6 ? 'ipv6' : 'ipv4');
 }
 
@@ -55,6 +57,11 @@ export function isSamePlace(one: HostPort, other: HostPort): boolean {
   return hosts[0] === hosts[1] || hosts.some((host) => WILDCARDS.has(host));
 }
 
+/** The dot is that of the DNS root. */
+function isLocalhost(host: string): boolean {
+  return /^localhost\.?$/i.test(host);
+}
+
 function toAddress(host: string): string {
-  return host.toLowerCase() === 'localhost' ? '127.0.0.1' : host;
+  return isLocalhost(host) ? '127.0.0.1' : host;
 }

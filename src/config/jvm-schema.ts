@@ -9,6 +9,7 @@ import {
   oneOf,
   optionalText,
   section,
+  serverName,
   toChoice,
   yesOrNo,
 } from './schema-keys.ts';
@@ -39,12 +40,7 @@ const http = section('restart', 'A source over HTTP, instead of the counters fil
     'JVM_PASSWORD',
     'Environment variable with the password, instead of a file.',
   ).meta({ hide: 'value' }),
-  serverName: optionalText(
-    'a host name',
-    NOT_EMPTY,
-    'plant.example',
-    'Name expected in its certificate, if not the host of the URL.',
-  ),
+  serverName: serverName('plant.example', 'the URL'),
   caFile: authoritiesFile('/etc/d2-sidecar/ca.pem'),
 }).meta({ hide: 'value' });
 

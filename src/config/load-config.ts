@@ -3,13 +3,14 @@
  * config/ knows keys and values, but nothing of what they control; the rest of the program sees only `config.ts`.
  */
 import { ConfigError, StartError } from '../base/errors.ts';
-import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
+import { restoreWords } from './words.ts';
 import { createGroup, type Group, isGroup, type Layer, setAt, toKeyText, Written } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
 
@@ -77,9 +78,12 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
 async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) {
   const written = new Written();
   const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
-  if (path !== undefined) written.add({ group: await readGroup(path, readFile), origin: () => path });
   const environment = await readEnvironment(env);
-  for (const layer of environment.layers) written.add(layer);
+  const fromFile = path === undefined ? [] : [{ group: await readGroup(path, readFile), origin: () => path }];
+  for (const layer of [...fromFile, ...environment.layers]) {
+    restoreWords(layer.group);
+    written.add(layer);
+  }
   const fromFlags = readFlags(flags);
   written.add(fromFlags.layer);
   return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
@@ -107,7 +111,7 @@ function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mista
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 
 export async function readConfigFile(path: string): Promise<string> {
-  return (await readRegularFile(path, MAX_FILE_BYTES)).toString('utf8');
+  return decodeText(await readRegularFile(path, MAX_FILE_BYTES));
 }
 
 async function readGroup(path: string, readFile: NonNullable<ConfigSources['readFile']>): Promise<Group> {

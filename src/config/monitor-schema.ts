@@ -1,7 +1,7 @@
 /** The keys below `monitor`: the read-only monitoring port, and who may read there. */
 import { z } from 'zod';
 import { isLoopback } from './host-port.ts';
-import { type Conflict, duration, host, port, section, text, wholeNumber, yesOrNo } from './schema-keys.ts';
+import { type Conflict, duration, host, hostText, port, section, text, wholeNumber, yesOrNo } from './schema-keys.ts';
 import { listenerTls } from './tls-schema.ts';
 
 const AUTH_FORM = 'none, or a group of usersFile, tokensFile and certificates';
@@ -67,7 +67,7 @@ export const monitor = section('live', 'The read-only monitoring server.', {
       hide: 'all',
     }),
   hosts: z
-    .array(text('a host name without a port, such as d2-sidecar.plant.example', /^[A-Za-z0-9._-]+$/).toLowerCase(), {
+    .array(hostText('a host name without a port, such as d2-sidecar.plant.example').toLowerCase(), {
       error: 'a list of host names',
     })
     .prefault([])

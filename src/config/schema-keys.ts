@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { DURATION_PATTERN, MAX_DURATION_MS, toDurationMs, toDurationText } from './duration.ts';
+import { HOST_EXAMPLES, hasHost, isHost } from './host.ts';
 import { MAX_PORT } from './host-port.ts';
 import type { Parsed } from './upstream-url.ts';
 
@@ -89,10 +90,21 @@ export function duration(
 }
 
 export function host(byDefault: string, description: string) {
-  const form = 'an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost';
-  return text(form, /^(?:[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*(?:%\w+)?)$/)
+  return hostText('an address or host name such as 127.0.0.1, 0.0.0.0, :: or localhost')
     .prefault(byDefault)
     .describe(description);
+}
+
+/** `form`: the phrase after "expected" in messages. */
+export function hostText(form: string) {
+  return z.string({ error: form }).refine(isHost, { error: form });
+}
+
+/** The name in another server's certificate. */
+export function serverName(example: string, url: string) {
+  return hostText(`a host name such as ${example}`)
+    .optional()
+    .meta({ description: `Name expected in its certificate, if not the host of ${url}.`, examples: [example] });
 }
 
 export function port(byDefault: number, description: string) {
@@ -180,9 +192,10 @@ export function httpUrl() {
   return parsedText(parseHttpUrl, HTTP_URL_FORM);
 }
 
-const HTTP_URL_FORM = 'http://host[:port][/path] or https://…, without user, query or fragment';
+const HTTP_URL_FORM = `http://host[:port][/path] or https://…, without user, query or fragment, with a host such as ${HOST_EXAMPLES}`;
 
 function parseHttpUrl(text: string): Parsed<string> {
   const isPlain = /^https?:\/\/[^/\\@?#\s]+(?:\/[^\\@?#\s]*)?$/i.test(text) && URL.canParse(text);
-  return isPlain ? { kind: 'ok', value: new URL(text).href } : { kind: 'bad', expected: HTTP_URL_FORM };
+  const isUsable = isPlain && hasHost(text, new URL(text));
+  return isUsable ? { kind: 'ok', value: new URL(text).href } : { kind: 'bad', expected: HTTP_URL_FORM };
 }

@@ -73,6 +73,14 @@ export function partOf(schema: z.core.$ZodType, step: PropertyKey): z.core.$ZodT
   return shape !== undefined && Object.hasOwn(shape, step) ? shape[String(step)] : undefined;
 }
 
+/** The words that the key at `path` takes, e.g. `['append', 'replace', 'off']`; empty for any other key. */
+export function choicesAt(path: KeyPath): readonly string[] {
+  const schema = schemaAt(path);
+  const inner = schema && unwrap(schema);
+  const parts = inner instanceof z.ZodUnion ? inner.options : [inner];
+  return parts.flatMap((part) => (part instanceof z.ZodEnum ? part.options.map(String) : []));
+}
+
 /** Names of the keys allowed at `path`, also inside lists; empty if none are. */
 export function knownNamesAt(path: KeyPath): readonly string[] {
   const schema = schemaAt(path);

@@ -48,7 +48,7 @@ const forwarded = z
         addresses: oneOf(
           FORWARDED,
           'append',
-          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. Use `replace` if clients reach the sidecar directly.',
+          'What happens to `X-Forwarded-For`, `-Proto` and `-Host`: `append`, `replace` or `off`. `replace` also removes `Forwarded`; use it if clients reach the sidecar directly.',
         ),
         clientCertificate: oneOf(
           ['off', 'tomcat', 'rfc9440'],
@@ -99,7 +99,10 @@ export const configSchema = z
             examples: ['http://127.0.0.1:8080/smartWeb'],
             reload: 'restart',
           }),
-        connectTimeout: duration('5s', 'Longest time to wait for a connection to the application server; then 504.'),
+        connectTimeout: duration(
+          '5s',
+          'Longest time to wait for a connection to the application server; then 504. Each address of its name gets an equal part.',
+        ),
         // No limit: a long poll is silent for as long as the server holds it.
         responseTimeout: duration(
           0,

@@ -1,6 +1,6 @@
 /** The keys below `listen.tls`, `monitor.tls` and `upstream.tls`, and the rules between them. */
 import type { z } from 'zod';
-import { authoritiesFile, type Conflict, oneOf, optionalText, pemFile, section, yesOrNo } from './schema-keys.ts';
+import { authoritiesFile, type Conflict, oneOf, pemFile, section, serverName, yesOrNo } from './schema-keys.ts';
 
 function keyStore(folder: string) {
   return {
@@ -29,12 +29,7 @@ export const upstreamTls = section(
   'TLS to the application server, if `upstream.url` is `https://`: see [tls.md](tls.md).',
   {
     caFile: authoritiesFile('/etc/d2-sidecar/upstream/ca.crt'),
-    serverName: optionalText(
-      'a host name',
-      /^[A-Za-z0-9._-]+$/,
-      'smartweb.plant.example',
-      'Name expected in its certificate, if not the host of `upstream.url`.',
-    ),
+    serverName: serverName('smartweb.plant.example', '`upstream.url`'),
     verify: yesOrNo(
       true,
       'Whether its certificate is verified. If not, anyone on the network path can read and change everything.',

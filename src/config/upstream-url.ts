@@ -1,5 +1,7 @@
 /** The address of the application server, and the context paths below it. */
 
+import { HOST_EXAMPLES, hasHost } from './host.ts';
+
 /** For a URL without a port (RFC 9110 sections 4.2.1 and 4.2.2). */
 const HTTP_PORT = 80;
 const HTTPS_PORT = 443;
@@ -31,6 +33,7 @@ export function parseUpstreamUrl(text: string): Parsed<UpstreamAddress> {
   if (/[?#]/.test(text)) return bad(`${FORM}, without query and fragment`);
   if (!URL.canParse(text)) return bad(`${FORM} with a valid host and a port from 1 to 65535`);
   const url = new URL(text);
+  if (!hasHost(text, url)) return bad(`${FORM} with a host such as ${HOST_EXAMPLES}`);
   const isSecure = url.protocol === 'https:';
   const byDefault = isSecure ? HTTPS_PORT : HTTP_PORT;
   const port = url.port === '' ? byDefault : Number(url.port);

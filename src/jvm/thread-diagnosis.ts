@@ -2,14 +2,15 @@
  * Takes a thread dump of the server's JVM when a call hangs, and keeps the last dumps in a folder. A dump stops the
  * JVM's threads for some milliseconds. So dumps are taken one at a time, and no more often than configured.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
-import { toErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+import { resolveTrusted, toFileReason } from '../base/trusted-file.ts';
+import { removeOwn, writeAside } from '../base/write-aside.ts';
 import type { Config } from '../config/config.ts';
-import { writeAside } from '../state/write-aside.ts';
+import { cleanDump } from './clean-dump.ts';
 import { JvmSourceError } from './jvm-source.ts';
 import { countDeadlocked, summariseThreads } from './thread-dump.ts';
 
@@ -96,13 +97,14 @@ export class ThreadDiagnosis {
     const { config, clock, logger, dumpThreads, serverId, onDump } = this.#parts;
     const atEpochMs = clock.epochMs();
     const ofServer = serverId();
-    const dump = await dumpThreads();
+    const dump = cleanDump(await dumpThreads());
     const time = new Date(atEpochMs).toISOString();
     const fileName = `threads-${time.replace(/[-:]|\.\d+/g, '')}.txt`;
     const why = `${time}: ${call.kind} ${call.name} has run for ${Math.round(call.seconds)} s`;
     const text = Buffer.from(`${why}\n\n${summariseThreads(dump)}\n${dump}`, 'utf8');
-    await mkdir(config.folder, { recursive: true, mode: 0o700 });
-    await writeAside(path.join(config.folder, fileName), async (handle) => {
+    const { realPath: folder } = await resolveTrusted(config.folder);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeAside(path.join(folder, fileName), async (handle) => {
       await handle.writeFile(text.subarray(0, MAX_FILE_BYTES));
       if (text.length > MAX_FILE_BYTES) await handle.writeFile('\n(the rest is left out)\n');
     });
@@ -119,19 +121,24 @@ export class ThreadDiagnosis {
       },
       'a call has been running for a long time: wrote a thread dump of the JVM',
     );
-    await this.#removeOldest();
+    await this.#removeOldest(folder);
   }
 
-  async #removeOldest(): Promise<void> {
-    const { folder, keep } = this.#parts.config;
+  async #removeOldest(folder: string): Promise<void> {
     const names = (await readdir(folder)).filter((name) => DUMP_FILE.test(name)).sort();
-    for (const name of names.slice(0, Math.max(0, names.length - keep)))
-      await rm(path.join(folder, name), { force: true });
+    const own: string[] = [];
+    for (const name of names) {
+      const file = path.join(folder, name);
+      const { uid } = await lstat(file);
+      // Another user's sidecar may write into the same folder.
+      if (uid === (process.geteuid?.() ?? uid)) own.push(file);
+    }
+    for (const file of own.slice(0, Math.max(0, own.length - this.#parts.config.keep))) await removeOwn(file);
   }
 
   #onFailure(cause: unknown): void {
     this.failed += 1;
-    const reason = cause instanceof JvmSourceError ? cause.message : toErrno(cause);
+    const reason = cause instanceof JvmSourceError ? cause.message : toFileReason(cause);
     // Logs each reason once, not every ten minutes.
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;

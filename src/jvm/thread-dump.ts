@@ -1,4 +1,4 @@
-/** Parses the text of HotSpot's `Thread.print`, and summarises it. */
+/** Parses the text of HotSpot's `Thread.print`, and summarises it. `cleanDump` (clean-dump.ts) makes it harmless before. */
 
 interface DumpedThread {
   readonly name: string;
@@ -8,6 +8,8 @@ interface DumpedThread {
   readonly frames: readonly string[];
 }
 
+/** Follows the threads, in JDK 8 as `JNI global references`. */
+const THREADS_END = /^JNI global ref/;
 const DEADLOCK = /^Found (?:one|\d+) Java-level deadlocks?:$/;
 const DEADLOCKS_END = /^Found \d+ deadlocks?\.$/;
 /** Request threads: of Tomcat's connectors, and of WildFly's worker. */
@@ -23,7 +25,8 @@ const MAX_FRAMES_SHOWN = 10;
 /** The deadlocks and a summary of the dump, as lines of text. */
 export function summariseThreads(dump: string): string {
   const lines = dump.split(/\r?\n/);
-  const threads = toThreads(lines);
+  // The deadlocks at the end repeat the frames of threads.
+  const threads = toThreads(lines.slice(0, findDeadlocks(lines)));
   const java = threads.filter(({ state }) => state !== undefined);
   const requests = java.filter(({ name }) => REQUEST_THREAD.test(name));
   const busy = requests.filter(({ frames }) => frames.length > 0 && !frames.some((frame) => IDLE.test(frame)));
@@ -54,8 +57,6 @@ export function countDeadlocked(dump: string): number {
 function toThreads(lines: readonly string[]): readonly DumpedThread[] {
   const threads: { name: string; state: string | undefined; frames: string[] }[] = [];
   for (const line of lines) {
-    // The deadlocks at the end repeat the frames of threads.
-    if (DEADLOCK.test(line)) break;
     const name = /^"(.*)" .*(?:\bos_prio=|\bnid=)/.exec(line)?.[1];
     const thread = threads.at(-1);
     if (name !== undefined) threads.push({ name, state: undefined, frames: [] });
@@ -67,10 +68,22 @@ function toThreads(lines: readonly string[]): readonly DumpedThread[] {
 }
 
 function toDeadlocks(lines: readonly string[]): readonly string[] {
-  const from = lines.findIndex((line) => DEADLOCK.test(line));
-  if (from < 0) return [];
+  const from = findDeadlocks(lines);
+  if (from === lines.length) return [];
   const length = lines.slice(from).findIndex((line) => DEADLOCKS_END.test(line));
   return lines.slice(from, length < 0 ? undefined : from + length + 1);
+}
+
+/**
+ * Index of the first line about deadlocks; without deadlocks, the number of lines. HotSpot reports them directly after the
+ * last line about threads. Before that line, they can only be the name of a thread.
+ */
+function findDeadlocks(lines: readonly string[]): number {
+  const threadsEnd = lines.findLastIndex((line) => THREADS_END.test(line));
+  const next = lines.findIndex(
+    (line, index) => index > threadsEnd && (threadsEnd < 0 ? DEADLOCK.test(line) : line !== ''),
+  );
+  return next >= 0 && DEADLOCK.test(lines[next] as string) ? next : lines.length;
 }
 
 /** The innermost method of the application; without one, of the server. */

@@ -2,8 +2,14 @@ import type { Unfinished, UnfinishedBodies } from './unfinished-bodies.ts';
 
 /** An announced length up to this is allocated at once. Beyond it, memory grows with the bytes that really arrive. */
 const MAX_TRUSTED_BYTES = 64 * 1_024;
-/** Smaller buffers come from Node's pool, at a tenth of the cost of a separate allocation. */
-const MAX_POOLED_BYTES = 2_048;
+/** The first allocation: a body that comes byte by byte is not copied for each of its first bytes. */
+const MIN_BYTES = 512;
+
+/**
+ * Charged for each kept body besides its bytes: the buffer's objects, the reading, and the exchange that waits for it.
+ * Without this price, a budget for megabytes would admit millions of bodies of one byte.
+ */
+export const KEPT_BODY_BYTES = 2_048;
 
 /** A growing copy of one body or message. Its memory is charged to the budget. */
 export class KeptBytes {
@@ -29,8 +35,9 @@ export class KeptBytes {
     return this.#length;
   }
 
+  /** What is charged to the budget. */
   get heldBytes(): number {
-    return this.#bytes?.length ?? 0;
+    return this.#bytes === undefined ? 0 : this.#bytes.length + KEPT_BODY_BYTES;
   }
 
   /**
@@ -52,7 +59,7 @@ export class KeptBytes {
 
   release(): void {
     if (this.#bytes === undefined) return;
-    this.#bodies.end(this.#owner, this.#bytes.length);
+    this.#bodies.end(this.#owner, this.heldBytes);
     if (this.#isSecret) this.#bytes.fill(0);
     this.#bytes = undefined;
     this.#length = 0;
@@ -63,10 +70,15 @@ export class KeptBytes {
     if (this.#bytes !== undefined && needed <= this.#bytes.length) return this.#bytes;
     const expected = this.#length + announced;
     // Doubled: otherwise a message of a million small fragments would be copied a million times.
-    const wanted = Math.max(expected <= MAX_TRUSTED_BYTES ? expected : needed, 2 * this.heldBytes);
+    const wanted = Math.max(
+      MIN_BYTES,
+      expected <= MAX_TRUSTED_BYTES ? expected : needed,
+      2 * (this.#bytes?.length ?? 0),
+    );
     const capacity = Math.min(wanted, this.#maxBytes);
-    if (!this.#bodies.take(this.#owner, capacity)) return undefined;
-    const grown = capacity < MAX_POOLED_BYTES ? Buffer.allocUnsafe(capacity) : Buffer.allocUnsafeSlow(capacity);
+    if (!this.#bodies.take(this.#owner, capacity + KEPT_BODY_BYTES)) return undefined;
+    // Not from Node's pool: a kept slice of one byte would keep its whole slab of 8 KiB or more alive.
+    const grown = Buffer.allocUnsafeSlow(capacity);
     this.#bytes?.copy(grown, 0, 0, this.#length);
     if (this.#isSecret) this.#bytes?.fill(0);
     this.#bodies.giveBack(this.heldBytes);

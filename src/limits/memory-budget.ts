@@ -14,9 +14,10 @@ export const DEFAULT_MEMORY_BYTES = 64 * 1024 * 1024;
  * `requests`: unfinished heads, and pipelined requests.
  * `ahead`: bytes that follow an upgrade request which is not answered yet.
  * `names`: Comet requests and calls that wait for their answers, and monitorings.
+ * `running`: what running requests keep; bounded by the connections.
  * `stalled`: answers that clients do not read, and bodies that upstreams do not read.
  */
-export const MEMORY_KINDS = ['bodies', 'windows', 'requests', 'ahead', 'names', 'stalled'] as const;
+export const MEMORY_KINDS = ['bodies', 'windows', 'requests', 'ahead', 'names', 'running', 'stalled'] as const;
 
 export type MemoryKind = (typeof MEMORY_KINDS)[number];
 
@@ -29,6 +30,7 @@ const NONE: Readonly<Record<MemoryKind, number>> = {
   requests: 0,
   ahead: 0,
   names: 0,
+  running: 0,
   stalled: 0,
 };
 

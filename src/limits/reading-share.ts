@@ -25,6 +25,8 @@ const MAX_LAG_NS = 60_000 * NS_PER_MS;
  */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const FREE_WAITING_BYTES = 64 * 1024;
+/** Charged for each waiting `runAfter`, which keeps an exchange or a WebSocket. */
+const RUN_AFTER_BYTES = 2_048;
 
 /** Work that reads observed traffic in steps: a body or a message. */
 export interface ReadingTask {
@@ -148,7 +150,7 @@ export class ReadingShare {
       return false;
     };
     const sinceNs = this.#parts.clock.nowNs();
-    this.#wait(key(), { reading: { step, keep: () => 0, giveUp: act }, bytes: 0, sinceNs });
+    this.#wait(key(), { reading: { step, keep: () => 0, giveUp: act }, bytes: RUN_AFTER_BYTES, sinceNs });
   }
 
   /**

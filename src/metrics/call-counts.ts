@@ -3,6 +3,8 @@ import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
 
 export interface CallCountsReading {
+  /** A small number that no other name of the table has now: a later name gets that of one that gave way. */
+  readonly row: number;
   /** Answers with a status below 400. */
   readonly ok: number;
   /** Answers with a status of 400 to 499. */
@@ -19,13 +21,15 @@ export interface CallCountsReading {
  * Outcomes of the calls of one name since the start. Each call counts exactly once in `ok`, `clientErrors` or `errors`.
  */
 export class CallCounts implements CallCountsReading {
+  readonly row: number;
   readonly durations: DurationBuckets;
   ok = 0;
   clientErrors = 0;
   errors = 0;
   late = 0;
 
-  constructor(isExponential = false) {
+  constructor(row: number, isExponential = false) {
+    this.row = row;
     this.durations = new DurationBuckets(CALL_BOUNDS, isExponential);
   }
 
@@ -43,6 +47,15 @@ export class CallCounts implements CallCountsReading {
 
   failed(): void {
     this.errors += 1;
+  }
+
+  /** Adds the calls of `from`. */
+  absorb(from: CallCounts): void {
+    this.ok += from.ok;
+    this.clientErrors += from.clientErrors;
+    this.errors += from.errors;
+    this.late += from.late;
+    this.durations.absorb(from.durations);
   }
 
   save(): Fields {

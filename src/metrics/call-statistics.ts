@@ -3,8 +3,8 @@ import type { Exemplar } from '../base/metric-description.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
-import { emptyMetricSet, type MetricSet } from './metric-set.ts';
-import { type NameBudget, NameTable } from './name-table.ts';
+import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
+import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
 /**
@@ -35,6 +35,14 @@ class TimedCalls {
   markError(nowNs: number): void {
     this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
     this.#errorMeter.mark(1, nowNs);
+  }
+
+  absorb(from: TimedCalls): void {
+    this.timer.absorb(from.timer);
+    if (from.counts !== undefined) this.counts?.absorb(from.counts);
+    if (from.#errorMeter === undefined) return;
+    this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
+    this.#errorMeter.absorb(from.#errorMeter);
   }
 
   saveCounts(): SavedCounts {
@@ -78,10 +86,13 @@ interface SavedCounts {
   readonly outcomes: Fields | undefined;
 }
 
+/** The row of counts that belong to no name. */
+const NO_ROW = -1;
+
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
-  readonly timers: Map<string, TimerReading>;
-  readonly meters: Map<string, MeterReading>;
+  readonly timers: Section<TimerReading>;
+  readonly meters: Section<MeterReading>;
 }
 
 /**
@@ -97,11 +108,17 @@ export class CallStatistics {
   /** By name; `''` holds the calls that count on the totals only. Undefined without `keepsCounts`. */
   readonly #countsByName: Map<string, CallCounts> | undefined;
   readonly #unnamed: CallCounts | undefined;
+  readonly #createTimer: (createdNs: number) => Timer;
   readonly #isExponential: boolean;
+  /** Rows of `CallCounts`: the first unused one, and those of names that gave way. */
+  #nextRow = 0;
+  readonly #freeRows: number[] = [];
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
   /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
+  /** Called when the counts of one row have moved to another, before a later name gets the first. */
+  onFolded: ((row: number, into: number) => void) | undefined;
 
   constructor(options: {
     prefix: 'rpc' | 'sba';
@@ -118,13 +135,17 @@ export class CallStatistics {
     this.#isExponential = isExponential;
     this.#prefix = prefix;
     this.#clock = clock;
+    this.#createTimer = createTimer;
     this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts(isExponential) : undefined;
+    this.#unnamed = keepsCounts ? new CallCounts(NO_ROW, isExponential) : undefined;
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
-    this.#names = new NameTable(budget, (name, atNs = clock.nowNs()) => {
-      const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
-      if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
-      return calls;
+    this.#names = new NameTable(budget, {
+      create: (name, atNs = clock.nowNs()) => {
+        const calls = new TimedCalls(clock, createTimer(atNs), this.#createCounts(name));
+        if (this.#shown !== undefined) this.#show(this.#shown, name, calls);
+        return calls;
+      },
+      fold: (name, calls, other) => this.#fold(name, calls, other),
     });
   }
 
@@ -199,14 +220,19 @@ export class CallStatistics {
   }
 
   /**
-   * The record of the totals, then one for each name. All counts are of the moment at which the first is taken, so that
+   * The record of the totals, then one for each name; those of an application that only failed are saved as parts of
+   * `(other)`. All counts are of the moment at which the first is taken, so that
    * the totals are the sum of the names; the rest is of the moment of each record.
    */
   *save(): Generator<Fields> {
     const record = this.#prefix;
     const total = this.#total.saveCounts();
     const more = { folded: this.#names.foldedCount, unnamed: this.#unnamed?.save() };
-    const named = Array.from(this.#names.entries, ([name, calls]) => ({ name, calls, counts: calls.saveCounts() }));
+    const named = Array.from(this.#names.entries, ([name, calls]) => ({
+      // Those of a session come from a client that the server has accepted.
+      name: this.#unnamed !== undefined && this.#names.givesWay(name) ? OTHER_NAME : name,
+      ...{ calls, counts: calls.saveCounts() },
+    }));
     yield { record, ...more, ...this.#total.save(total, record) };
     for (const { name, calls, counts } of named) yield calls.save(counts, record, name);
   }
@@ -215,12 +241,23 @@ export class CallStatistics {
   load(saved: SavedRecord): void {
     const name = saved.text('name');
     if (name !== undefined) {
-      this.#names.readmit(name).load(saved);
+      const isPart = name === OTHER_NAME && this.#names.entries.has(name);
+      const calls = this.#names.readmit(name, hasOnlyFailed(saved));
+      if (isPart) calls.absorb(this.#loadPart(saved));
+      else calls.load(saved);
       return;
     }
     this.#names.foldedCount = saved.count('folded');
     this.#unnamed?.load(saved.record('unnamed'));
     this.#total.load(saved);
+  }
+
+  /** A further record of `(other)`. */
+  #loadPart(saved: SavedRecord): TimedCalls {
+    const counts = this.#unnamed && new CallCounts(NO_ROW, this.#isExponential);
+    const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
+    part.load(saved);
+    return part;
   }
 
   /** The totals and all names. The maps are live. */
@@ -233,14 +270,31 @@ export class CallStatistics {
   metricsOf(name: string): MetricSet | undefined {
     const calls = this.#names.entries.get(name);
     if (calls === undefined) return undefined;
-    return { ...emptyMetricSet, ...this.#show({ timers: new Map(), meters: new Map() }, name, calls) };
+    return { ...emptyMetricSet, ...this.#show({ timers: new Section(), meters: new Section() }, name, calls) };
   }
 
   /** An empty name, which a rule may produce, shares the counts of calls without a name. */
   #createCounts(name: string): CallCounts | undefined {
-    const counts = this.#countsByName?.get(name) ?? (this.#countsByName && new CallCounts(this.#isExponential));
-    if (counts !== undefined) this.#countsByName?.set(name, counts);
+    const present = this.#countsByName?.get(name);
+    if (present !== undefined || this.#countsByName === undefined) return present;
+    const row = this.#freeRows.pop() ?? this.#nextRow++;
+    const counts = new CallCounts(row, this.#isExponential);
+    this.#countsByName.set(name, counts);
     return counts;
+  }
+
+  /** `name` gives way: its counts move to `(other)`, so that all sums stay as they are. */
+  #fold(name: string, calls: TimedCalls, other: TimedCalls): number {
+    const { counts } = calls;
+    this.#shown?.timers.delete(`${this.#prefix}.${name}`);
+    this.#shown?.meters.delete(`${this.#prefix}.${name}.errors`);
+    if (counts !== undefined && other.counts !== undefined) {
+      this.#countsByName?.delete(name);
+      this.onFolded?.(counts.row, other.counts.row);
+      this.#freeRows.push(counts.row);
+    }
+    other.absorb(calls);
+    return calls.timer.count;
   }
 
   #countsOf(named: TimedCalls | undefined): CallCounts | undefined {
@@ -249,8 +303,8 @@ export class CallStatistics {
 
   #showAll(): Shown {
     const shown: Shown = {
-      timers: new Map([[this.#prefix, this.#total.timer]]),
-      meters: new Map([[`${this.#prefix}.errors`, new ErrorMeter(this.#total)]]),
+      timers: new Section([[this.#prefix, this.#total.timer]]),
+      meters: new Section([[`${this.#prefix}.errors`, new ErrorMeter(this.#total)]]),
     };
     for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
     return shown;
@@ -261,4 +315,11 @@ export class CallStatistics {
     shown.meters.set(`${this.#prefix}.${name}.errors`, new ErrorMeter(calls));
     return shown;
   }
+}
+
+/** A session keeps no outcomes; none of its calls succeeded if at least as many failed as were answered. */
+function hasOnlyFailed(saved: SavedRecord): boolean {
+  const errors = saved.count('errors');
+  const hasSucceeded = saved.has('outcomes') ? saved.record('outcomes').count('ok') > 0 : saved.count('count') > errors;
+  return errors > 0 && !hasSucceeded;
 }

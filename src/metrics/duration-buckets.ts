@@ -67,6 +67,13 @@ export class DurationBuckets implements DurationBucketsReading {
     this.#exponential?.add(cutNs);
   }
 
+  /** Adds the durations of `from`, which has the same bounds, without its exemplars. */
+  absorb(from: DurationBuckets): void {
+    for (let i = 0; i < this.#counts.length; i += 1) this.#counts[i] = (this.#counts[i] ?? 0) + (from.#counts[i] ?? 0);
+    this.#sumNs += from.#sumNs;
+    if (from.#exponential !== undefined) this.#exponential?.absorb(from.#exponential);
+  }
+
   get exponential(): ExponentialReading | undefined {
     return this.#exponential?.read();
   }

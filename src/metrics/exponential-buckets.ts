@@ -27,6 +27,11 @@ export class ExponentialBuckets {
     else this.#buckets.count(Math.ceil(Math.log2(durationNs / NS_PER_S) * PER_DOUBLING) - 1 + SHIFT);
   }
 
+  absorb(from: ExponentialBuckets): void {
+    this.#buckets.absorb(from.#buckets);
+    this.#zeroCount += from.#zeroCount;
+  }
+
   read(): ExponentialReading {
     const counts: number[] = [];
     let first = 0;

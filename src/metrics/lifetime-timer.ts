@@ -40,6 +40,12 @@ export class LifetimeTimer implements Timer {
     this.#buckets.count(bucketOf(Math.round(cutNs / NS_PER_US), PER_OCTAVE));
   }
 
+  absorb(from: LifetimeTimer): void {
+    this.#meter.absorb(from.#meter);
+    this.#moments.merge(from.#moments);
+    this.#buckets.absorb(from.#buckets);
+  }
+
   /**
    * The saved field `durations` holds moments and sparse buckets; that of a `WindowTimer` holds Prometheus's buckets.
    */

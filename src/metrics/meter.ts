@@ -63,6 +63,19 @@ export class Meter implements MeterReading {
     this.#uncounted += n;
   }
 
+  /**
+   * Adds the events of `from`. Its moving averages are left out: those of a young meter are too high, since its first
+   * tick sets them, and those of many would add up.
+   */
+  absorb(from: Meter): void {
+    const nowNs = this.#clock.nowNs();
+    this.#tickIfDue(nowNs);
+    from.#tickIfDue(nowNs);
+    this.#createdNs = Math.min(this.#createdNs, from.#createdNs);
+    this.#count += from.#count;
+    this.#uncounted += from.#uncounted;
+  }
+
   snapshot(): MeterSnapshot {
     const nowNs = this.#clock.nowNs();
     this.#tickIfDue(nowNs);

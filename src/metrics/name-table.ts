@@ -1,49 +1,123 @@
+import { NS_PER_S } from '../base/clock.ts';
+
 /** Everything without an entry of its own counts under this name. */
 export const OTHER_NAME = '(other)';
 
 /** In UTF-16 code units. Longer names count as `(other)`. */
 export const MAX_NAME_CHARS = 512;
 
-/** Limits the number of names. Several tables may share one budget. */
+/** What a line of `/metrics` has besides the name. */
+const LINE_BYTES = 144;
+
+/** A name in a table that gives way to others, and how to remove it there. */
+interface YieldingName {
+  readonly bytes: number;
+  /** When it failed last. */
+  failedNs: number;
+  giveWay(): void;
+}
+
+/** A name that only ever failed stays this long from its last failure, unless a success needs the room. */
+const FAILED_STAYS_NS = 10 * NS_PER_S;
+
+/**
+ * Limits the number of names and their bytes. Several tables may share one budget. A name that only ever failed gives
+ * way to a new one, the least recently used first: a server may answer 501 before any login, so any client can create
+ * such names. A flood of them replaces few: that would cost more than to count it.
+ */
 export class NameBudget {
   #limit: number;
+  #maxBytes: number;
   #used = 0;
+  #bytes = 0;
+  /** Least recently used first. */
+  readonly #yielding = new Set<YieldingName>();
+  #yieldingBytes = 0;
 
-  constructor(limit: number) {
+  /** `maxBytes`: of all `nameBytes`; default: no limit. */
+  constructor(limit: number, maxBytes = Number.POSITIVE_INFINITY) {
     this.#limit = limit;
-  }
-
-  /** Ignores the limit: for a name that was admitted when the limit was higher. */
-  take(): void {
-    this.#used += 1;
+    this.#maxBytes = maxBytes;
   }
 
   /** Existing names stay, even above the new limit. */
-  limitTo(limit: number): void {
+  limitTo(limit: number, maxBytes: number): void {
     this.#limit = limit;
+    this.#maxBytes = maxBytes;
   }
 
-  tryTake(): boolean {
-    if (this.#used >= this.#limit) return false;
+  /** Ignores the number: for a name that was admitted when it was higher. False if its bytes do not fit. */
+  retake(bytes: number): boolean {
     this.#used += 1;
+    this.#bytes += bytes;
+    return this.#bytes - this.#yieldingBytes <= this.#maxBytes;
+  }
+
+  /** Names that only ever failed give way, if that makes enough room. `failedNs`: for a name that fails now. */
+  tryTake(bytes: number, failedNs?: number): boolean {
+    const kept = this.#used - this.#yielding.size;
+    if (kept >= this.#limit || this.#bytes - this.#yieldingBytes + bytes > this.#maxBytes) return false;
+    const beforeNs = failedNs === undefined ? Number.POSITIVE_INFINITY : failedNs - FAILED_STAYS_NS;
+    if (!this.#makeRoom(this.#limit - 1, this.#maxBytes - bytes, beforeNs)) return false;
+    this.#used += 1;
+    this.#bytes += bytes;
     return true;
+  }
+
+  /** Adds `name`, or marks it as the most recently used. */
+  yields(name: YieldingName): void {
+    if (!this.#yielding.delete(name)) this.#yieldingBytes += name.bytes;
+    this.#yielding.add(name);
+  }
+
+  /** `name` no longer gives way. */
+  keep(name: YieldingName): void {
+    if (this.#yielding.delete(name)) this.#yieldingBytes -= name.bytes;
+  }
+
+  /** Removes what does not fit after `retake`. */
+  trim(): void {
+    this.#makeRoom(Number.POSITIVE_INFINITY, this.#maxBytes, Number.POSITIVE_INFINITY);
+  }
+
+  /** Removes names that failed last before `beforeNs`. False if that is not enough. */
+  #makeRoom(maxUsed: number, maxBytes: number, beforeNs: number): boolean {
+    for (const name of this.#yielding) {
+      if (this.#used <= maxUsed && this.#bytes <= maxBytes) return true;
+      if (name.failedNs > beforeNs) return false;
+      this.keep(name);
+      this.#used -= 1;
+      this.#bytes -= name.bytes;
+      name.giveWay();
+    }
+    return this.#used <= maxUsed && this.#bytes <= maxBytes;
   }
 }
 
+/** What a `NameTable` stores for each name. */
+export interface NameOwner<Entry> {
+  /** `atNs`: time of arrival, default now. */
+  create(name: string, atNs: number | undefined): Entry;
+  /** `name` gives way: its counts move to `other`. Returns how many events that were. */
+  fold(name: string, entry: Entry, other: Entry): number;
+}
+
 /**
- * The admitted names, each with its entry. Names come from the wire: the budget limits their number, `MAX_NAME_CHARS`
- * their length. Names are never removed. `(other)`, also if it comes from the wire, is one shared entry outside the
- * budget. Names must own their memory (`detached` in protocol/http1/text.ts).
+ * The admitted names, each with its entry. Names come from the wire: the budget limits their number and their bytes,
+ * `MAX_NAME_CHARS` their length. Only names that never succeeded are removed. `(other)`, also if it comes from the wire,
+ * is one shared entry outside the budget. Names must own their memory (`detached` in protocol/http1/text.ts).
  */
 export class NameTable<Entry> {
   readonly #budget: NameBudget;
-  readonly #create: (name: string, atNs: number | undefined) => Entry;
+  readonly #owner: NameOwner<Entry>;
   readonly #entries = new Map<string, Entry>();
+  /** Names that only ever failed, in no order. */
+  readonly #failed = new Map<string, YieldingName>();
   #foldedCount = 0;
 
-  constructor(budget: NameBudget, create: (name: string, atNs: number | undefined) => Entry) {
+  constructor(budget: NameBudget, owner: NameOwner<Entry>) {
     this.#budget = budget;
-    this.#create = create;
+    this.#owner = owner;
   }
 
   /** How often something with a name was counted under `(other)`. */
@@ -61,6 +135,11 @@ export class NameTable<Entry> {
     return this.#entries;
   }
 
+  /** Whether the name only ever failed. It is not saved. */
+  givesWay(name: string): boolean {
+    return this.#failed.has(name);
+  }
+
   /** The entry of `name` if it has one; creates none. */
   find(name: string): Entry | undefined {
     return this.#entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
@@ -71,35 +150,87 @@ export class NameTable<Entry> {
     return this.#entries.get(name) ?? this.#entries.get(OTHER_NAME);
   }
 
-  /** Creates the entry if the budget allows it, else returns `(other)`. `atNs`: time of arrival, default now. */
+  /** For a success: creates the entry if the budget allows it, else returns `(other)`. From now on `name` stays. */
   admit(name: string, atNs?: number): Entry {
     const present = this.#entries.get(name);
-    if (present !== undefined) return present;
-    if (name === OTHER_NAME) return this.#createEntry(OTHER_NAME, atNs);
-    if (name.length <= MAX_NAME_CHARS && this.#budget.tryTake()) return this.#createEntry(name, atNs);
-    this.#foldedCount += 1;
-    return this.#entries.get(OTHER_NAME) ?? this.#createEntry(OTHER_NAME, atNs);
-  }
-
-  /** The entry of a name that was admitted before a restart; ignores the limit of the budget. */
-  readmit(name: string): Entry {
-    const present = this.#entries.get(name);
-    if (present !== undefined) return present;
-    if (name !== OTHER_NAME) this.#budget.take();
-    return this.#createEntry(name);
+    if (present === undefined) return this.#create(name, atNs);
+    if (this.#failed.size > 0) this.#keep(name);
+    return present;
   }
 
   /**
    * The entry of an answer with `status`. A wrong password or an unknown name (4xx) creates none, so that a scan can
-   * neither fill the table nor exhaust the budget.
+   * neither fill the table nor exhaust the budget. A name that an error creates gives way until it succeeds.
    */
-  forAnswer(name: string, status: number, atNs?: number): Entry | undefined {
-    return status >= 400 && status < 500 ? this.find(name) : this.admit(name, atNs);
+  forAnswer(name: string, status: number, atNs: number): Entry | undefined {
+    if (status < 400) return this.admit(name, atNs);
+    if (status < 500) return this.find(name);
+    const failed = this.#failed.get(name);
+    if (failed !== undefined) {
+      failed.failedNs = atNs;
+      this.#budget.yields(failed);
+    }
+    return this.#entries.get(name) ?? this.#create(name, atNs, atNs);
   }
 
-  #createEntry(name: string, atNs?: number): Entry {
-    const entry = this.#create(name, atNs);
+  /** The entry of a name that was admitted before a restart. Call `NameBudget.trim` after the last one. */
+  readmit(name: string, hasOnlyFailed = false): Entry {
+    const present = this.#entries.get(name);
+    if (present !== undefined) return present;
+    if (name === OTHER_NAME) return this.#add(OTHER_NAME);
+    const fits = this.#budget.retake(nameBytes(name));
+    return this.#add(name, undefined, hasOnlyFailed || !fits ? Number.NEGATIVE_INFINITY : undefined);
+  }
+
+  #create(name: string, atNs: number | undefined, failedNs?: number): Entry {
+    if (name === OTHER_NAME) return this.#add(OTHER_NAME, atNs);
+    if (name.length <= MAX_NAME_CHARS && this.#budget.tryTake(nameBytes(name), failedNs))
+      return this.#add(name, atNs, failedNs);
+    this.#foldedCount += 1;
+    return this.#other(atNs);
+  }
+
+  #add(name: string, atNs?: number, failedNs?: number): Entry {
+    const entry = this.#owner.create(name, atNs);
     this.#entries.set(name, entry);
+    // An empty name, which a rule may produce, shares its counts with calls without a name, and stays.
+    if (failedNs !== undefined && name !== '') {
+      const failed = { bytes: nameBytes(name), failedNs, giveWay: () => this.#fold(name, entry) };
+      this.#failed.set(name, failed);
+      this.#budget.yields(failed);
+    }
     return entry;
   }
+
+  #fold(name: string, entry: Entry): void {
+    this.#failed.delete(name);
+    this.#entries.delete(name);
+    this.#foldedCount += this.#owner.fold(name, entry, this.#other());
+  }
+
+  #keep(name: string): void {
+    const failed = this.#failed.get(name);
+    if (failed === undefined) return;
+    this.#failed.delete(name);
+    this.#budget.keep(failed);
+  }
+
+  #other(atNs?: number): Entry {
+    return this.#entries.get(OTHER_NAME) ?? this.#add(OTHER_NAME, atNs);
+  }
 }
+
+/** A bound of the bytes that one name takes in a line of an answer, in every form and with its escapes. */
+export function nameBytes(name: string): number {
+  let bytes = LINE_BYTES;
+  for (let i = 0; i < name.length; i += 1) {
+    const unit = name.charCodeAt(i);
+    if (unit === QUOTE || unit === BACKSLASH) bytes += 2;
+    else if (unit < 0x20 || (unit >= 0xd800 && unit <= 0xdfff)) bytes += 6;
+    else bytes += unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+  }
+  return bytes;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;

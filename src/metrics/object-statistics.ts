@@ -3,7 +3,7 @@ import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { Counter, type CounterReading } from './counter.ts';
 import type { Gauge } from './gauge.ts';
 import { Meter, type MeterReading } from './meter.ts';
-import { emptyMetricSet, type MetricSet } from './metric-set.ts';
+import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
 class ObservedObject {
@@ -23,8 +23,8 @@ export interface ObservedObjectReading {
 
 /** Metrics of all objects. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
-  readonly counters: Map<string, CounterReading>;
-  readonly meters: Map<string, MeterReading>;
+  readonly counters: Section<CounterReading>;
+  readonly meters: Section<MeterReading>;
 }
 
 /**
@@ -43,10 +43,18 @@ export class ObjectStatistics {
   constructor({ clock, budget, createdNs }: { clock: Clock; budget: NameBudget; createdNs?: number }) {
     this.#clock = clock;
     this.#total = new ObservedObject(clock, createdNs);
-    this.#names = new NameTable(budget, (name) => {
-      const object = new ObservedObject(clock);
-      if (this.#shown !== undefined) show(this.#shown, name, object);
-      return object;
+    this.#names = new NameTable(budget, {
+      create: (name) => {
+        const object = new ObservedObject(clock);
+        if (this.#shown !== undefined) show(this.#shown, name, object);
+        return object;
+      },
+      // An object whose reads all failed has no counts that could move.
+      fold: (name) => {
+        this.#shown?.counters.delete(`object.${name}.subscriptions`);
+        this.#shown?.meters.delete(`object.${name}.newValues`);
+        return 0;
+      },
     });
   }
 
@@ -70,10 +78,15 @@ export class ObjectStatistics {
     return this.#names.entries;
   }
 
-  /** A read over REST counts as one received value if its status is below 400. */
+  /** A read over REST counts as one received value if its status is 2xx. */
   recordRead(name: string, status: number, nowNs: number = this.#clock.nowNs()): void {
-    const object = this.#names.forAnswer(name, status);
-    if (status < 400) this.#receive(object, nowNs);
+    const object = this.#names.forAnswer(name, status, nowNs);
+    if (status >= 200 && status <= 299) this.#receive(object, nowNs);
+  }
+
+  /** A read that brought no value. */
+  recordEmpty(name: string, status: number, nowNs: number): void {
+    this.#names.forAnswer(name, status, nowNs);
   }
 
   recordValue(name: string): void {
@@ -110,9 +123,8 @@ export class ObjectStatistics {
   *save(): Generator<Fields> {
     const record = 'object';
     const total = { record, folded: this.#names.foldedCount, count: this.#total.newValues.count };
-    const named = Array.from(this.#names.entries, ([name, { newValues }]) => ({
-      ...{ name, newValues, count: newValues.count },
-    }));
+    const kept = [...this.#names.entries].filter(([name]) => !this.#names.givesWay(name));
+    const named = kept.map(([name, { newValues }]) => ({ name, newValues, count: newValues.count }));
     yield { ...total, rates: this.#total.newValues.save() };
     for (const { name, newValues, count } of named) yield { record, name, count, rates: newValues.save() };
   }
@@ -120,8 +132,10 @@ export class ObjectStatistics {
   /** Restores one record. Must be called before anything is recorded. */
   load(saved: SavedRecord): void {
     const name = saved.text('name');
-    const { newValues } = name === undefined ? this.#total : this.#names.readmit(name);
-    newValues.load(saved.record('rates'), saved.count('count'));
+    const count = saved.count('count');
+    // An object without a value may have failed only; a monitoring that continues keeps it.
+    const { newValues } = name === undefined ? this.#total : this.#names.readmit(name, count === 0);
+    newValues.load(saved.record('rates'), count);
     if (name === undefined) this.#names.foldedCount = saved.count('folded');
   }
 
@@ -136,13 +150,13 @@ export class ObjectStatistics {
   metricsOf(name: string): MetricSet | undefined {
     const object = this.#names.entries.get(name);
     if (object === undefined) return undefined;
-    return { ...emptyMetricSet, ...show({ counters: new Map(), meters: new Map() }, name, object) };
+    return { ...emptyMetricSet, ...show({ counters: new Section(), meters: new Section() }, name, object) };
   }
 
   #showAll(): Shown {
     const shown: Shown = {
-      counters: new Map([['object.subscriptions', this.#total.subscriptions]]),
-      meters: new Map([['object.newValues', this.#total.newValues]]),
+      counters: new Section([['object.subscriptions', this.#total.subscriptions]]),
+      meters: new Section([['object.newValues', this.#total.newValues]]),
     };
     for (const [name, object] of this.#names.entries) show(shown, name, object);
     return shown;

@@ -22,8 +22,8 @@ const ROOM: readonly number[] = [UNUSED, UNUSED, UNUSED, UNUSED];
 export class SparseBuckets {
   #elements: number[] = [];
 
-  /** Adds one to `bucket`, which is below 4095 (1 hour is bucket 3,286 of 128 per octave). */
-  count(bucket: number): void {
+  /** Adds to `bucket`, which is below 4095 (1 hour is bucket 3,286 of 128 per octave). */
+  count(bucket: number, times = 1): void {
     const elements = this.#elements;
     let low = 0;
     let high = elements.length;
@@ -33,8 +33,8 @@ export class SparseBuckets {
       else high = middle;
     }
     const found = elements[low];
-    if (found !== undefined && bucketIn(found) === bucket) elements[low] = found + ONE;
-    else this.#insert(low, ONE + bucket);
+    if (found !== undefined && bucketIn(found) === bucket) elements[low] = found + times * ONE;
+    else this.#insert(low, times * ONE + bucket);
   }
 
   #insert(at: number, element: number): void {
@@ -42,6 +42,11 @@ export class SparseBuckets {
     const elements = this.#elements;
     for (let to = elements.length - 1; to > at; to -= 1) elements[to] = elements[to - 1] as number;
     elements[at] = element;
+  }
+
+  /** Adds all counts of `from`. */
+  absorb(from: SparseBuckets): void {
+    from.forEachBucket((bucket, times) => this.count(bucket, times));
   }
 
   forEachBucket(visit: (bucket: number, count: number) => void): void {

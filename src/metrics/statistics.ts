@@ -54,27 +54,40 @@ export interface ApplicationStatistics extends Statistics {
   createTimer(): Timer;
   /** Statistics over a whole session, with one budget of names for all kinds together. */
   createSessionStatistics(): Statistics;
+  /** Call it after the last `load`: restored names that do not fit count as `(other)`. */
+  restored(): void;
   /** Existing names stay, and existing sessions keep their limit. */
   limitNames(limits: NameLimits): void;
   /** Frees memory that the garbage collector does not see. Recording and reading are not allowed after it. */
   destroy(): void;
 }
 
-/** Timers over `windowMs`, and a budget of names per kind. `isExponential`: counts have exponential buckets as well. */
+/** Times `metrics.maxNames`: bytes of the names of one kind in all applications (`nameBytes`). */
+const BYTES_PER_NAME = 400;
+/** A table of few names may have long ones. */
+const MIN_NAME_BYTES = 64 * 1024;
+
+/**
+ * Timers over `windowMs`, and a budget of names per kind. `isExponential`: counts have exponential buckets as well.
+ * `applications`: how many share the bytes of names. With the defaults, `/metrics` then ends within
+ * `monitor.maxAnswerBytes`, whatever the names are.
+ */
 export function createStatistics(
   options: Config['metrics'],
   clock: Clock,
-  isExponential = false,
+  { isExponential = false, applications = 1 }: { isExponential?: boolean; applications?: number } = {},
 ): ApplicationStatistics {
   const histograms = new HistogramPool();
   const windowNs = options.windowMs * NS_PER_MS;
   const createCallTimer = (createdNs: number): Timer => new WindowTimer({ clock, windowNs, histograms, createdNs });
   const { maxNames } = options;
   let { maxNamesPerSession } = options;
+  const bytesOf = (max: number): number => Math.max(MIN_NAME_BYTES, max * BYTES_PER_NAME) / applications;
+  const createBudget = (max: number): NameBudget => new NameBudget(max, bytesOf(max));
   const budgets = {
-    rpc: new NameBudget(maxNames.rpc),
-    sba: new NameBudget(maxNames.sba),
-    object: new NameBudget(maxNames.object),
+    rpc: createBudget(maxNames.rpc),
+    sba: createBudget(maxNames.sba),
+    object: createBudget(maxNames.object),
   };
   const calls = { clock, createTimer: createCallTimer, keepsCounts: true, isExponential };
   const kinds = {
@@ -97,11 +110,17 @@ export function createStatistics(
       const kind = saved.text('record');
       if (isKind(kind)) kinds[kind].load(saved);
     },
+    restored: () => {
+      for (const budget of Object.values(budgets)) budget.trim();
+    },
     createTimer: () =>
       new WindowTimer({ clock, windowNs, histograms, durations: new DurationBuckets(CALL_BOUNDS, isExponential) }),
     createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
     limitNames: (limits) => {
-      for (const kind of ['rpc', 'sba', 'object'] as const) budgets[kind].limitTo(limits.maxNames[kind]);
+      for (const kind of ['rpc', 'sba', 'object'] as const) {
+        const max = limits.maxNames[kind];
+        budgets[kind].limitTo(max, bytesOf(max));
+      }
       maxNamesPerSession = limits.maxNamesPerSession;
     },
     destroy: () => histograms.destroy(),

@@ -35,6 +35,8 @@ export interface Timer extends TimerReading {
   readonly createdNs: number;
   /** Caps at 1 hour; ignores a negative duration, as Dropwizard does. `nowNs`: if the caller has read the clock. */
   update(durationNs: number, nowNs?: number): void;
+  /** Adds the durations of `from`; for the rates see `Meter.absorb`. */
+  absorb(from: this): void;
   /** Everything except the count, as in `Meter.save`. */
   save(): Fields;
   /** Values that have left the window since saving are dropped. */

@@ -31,6 +31,11 @@ class Slice implements CountedSlice {
     this.buckets.count(bucketOf(us, PER_OCTAVE));
   }
 
+  absorb(from: Slice): void {
+    this.moments.merge(from.moments);
+    this.buckets.absorb(from.buckets);
+  }
+
   save(): Fields {
     return this.moments.save(this.buckets.save(), this.beganNs);
   }
@@ -95,6 +100,17 @@ export class WindowTimer implements Timer {
     this.#histogram?.recordValue(us);
   }
 
+  /** A value leaves the window at most two slices early. */
+  absorb(from: WindowTimer): void {
+    this.#meter.absorb(from.#meter);
+    if (from.durations !== undefined) this.durations?.absorb(from.durations);
+    from.#expire(this.#clock.nowNs());
+    for (const slice of from.#slices) this.#sliceFor(slice.beganNs).absorb(slice);
+    // The next snapshot that needs them builds them again.
+    this.#giveHistogram();
+    from.#giveHistogram();
+  }
+
   save(): Fields {
     const nowNs = this.#clock.nowNs();
     // Filters instead of expiring slices, which would cost more for an idle timer.
@@ -152,6 +168,16 @@ export class WindowTimer implements Timer {
     this.#expire(nowNs);
     const slice = new Slice(nowNs);
     this.#slices = [...this.#slices, slice];
+    return slice;
+  }
+
+  /** The slice that begins less than a slice before `beganNs`, or a new one. */
+  #sliceFor(beganNs: number): Slice {
+    const at = this.#slices.findLastIndex((slice) => slice.beganNs <= beganNs);
+    const present = this.#slices[at];
+    if (present !== undefined && beganNs - present.beganNs < this.#windowNs / SLICES_PER_WINDOW) return present;
+    const slice = new Slice(beganNs);
+    this.#slices = this.#slices.toSpliced(at + 1, 0, slice);
     return slice;
   }
 

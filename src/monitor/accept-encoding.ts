@@ -17,10 +17,13 @@ export function negotiateCoding(field: string | undefined, kept: readonly Coding
   return best;
 }
 
+/** Members of a list in a request's field, and parameters of a member, that are read; the rest is ignored. */
+export const MAX_MEMBERS = 64;
+
 function weightsOf(field: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>();
-  for (const element of field.split(',')) {
-    const [coding = '', ...parameters] = element.split(';').map((part) => part.trim().toLowerCase());
+  for (const element of field.split(',', MAX_MEMBERS)) {
+    const [coding = '', ...parameters] = element.split(';', MAX_MEMBERS).map((part) => part.trim().toLowerCase());
     const weight = parameters.find((parameter) => parameter.startsWith('q='));
     if (coding !== '') weights.set(coding, weight === undefined ? 1 : toWeight(weight.slice(2)));
   }

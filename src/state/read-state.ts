@@ -1,9 +1,17 @@
 import { constants } from 'node:fs';
-import { access, rename, stat } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Clock } from '../base/clock.ts';
 import { toErrno } from '../base/errors.ts';
-import { findFolderObstacle, openTrusted, UntrustedFileError } from '../base/trusted-file.ts';
+import {
+  findFolderObstacle,
+  isTrustedOwner,
+  openTrusted,
+  resolveTrusted,
+  toFileReason,
+  trustedOwners,
+} from '../base/trusted-file.ts';
+import { findReplaceable, renameTrusted } from '../base/write-aside.ts';
 import type { SavedRecord } from './saved-record.ts';
 import { openState, type StateRefusal } from './state-file.ts';
 
@@ -26,9 +34,12 @@ export type Read =
 export async function readState(file: string, applications: readonly string[], clock: Clock): Promise<Read> {
   try {
     const there = await stat(file);
-    const { size, mode } = there;
+    const { size, mode, uid } = there;
     if (!there.isFile()) return { kind: 'unreadable', why: 'it is not a file', isFile: false };
     if (size > MAX_FILE_BYTES) return { kind: 'foreign', why: `it has ${size} bytes`, isFile: true };
+    if (!isTrustedOwner(uid)) {
+      return { kind: 'foreign', why: `it belongs to uid ${uid}, expected ${trustedOwners()}`, isFile: false };
+    }
     if ((mode & OTHERS_MAY_WRITE) !== 0) {
       return { kind: 'foreign', why: 'everybody may write it, so anybody may have', isFile: true };
     }
@@ -38,7 +49,7 @@ export async function readState(file: string, applications: readonly string[], c
     const { header, records, savedEpochMs } = opened;
     return { kind: 'state', records, bytes: bytes.length, sidecarVersion: header.sidecarVersion, savedEpochMs };
   } catch (error) {
-    const reason = error instanceof UntrustedFileError ? error.message : toErrno(error);
+    const reason = toFileReason(error);
     if (reason === 'ENOENT') return { kind: 'absent' };
     return { kind: 'unreadable', why: `it cannot be read (${reason})`, isFile: true };
   }
@@ -55,9 +66,10 @@ async function readAll(file: string): Promise<Buffer> {
 
 /** Renames a refused file: one name per reason, so that restarts do not fill the disk. Undefined if it stays. */
 export async function setAside(file: string, reason: StateRefusal): Promise<string | undefined> {
-  const aside = `${file}.refused-${reason}`;
   try {
-    await rename(file, aside);
+    const { realPath } = await resolveTrusted(file);
+    const aside = `${realPath}.refused-${reason}`;
+    await renameTrusted(realPath, aside);
     return aside;
   } catch {
     // The folder is not writable; saving fails for the same reason and logs it.
@@ -67,11 +79,14 @@ export async function setAside(file: string, reason: StateRefusal): Promise<stri
 
 /** The obstacle to reading or writing the file, found without writing; undefined if there is none. */
 export async function findObstacle(file: string): Promise<string | undefined> {
-  const obstacle = await findFolderObstacle(path.dirname(file));
+  let realPath: string;
+  try {
+    realPath = await findReplaceable(file);
+  } catch (error) {
+    return `${file}: ${toFileReason(error)}`;
+  }
+  const obstacle = await findFolderObstacle(path.dirname(realPath));
   if (obstacle !== undefined) return obstacle;
-  const target = await stat(file).catch(() => undefined);
-  if (target === undefined) return undefined;
-  if (!target.isFile()) return `${file} is not a file`;
   const refusal = await access(file, constants.R_OK).catch(toErrno);
-  return refusal === undefined ? undefined : `${file} cannot be read (${refusal})`;
+  return refusal === undefined || refusal === 'ENOENT' ? undefined : `${file} cannot be read (${refusal})`;
 }

@@ -7,14 +7,14 @@
  */
 
 import { type Clock, MS_PER_S, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
-import { toErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, info, type MetricDescription } from '../base/metric-description.ts';
+import { toFileReason } from '../base/trusted-file.ts';
+import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
 import type { Fields, SavedRecord } from './saved-record.ts';
 import { writeInSlices } from './sliced-write.ts';
 import { type Header, headerFields, type StateRefusal } from './state-file.ts';
 import type { StateOwner } from './state-owner.ts';
-import { WrittenByAnotherError, writeAside } from './write-aside.ts';
 
 export interface Savable {
   /** Context paths. */
@@ -142,7 +142,7 @@ export class StateKeeper {
   #fail(error: unknown): void {
     this.failures += 1;
     this.#isFailing = true;
-    const details = { code: 'D2S_ERR_STATE_FILE', reason: toErrno(error), file: this.#file };
+    const details = { code: 'D2S_ERR_STATE_FILE', reason: toFileReason(error), file: this.#file };
     this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
   }
 

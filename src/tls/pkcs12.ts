@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
 import { ConfigError } from '../base/errors.ts';
+import { CostlyKeyError, parseWithKeys } from './derived-keys.ts';
 
 const { oids } = forge.pki;
 const KEYS = ['pkcs8ShroudedKeyBag', 'keyBag'] as const;
@@ -12,12 +13,12 @@ const KEYS = ['pkcs8ShroudedKeyBag', 'keyBag'] as const;
  *
  * Throws ConfigError; its message begins with `where`.
  */
-export function readPkcs12(
+export async function readPkcs12(
   where: string,
   bytes: Buffer,
   passphrase: string | undefined,
-): { cert: string; key: string } {
-  const file = open(where, bytes, passphrase);
+): Promise<{ cert: string; key: string }> {
+  const file = await open(where, bytes, passphrase);
   const keyBag = KEYS.flatMap((name) => bagsOf(file, name))[0];
   const certificates = bagsOf(file, 'certBag').map((bag) => new X509Certificate(toDer(certificateOf(bag))));
   if (keyBag === undefined)
@@ -32,7 +33,7 @@ export function readPkcs12(
   };
 }
 
-function open(where: string, bytes: Buffer, passphrase: string | undefined): forge.pkcs12.Pkcs12Pfx {
+async function open(where: string, bytes: Buffer, passphrase: string | undefined): Promise<forge.pkcs12.Pkcs12Pfx> {
   let file: forge.asn1.Asn1;
   try {
     file = forge.asn1.fromDer(bytes.toString('latin1'));
@@ -40,23 +41,24 @@ function open(where: string, bytes: Buffer, passphrase: string | undefined): for
     throw new ConfigError(`${where} is not a PKCS #12 file (.pfx, .p12)`, { cause });
   }
   try {
-    return decrypt(file, passphrase ?? '');
+    return await decrypt(file, passphrase ?? '');
   } catch (cause) {
+    if (cause instanceof CostlyKeyError) throw new ConfigError(`${where} ${cause.message}`, { cause });
     const what =
       passphrase === undefined ? 'without a passphrase: set passphraseFile' : 'with the passphrase in passphraseFile';
     throw new ConfigError(`${where} does not open ${what}, or is not a PKCS #12 file`, { cause });
   }
 }
 
-function decrypt(file: forge.asn1.Asn1, passphrase: string): forge.pkcs12.Pkcs12Pfx {
+async function decrypt(file: forge.asn1.Asn1, passphrase: string): Promise<forge.pkcs12.Pkcs12Pfx> {
   try {
-    return forge.pkcs12.pkcs12FromAsn1(file, false, passphrase);
+    return await parseWithKeys(() => forge.pkcs12.pkcs12FromAsn1(file, false, passphrase));
   } catch (cause) {
     const bytes = Buffer.from(passphrase, 'utf8').toString('latin1');
-    if (bytes === passphrase) throw cause;
+    if (bytes === passphrase || cause instanceof CostlyKeyError) throw cause;
     // The checksum uses the passphrase in UTF-16, newer ciphers use it in UTF-8. Forge has one form for both.
     const withoutSum = { ...file, value: (file.value as forge.asn1.Asn1[]).slice(0, 2) };
-    return forge.pkcs12.pkcs12FromAsn1(withoutSum, false, bytes);
+    return await parseWithKeys(() => forge.pkcs12.pkcs12FromAsn1(withoutSum, false, bytes));
   }
 }
 

@@ -1,9 +1,11 @@
 /** Reads files with certificates and keys, and reports which one is unusable and why. Never quotes their content. */
-import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import type { KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Clock } from '../base/clock.ts';
+import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
-import { readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { LastResult } from './last-result.ts';
+import { ENCRYPTED_KEY, formatCertificates, formatPrivateKey, readCertificates, readPrivateKey } from './pem.ts';
 import { TLS_POLICY } from './policy.ts';
 
 export interface TlsFiles {
@@ -39,18 +41,29 @@ export interface TlsMaterial {
   readonly warnings: readonly string[];
 }
 
+/** PEM, opened with a passphrase. */
+export type OpenedFiles = LastResult<{ readonly cert?: string; readonly key: string }>;
+
 /** A chain with its key is 10 KB; all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
 const OTHERS_READ = 0o004;
-/** PKCS #8, and OpenSSL's older format. */
-const ENCRYPTED_KEY = /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+const SLOW_MS = 2_000;
 
 /**
  * Throws StartError (D2S_ERR_TLS_FILE) with key, file and reason if a file cannot be read, ConfigError if its
- * passphrase is wrong.
+ * passphrase is wrong. `opened` remembers what was opened with a passphrase.
  */
-export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
+export async function readTlsFiles(files: TlsFiles, opened: OpenedFiles = new LastResult()): Promise<TlsTexts> {
+  const beganMs = performance.now();
+  const texts = await openTlsFiles(files, opened);
+  const tookMs = performance.now() - beganMs;
+  if (tookMs < SLOW_MS) return texts;
+  const seconds = Math.round(tookMs / MS_PER_S);
+  const slow = `${files.section}: reading its files took ${seconds} s, which delays each start; fewer iterations of the key (at most 600,000) are faster`;
+  return { ...texts, warnings: [...texts.warnings, slow] };
+}
+
+async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTexts> {
   const warnings: string[] = [];
   const { section, certFile, caFile, caKey } = files;
   const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
@@ -58,25 +71,40 @@ export async function readTlsFiles(files: TlsFiles): Promise<TlsTexts> {
       if ((mode & OTHERS_READ) === 0 || process.platform === 'win32') return;
       warnings.push(`${section}.${name}: ${files[name]} can be read by every user of this machine; chmod o= closes it`);
     });
-  const passphrase = (await readSecret('passphraseFile'))?.toString('utf8').split(/\r?\n/, 1)[0];
+  const passphrase = decodePassphrase(
+    `${section}.passphraseFile: ${files.passphraseFile}`,
+    await readSecret('passphraseFile'),
+  );
   const cert = (await readFile(`${section}.certFile`, certFile))?.toString('latin1');
   const key = (await readSecret('keyFile'))?.toString('latin1');
   const pfx = await readSecret('pfxFile');
   const ca = (await readFile(`${section}.${caKey}`, caFile))?.toString('latin1');
   if (pfx !== undefined) {
+    const where = `${section}.pfxFile: ${files.pfxFile}`;
+    if (pfx.includes('-----BEGIN ')) {
+      throw new ConfigError(`${where}:1: is PEM, expected PKCS #12: name it in certFile and keyFile`);
+    }
     const { readPkcs12 } = await import('./pkcs12.ts');
-    return { ...readPkcs12(`${section}.pfxFile: ${files.pfxFile}`, pfx, passphrase), ca, warnings };
+    const read = () => readPkcs12(where, pfx, passphrase);
+    const { cert: own, key: open } = await opened.of([where, pfx, passphrase ?? ''], read);
+    return { cert: own, key: open, ca, warnings };
   }
-  return { cert, key: key && toOpenKey(`${section}.keyFile: ${files.keyFile}`, key, passphrase), ca, warnings };
+  if (key === undefined || passphrase === undefined || !ENCRYPTED_KEY.test(key)) return { cert, key, ca, warnings };
+  const where = `${section}.keyFile: ${files.keyFile}`;
+  const open = async () => {
+    const { openEncryptedKey } = await import('./encrypted-key.ts');
+    const text = await openEncryptedKey(where, key, passphrase);
+    return { key: formatPrivateKey(readPrivateKey(where, text, passphrase)) };
+  };
+  return { cert, key: (await opened.of([where, key, passphrase], open)).key, ca, warnings };
 }
 
-/** The key in PEM without its passphrase. */
-function toOpenKey(where: string, key: string, passphrase: string | undefined): string {
-  if (passphrase === undefined || !ENCRYPTED_KEY.test(key)) return key;
+/** The first line. */
+function decodePassphrase(where: string, bytes: Buffer | undefined): string | undefined {
   try {
-    return createPrivateKey({ key, passphrase }).export({ type: 'pkcs8', format: 'pem' }) as string;
+    return bytes && decodeText(bytes).split(/\r?\n/, 1)[0];
   } catch (cause) {
-    throw new ConfigError(`${where} does not open with the passphrase in passphraseFile`, { cause });
+    throw new ConfigError(`${where} cannot be read: ${toFileReason(cause)}`, { cause });
   }
 }
 
@@ -87,18 +115,20 @@ export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): T
   const [certKey, keyKey] =
     files.pfxFile === undefined ? (['certFile', 'keyFile'] as const) : (['pfxFile', 'pfxFile'] as const);
   const [certFile, keyFile] = [files[certKey], files[keyKey]];
-  const own = texts.cert === undefined ? [] : parseCertificates(`${section}.${certKey}: ${certFile}`, texts.cert);
+  const own = texts.cert === undefined ? [] : readCertificates(`${section}.${certKey}: ${certFile}`, texts.cert);
+  const ca = texts.ca === undefined ? [] : readCertificates(`${section}.${caKey}: ${caFile}`, texts.ca);
   const [leaf] = own;
-  if (leaf !== undefined && texts.key !== undefined) {
-    checkKey(`${section}.${keyKey}: ${keyFile}`, texts.key, `${certFile}`, own);
+  const key = texts.key === undefined ? undefined : readPrivateKey(`${section}.${keyKey}: ${keyFile}`, texts.key);
+  if (leaf !== undefined && key !== undefined) {
+    checkKey(`${section}.${keyKey}: ${keyFile}`, key, `${certFile}`, own);
     warnings.push(...warnOfTime(`${section}.${certKey}: ${certFile}`, leaf, clock.epochMs()));
   }
-  if (texts.ca !== undefined) parseCertificates(`${section}.${caKey}: ${caFile}`, texts.ca);
+  // In OpenSSL's own form: all that is in the files, and only that, reaches the handshake.
   const options = {
     ...TLS_POLICY,
-    ...(texts.cert === undefined ? {} : { cert: texts.cert }),
-    ...(texts.key === undefined ? {} : { key: texts.key }),
-    ...(texts.ca === undefined ? {} : { ca: texts.ca }),
+    ...(leaf === undefined ? {} : { cert: formatCertificates(own) }),
+    ...(key === undefined ? {} : { key: formatPrivateKey(key) }),
+    ...(ca.length === 0 ? {} : { ca: formatCertificates(ca) }),
   };
   const notAfterEpochMs = leaf && Date.parse(leaf.validTo);
   return { options, secureContext: toContext(section, options), notAfterEpochMs, warnings };
@@ -117,20 +147,7 @@ async function readFile(
   }
 }
 
-function parseCertificates(where: string, text: string): readonly X509Certificate[] {
-  const blocks = text.match(CERTIFICATE) ?? [];
-  if (blocks.length === 0) throw new ConfigError(`${where} holds no certificate, expected PEM (BEGIN CERTIFICATE)`);
-  return blocks.map((block, index) => {
-    try {
-      return new X509Certificate(block);
-    } catch (cause) {
-      throw new ConfigError(`${where}: certificate ${index + 1} cannot be read: ${toFileReason(cause)}`, { cause });
-    }
-  });
-}
-
-function checkKey(where: string, text: string, certFile: string, own: readonly X509Certificate[]): void {
-  const key = parseKey(where, text);
+function checkKey(where: string, key: KeyObject, certFile: string, own: readonly X509Certificate[]): void {
   const index = own.findIndex((certificate) => certificate.checkPrivateKey(key));
   if (index === 0) return;
   if (index > 0) {
@@ -139,21 +156,6 @@ function checkKey(where: string, text: string, certFile: string, own: readonly X
     );
   }
   throw new ConfigError(`${where} does not belong to the certificate in ${certFile}, expected its private key`);
-}
-
-function parseKey(where: string, text: string): KeyObject {
-  if (ENCRYPTED_KEY.test(text)) {
-    throw new ConfigError(
-      `${where} is encrypted, expected passphraseFile with its passphrase, or a key without one (openssl pkey removes it)`,
-    );
-  }
-  try {
-    return createPrivateKey(text);
-  } catch (cause) {
-    throw new ConfigError(`${where} holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)`, {
-      cause,
-    });
-  }
 }
 
 function warnOfTime(where: string, { validFrom, validTo }: X509Certificate, nowEpochMs: number): readonly string[] {

@@ -9,9 +9,17 @@ import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
 import { gauge, type MetricDescription } from '../base/metric-description.ts';
+import { LastResult } from './last-result.ts';
 import { TLS_POLICY } from './policy.ts';
 import { createStandIn } from './stand-in-certificate.ts';
-import { readTlsFiles, type TlsFiles, type TlsMaterial, type TlsTexts, toTlsMaterial } from './tls-files.ts';
+import {
+  type OpenedFiles,
+  readTlsFiles,
+  type TlsFiles,
+  type TlsMaterial,
+  type TlsTexts,
+  toTlsMaterial,
+} from './tls-files.ts';
 
 export interface WatchedTlsParts extends FileWatchParts {
   readonly clock: Clock;
@@ -33,6 +41,14 @@ const STANDING_IN = {
     'clients are still served',
 };
 
+interface OpenedTls {
+  readonly files: TlsFiles;
+  /** Undefined for a stand-in certificate. */
+  readonly texts: string | undefined;
+  readonly material: TlsMaterial;
+  readonly opened: OpenedFiles;
+}
+
 export class WatchedTls extends FileWatch {
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -42,11 +58,14 @@ export class WatchedTls extends FileWatch {
   /** Undefined while the stand-in certificate is used. */
   #texts: string | undefined;
   #trouble: SidecarError | undefined;
+  readonly #opened: OpenedFiles;
 
   /** Throws StartError (D2S_ERR_TLS_FILE) or ConfigError. Warnings go to the log. */
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
-    const texts = await readTlsFiles(files);
-    return new WatchedTls(files, toComparable(texts), toTlsMaterial(files, texts, parts.clock), parts);
+    const opened: OpenedFiles = new LastResult();
+    const texts = await readTlsFiles(files, opened);
+    const material = toTlsMaterial(files, texts, parts.clock);
+    return new WatchedTls({ files, texts: toComparable(texts), material, opened }, parts);
   }
 
   /** Like `open`, but if the files cannot be used, a stand-in certificate serves until they can; see `trouble`. */
@@ -55,19 +74,23 @@ export class WatchedTls extends FileWatch {
       return await WatchedTls.open(files, parts);
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
-      const watched = new WatchedTls(files, undefined, toStandIn(parts.clock), parts);
+      const watched = new WatchedTls(
+        { files, texts: undefined, material: toStandIn(parts.clock), opened: new LastResult() },
+        parts,
+      );
       watched.#standInFor(error);
       return watched;
     }
   }
 
-  private constructor(files: TlsFiles, texts: string | undefined, material: TlsMaterial, parts: WatchedTlsParts) {
+  private constructor({ files, texts, material, opened }: OpenedTls, parts: WatchedTlsParts) {
     super(files.section, parts);
     this.#files = files;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
     this.#material = material;
     this.#texts = texts;
+    this.#opened = opened;
     this.#warn();
   }
 
@@ -95,7 +118,7 @@ export class WatchedTls extends FileWatch {
 
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
   async prepareReload(files: TlsFiles): Promise<() => void> {
-    const texts = await readTlsFiles(files);
+    const texts = await readTlsFiles(files, this.#opened);
     const material = toTlsMaterial(files, texts, this.#clock);
     return () => {
       this.#files = files;
@@ -117,7 +140,7 @@ export class WatchedTls extends FileWatch {
   protected override async readChange(): Promise<(() => void) | undefined> {
     const files = this.#files;
     try {
-      const texts = await readTlsFiles(files);
+      const texts = await readTlsFiles(files, this.#opened);
       if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
       const material = toTlsMaterial(files, texts, this.#clock);
       return () => {

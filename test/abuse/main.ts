@@ -8,6 +8,7 @@ import { takeCores } from '../bench/load/machine.ts';
 import { type Processes, progress } from '../bench/load/processes.ts';
 import { OrderedProcess } from '../support/load/orders.ts';
 import { runProgram } from '../support/load/run.ts';
+import { generate } from './generator/generator.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { isGood, type Row, reasonsOf, renderReport } from './report.ts';
 import { runFlood } from './run/abuse-run.ts';
@@ -15,7 +16,7 @@ import { MemoryCgroup } from './run/memory-cgroup.ts';
 import { MEMORY_BYTES } from './run/verdict.ts';
 
 async function run(options: ReturnType<typeof parseOptions>, processes: Processes, folder: string): Promise<number> {
-  const { floods, isShort, isList } = options;
+  const { floods, isShort, isList, generateMinutes } = options;
   if (isList) {
     process.stdout.write(floods.map(({ name, what }) => `${name.padEnd(24)}${what}\n`).join(''));
     return 0;
@@ -28,6 +29,10 @@ async function run(options: ReturnType<typeof parseOptions>, processes: Processe
   const start = (name: string) => OrderedProcess.start(processes, path.join(import.meta.dirname, name, 'main.js'));
   const [upstream, users] = await Promise.all([start('upstream'), start('users')]);
   const upstreamPort = await upstream.order<number>('port');
+  if (generateMinutes !== undefined) {
+    process.stdout.write(`\n${await generate(generateMinutes, { processes, folder, upstreamPort, core })}`);
+    return 0;
+  }
   const wrap = cgroup?.within.bind(cgroup);
   const ground = { sidecar: { processes, folder, upstreamPort, wrap, core }, users, isShort };
   const rows: Row[] = [];

@@ -2,6 +2,11 @@
 
 export const COMET_PATH = '/smartWeb/api/cometd';
 export const RPC_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/Small';
+/** A name that is new after a flood. */
+export const LATE_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/SmallLate';
+export const LATE_NAME = 'Plant.SmallLate';
+/** Answered 501 below it, without a login. */
+export const FAILING_PATH = '/smartWeb/api/rest/v0/d2/rpc/Failing/';
 /** Answered with 5 MiB. */
 export const LARGE_PATH = '/smartWeb/api/rest/v0/d2/rpc/Plant/Large';
 /** The upstream never reads uploads to this path. */
@@ -37,3 +42,7 @@ export const WARM_UP = 'warm-up';
 export const CALM = 'calm';
 export const FLOOD = 'flood';
 export const RECOVERY = 'recovery';
+
+/** Of the setting `pkcs12`, in the folder of the run. */
+export const PFX_FILE = 'tls.pfx';
+export const RENEWED_PFX_FILES: readonly string[] = ['renewed-1.pfx', 'renewed-2.pfx'];

@@ -37,8 +37,9 @@ function read(bytes: Buffer): Http1RequestHead {
 
 function observe(heads: readonly Buffer[], observer: ExchangeObserver): void {
   for (const bytes of heads) {
-    const exchange = new Exchange(read(bytes), CLIENT, 'relay', systemClock.nowNs());
-    observer.onBegin(exchange);
+    const head = read(bytes);
+    const exchange = new Exchange(head.method, CLIENT, 'relay', systemClock.nowNs());
+    observer.onBegin(exchange, head);
     exchange.status = 200;
     exchange.markEnded(systemClock.nowNs());
     observer.onEnd(exchange, COMPLETED);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { RUNTIME_WARNING, withoutRuntimeWarning } from './runtime-warning.ts';
 
 /** One parsed log line, e.g. `{ level: 'info', time: '2026-01-01T00:00:00.000Z', msg: 'listening', listen: '127.0.0.1:8081' }`. */
 export type LogLine = Readonly<Record<string, unknown>>;
@@ -37,7 +38,7 @@ export async function startSidecarProcess(
     env: { ...process.env, D2_SIDECAR_STOP_DELAY: '0', D2_SIDECAR_STOP_WINDOW: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  /** All JSON lines printed so far. */
+  /** All JSON lines printed so far, without the warning about this Node.js. */
   const logs: LogLine[] = [];
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -76,7 +77,7 @@ export function runSidecar(
   const options = { env: { ...Object.fromEntries(others), ...env }, maxBuffer: 64 * 1024 * 1024 };
   return new Promise((resolve) => {
     const child = execFile(program, [...before, MAIN_PATH, ...args], options, (_error, stdout, stderr) => {
-      resolve({ code: child.exitCode ?? -1, stdout, stderr });
+      resolve({ code: child.exitCode ?? -1, stdout, stderr: withoutRuntimeWarning(stderr) });
     });
   });
 }
@@ -109,6 +110,7 @@ function listeningLine(child: ChildProcess, logs: LogLine[], exited: Promise<num
     // Reads for the life of the process: a full pipe would stop it.
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = toLogLine(text);
+      if (line.msg === RUNTIME_WARNING && RUNTIME_WARNING !== undefined) return;
       logs.push(line);
       if (line.msg !== 'listening') return;
       clearTimeout(timer);

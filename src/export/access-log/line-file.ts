@@ -72,6 +72,8 @@ export class LineFile {
   #options: LineFileOptions;
   #handle: FileHandle | undefined;
   #isRegular = false;
+  /** Path of the open file without links: rotating must not rename a link to it. */
+  #realPath = '';
   #bytes = 0;
   #rotateAtBytes = Number.POSITIVE_INFINITY;
   #isReopenDue = false;
@@ -213,6 +215,7 @@ export class LineFile {
       }
       if (old !== undefined) this.#dropTornLine();
       this.#handle = handle;
+      this.#realPath = opened.realPath;
       this.#isRegular = stats.isFile();
       this.#bytes = stats.size + Number(isCutShort);
       this.#planRotation();
@@ -232,7 +235,7 @@ export class LineFile {
 
   /** Rotates the file and opens a new one; false as in `#open`. After a failure it may grow by `maxBytes` more. */
   async #rotate(): Promise<boolean> {
-    const { file, maxBytes, keep } = this.#options;
+    const { maxBytes, keep } = this.#options;
     try {
       const { size } = (await this.#handle?.stat()) ?? { size: 0 };
       if (size < maxBytes) {
@@ -240,7 +243,7 @@ export class LineFile {
         this.#bytes = size;
         return true;
       }
-      await shiftFiles(file, keep);
+      await shiftFiles(this.#realPath, keep);
     } catch (cause) {
       this.#rotateAtBytes = this.#bytes + maxBytes;
       this.#failed(toFileReason(cause));

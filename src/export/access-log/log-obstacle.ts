@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { findFolderObstacle, openTrusted, toFileReason } from '../../base/trusted-file.ts';
+import { findFolderObstacle, openTrusted, resolveTrusted, toFileReason } from '../../base/trusted-file.ts';
 import { checkOwner } from './line-file.ts';
 
 /**
@@ -11,7 +11,7 @@ import { checkOwner } from './line-file.ts';
 export async function findLogObstacle(file: string): Promise<string | undefined> {
   try {
     const there = await stat(file).catch(() => undefined);
-    if (there === undefined) return await findFolderObstacle(path.dirname(file));
+    if (there === undefined) return await findFolderObstacle(path.dirname((await resolveTrusted(file)).realPath));
     if (there.isDirectory()) return `${file} is a folder`;
     if (!there.isFile()) {
       await access(file, constants.W_OK);

@@ -12,7 +12,13 @@ import { parseTraceParent } from '@opentelemetry/core';
 import type { Resource } from '@opentelemetry/resources';
 import { RandomIdGenerator, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
-import { type CallObserver, type EndedCall, isError, toEpochMs } from '../../measure/record/call-observer.ts';
+import {
+  type CallObserver,
+  type EndedCall,
+  isError,
+  MAX_TRACEPARENT_CHARS,
+  toEpochMs,
+} from '../../measure/record/call-observer.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { toHrTime, toWellFormed } from './metric-data.ts';
 
@@ -31,8 +37,6 @@ export interface CallSpansParts {
 /** RFC 9110 §9 and RFC 5789. Anything else becomes `_OTHER`, so that clients cannot create new values. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'] as const;
 const MAX_NAME_CHARS = 256;
-/** Version 00 has 55 characters; later versions may be longer. */
-const MAX_TRACEPARENT_CHARS = 256;
 
 export class CallSpans implements CallObserver {
   readonly wantsBytes = false;

@@ -8,7 +8,7 @@ import { createOtlpHttpExportDelegate } from '@opentelemetry/otlp-exporter-base/
 import type { IExporterMetricsHelper, ISerializer } from '@opentelemetry/otlp-transformer';
 import type { Clock } from '../../base/clock.ts';
 import { OtlpFileError } from './header-fields.ts';
-import type { Receiver } from './receiver.ts';
+import { CodedAnswerError, type Receiver } from './receiver.ts';
 import type { Failure, SignalNumbers } from './signal-numbers.ts';
 
 /** The count in a partial success, under the name of each signal; a string where a double cannot hold it. */
@@ -120,6 +120,7 @@ const TLS_CODE = /^(?:ERR_(?:SSL|TLS)_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF
 /** Classifies a failed export. The receiver's text is never passed on: it may quote the request. */
 export function toFailure(error: unknown): Failure {
   if (error instanceof OtlpFileError) return { reason: 'files', detail: error.message };
+  if (error instanceof CodedAnswerError) return { reason: 'refused', detail: error.message };
   const code = (error as { code?: unknown } | undefined)?.code;
   if (typeof code === 'number')
     return { reason: code === 401 || code === 403 ? 'unauthorized' : 'refused', status: code };

@@ -1,7 +1,7 @@
 /** Header fields for the receiver, usually a credential. Read for each request, so that a new one applies at once. */
-import { SidecarError } from '../../base/errors.ts';
+import { ConfigError, SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
+import { decodeText, readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
 
 export type HeaderFields = Readonly<Record<string, string>>;
 
@@ -28,6 +28,7 @@ const READABLE_BY_ALL = 0o004;
 const LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x20-\x7e\t]*[\x21-\x7e])[ \t]*$/;
 /** Setting these would break the request. */
 const RESERVED = new Set([
+  'accept-encoding',
   'connection',
   'content-encoding',
   'content-length',
@@ -49,7 +50,7 @@ export function createFieldsReader({ headersFile, headersEnv, env, logger }: Fie
     };
     return async () => {
       const where = `${headersFile} (otlp.headersFile)`;
-      return parseFields(await readKeyFile(headersFile, 'otlp.headersFile', MAX_BYTES, warn), where);
+      return parseFields(await readKeyFile(headersFile, 'otlp.headersFile', MAX_BYTES, decodeText, warn), where);
     };
   }
   if (headersEnv === undefined) return async () => ({});
@@ -74,19 +75,24 @@ export function parseFields(text: string, where: string): HeaderFields {
   return fields;
 }
 
-/** Reads a regular file of up to `maxBytes`; refuses a pipe, which would block. Calls `onOpen` if all may read it. */
+/**
+ * Reads a regular file of up to `maxBytes` by `read`; refuses a pipe, which would block. Calls `onOpen` if all may read
+ * it.
+ */
 export async function readKeyFile(
   file: string,
   key: string,
   maxBytes: number,
+  read: (bytes: Buffer) => string,
   onOpen: () => void = () => undefined,
 ): Promise<string> {
   try {
     const bytes = await readRegularFile(file, maxBytes, ({ mode }) => {
       if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32') onOpen();
     });
-    return bytes.toString('utf8');
+    return read(bytes);
   } catch (cause) {
+    if (cause instanceof ConfigError) throw new OtlpFileError(cause.message);
     if (cause instanceof UntrustedFileError)
       throw new OtlpFileError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
     const code = toFileReason(cause);

@@ -15,7 +15,7 @@ export const FAILURE_REASONS = [
   'tls',
   /** 401 and 403. */
   'unauthorized',
-  /** Any other error status that is not worth a retry. */
+  /** Any other error status that is not worth a retry, or a success in a content coding. */
   'refused',
   /** 429, 502, 503 and 504, until the retries ran out of time. */
   'unavailable',

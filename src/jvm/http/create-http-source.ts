@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
+import type { Config, JvmHttpKind, JvmHttpSource } from '../../config/config.ts';
 import { type HttpKind, HttpSource } from './http-source.ts';
 import { JOLOKIA } from './jolokia.ts';
 import { PROMETHEUS } from './prometheus.ts';
@@ -14,6 +14,7 @@ import { TOMCAT_STATUS } from './tomcat-status.ts';
 import { WILDFLY } from './wildfly.ts';
 
 interface HttpSourceParts {
+  readonly config: { readonly jvm: Pick<Config['jvm'], 'timeoutMs'> };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -27,8 +28,14 @@ const KINDS: Readonly<Record<JvmHttpKind, HttpKind>> = {
   wildfly: WILDFLY,
 };
 
-export function createHttpSource(http: JvmHttpSource, { clock, logger, env }: HttpSourceParts): HttpSource {
+export function createHttpSource(http: JvmHttpSource, { config, clock, logger, env }: HttpSourceParts): HttpSource {
   const { kind, url, username, passwordFile, passwordEnv, caFile, serverName } = http;
   const credentials = createCredentialsReader({ username, passwordFile, passwordEnv, env, logger });
-  return new HttpSource(KINDS[kind], { url, credentials, clock, tls: { caFile, serverName } });
+  return new HttpSource(KINDS[kind], {
+    url,
+    credentials,
+    timeoutMs: config.jvm.timeoutMs,
+    clock,
+    tls: { caFile, serverName },
+  });
 }

@@ -4,8 +4,13 @@
  */
 import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
+import { parseCodings } from '../../base/content-codings.ts';
+import { attemptTimeoutMs } from '../../base/dial.ts';
+import { ConfigError } from '../../base/errors.ts';
 import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import type { JvmHttpKind } from '../../config/config.ts';
+import { readAuthorities } from '../../tls/pem.ts';
+import { indicatedName } from '../../tls/server-name.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
@@ -49,6 +54,8 @@ export interface HttpSourceOptions {
     readonly serverName?: string | undefined;
   };
   readonly credentials?: CredentialsReader | undefined;
+  /** Longest time of a reading. */
+  readonly timeoutMs?: number;
   readonly clock: Clock;
 }
 
@@ -59,6 +66,8 @@ const MAX_REFUSAL_BYTES = 16 * 1024;
 const MAX_HEAD_BYTES = 16 * 1024;
 /** One try without a nonce, one with an expired nonce, one with a new nonce. */
 const MAX_TRIES = 3;
+/** That of `jvm.timeout`. */
+const DEFAULT_TIMEOUT_MS = 2_000;
 const MAX_CA_BYTES = 1024 * 1024;
 
 export class HttpSource implements JvmSource {
@@ -101,7 +110,8 @@ export class HttpSource implements JvmSource {
       this.#underWay = client;
       const answer = await this.#logIn(client, this.#kind, credentials, signal);
       if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      const text = await textOf(answer, this.#where);
+      if (!isPlain(answer)) throw toCodedError(this.#where);
+      const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
       const further: (string | undefined)[] = [];
@@ -126,7 +136,7 @@ export class HttpSource implements JvmSource {
   ): Promise<string | undefined> {
     try {
       const answer = await this.#logIn(client, request, credentials, signal);
-      if (answer.statusCode === 200) return await textOf(answer, this.#where);
+      if (answer.statusCode === 200 && isPlain(answer)) return await answer.body.text();
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     } catch (cause) {
       // The time limit covers the whole reading.
@@ -136,12 +146,13 @@ export class HttpSource implements JvmSource {
   }
 
   async #connect(): Promise<Client> {
-    const { caFile, serverName } = this.#options.tls ?? {};
-    const ca = caFile === undefined ? undefined : await readAuthorities(caFile);
+    const { tls: { caFile, serverName } = {}, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const ca = caFile === undefined ? undefined : await readCaFile(caFile);
     return new Client(this.#address.origin, {
       connect: {
         ...(ca === undefined ? {} : { ca }),
-        ...(serverName === undefined ? {} : { servername: serverName }),
+        servername: indicatedName(serverName ?? new URL(this.#address.origin).hostname),
+        autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
       },
       maxResponseSize: MAX_ANSWER_BYTES,
       maxHeaderSize: MAX_HEAD_BYTES,
@@ -182,7 +193,7 @@ export class HttpSource implements JvmSource {
     const { accept } = this.#kind;
     return {
       accept,
-      // A small compressed body could become a large one.
+      // A small compressed body could become a large one, and a decoder may have holes.
       'accept-encoding': 'identity',
       'user-agent': 'd2-sidecar',
       ...(hasBody ? { 'content-type': 'application/json' } : {}),
@@ -191,11 +202,16 @@ export class HttpSource implements JvmSource {
   }
 }
 
-async function textOf(answer: Dispatcher.ResponseData, where: string): Promise<string> {
-  const coding = answer.headers['content-encoding'] ?? 'identity';
-  if (coding !== 'identity')
-    throw new JvmSourceError('D2S_ERR_JVM_FORMAT', `${where} answered in a content coding that was not asked for.`);
-  return await answer.body.text();
+/** Undici's `request` decodes nothing, unlike its `fetch`. */
+function isPlain({ headers }: Dispatcher.ResponseData): boolean {
+  return parseCodings(toList(headers['content-encoding']).join()).length === 0;
+}
+
+function toCodedError(where: string): JvmSourceError {
+  return new JvmSourceError(
+    'D2S_ERR_JVM_FORMAT',
+    `${where} answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.`,
+  );
 }
 
 function toRefusal(where: string, credentials: Credentials | undefined, outcome: string): string {
@@ -206,10 +222,11 @@ function toRefusal(where: string, credentials: Credentials | undefined, outcome:
   return `${where} refused the user or the password (401), or has locked the user out; see jvm.http.username and jvm.http.passwordFile or jvm.http.passwordEnv.`;
 }
 
-async function readAuthorities(file: string): Promise<Buffer> {
+async function readCaFile(file: string): Promise<string> {
   try {
-    return await readRegularFile(file, MAX_CA_BYTES);
+    return readAuthorities('jvm.http.caFile', file, await readRegularFile(file, MAX_CA_BYTES));
   } catch (cause) {
+    if (cause instanceof ConfigError) throw new JvmSourceError('D2S_ERR_JVM_ACCESS', cause.message, cause);
     const reason = toFileReason(cause);
     throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (jvm.http.caFile) cannot be read (${reason}).`);
   }

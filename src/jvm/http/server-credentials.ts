@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { Logger } from '../../base/logger.ts';
-import { readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
+import { decodeText, readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 
 export interface Credentials {
@@ -71,7 +71,7 @@ async function inspect(file: string): Promise<{ found: string; mode: number }> {
 
 async function readPassword(file: string): Promise<string> {
   try {
-    return (await readRegularFile(file, MAX_PASSWORD_BYTES)).toString('utf8').replace(/\r?\n$/, '');
+    return decodeText(await readRegularFile(file, MAX_PASSWORD_BYTES)).replace(/\r?\n$/, '');
   } catch (cause) {
     throw unreadable(file, cause);
   }

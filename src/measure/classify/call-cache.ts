@@ -25,6 +25,8 @@ export class CallCache<Value> {
   }
 
   get(text: string): Value | undefined {
+    // Its hash would cost more than the rest.
+    if (text.length > this.#maxTextChars) return undefined;
     const young = this.#young.get(text);
     if (young !== undefined || this.#old.size === 0) return young;
     const old = this.#old.get(text);

@@ -35,6 +35,12 @@ export const CACHED_PATHS = 8_192;
 /** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
 export const CACHED_PATH_CHARS = 512;
 
+/**
+ * A longer name is cut: a running call would keep a name of 64 KiB. Statistics count names from half this length on as
+ * `(other)`.
+ */
+const MAX_NAME_CHARS = 1_024;
+
 interface Context {
   readonly application: string;
   readonly segments: readonly string[];
@@ -142,5 +148,5 @@ function startsWith(segments: readonly string[], wanted: readonly string[], offs
 
 function toName(parts: readonly (string | number)[], captured: readonly string[]): string {
   const name = parts.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
-  return detached(toShownText(name));
+  return detached(toShownText(name.slice(0, MAX_NAME_CHARS)));
 }

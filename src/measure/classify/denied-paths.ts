@@ -1,16 +1,16 @@
 /**
- * The paths of `rest.deny`, which only clients on loopback may request. Servers differ in how they read a path. A
+ * The paths of `rest.deny`, which only clients on loopback may request, without a proxy. Servers differ in how they read a path. A
  * target is therefore denied if any reading of it lies at or below a denied path: escapes, path parameters, empty and
  * dot segments, backslashes, absolute form.
  */
 
 import { decodeText } from '../../config/rules/pattern.ts';
-import { toRawPath } from './path.ts';
+import { toByte, toRawPath } from './path.ts';
 
 interface DeniedClient {
   readonly remoteAddress: string;
-  /** A trusted proxy stated the address. */
-  readonly isAddressFromProxy?: boolean;
+  /** The peer is a trusted proxy. */
+  readonly viaProxy?: 'field' | 'header';
 }
 
 export class DeniedPaths {
@@ -33,9 +33,12 @@ export class DeniedPaths {
     return paths.length === 0 ? undefined : new DeniedPaths(paths);
   }
 
-  /** `target` as sent, in latin1. A loopback address that a proxy states is not this machine's, and may be forged. */
-  denies(target: string, { remoteAddress, isAddressFromProxy }: DeniedClient): boolean {
-    if (LOOPBACK.test(remoteAddress) && isAddressFromProxy !== true) return false;
+  /**
+   * `target` as sent, in latin1. Behind a trusted proxy no client counts as loopback: a loopback address that the proxy
+   * states may be forged, and the proxy's own says nothing about a client that it did not name.
+   */
+  denies(target: string, { remoteAddress, viaProxy }: DeniedClient): boolean {
+    if (viaProxy === undefined && LOOPBACK.test(remoteAddress)) return false;
     const queryAt = target.indexOf('?');
     const path = queryAt < 0 ? target : target.slice(0, queryAt);
     if (path.charCodeAt(0) === SLASH && !IRREGULAR.test(path)) return this.#deniesRegular(path);
@@ -57,26 +60,27 @@ export class DeniedPaths {
    */
   #toFirstSegments(path: string): string[] {
     const segments: string[] = [];
-    for (let from = 0; from < path.length && segments.length < this.#deepest; ) {
-      const slash = path.indexOf('/', from);
-      const to = slash < 0 ? path.length : slash;
+    for (let at = 0, start = 0; at <= path.length && segments.length < this.#deepest; at += 1) {
+      if (at < path.length && path.charCodeAt(at) !== SLASH) continue;
       // An escaped character has three. A longer segment cannot be part of a denied path, and is not decoded.
-      const segment = to - from > 3 * this.#longest ? TOO_LONG : decodeBytes(path.slice(from, to));
-      if (segment !== '' && segment !== '.') segments.push(segment);
-      from = to + 1;
+      if (at - start > 3 * this.#longest) segments.push(TOO_LONG);
+      else if (!isSkipped(path, start, at)) segments.push(decodeBytes(path.slice(start, at)));
+      start = at + 1;
     }
     return segments;
   }
 
   /**
    * Servers differ on what `..` removes and on what separates segments. In every reading, the remaining segments are a
-   * subsequence of these, so a denied path that is a subsequence is denied. One pass: the path may have 64 KiB of
-   * escapes.
+   * subsequence of these, so a denied path that is a subsequence is denied. One pass that compares hashes: the path may
+   * have 60,000 segments, and any number of paths may be denied.
    */
   #deniesAmbiguous(path: string): boolean {
     const found = this.#segments.map(() => 0);
-    let segment = '';
-    for (let at = 0; at <= path.length; at += 1) {
+    const awaited = Int32Array.from(this.#segments, ([first = '']) => hashOf(first));
+    let hash = 0;
+    for (let at = 0, start = 0; at <= path.length; at += 1) {
+      const from = at;
       let code = at < path.length ? path.charCodeAt(at) : SLASH;
       const escaped = code === PERCENT ? toByte(path, at + 1) : -1;
       if (escaped >= 0) {
@@ -84,24 +88,27 @@ export class DeniedPaths {
         at += 2;
       }
       if (!isSeparator(code)) {
-        // One character too many is enough to differ from all.
-        if (segment.length <= this.#longest) segment += String.fromCharCode(code);
+        hash = nextHash(hash, code);
         continue;
       }
-      if (segment !== '' && this.#completes(segment, found)) return true;
-      segment = '';
+      for (let index = 0; index < awaited.length && from > start; index += 1) {
+        if (hash !== awaited[index]) continue;
+        if (from - start <= 3 * this.#longest && this.#completes(decodeBytes(path.slice(start, from)), index, found))
+          return true;
+        awaited[index] = hashOf(this.#segments[index]?.[found[index] ?? 0] ?? '');
+      }
+      hash = 0;
+      start = at + 1;
     }
     return false;
   }
 
-  /** Advances the matches by the next segment of a path; true if a denied path is now complete. */
-  #completes(segment: string, found: number[]): boolean {
-    return this.#segments.some((denied, index) => {
-      const count = found[index] ?? 0;
-      if (segment !== denied[count]) return false;
-      found[index] = count + 1;
-      return count + 1 === denied.length;
-    });
+  /** Advances the match of a denied path by the next segment; true if the denied path is now complete. */
+  #completes(segment: string, index: number, found: number[]): boolean {
+    const [denied = [], count = 0] = [this.#segments[index], found[index]];
+    if (segment !== denied[count]) return false;
+    found[index] = count + 1;
+    return count + 1 === denied.length;
   }
 }
 
@@ -109,17 +116,21 @@ function isSeparator(code: number): boolean {
   return code === SLASH || code === BACKSLASH || code === SEMICOLON;
 }
 
-/** The byte whose two hexadecimal digits are at `at`; -1 where there are none. */
-function toByte(path: string, at: number): number {
-  const [high, low] = [toDigit(path.charCodeAt(at)), toDigit(path.charCodeAt(at + 1))];
-  return high < 0 || low < 0 ? -1 : high * 16 + low;
+/** An empty segment, or a dot. `..` makes a path ambiguous. */
+function isSkipped(path: string, start: number, end: number): boolean {
+  const length = end - start;
+  if (length === 1) return path.charCodeAt(start) === DOT;
+  return length === 0 || (length === 3 && path.charCodeAt(start) === PERCENT && toByte(path, start + 1) === DOT);
 }
 
-/** -1 for anything but a hexadecimal digit, also for NaN. */
-function toDigit(code: number): number {
-  if (code >= 0x30 && code <= 0x39) return code - 0x30;
-  const letter = code | 0x20;
-  return letter >= 0x61 && letter <= 0x66 ? letter - 0x61 + 10 : -1;
+function hashOf(segment: string): number {
+  let hash = 0;
+  for (let at = 0; at < segment.length; at += 1) hash = nextHash(hash, segment.charCodeAt(at));
+  return hash;
+}
+
+function nextHash(hash: number, code: number): number {
+  return (Math.imul(hash, 31) + code + 1) | 0;
 }
 
 function isBelow(path: string, denied: string): boolean {
@@ -140,11 +151,12 @@ const SLASH = 0x2f;
 const BACKSLASH = 0x5c;
 const SEMICOLON = 0x3b;
 const PERCENT = 0x25;
+const DOT = 0x2e;
 /** Equals no segment. */
 const TOO_LONG = '/';
 const LOOPBACK = /^127\.|^::1$/;
 /** All servers read a path alike if it begins with a slash and has none of these. */
 const IRREGULAR = /[%;\\]|\/[/.]/;
 /** `..`, and separators that some servers decode and others do not. */
-const AMBIGUOUS = /\\|%(?:2f|3b|5c)|(?:\.|%2e){2}/i;
+const AMBIGUOUS = /\\|%(?:2[fF]|3[bB]|5[cC])|(?:\.|%2[eE])(?:\.|%2[eE])/;
 const ESCAPE = /%([0-9a-f]{2})/gi;

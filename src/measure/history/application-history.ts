@@ -15,8 +15,8 @@ export interface HistoryApplication {
 
 interface HistoryCalls {
   metrics(): MetricSet;
-  /** By name, in order of admission. */
   readonly countsByName: ReadonlyMap<string, CallCountsReading>;
+  onFolded?: ((row: number, into: number) => void) | undefined;
 }
 
 export interface WorstCallOfKind extends WorstCall {
@@ -65,7 +65,7 @@ class CountSteps {
 
 class CallsHistory {
   readonly #prefix: string;
-  readonly #metrics: () => MetricSet;
+  readonly #calls: HistoryCalls;
   readonly #count: CountSteps;
   readonly #errors: CountSteps;
   readonly #durations: DurationSteps | undefined;
@@ -75,7 +75,7 @@ class CallsHistory {
 
   constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
     this.#prefix = prefix;
-    this.#metrics = () => calls.metrics();
+    this.#calls = calls;
     const { timers, meters } = calls.metrics();
     const total = timers.get(prefix) as TimerReading;
     this.#count = new CountSteps(total);
@@ -83,6 +83,10 @@ class CallsHistory {
     this.#durations = total.openSteps?.();
     this.#sparks = new SparkLines(this.#names());
     this.#minute = new MinuteCalls(calls.countsByName);
+    calls.onFolded = (row, into) => {
+      this.#sparks.fold(row, into);
+      this.#minute.fold(row, into);
+    };
     this.#columns = createColumns(['count', 'errors', 'p50', 'p95', 'p99']);
   }
 
@@ -126,9 +130,12 @@ class CallsHistory {
     return this.#sparks.lineOf(row);
   }
 
-  /** The timer of each name, in order of admission. The map also has the total, under the prefix, before them. */
-  *#names(): Generator<TimerReading> {
-    for (const [name, timer] of this.#metrics().timers) if (name !== this.#prefix) yield timer;
+  /** Answered calls of each name, with its row. Calls without a name have none. */
+  *#names(): Generator<readonly [row: number, count: number]> {
+    const { timers } = this.#calls.metrics();
+    for (const [name, { row }] of this.#calls.countsByName) {
+      if (name !== '') yield [row, timers.get(`${this.#prefix}.${name}`)?.count ?? 0];
+    }
   }
 }
 
@@ -184,7 +191,7 @@ export class ApplicationHistory {
     return sba.worst && { kind: 'sba', ...sba.worst };
   }
 
-  /** Calls of the `row`-th name, by admission, in each of the last 12 x 25 s, oldest first. */
+  /** Calls of the name with that row, in each of the last 12 x 25 s, oldest first. */
   lineOf(kind: 'rpc' | 'sba', row: number): number[] {
     return this.#calls[kind].lineOf(row);
   }

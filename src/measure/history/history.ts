@@ -189,7 +189,7 @@ export class History {
     }
   }
 
-  /** Calls of an application's `row`-th name, by admission, in each of the last 12 x 25 s, oldest first. */
+  /** Calls of the name with that row (`CallCounts.row`), in each of the last 12 x 25 s, oldest first. */
   lineOf(application: string, kind: 'rpc' | 'sba', row: number): number[] {
     return this.#applications.get(application)?.lineOf(kind, row) ?? [];
   }

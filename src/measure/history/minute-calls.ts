@@ -1,4 +1,5 @@
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
+import { doubled, moveRow } from './spark-lines.ts';
 
 export const STEPS_PER_MINUTE = 12;
 
@@ -11,15 +12,12 @@ export interface WorstCall {
   readonly ended: number;
 }
 
-type Counts = Pick<CallCountsReading, 'ok' | 'clientErrors' | 'errors'>;
+type Counts = Pick<CallCountsReading, 'row' | 'ok' | 'clientErrors' | 'errors'>;
 
 const FIRST_ROWS = 16;
 const MAX_PER_STEP = 0xffff;
 
-/**
- * Ended and failed calls of each name in each of the last 12 steps. Names come in order of admission and are never
- * removed, so the position of a name is its row. Takes 56 bytes for each name.
- */
+/** Ended and failed calls of each name in each of the last 12 steps. Takes 56 bytes for each name. */
 export class MinuteCalls {
   readonly #counts: ReadonlyMap<string, Counts>;
   /** `STEPS_PER_MINUTE` numbers for each row. Over 65,535 calls of one name in a step count as 65,535. */
@@ -28,15 +26,15 @@ export class MinuteCalls {
   /** Totals at the last step, modulo 2^32. */
   #endedTotals = new Uint32Array(FIRST_ROWS);
   #failedTotals = new Uint32Array(FIRST_ROWS);
-  #rows = 0;
   #next = 0;
   #worst: WorstCall | undefined;
 
   /** Calls that `counts` already holds, e.g. restored ones, count in no step. */
   constructor(counts: ReadonlyMap<string, Counts>) {
     this.#counts = counts;
-    for (const { ok, clientErrors, errors } of counts.values()) {
-      const row = this.#addRow();
+    for (const { row, ok, clientErrors, errors } of counts.values()) {
+      if (row < 0) continue;
+      this.#reserve(row);
       this.#endedTotals[row] = ok + clientErrors + errors;
       this.#failedTotals[row] = errors;
     }
@@ -50,33 +48,35 @@ export class MinuteCalls {
   /** Ends a step for all names. */
   take(): void {
     const at = this.#next;
-    let row = 0;
     let worst: WorstCall | undefined;
-    for (const [name, { ok, clientErrors, errors }] of this.#counts) {
-      if (row === this.#rows) this.#addRow();
+    for (const [name, { row, ok, clientErrors, errors }] of this.#counts) {
+      // Calls without a name.
+      if (row < 0) continue;
+      this.#reserve(row);
       const place = row * STEPS_PER_MINUTE + at;
       this.#ended[place] = take(this.#endedTotals, row, ok + clientErrors + errors);
       this.#failed[place] = take(this.#failedTotals, row, errors);
-      const failed = errors === 0 || name === '' ? 0 : sumOf(this.#failed, row);
+      const failed = errors === 0 ? 0 : sumOf(this.#failed, row);
       if (failed > (worst?.failed ?? 0)) worst = { name, failed, ended: sumOf(this.#ended, row) };
-      row += 1;
     }
     this.#worst = worst;
     this.#next = (at + 1) % STEPS_PER_MINUTE;
   }
 
-  #addRow(): number {
-    if (this.#rows === this.#endedTotals.length) this.#grow();
-    this.#rows += 1;
-    return this.#rows - 1;
+  /** The counts of a name have moved to another; its row is free. */
+  fold(row: number, into: number): void {
+    this.#reserve(Math.max(row, into));
+    for (const steps of [this.#ended, this.#failed]) moveRow(steps, STEPS_PER_MINUTE, row, into);
+    for (const totals of [this.#endedTotals, this.#failedTotals]) moveRow(totals, 1, row, into);
   }
 
-  #grow(): void {
-    const capacity = this.#endedTotals.length * 2;
-    this.#ended = copied(this.#ended, new Uint16Array(capacity * STEPS_PER_MINUTE));
-    this.#failed = copied(this.#failed, new Uint16Array(capacity * STEPS_PER_MINUTE));
-    this.#endedTotals = copied(this.#endedTotals, new Uint32Array(capacity));
-    this.#failedTotals = copied(this.#failedTotals, new Uint32Array(capacity));
+  #reserve(row: number): void {
+    while (row >= this.#endedTotals.length) {
+      this.#ended = doubled(this.#ended, new Uint16Array(this.#ended.length * 2));
+      this.#failed = doubled(this.#failed, new Uint16Array(this.#failed.length * 2));
+      this.#endedTotals = doubled(this.#endedTotals, new Uint32Array(this.#endedTotals.length * 2));
+      this.#failedTotals = doubled(this.#failedTotals, new Uint32Array(this.#failedTotals.length * 2));
+    }
   }
 }
 
@@ -90,9 +90,4 @@ function sumOf(steps: Uint16Array, row: number): number {
   let sum = 0;
   for (let i = 0; i < STEPS_PER_MINUTE; i += 1) sum += steps[row * STEPS_PER_MINUTE + i] as number;
   return sum;
-}
-
-function copied<Numbers extends Uint16Array | Uint32Array>(from: Numbers, into: Numbers): Numbers {
-  into.set(from);
-  return into;
 }

@@ -30,7 +30,7 @@ export interface CallSession {
   readonly isVerified: boolean;
 }
 
-/** An ended call. Properties may read from the request head, and strings may keep it in memory: copy what you keep. */
+/** An ended call. It reads from the exchange: copy what you keep. */
 export interface EndedCall {
   readonly kind: EndedKind;
   /** E.g. `E.Demo.TestInOut`, `login`; `''` for `comet` and `other`, whose paths may hold secrets. */
@@ -65,6 +65,9 @@ export interface EndedCall {
   /** The `traceparent` that replaced it for the upstream; undefined if no observer set one. */
   readonly ownTraceparent: string | undefined;
 }
+
+/** A longer `traceparent` is not kept. Version 00 has 55 characters; later versions may be longer. */
+export const MAX_TRACEPARENT_CHARS = 256;
 
 export interface CallObserver {
   /** Count body bytes: costs some tenths of a microsecond for each exchange that begins from then on. */

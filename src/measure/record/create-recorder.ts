@@ -71,7 +71,10 @@ function createApplication(
 ): RecordedApplication {
   const { otlp } = config;
   const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
-  const statistics = createStatistics(config.metrics, clock, isExponential);
+  const statistics = createStatistics(config.metrics, clock, {
+    isExponential,
+    applications: config.applications.length,
+  });
   const totals = new CallTotals();
   setLateLimit({ statistics, totals }, config.calls);
   const sessions = new SessionTable({

@@ -3,7 +3,7 @@ import type { Ending, Exchange } from '../../proxy/exchange/exchange.ts';
 import { bytesOf } from './byte-count.ts';
 import type { CallOutcome, CallSession, EndedCall, EndedKind } from './call-observer.ts';
 
-type EndedCallName = Pick<EndedCall, 'kind' | 'name' | 'application'>;
+export type EndedCallName = Pick<EndedCall, 'kind' | 'name' | 'application'>;
 
 export const OF_COMET: EndedCallName = { kind: 'comet', name: '', application: undefined };
 export const OTHER: EndedCallName = { kind: 'other', name: '', application: undefined };
@@ -18,11 +18,19 @@ const OUTCOMES: Readonly<Record<Ending['kind'], CallOutcome>> = {
 export class EndedExchange implements EndedCall {
   readonly isComet = false;
   readonly session: CallSession | undefined;
+  readonly traceparent: string | undefined;
   readonly #call: EndedCallName;
   readonly #exchange: Exchange;
   readonly #ending: Ending;
 
-  constructor(call: EndedCallName, exchange: Exchange, ending: Ending, session: CallSession | undefined) {
+  constructor(
+    call: EndedCallName,
+    { traceparent }: { readonly traceparent: string | undefined },
+    exchange: Exchange,
+    ending: Ending,
+    session: CallSession | undefined,
+  ) {
+    this.traceparent = traceparent;
     this.#call = call;
     this.#exchange = exchange;
     this.#ending = ending;
@@ -42,7 +50,7 @@ export class EndedExchange implements EndedCall {
   }
 
   get method(): string {
-    return this.#exchange.request.method;
+    return this.#exchange.method;
   }
 
   get status(): number {
@@ -80,10 +88,6 @@ export class EndedExchange implements EndedCall {
 
   get remoteAddress(): string {
     return this.#exchange.client.remoteAddress;
-  }
-
-  get traceparent(): string | undefined {
-    return this.#exchange.request.field('traceparent');
   }
 
   get ownTraceparent(): string | undefined {

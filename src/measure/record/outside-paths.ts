@@ -67,7 +67,7 @@ export class OutsidePaths {
    * for a request outside, with its segments.
    */
   add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): void {
-    const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
+    const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
     const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
     if (context !== undefined) {

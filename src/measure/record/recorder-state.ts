@@ -72,6 +72,7 @@ export class RecorderState {
         this.#loadInto(application, kind, saved);
       }
     }
+    for (const { statistics } of applications.values()) statistics.restored();
   }
 
   #loadInto({ name, statistics, sessions }: RecordedApplication, kind: string | undefined, saved: SavedRecord): void {

@@ -23,17 +23,25 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
+import { detached } from '../../protocol/http1/text.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
-import type { Ending, Exchange, ExchangeObserver, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
+import type {
+  Ending,
+  Exchange,
+  ExchangeObserver,
+  RequestHead,
+  ResponseHeadView,
+} from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
-import type { Credentials, Identity } from '../sessions/credentials.ts';
+import type { Claim, Credentials, Identity } from '../sessions/credentials.ts';
 import type { Session, SessionStart } from '../sessions/session.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
-import type { CallObservers } from './call-observer.ts';
+import { type CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
 import type { CometReader } from './comet/comet-reader.ts';
 import { createCometChanges } from './comet/create-comet-reader.ts';
 import type { ExchangeReading } from './comet/exchange-reading.ts';
-import { EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
+import { type EndedCallName, EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
@@ -41,6 +49,8 @@ import type { RecorderState } from './recorder-state.ts';
 import type { RunningCall } from './running-calls.ts';
 import type { SlowOutcome } from './slowest-calls.ts';
 import type { UnclassifiedPaths } from './unclassified-paths.ts';
+
+const NO_CONTENT = 204;
 
 export type RecorderConfig = ClassifierConfig &
   Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };
@@ -60,6 +70,12 @@ export interface RecorderParts {
   readonly clock: Clock;
 }
 
+/** Who sent a request, if its credential was not accepted before: what may begin a session when the server accepts it. */
+interface Sender {
+  readonly claim: Claim | undefined;
+  readonly identity: Identity | undefined;
+}
+
 /** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
 class ObservedCall implements RunningCall {
   readonly kind = 'call';
@@ -72,28 +88,40 @@ class ObservedCall implements RunningCall {
   readonly token: string | undefined;
   /** The session that these credentials were accepted for before. */
   readonly session: Session | undefined;
+  readonly sender: Sender | undefined;
+  /** A copy; undefined unless an observer wants it. */
+  readonly traceparent: string | undefined;
   readonly remoteAddress: string;
   readonly beganNs: number;
   /** The user that the server names in its response (`sessions.userField`). */
   userByServer: Identity | undefined = undefined;
 
-  constructor(call: Call, application: RecordedApplication, exchange: Exchange, token?: string, session?: Session) {
-    this.call = call;
-    this.application = application;
-    this.token = token;
-    this.session = session;
-    this.remoteAddress = exchange.client.remoteAddress;
-    this.beganNs = exchange.beganNs;
+  constructor(
+    parts: Pick<ObservedCall, 'call' | 'application' | 'token' | 'session' | 'sender' | 'traceparent'>,
+    { client, beganNs }: Exchange,
+  ) {
+    this.call = parts.call;
+    this.application = parts.application;
+    this.token = parts.token;
+    this.session = parts.session;
+    this.sender = parts.sender;
+    this.traceparent = parts.traceparent;
+    this.remoteAddress = client.remoteAddress;
+    this.beganNs = beganNs;
   }
 }
 
 /** What the recorder keeps about a running exchange. Undefined if `onBegin` failed: nothing is recorded then. */
 type Observation =
   | ObservedCall
-  | { readonly kind: 'comet'; readonly reading: ExchangeReading }
-  | { readonly kind: 'other' };
+  | { readonly kind: 'comet'; readonly reading: ExchangeReading; readonly traceparent: string | undefined }
+  /** `target`: a copy of its beginning. */
+  | { readonly kind: 'other'; readonly target: string; readonly traceparent: string | undefined };
 
-const OTHER_OBSERVATION: Observation = { kind: 'other' };
+/** No more of a target is read when the exchange has ended. */
+const MAX_TARGET_CHARS = 2_048;
+/** Charged for each running request, besides the text that it keeps. */
+const RUNNING_BYTES = 1_024;
 
 export class Recorder implements ExchangeObserver<Observation> {
   readonly applications: ReadonlyMap<string, RecordedApplication>;
@@ -145,27 +173,33 @@ export class Recorder implements ExchangeObserver<Observation> {
     };
   }
 
-  onBegin(exchange: Exchange<Observation>): void {
-    const { request } = exchange;
+  onBegin(exchange: Exchange<Observation>, request: RequestHead): void {
     const call = this.#classifier.classify(request.method, request.target);
     const application = call === undefined ? undefined : this.applications.get(call.application);
     if (call === undefined || application === undefined) {
       // A request to the Comet endpoint is not a call. `Conversation` decides which of its messages are calls; a held
       // `/meta/connect` never is.
-      const reading = this.#comet?.begin(exchange);
-      exchange.observation = reading === undefined ? OTHER_OBSERVATION : { kind: 'comet', reading };
+      const reading = this.#comet?.begin(exchange, request);
+      const traceparent = this.#traceparentOf(request);
+      exchange.observation =
+        reading === undefined
+          ? { kind: 'other', target: detached(request.target.slice(0, MAX_TARGET_CHARS)), traceparent }
+          : { kind: 'comet', reading, traceparent };
+      this.memory.takeAnyway('running', bytesOf(exchange.observation));
       if (this.observers.areOthersWanted && this.observers.areBytesWanted) countBytes(exchange);
       return;
     }
-    const token = this.#credentials.tokenOf(request, exchange.client);
-    const session =
-      token === undefined
-        ? undefined
-        : (application.sessions.recognise(token, exchange.beganNs) ??
-          this.#recogniseClaim(application, exchange, exchange.beganNs));
+    const { sessions } = application;
+    const token = this.#credentials.tokenOf(request, exchange.client, sessions);
+    const known = token === undefined ? undefined : sessions.recognise(token, exchange.beganNs);
+    // Only for a new credential, so that known credentials cost nothing extra.
+    const sender = token === undefined || known !== undefined ? undefined : this.#senderOf(request, exchange);
+    const session = known ?? recogniseClaim(sessions, sender?.claim, exchange.beganNs);
     session?.callBegan(exchange.beganNs);
-    const observation = new ObservedCall(call, application, exchange, token, session);
+    const traceparent = this.#traceparentOf(request);
+    const observation = new ObservedCall({ call, application, token, session, sender, traceparent }, exchange);
     exchange.observation = observation;
+    this.memory.takeAnyway('running', bytesOf(observation));
     application.running.add(observation);
     if (this.#credentials.readsResponses) exchange.wantsResponse = true;
     const { tracer } = this.observers;
@@ -186,17 +220,18 @@ export class Recorder implements ExchangeObserver<Observation> {
     const { observation } = exchange;
     if (observation === undefined) return;
     exchange.observation = undefined;
+    this.memory.giveBack('running', bytesOf(observation));
     this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
     if (observation.kind === 'other') {
       this.own.exchangeUnclassified();
-      if (ending.kind === 'completed') this.#countUnclassified(exchange);
-      if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OTHER, exchange, ending, undefined));
+      if (ending.kind === 'completed') this.#countUnclassified(observation.target, exchange);
+      this.#tellOther(OTHER, observation, exchange, ending);
       return;
     }
     if (observation.kind === 'comet') {
       this.own.exchangeOfComet();
       observation.reading.onEnd(exchange, ending);
-      if (this.observers.areOthersWanted) this.observers.tell(new EndedExchange(OF_COMET, exchange, ending, undefined));
+      this.#tellOther(OF_COMET, observation, exchange, ending);
       return;
     }
     observation.application.running.remove(observation);
@@ -222,13 +257,31 @@ export class Recorder implements ExchangeObserver<Observation> {
     if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
       observation.application.sessions.end(session);
     }
-    if (this.observers.isWanted) this.observers.tell(new EndedExchange(observation.call, exchange, ending, session));
+    if (this.observers.isWanted)
+      this.observers.tell(new EndedExchange(observation.call, observation, exchange, ending, session));
+  }
+
+  #tellOther(name: EndedCallName, { traceparent }: Observation, exchange: Exchange, ending: Ending): void {
+    if (this.observers.areOthersWanted) {
+      this.observers.tell(new EndedExchange(name, { traceparent }, exchange, ending, undefined));
+    }
+  }
+
+  /** A copy for observers of ended calls; undefined if none wants it. */
+  #traceparentOf(request: RequestHead): string | undefined {
+    const value = this.observers.isWanted ? request.field('traceparent') : undefined;
+    return value === undefined || value.length > MAX_TRACEPARENT_CHARS ? undefined : detached(value);
+  }
+
+  #senderOf(request: RequestHead, { client }: Exchange): Sender {
+    const claim = this.#credentials.claimOf(request);
+    return { claim, identity: claim?.identity ?? this.#credentials.identify(request, client) };
   }
 
   /** Records an exchange that is neither a call nor Comet. */
-  #countUnclassified({ request, beganNs, endedNs }: Exchange): void {
-    this.outside.add(request.target, (segments) => this.#classifier.isMisplaced(request.method, segments));
-    this.unclassified.add(request.target, endedNs - beganNs, endedNs);
+  #countUnclassified(target: string, { method, beganNs, endedNs }: Exchange): void {
+    this.outside.add(target, (segments) => this.#classifier.isMisplaced(method, segments));
+    this.unclassified.add(target, endedNs - beganNs, endedNs);
   }
 
   onAdded(direction: Direction, addedNs: number): void {
@@ -261,16 +314,17 @@ export class Recorder implements ExchangeObserver<Observation> {
 
   /** The session of the call, after its `callBegan`. The first accepted call begins one. */
   #sessionAtEnd(observation: ObservedCall, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session, userByServer } = observation;
+    const { application, token, session, sender, userByServer } = observation;
     if (userByServer !== undefined && ending.kind === 'completed') {
       return this.#sessionByServer(observation, userByServer, exchange);
     }
     // Even if the session has ended: a call that was running during the logout must not begin a new one.
     if (session !== undefined || token === undefined) return session;
     const { beganNs, endedNs, status } = exchange;
-    let found = application.sessions.recognise(token, endedNs) ?? this.#recogniseClaim(application, exchange, endedNs);
+    const { sessions } = application;
+    let found = sessions.recognise(token, endedNs) ?? recogniseClaim(sessions, sender?.claim, endedNs);
     if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
-      found = this.#acceptedSession(observation, token, exchange);
+      found = acceptedSession(observation, token, exchange);
     }
     found?.callBegan(beganNs);
     return found;
@@ -279,13 +333,13 @@ export class Recorder implements ExchangeObserver<Observation> {
   /** The session of the user whom the server names in an accepted response, after its `callBegan`. */
   #sessionByServer(observation: ObservedCall, user: Identity, exchange: Exchange): Session | undefined {
     const { sessions } = observation.application;
-    const { beganNs, endedNs, request, client } = exchange;
+    const { beganNs, endedNs, client } = exchange;
     if (observation.session !== undefined) {
       sessions.name(observation.session, user.userName, 'verified');
       return observation.session;
     }
     // A credential that came with a login may be wrong, so it must not identify the user's session later.
-    const isAlone = observation.token !== undefined && this.#credentials.claimOf(request) === undefined;
+    const isAlone = observation.token !== undefined && observation.sender?.claim === undefined;
     const token = isAlone ? observation.token : user.key;
     const start: SessionStart = {
       userName: user.userName,
@@ -299,33 +353,39 @@ export class Recorder implements ExchangeObserver<Observation> {
     session?.callBegan(beganNs);
     return session;
   }
+}
 
-  /** The session of a just accepted call whose credential was not accepted before. */
-  #acceptedSession({ call, application }: ObservedCall, token: string, exchange: Exchange): Session | undefined {
-    const { sessions } = application;
-    const { beganNs, endedNs, request, client } = exchange;
-    const claim = this.#credentials.claimOf(request);
-    const identity = claim?.identity ?? this.#credentials.identify(request, client);
-    if (identity === undefined) return undefined;
-    const present =
-      claim === undefined ? sessions.joinVerified(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
-    if (present !== undefined || isLogout(call)) return present;
-    const start: SessionStart = {
-      userName: identity.userName,
-      connectionType: 'REST',
-      remoteAddress: client.remoteAddress,
-      atNs: endedNs,
-      creationNs: endedNs - beganNs,
-    };
-    return claim === undefined ? sessions.begin(identity.key, token, start) : sessions.beginClaim(claim, start);
-  }
+/** The session of a just accepted call whose credential was not accepted before. */
+function acceptedSession(
+  { call, application, sender }: ObservedCall,
+  token: string,
+  exchange: Exchange,
+): Session | undefined {
+  const { sessions } = application;
+  const { beganNs, endedNs, client } = exchange;
+  if (sender?.identity === undefined) return undefined;
+  const { claim, identity } = sender;
+  const present =
+    claim === undefined ? sessions.joinVerified(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
+  if (present !== undefined || isLogout(call)) return present;
+  const start: SessionStart = {
+    userName: identity.userName,
+    connectionType: 'REST',
+    remoteAddress: client.remoteAddress,
+    atNs: endedNs,
+    creationNs: endedNs - beganNs,
+  };
+  return claim === undefined ? sessions.begin(identity.key, token, start) : sessions.beginClaim(claim, start);
+}
 
-  /** Called only if the credential alone finds no session, so that known credentials cost nothing extra. */
-  #recogniseClaim({ sessions }: RecordedApplication, { request }: Exchange, nowNs: number): Session | undefined {
-    if (!sessions.hasClaims) return undefined;
-    const claim = this.#credentials.claimOf(request);
-    return claim && sessions.recognise(claim.token, nowNs);
-  }
+function recogniseClaim(sessions: SessionTable, claim: Claim | undefined, nowNs: number): Session | undefined {
+  return claim !== undefined && sessions.hasClaims ? sessions.recognise(claim.token, nowNs) : undefined;
+}
+
+/** What an observation keeps. */
+function bytesOf(observation: Observation): number {
+  if (observation.kind === 'call') return RUNNING_BYTES + observation.call.name.length;
+  return observation.kind === 'other' ? RUNNING_BYTES + observation.target.length : RUNNING_BYTES;
 }
 
 /** `calls.clientTimeout`: a later answer counts as late. */
@@ -347,8 +407,16 @@ function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
 
 function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
   const { beganNs, endedNs, status } = exchange;
-  if (ending.kind !== 'failed') statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
-  else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
+  if (ending.kind !== 'failed') {
+    if (call.kind !== 'object' || hasValue(exchange))
+      statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
+    else statistics.object.recordEmpty(call.name, status, endedNs);
+  } else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
+}
+
+/** Whether a read has brought a value: a GET answered 2xx with content. All others are calls, but bring none. */
+function hasValue({ method, status, isEmpty }: Exchange): boolean {
+  return method === 'GET' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
 }
 
 /** Adds the call's trace to its histogram as an exemplar. */

@@ -1,4 +1,5 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { MAX_NAME_CHARS } from '../../metrics/name-table.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 import { toEpochMs } from './call-observer.ts';
@@ -122,7 +123,9 @@ export function toCallEntry(
   clock: Clock,
 ): CallEntry {
   return {
-    ...{ kind: call.kind, name: call.name },
+    kind: call.kind,
+    // A client may send a name of 64 KiB, and the list has 1,000 calls.
+    name: call.name.length <= MAX_NAME_CHARS ? call.name : `${call.name.slice(0, MAX_NAME_CHARS - 1)}…`,
     ...{ sessionId: session?.id ?? null, userName: session?.userName ?? null },
     ...{ connectionType, remoteAddress },
     startTime: new Date(toEpochMs(clock, beganNs)).toISOString(),

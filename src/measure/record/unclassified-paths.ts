@@ -1,7 +1,8 @@
 /**
  * Counts requests that are not calls, by the first two segments of their path. This shows the load of OData, pages and
  * files. Any client can send a path, and it may hold a secret or differ in each request. So a segment that does not
- * look like a name becomes `{}`, and after 200 paths all others count as `(other)`.
+ * look like a name becomes `{}`. At most 200 paths are kept: a new one replaces the least recently used, whose requests
+ * then count as `(other)`. A path has at most 76 characters, so the bytes are bounded too.
  */
 import type { Clock } from '../../base/clock.ts';
 import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
@@ -27,7 +28,9 @@ const KEYED = /^([^()]+)\(.*\)$/s;
 
 export class UnclassifiedPaths {
   readonly #clock: Clock;
+  /** Least recently used first. */
   readonly #timers = new Map<string, LifetimeTimer>();
+  #other: LifetimeTimer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -36,25 +39,34 @@ export class UnclassifiedPaths {
   /** Call it for an answered exchange that is not a call. Only a copy of the path is kept. */
   add(target: string, durationNs: number, endedNs: number): void {
     const path = toTemplate(target);
-    let timer = this.#timers.get(path);
-    if (timer === undefined) {
-      const name = this.#timers.size < MAX_PATHS ? detached(path) : OTHER;
-      timer = this.#timers.get(name) ?? new LifetimeTimer(this.#clock, endedNs);
-      this.#timers.set(name, timer);
-    }
+    const known = this.#timers.get(path);
+    const timer = known ?? new LifetimeTimer(this.#clock, endedNs);
+    if (known !== undefined) this.#timers.delete(path);
+    else if (this.#timers.size >= MAX_PATHS) this.#foldOldest();
+    this.#timers.set(known === undefined ? detached(path) : path, timer);
     timer.update(durationNs, endedNs);
   }
 
   /** The `limit` most frequent, most frequent first. */
   read(limit: number): readonly UnclassifiedPath[] {
-    const found = [...this.#timers].sort(([, a], [, b]) => b.count - a.count).slice(0, limit);
+    const all = this.#other === undefined ? [...this.#timers] : [...this.#timers, [OTHER, this.#other] as const];
+    const found = all.sort(([, a], [, b]) => b.count - a.count).slice(0, limit);
     return found.map(([path, timer]) => ({ path, count: timer.count, p95: timer.snapshot().p95 / 1e9 }));
+  }
+
+  #foldOldest(): void {
+    const [oldest] = this.#timers;
+    if (oldest === undefined) return;
+    const [path, timer] = oldest;
+    this.#timers.delete(path);
+    this.#other ??= new LifetimeTimer(this.#clock, timer.createdNs);
+    this.#other.absorb(timer);
   }
 }
 
 /** `/smartWeb/odata/Pumps(7)` to `/smartWeb/odata`, `/a/Pumps(7)` to `/a/Pumps({})`, `/a/7f3e...` to `/a/{}`. */
 function toTemplate(target: string): string {
-  const path = (toRawPath(target) ?? '').slice(0, MAX_PATH_CHARS);
+  const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
   const segments = path
     .split('/', SEGMENTS + 1)
     .filter((segment) => segment !== '')

@@ -2,13 +2,11 @@
  * The claims of one table: its unverified sessions, and Comet sessions with an unverified name. Counts them per login,
  * and finds those that become verified when the server accepts their credential alone.
  */
+import { MAX_LOGINS } from './companions.ts';
 import type { Session } from './session.ts';
 
 /** Limit on simultaneous unverified sessions for each login cookie. */
 export const MAX_CLAIMS_PER_LOGIN = 8;
-/** A request with more logins begins no unverified session. No browser keeps that many for one path. */
-const MAX_LOGINS = 8;
-
 /** Unverified sessions that one address may begin in a minute, in all applications together. */
 export const CLAIMS_PER_ADDRESS = 32;
 

@@ -9,12 +9,20 @@
 import { hash, randomBytes } from 'node:crypto';
 import { toShownText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
+import { detached } from '../../protocol/http1/text.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
+import { cookieValues } from './login-cookies.ts';
 import { RecentTokens } from './recent-tokens.ts';
 
 /** The fields of a request head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export interface CredentialFields {
   field(name: string): string | undefined;
+  fields(name: string): readonly string[];
+}
+
+/** The sessions of an application. */
+export interface KnownTokens {
+  knows(token: string): boolean;
 }
 
 /** The verified client certificate of a connection, if there is one. */
@@ -128,30 +136,32 @@ export class Credentials {
    * credentials. It says nothing about whether the credentials are right. Basic wins over an application key, even if
    * it cannot be decoded. Both win over the login cookie, and the cookie wins over the certificate of the connection.
    */
-  tokenOf(fields: CredentialFields, holder: CertificateHolder = {}): string | undefined {
+  tokenOf(fields: CredentialFields, holder: CertificateHolder = {}, sessions?: KnownTokens): string | undefined {
     const authorization = fields.field('authorization');
     if (isBasic(authorization)) return this.#basicTokens.tokenOf(authorization);
     const apiKey = fields.field('x-api-key');
     if (apiKey !== undefined && apiKey !== '') return this.#hash('key', apiKey);
     const { certificateSubject } = holder;
-    return this.cookieTokenOf(fields) ?? (certificateSubject && this.#hash('certificate', certificateSubject));
+    return (
+      this.cookieTokenOf(fields, sessions) ?? (certificateSubject && this.#hash('certificate', certificateSubject))
+    );
   }
 
-  /** The token of the login cookie, as from `tokenOf`; undefined without one. */
-  cookieTokenOf(fields: CredentialFields): string | undefined {
-    const cookies = fields.field('cookie');
-    const value = cookies === undefined ? undefined : toCookieValue(cookies, this.#cookieName);
-    return value === undefined || value === '' ? undefined : this.#hash('cookie', value);
+  /**
+   * The token of the login cookie, as from `tokenOf`; undefined without one. Of several, it is that of the first that has
+   * a session, else the first: Tomcat takes the first that is valid.
+   */
+  cookieTokenOf(fields: CredentialFields, sessions?: KnownTokens): string | undefined {
+    const tokens = cookieValues(fields.fields('cookie'), this.#cookieName).map((value) => this.#hash('cookie', value));
+    if (tokens.length < 2) return tokens[0];
+    return tokens.find((token) => sessions?.knows(token)) ?? tokens[0];
   }
 
-  /** The token of the login cookie in a response's `Set-Cookie` fields; undefined when they do not set it. */
+  /** The token of the login cookie that a response sets last; undefined when it sets none. */
   setCookieTokenOf(setCookies: readonly string[]): string | undefined {
-    for (const setCookie of setCookies) {
-      const end = setCookie.indexOf(';');
-      const value = toCookieValue(end < 0 ? setCookie : setCookie.slice(0, end), this.#cookieName);
-      if (value !== undefined && value !== '') return this.#hash('cookie', value);
-    }
-    return undefined;
+    const pairs = setCookies.map((setCookie) => setCookie.split(';', 1)[0] ?? '');
+    const value = cookieValues(pairs, this.#cookieName).at(-1);
+    return value === undefined ? undefined : this.#hash('cookie', value);
   }
 
   clientTokenOf(clientId: string): string {
@@ -160,7 +170,7 @@ export class Credentials {
 
   /**
    * The user or application key that these credentials name, which selects the session. Undefined when they name
-   * nobody: no Basic, no base64, no colon. Never throws. Call it only after the server has accepted the request.
+   * nobody: no Basic, no base64, no colon. Never throws. Use it only after the server has accepted the request.
    * `holder` is used when the request itself names nobody.
    */
   identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
@@ -272,30 +282,15 @@ function decodeUser(bytes: Buffer): string {
   }
 }
 
-/** The value of the first cookie called `name` in `a=1; name=value`. Names are case-sensitive (RFC 6265 §5.4). */
-function toCookieValue(cookies: string, name: string): string | undefined {
-  let at = 0;
-  while (at < cookies.length) {
-    const semicolon = cookies.indexOf(';', at);
-    const end = semicolon < 0 ? cookies.length : semicolon;
-    while (cookies.charCodeAt(at) === SPACE) at += 1;
-    if (cookies.startsWith(name, at) && cookies.charCodeAt(at + name.length) === EQUALS) {
-      return cookies.slice(at + name.length + 1, end).trim();
-    }
-    at = end + 1;
-  }
-  return undefined;
-}
-
 /** A user name for display: at most 256 characters; control and other invisible characters are replaced. */
 export function toShownName(user: string): string {
-  return toShownText(user.slice(0, MAX_USER_NAME_CHARS)).replace(HALF_CHARACTER, '');
+  // A slice would keep a name of up to 40 kB alive.
+  const text = user.length > MAX_USER_NAME_CHARS ? detached(user.slice(0, MAX_USER_NAME_CHARS)) : user;
+  return toShownText(text).replace(HALF_CHARACTER, '');
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const COLON = 0x3a;
-const SPACE = 0x20;
-const EQUALS = 0x3d;
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** A surrogate that was cut off from its pair at the end. */
 const HALF_CHARACTER = /[\ud800-\udbff]$/;

@@ -145,6 +145,10 @@ export class SessionTable {
     return this.#metrics;
   }
 
+  knows(token: string): boolean {
+    return this.#byToken.has(token);
+  }
+
   recognise(token: string, nowNs: number): Session | undefined {
     return this.#live(this.#byToken.get(token), nowNs)?.session;
   }

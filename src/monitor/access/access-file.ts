@@ -1,14 +1,13 @@
 /** Users and tokens files. Their hashes can be attacked offline by anybody who reads them, so other users must not. */
-import { randomBytes } from 'node:crypto';
-import { constants, type Stats } from 'node:fs';
-import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import type { Stats } from 'node:fs';
+import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError, StartError } from '../../base/errors.ts';
-import { openTrusted, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import { decodeText, isTrustedOwner, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import { writeAside } from '../../base/write-aside.ts';
 import { type LineMistake, nameOfLine } from './access-lines.ts';
 
 const OTHERS = 0o007;
-const PRIVATE_MODE = 0o600;
 /** Mode of a new file. It gets the group of its folder, so that a service's user can read a file that root made. */
 const NEW_MODE = 0o640;
 const MODE_BITS = 0o7777;
@@ -24,7 +23,7 @@ const MAX_MISTAKES_SHOWN = 5;
  */
 export async function loadAccessFile(file: string): Promise<string> {
   try {
-    return (await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found))).toString('utf8');
+    return decodeText(await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found)));
   } catch (cause) {
     throw toUnreadable(file, cause);
   }
@@ -42,8 +41,8 @@ export function checkMistakes(file: string, mistakes: readonly LineMistake[]): v
 }
 
 /**
- * Replaces the line of the same name by `line`, or appends it; all other lines stay. Writes a temporary file and
- * renames it, so that a reader sees either the old file or the new one. An existing file keeps owner, group and mode. A
+ * Replaces the line of the same name by `line`, or appends it; all other lines stay. A reader sees either the
+ * old file or the new one (`writeAside`). An existing file keeps owner, group and mode. A
  * new file gets the group of its folder and mode 0640, or 0600 if this user may not set that group. Rejects as
  * `loadAccessFile` does, and with what `check` throws for the existing text.
  */
@@ -52,8 +51,7 @@ export async function putAccessLine(
   line: string,
   check: (text: string) => void,
 ): Promise<'added' | 'replaced'> {
-  const present = await inspect(file);
-  const before = present === undefined ? '' : await loadAccessFile(file);
+  const before = await loadIfThere(file);
   check(before);
   const name = nameOfLine(line);
   const lines = before.split('\n');
@@ -61,26 +59,25 @@ export async function putAccessLine(
   const index = lines.findIndex((one) => nameOfLine(one) === name);
   if (index === -1) lines.push(line);
   else lines[index] = line;
-  await replaceFile(present?.realPath ?? file, `${lines.join('\n')}\n`, present?.owner);
+  await replaceFile(file, `${lines.join('\n')}\n`);
   return index === -1 ? 'added' : 'replaced';
 }
 
-async function replaceFile(file: string, text: string, before: Stats | undefined): Promise<void> {
-  const folder = path.dirname(file);
-  const aside = path.join(folder, `.${path.basename(file)}.${randomBytes(6).toString('hex')}`);
+async function replaceFile(file: string, text: string): Promise<void> {
+  let before: Stats | undefined;
+  // Root may replace a file of the user of the service, which stays that user's.
+  const isReplaceable = (found: Stats) => {
+    before = found;
+    return isTrustedOwner(found.uid) || process.geteuid?.() === 0;
+  };
   try {
-    const handle = await open(aside, 'wx', PRIVATE_MODE);
-    try {
+    const write = async (handle: FileHandle, target: string) => {
       await handle.writeFile(text);
-      if (before === undefined) await giveToGroup(handle, (await stat(folder)).gid);
+      if (before === undefined) await giveToGroup(handle, (await stat(path.dirname(target))).gid);
       else await makeLike(handle, before);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(aside, file);
+    };
+    await writeAside(file, write, isReplaceable);
   } catch (cause) {
-    await rm(aside, { force: true });
     throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be written: ${toFileReason(cause)}`, { cause });
   }
 }
@@ -105,18 +102,12 @@ async function giveToGroup(handle: FileHandle, gid: number): Promise<void> {
   await handle.chmod(NEW_MODE);
 }
 
-/** The owner, and the target of a link, so that the target is replaced and not the link; undefined without a file. */
-async function inspect(file: string): Promise<{ readonly realPath: string; readonly owner: Stats } | undefined> {
+async function loadIfThere(file: string): Promise<string> {
   try {
-    const { handle, realPath } = await openTrusted(file, constants.O_RDONLY);
-    try {
-      return { realPath, owner: await handle.stat() };
-    } finally {
-      await handle.close();
-    }
-  } catch (cause) {
-    if (toFileReason(cause) === 'ENOENT') return undefined;
-    throw toUnreadable(file, cause);
+    return await loadAccessFile(file);
+  } catch (error) {
+    if (error instanceof StartError && toFileReason(error.cause) === 'ENOENT') return '';
+    throw error;
   }
 }
 

@@ -102,6 +102,8 @@ export class MetricsRenderer {
     let before = `${opening}{`;
     for (let name = nextName(cursors); name !== undefined; name = nextName(cursors)) {
       const metric = takeNext(cursors, name);
+      // Its name gave way while the answer was written.
+      if (metric === undefined) continue;
       yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${prefixes.textOf(toFields(metric))}`;
       before = ',';
     }
@@ -148,8 +150,8 @@ function nextName(cursors: readonly Cursor<unknown>[]): string | undefined {
   return least;
 }
 
-/** Takes the metric called `name`, which is next in one set, or in several that share it. */
-function takeNext<Metric>(cursors: readonly Cursor<Metric>[], name: string): Metric {
+/** Takes the metric called `name`, which is next in one set, or in several that share it. Undefined once it is gone. */
+function takeNext<Metric>(cursors: readonly Cursor<Metric>[], name: string): Metric | undefined {
   let taken: Metric | undefined;
   for (const cursor of cursors) {
     if (cursor.names[cursor.at] !== name) continue;
@@ -158,5 +160,5 @@ function takeNext<Metric>(cursors: readonly Cursor<Metric>[], name: string): Met
     assert(taken === undefined || taken === metric, `two metrics are called ${name}`);
     taken = metric;
   }
-  return taken as Metric;
+  return taken;
 }

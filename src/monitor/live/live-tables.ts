@@ -12,6 +12,8 @@ const MAX_CALLS = 1_000;
 
 type Pieces = Generator<string, void, undefined>;
 
+const NO_COUNTS = { row: -1, ok: 0, clientErrors: 0 };
+
 /**
  * Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 points of a spark line]`. The percentiles are in
  * seconds, of the window.
@@ -32,21 +34,20 @@ function* rowsOfCalls(
 ): Generator<readonly unknown[]> {
   const { timers, meters } = statistics[kind].metrics();
   const { countsByName } = statistics[kind];
-  let row = 0;
-  for (const [metric, timer] of timers) {
+  // A copy: under a flood of names, the live map would have no end.
+  for (const [metric, timer] of [...timers]) {
     // The timer of this name is the total of all names.
     if (metric === kind) continue;
     const { count, rates, p50, p99 } = timer.snapshot();
     const errors = meters.get(`${metric}.errors`)?.count ?? 0;
     const durations = [toShort(p50 / NS_PER_S), toShort(p99 / NS_PER_S)];
     const callName = metric.slice(kind.length + 1);
-    const { ok, clientErrors, errors: failed } = countsByName.get(callName) ?? { ok: 0, clientErrors: 0, errors };
+    const { row, ok, clientErrors, errors: failed } = countsByName.get(callName) ?? { ...NO_COUNTS, errors };
     yield [
       callName,
       ...[count, errors, toShort(rates.m1), ...durations, ok + clientErrors + failed],
       ...history.lineOf(application, kind, row),
     ];
-    row += 1;
   }
 }
 
@@ -56,7 +57,7 @@ export function* renderObjects({ statistics }: MonitoredApplication): Pieces {
 }
 
 function* rowsOfObjects({ object }: MonitoredApplication['statistics']): Generator<readonly unknown[]> {
-  for (const [name, { subscriptions, newValues }] of object.objects) {
+  for (const [name, { subscriptions, newValues }] of [...object.objects]) {
     const { count, m1 } = newValues.snapshot();
     yield [name, subscriptions.count, count, toShort(m1)];
   }

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
-import { negotiateCoding } from '../accept-encoding.ts';
+import { MAX_MEMBERS, negotiateCoding } from '../accept-encoding.ts';
 import { OPEN } from '../guard.ts';
 import { PAGE, type PageFile, PageFolder } from './page-files.ts';
 
@@ -60,5 +60,5 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile, 
 /** Weak comparison, RFC 9110 §13.1.2. */
 function isKnown(field: string | undefined, etag: string): boolean {
   if (field === undefined) return false;
-  return field.split(',').some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
+  return field.split(',', MAX_MEMBERS).some((tag) => ['*', etag].includes(tag.trim().replace(/^W\//, '')));
 }

@@ -1,3 +1,4 @@
+import { MAX_MEMBERS } from '../accept-encoding.ts';
 import type { ExpositionFormat } from './exposition.ts';
 
 /** Exactly as Prometheus expects them. */
@@ -18,8 +19,8 @@ const FORMATS: Readonly<Record<string, { readonly format: ExpositionFormat; read
  */
 export function negotiate(accept: string | undefined): ExpositionFormat {
   const weights: Record<ExpositionFormat, number> = { text: 0, openmetrics: 0 };
-  for (const range of (accept ?? '').toLowerCase().split(',')) {
-    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+  for (const range of (accept ?? '').toLowerCase().split(',', MAX_MEMBERS)) {
+    const [type = '', ...parameters] = range.split(';', MAX_MEMBERS).map((part) => part.trim());
     const wanted = FORMATS[type];
     if (wanted === undefined) continue;
     const version = parameterOf(parameters, 'version');

@@ -6,6 +6,7 @@ export class BodyReader {
   readonly #maxTrailerBytes: number;
   #framing: Framing['kind'] = 'none';
   #left = 0;
+  #hasContent = false;
   #chunked: ChunkedReader | undefined;
 
   constructor(maxTrailerBytes: number) {
@@ -14,8 +15,14 @@ export class BodyReader {
 
   begin(framing: Framing): void {
     this.#framing = framing.kind;
+    this.#hasContent = framing.kind === 'length';
     if (framing.kind === 'length') this.#left = framing.bytes;
     else if (framing.kind === 'chunked') this.#chunked = new ChunkedReader(this.#maxTrailerBytes);
+  }
+
+  /** Whether the body that has been read is not empty. */
+  get hasContent(): boolean {
+    return this.#framing === 'chunked' ? this.#chunked?.hasContent === true : this.#hasContent;
   }
 
   /** The offset just past the body's end; `MORE` if all of `from` to `to` is body and more follows; or `MALFORMED`. */
@@ -28,8 +35,14 @@ export class BodyReader {
       case 'chunked':
         return (this.#chunked as ChunkedReader).read(bytes, from, to);
       default:
+        if (to > from) this.#hasContent = true;
         return MORE;
     }
+  }
+
+  /** Where a trailer section begins, or goes on, in the bytes of the last `read`; `MORE` without one. */
+  get trailerStart(): number {
+    return this.#framing === 'chunked' ? (this.#chunked as ChunkedReader).trailerStart : MORE;
   }
 
   #readLength(from: number, to: number): number {

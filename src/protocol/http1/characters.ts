@@ -6,6 +6,7 @@ export const TAB = 0x09;
 export const LF = 0x0a;
 export const CR = 0x0d;
 export const SPACE = 0x20;
+export const COMMA = 0x2c;
 export const COLON = 0x3a;
 
 function tableOf(isMember: (code: number) => boolean): Uint8Array {

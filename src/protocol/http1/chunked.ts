@@ -10,6 +10,9 @@ const EQUALS = 0x3d;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
+/** Longer than every name that matters. Only the beginning of a longer name is kept: a text that grows by single characters takes 32 times its length. */
+const MAX_NAME_CHARS = 64;
+
 const FRAMING_NAMES = ['connection', 'content-length', 'transfer-encoding', 'upgrade'];
 
 /** Node's parser refuses more in one chunk. */
@@ -50,6 +53,10 @@ export class ChunkedReader {
   #size = 0;
   #overheadBytes = 0;
   #trailerName = '';
+  /** A chunk has content. */
+  hasContent = false;
+  /** Where the trailer section begins, or goes on, in the bytes of the last `read`; `MORE` before it. */
+  trailerStart = MORE;
 
   /** `maxTrailerBytes` limits the trailer section, and together with Node's own limit the extension of each chunk. */
   constructor(maxTrailerBytes: number) {
@@ -62,9 +69,11 @@ export class ChunkedReader {
    */
   read(bytes: Uint8Array, from: number, to: number, onData?: (from: number, to: number) => void): number {
     let at = from;
+    if (this.trailerStart !== MORE) this.trailerStart = from;
     while (at < to) {
       if (this.#state === 'data') {
         const taken = Math.min(this.#size, to - at);
+        this.hasContent = true;
         if (onData !== undefined) onData(at, at + taken);
         this.#size -= taken;
         at += taken;
@@ -76,6 +85,7 @@ export class ChunkedReader {
       if (this.#state === 'end-lf') return byte === LF ? at : MALFORMED;
       const next = this.#next(byte);
       if (next === undefined) return MALFORMED;
+      if (next === 'trailer-first' && this.trailerStart === MORE) this.trailerStart = at;
       this.#state = next;
     }
     return MORE;
@@ -165,7 +175,7 @@ export class ChunkedReader {
 
   #inTrailerName(byte: number): State | undefined {
     if (TOKEN[byte] === 1) {
-      this.#trailerName += String.fromCharCode(byte);
+      if (this.#trailerName.length < MAX_NAME_CHARS) this.#trailerName += String.fromCharCode(byte);
       return 'trailer-name';
     }
     return byte === COLON && this.#trailerName !== '' && !isFramingName(this.#trailerName)

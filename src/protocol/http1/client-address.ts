@@ -4,12 +4,20 @@
  * Each proxy appends the address of its own client at the right. So the list is read from the right, up to the first
  * address that is not trusted. Everything left of it may be forged.
  */
+import net from 'node:net';
 import { type AddressRanges, toPlainAddress } from '../../base/address.ts';
 
 export type ClientField = 'x-forwarded-for' | 'forwarded';
 
-/** Real lists have a few. Bounds the work on a head full of trusted addresses. */
-const MAX_HOPS = 2_000;
+/**
+ * Real lists have a few. The walk ends after this many trusted addresses, as at one that cannot be read. One of IPv6
+ * counts as ten: it takes ten times as long.
+ */
+export const MAX_HOPS = 2_000;
+const IPV6_HOPS = 10;
+
+/** Real elements have four pairs (RFC 7239 §5). An element with more cannot be read. */
+export const MAX_PAIRS = 32;
 
 /**
  * `lines`: the values of all fields of that name, in order. Returns e.g. `203.0.113.7`; undefined without a readable
@@ -23,13 +31,14 @@ export function clientAddressOf(
   const list = lines.join(',');
   let client: string | undefined;
   let end = list.length;
-  for (let hops = 0; end >= 0 && hops < MAX_HOPS; hops += 1) {
+  for (let hops = 0; end >= 0 && hops < MAX_HOPS; ) {
     const from = field === 'forwarded' ? lastCommaOutsideQuotes(list, end) : lastComma(list, end);
     const element = list.slice(from + 1, end).trim();
     const address = field === 'forwarded' ? ofForwardedElement(element) : toNodeAddress(element);
     if (address === undefined) return client;
     client = address;
     if (!trusted.has(address)) return client;
+    hops += element.includes(':', element.indexOf(':') + 1) ? IPV6_HOPS : 1;
     end = from;
   }
   return client;
@@ -63,7 +72,10 @@ function isEscaped(text: string, at: number): boolean {
 /** E.g. `for="[2001:db8::1]:80";proto=https` is `2001:db8::1`. Undefined unless it has exactly one `for`. */
 function ofForwardedElement(element: string): string | undefined {
   let node: string | undefined;
+  let pairs = 0;
   for (let at = 0; at < element.length; at = PAIR.lastIndex) {
+    pairs += 1;
+    if (pairs > MAX_PAIRS) return undefined;
     PAIR.lastIndex = at;
     const { name, token, quoted } = PAIR.exec(element)?.groups ?? {};
     // Without a match, `lastIndex` is 0.
@@ -78,6 +90,7 @@ function ofForwardedElement(element: string): string | undefined {
 /** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for anything else. */
 function toNodeAddress(node: string): string | undefined {
   if (node.length > MAX_NODE) return undefined;
+  if (net.isIPv4(node)) return node;
   const { v6, v4 } = NODE.exec(node)?.groups ?? {};
   // Brackets hold IPv6 only, and only IPv4 has a port without brackets.
   if (v6 !== undefined) return v6.includes(':') ? toPlainAddress(v6) : undefined;

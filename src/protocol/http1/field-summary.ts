@@ -1,4 +1,4 @@
-import { COLON, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } from './characters.ts';
+import { COLON, COMMA, CR, FIELD_VALUE, isWordAt, isWordIn, LF, SPACE, TAB, TOKEN } from './characters.ts';
 
 /** Most digits of a Content-Length: no real body is longer. */
 const MAX_LENGTH_DIGITS = 15;
@@ -137,23 +137,22 @@ function noteField(
   }
 }
 
+/** One pass without a string for each option: a list of 60 kB has 60,000. */
 function noteConnection(summary: FieldSummary, bytes: Uint8Array, start: number, end: number): void {
-  // Nearly always a single word: splitting it costs 2 % of a call.
-  if (isWordAlone(bytes, start, end, 'close')) summary.connectionClose = true;
-  else if (isWordAlone(bytes, start, end, 'keep-alive')) summary.connectionKeepAlive = true;
-  else noteConnectionOptions(summary, Buffer.from(bytes.subarray(start, end)).toString('latin1'));
+  for (let at = start; at < end; at += 1) {
+    while (at < end && (bytes[at] === SPACE || bytes[at] === TAB)) at += 1;
+    const optionStart = at;
+    let optionEnd = at;
+    for (; at < end && bytes[at] !== COMMA; at += 1) {
+      if (bytes[at] !== SPACE && bytes[at] !== TAB) optionEnd = at + 1;
+    }
+    if (isWordAlone(bytes, optionStart, optionEnd, 'close')) summary.connectionClose = true;
+    else if (isWordAlone(bytes, optionStart, optionEnd, 'keep-alive')) summary.connectionKeepAlive = true;
+  }
 }
 
 function isWordAlone(bytes: Uint8Array, start: number, end: number, word: string): boolean {
   return end - start === word.length && isWordIn(bytes, start, word);
-}
-
-function noteConnectionOptions(summary: FieldSummary, value: string): void {
-  for (const option of value.toLowerCase().split(',')) {
-    const token = option.trim();
-    if (token === 'close') summary.connectionClose = true;
-    else if (token === 'keep-alive') summary.connectionKeepAlive = true;
-  }
 }
 
 function toLength(bytes: Uint8Array, start: number, end: number): number {

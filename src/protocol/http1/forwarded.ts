@@ -1,6 +1,6 @@
 /**
  * The fields that tell the upstream about the client: X-Forwarded-For, -Proto and -Host, and its certificate. Tomcat's
- * RemoteIpValve and similar filters read them. RFC 7239's `Forwarded` passes unchanged.
+ * RemoteIpValve and similar filters read them.
  */
 import type { Config } from '../../config/config.ts';
 import { CERTIFICATE_FIELDS, type CertificateMode, type Fields } from './certificate-fields.ts';
@@ -23,11 +23,21 @@ export interface OwnFields {
   readonly hasHost: boolean;
 }
 
-const FORWARDED_FIELDS = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
+/** Filters that read RFC 7239's `Forwarded` prefer it to the others, so a client's own must not pass beside them. */
+const FORWARDED_FIELDS = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'forwarded'];
 
-/** Names in lower case of fields that are removed from requests, since only the sidecar may write them. */
+/**
+ * The same key for all names that a server may take for one: CGI, WSGI and others read `Client_Cert`, `client.cert` and
+ * `Client-Cert` alike (RFC 3875 §4.1.18 maps `-` to `_`).
+ */
+export function twinKey(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '-');
+}
+
+/** Keys of the fields that are removed from requests, since only the sidecar may write them. */
 export function replacedFields(mode: ForwardedMode, certificates: CertificateMode): ReadonlySet<string> {
-  return new Set([...(mode === 'replace' ? FORWARDED_FIELDS : []), ...CERTIFICATE_FIELDS[certificates]]);
+  const names = [...(mode === 'replace' ? FORWARDED_FIELDS : []), ...CERTIFICATE_FIELDS[certificates]];
+  return new Set(names.map(twinKey));
 }
 
 /**
@@ -65,9 +75,9 @@ export function forwardedLines(
   return hasHost || host === undefined ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
 }
 
-/** `names` in lower case. */
-export function withoutFields(headText: string, names: ReadonlySet<string>): string {
-  return withEditedLines(headText, (name, line) => (names.has(name) ? '' : line));
+/** `removed`: keys of `replacedFields`. */
+export function withoutFields(headText: string, removed: ReadonlySet<string>): string {
+  return withEditedLines(headText, (name, line) => (removed.has(twinKey(name)) ? '' : line));
 }
 
 /** A zone (`%eth0`) means nothing on another machine. */

@@ -7,6 +7,7 @@ import http from 'node:http';
 import { CR, LF, TARGET, TOKEN } from './characters.ts';
 import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR } from './field-summary.ts';
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
+import { detached } from './text.ts';
 
 /** The relay serves neither: CONNECT asks for a tunnel, and PRI is HTTP/2's preface. */
 const NO_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'PRI']);
@@ -127,7 +128,9 @@ export function parseRequestHead(
 /** The method before the first space; undefined if the relay does not serve it. */
 function methodOf(text: string): string | undefined {
   const method = text.slice(0, text.indexOf(' '));
-  return METHODS.has(method) || (METHOD.test(method) && !NO_METHODS.has(method)) ? method : undefined;
+  if (METHODS.has(method)) return method;
+  // A connection keeps the method: a slice would keep the head.
+  return METHOD.test(method) && !NO_METHODS.has(method) ? detached(method) : undefined;
 }
 
 function toRequestFraming(fields: FieldSummary): Framing | undefined {

@@ -3,6 +3,7 @@ import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
 import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
+import { TrailerFilter } from './trailer-filter.ts';
 import { asksForWebSocket, withoutUpgrade } from './upgrade.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -25,6 +26,7 @@ export class RequestReader {
   #searched = 0;
   /** Whether the relay can serve the head at the start of `unread`; undefined: not known yet. */
   #isNextRegular: boolean | undefined;
+  #trailers: TrailerFilter | undefined;
 
   constructor(maxHeadBytes: number) {
     this.#maxHeadBytes = maxHeadBytes;
@@ -154,10 +156,12 @@ export class RequestReader {
 
   /**
    * Begins the request of `head`, which `nextHead` returned. Returns its bytes so far; undefined if its body is
-   * malformed.
+   * malformed. Trailers of the names `removed` (as of `twinKey`) are removed.
    */
-  begin(head: Http1RequestHead): Buffer | undefined {
+  begin(head: Http1RequestHead, removed?: ReadonlySet<string>): Buffer | undefined {
     const bytes = this.#unread;
+    const isFiltered = removed !== undefined && removed.size > 0 && head.framing.kind === 'chunked';
+    this.#trailers = isFiltered ? new TrailerFilter(removed) : undefined;
     this.#searched = 0;
     this.#hasSkipped = false;
     this.#isNextRegular = undefined;
@@ -177,8 +181,14 @@ export class RequestReader {
     const end = this.#body.read(bytes, from, bytes.length);
     if (end === MALFORMED) return undefined;
     this.#isDone = end !== MORE;
-    if (end === MORE || end === bytes.length) return bytes;
-    this.#unread = bytes.subarray(end);
-    return bytes.subarray(0, end);
+    if (end !== MORE && end !== bytes.length) this.#unread = bytes.subarray(end);
+    const taken = end === MORE ? bytes : bytes.subarray(0, end);
+    return this.#trailers === undefined ? taken : this.#withoutTrailers(this.#trailers, taken);
+  }
+
+  #withoutTrailers(filter: TrailerFilter, taken: Buffer): Buffer {
+    const { trailerStart } = this.#body;
+    if (trailerStart === MORE) return taken;
+    return Buffer.concat([taken.subarray(0, trailerStart), filter.filter(taken.subarray(trailerStart))]);
   }
 }

@@ -20,7 +20,10 @@ export class ResponseReader {
   readonly #body: BodyReader;
   #method = '';
   #isInBody = false;
-  #heldBack: Buffer | undefined;
+  /** Begins with a head that is not complete; the rest is room for more of it. */
+  #store: Buffer = NOTHING;
+  /** Length of that head so far; its empty line does not end within it. */
+  #heldBytes = 0;
   /** The bytes of the last `read`, after the beginning of a head that was held back. Valid until the next `read`. */
   bytes: Buffer = NOTHING;
   /** Number of valid bytes in `bytes`. */
@@ -44,19 +47,26 @@ export class ResponseReader {
   begin(method: string): void {
     this.#method = method;
     this.#isInBody = false;
-    this.#heldBack = undefined;
+    this.#dropHeld();
     this.head = undefined;
+  }
+
+  /** Frees the memory of the last `read`, which may be large. Call it once the response has ended. */
+  release(): void {
+    this.bytes = NOTHING;
+    this.#dropHeld();
+  }
+
+  /** Memory of a head that is held back. */
+  get keptBytes(): number {
+    return this.#store.length;
   }
 
   /** Reads `bytes` up to `length`. The caller may reuse the memory once it has passed on the bytes up to `end`. */
   read(bytes: Buffer, length: number): ResponseProgress {
     this.bytes = bytes;
     this.length = length;
-    if (this.#heldBack !== undefined) {
-      this.bytes = Buffer.concat([this.#heldBack, bytes.subarray(0, length)]);
-      this.length = this.bytes.length;
-      this.#heldBack = undefined;
-    }
+    if (this.#heldBytes > 0) this.#appendToHeld(bytes, length);
     this.end = 0;
     this.headEnd = 0;
     this.interimStatus = 0;
@@ -86,16 +96,17 @@ export class ResponseReader {
     return this.head?.framing.kind === 'until-close';
   }
 
+  /** Whether the body that has been read is not empty. */
+  get hasContent(): boolean {
+    return this.#isInBody && this.#body.hasContent;
+  }
+
   #readHead(): ResponseProgress | undefined {
-    const end = findHeadEnd(this.bytes, this.end, this.length);
+    // Three of the four bytes that end a head may be held.
+    const end = findHeadEnd(this.bytes, Math.max(this.end, this.#heldBytes - 3), this.length);
     if ((end === -1 ? this.length : end) - this.end > this.#maxHeadBytes) return 'too-large';
-    if (end === -1) {
-      const beginning = this.bytes.subarray(this.end, this.length);
-      if (isNoHead(beginning)) return 'malformed';
-      // The memory is reused for the next read.
-      this.#heldBack = Buffer.from(beginning);
-      return 'more';
-    }
+    if (end === -1) return this.#holdBack();
+    this.#dropHeld();
     const head = parseResponseHead(this.bytes, this.end, end, this.#method);
     // 101 answers an upgrade, and the relay asks for none.
     if (head === undefined || head.status === 101) return 'malformed';
@@ -111,18 +122,47 @@ export class ResponseReader {
     this.#isInBody = true;
     return undefined;
   }
+
+  /** Copies the beginning of a head, since the memory is reused for the next read. */
+  #holdBack(): ResponseProgress {
+    if (isNoHead(this.bytes.subarray(this.end, this.length), this.#heldBytes)) return 'malformed';
+    const isHeld = this.bytes === this.#store;
+    this.#heldBytes = this.length - this.end;
+    if (isHeld && this.end === 0) return 'more';
+    this.#store = Buffer.allocUnsafeSlow(this.#heldBytes);
+    this.bytes.copy(this.#store, 0, this.end, this.length);
+    return 'more';
+  }
+
+  /** Copies what is held only when it has doubled: a head of 64 KiB that came byte by byte took seconds. */
+  #appendToHeld(bytes: Buffer, length: number): void {
+    const total = this.#heldBytes + length;
+    if (total > this.#store.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(total, 2 * this.#heldBytes));
+      this.#store.copy(grown, 0, 0, this.#heldBytes);
+      this.#store = grown;
+    }
+    bytes.copy(this.#store, this.#heldBytes, 0, length);
+    this.bytes = this.#store;
+    this.length = total;
+  }
+
+  #dropHeld(): void {
+    this.#store = NOTHING;
+    this.#heldBytes = 0;
+  }
 }
 
 const START = Buffer.from('HTTP/1.', 'latin1');
 
 /**
  * Whether bytes without an empty line can never be a head. Otherwise the greeting of another protocol would stall the
- * reader.
+ * reader. The first `searched` bytes were found to be the beginning of a head before.
  */
-function isNoHead(bytes: Buffer): boolean {
+function isNoHead(bytes: Buffer, searched: number): boolean {
   const length = Math.min(START.length, bytes.length);
   if (bytes.compare(START, 0, length, 0, length) !== 0) return true;
-  for (let at = bytes.indexOf(LF); at !== -1; at = bytes.indexOf(LF, at + 1)) {
+  for (let at = bytes.indexOf(LF, searched); at !== -1; at = bytes.indexOf(LF, at + 1)) {
     if (bytes[at - 1] !== CR) return true;
   }
   return false;

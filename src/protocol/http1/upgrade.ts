@@ -1,7 +1,8 @@
+import { COMMA, isWordAt, SPACE } from './characters.ts';
 import { withEditedLines } from './head-lines.ts';
 
 /** Fields of an upgrade request, also listed in Connection (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
-const UPGRADE_FIELDS: ReadonlySet<string> = new Set(['upgrade', 'http2-settings']);
+const UPGRADE_FIELDS: readonly string[] = ['upgrade', 'http2-settings'];
 
 /** Whether a request's head names `websocket` in an Upgrade field; the sidecar upgrades to no other protocol. */
 export function asksForWebSocket(headText: string): boolean {
@@ -15,19 +16,37 @@ export function asksForWebSocket(headText: string): boolean {
  */
 export function withoutUpgrade(headText: string): string {
   return withEditedLines(headText, (name, line) => {
-    if (UPGRADE_FIELDS.has(name)) return '';
-    return name === 'connection' ? withoutOptions(line, UPGRADE_FIELDS) : line;
+    if (UPGRADE_FIELDS.includes(name)) return '';
+    return name === 'connection' ? withoutUpgradeOptions(line) : line;
   });
 }
 
-function withoutOptions(line: string, removed: ReadonlySet<string>): string {
-  const colon = line.indexOf(':');
-  const options = line.slice(colon + 1).split(',');
-  const kept = options.filter((option) => !removed.has(option.trim().toLowerCase()));
-  if (kept.length === options.length) return line;
-  const value = kept
-    .map((option) => option.trim())
-    .filter((option) => option !== '')
-    .join(', ');
-  return value === '' ? '' : `${line.slice(0, colon)}: ${value}\r\n`;
+/** `Connection: a, Upgrade, b` without the options of an upgrade; '' if none is left. One pass, without a list. */
+function withoutUpgradeOptions(line: string): string {
+  const bytes = Buffer.allocUnsafe(line.length);
+  const listStart = line.indexOf(':') + 1;
+  const end = line.length - 2;
+  let length = bytes.write(line.slice(0, listStart), 'latin1');
+  let hasOption = false;
+  for (let at = listStart, next = at; at < end; at = next + 1) {
+    next = indexOfComma(line, at, end);
+    if (isUpgradeOption(line, at, next)) continue;
+    if (hasOption) bytes[length++] = COMMA;
+    for (let from = at; from < next; from += 1) bytes[length++] = line.charCodeAt(from);
+    hasOption = true;
+  }
+  return hasOption ? `${bytes.toString('latin1', 0, length)}\r\n` : '';
+}
+
+function indexOfComma(line: string, from: number, end: number): number {
+  let at = from;
+  while (at < end && line.charCodeAt(at) !== COMMA) at += 1;
+  return at;
+}
+
+function isUpgradeOption(line: string, start: number, end: number): boolean {
+  let [from, to] = [start, end];
+  while (from < to && line.charCodeAt(from) <= SPACE) from += 1;
+  while (to > from && line.charCodeAt(to - 1) <= SPACE) to -= 1;
+  return UPGRADE_FIELDS.some((name) => to - from === name.length && isWordAt(line, from, name));
 }

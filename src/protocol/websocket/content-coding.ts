@@ -1,4 +1,6 @@
 import * as zlib from 'node:zlib';
+import { hasSafeBrotli } from '../../base/advisories.ts';
+import { parseCodings } from '../../base/content-codings.ts';
 import { toMaxInflatedBytes } from './inflated-bound.ts';
 
 const ZLIB_METHOD_DEFLATE = 8;
@@ -22,32 +24,28 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 
 /**
  * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`. `undefined` if the coding is unknown, if they do
- * not decode, if a brotli body asks for a window of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is
- * far too large for `bytes`. Only one coding is removed: no client sends two, and a second could expand a thousandfold
- * again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
+ * not decode, if they are brotli and this Node.js has a hole in its decoder (`canDecodeBrotli`) or they ask for a window
+ * of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is far too large for `bytes`. Only one coding is
+ * removed: no client sends two, and a second could expand a thousandfold again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
  * 22.15.
  */
 export function decodeContent(
   bytes: Buffer,
   contentEncoding: string | undefined,
   maxInflatedBytes: number,
+  canDecodeBrotli = hasSafeBrotli(process.versions.node),
 ): Buffer | undefined {
-  const [coding, another] = toCodings(contentEncoding);
+  const [coding, another] = parseCodings(contentEncoding);
   if (coding === undefined) return bytes;
   const decode = another === undefined && Object.hasOwn(DECODERS, coding) ? DECODERS[coding] : undefined;
-  if (decode === undefined) return undefined;
+  if (decode === undefined || (coding === 'br' && !canDecodeBrotli)) return undefined;
   if (bytes.length === 0) return bytes;
   try {
     return decode(bytes, { maxOutputLength: toMaxInflatedBytes(bytes.length, maxInflatedBytes) });
   } catch {
-    // Broken or too large; the peer that receives the body will report it.
+    // Broken, too large or not safe to decode; the peer that receives the body will report a broken one.
     return undefined;
   }
-}
-
-function toCodings(contentEncoding: string | undefined): string[] {
-  const names = (contentEncoding ?? '').split(',').map((name) => name.trim().toLowerCase());
-  return names.filter((name) => name !== '' && name !== 'identity');
 }
 
 /** `deflate` means the zlib format (RFC 1950), but some servers send the raw one (RFC 9110 §8.4.1.2). */

@@ -15,6 +15,8 @@ const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const PERMESSAGE_DEFLATE = 'permessage-deflate';
 const WINDOW_BITS = /^(?:[89]|1[0-5])$/;
 const MAX_WINDOW_BITS = 15;
+/** Extensions, empty members included, or parameters of one: four are defined, and a second extension is unknown. */
+const MAX_MEMBERS = 16;
 
 /**
  * Parses what the 101 agreed on. `values` are its Sec-WebSocket-Extensions fields, e.g.
@@ -24,11 +26,12 @@ const MAX_WINDOW_BITS = 15;
  */
 export function parseExtensions(values: readonly string[]): AgreedExtensions | 'unknown' {
   // No value of permessage-deflate has a comma or semicolon, even quoted: a part of such a value is not a token.
-  const extensions = values.flatMap((value) => value.split(',')).filter((extension) => extension.trim() !== '');
+  const members = values.join(',').split(',', MAX_MEMBERS + 1);
+  const extensions = members.filter((extension) => extension.trim() !== '');
   const [extension] = extensions;
+  if (members.length > MAX_MEMBERS || extensions.length > 1) return 'unknown';
   if (extension === undefined) return {};
-  if (extensions.length > 1) return 'unknown';
-  const [name = '', ...written] = extension.split(';').map((part) => part.trim());
+  const [name = '', ...written] = extension.split(';', MAX_MEMBERS).map((part) => part.trim());
   const parameters = toParameters(written);
   if (name.toLowerCase() !== PERMESSAGE_DEFLATE || parameters === undefined) return 'unknown';
   const isMissing = (side: string): boolean => !parameters.has(`${side}_no_context_takeover`);

@@ -21,6 +21,6 @@ export class ClientFinder {
     const address = clientAddressOf(this.#field, request.fields(this.#field), this.#trusted);
     if (address === undefined) return connection;
     // Sessions keep the address after the head is released.
-    return { ...connection, remoteAddress: detached(address), isAddressFromProxy: true };
+    return { ...connection, remoteAddress: detached(address) };
   }
 }

@@ -5,7 +5,7 @@ import type { ForwardedMode } from '../../protocol/http1/forwarded.ts';
 export interface DataPathOptions {
   readonly forwarded: ForwardedMode;
   readonly clientCertificate: CertificateMode;
-  /** Names in lower case of fields that are removed from requests. */
+  /** Fields and trailers that are removed from requests, as keys of `twinKey`. */
   readonly replacedFields: ReadonlySet<string>;
   readonly headBytes: number;
   readonly maxFields: number;

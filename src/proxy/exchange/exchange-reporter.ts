@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
+import { isLoopback } from '../../config/host-port.ts';
 import { LimitHits } from '../../limits/limit-hits.ts';
 import { AddedTime, type Direction } from './added-time.ts';
 import type { ClientFinder } from './client-finder.ts';
@@ -19,6 +20,9 @@ import { FailureRecord } from './failure-record.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
 import type { ProxyHint } from './proxy-hint.ts';
 import { ShieldedTunnel } from './shielded-tunnel.ts';
+
+const UNNAMED =
+  'rest.deny: a trusted proxy on loopback named no client, or one on loopback: answering 403, since the client may be on another machine; ask without the proxy';
 
 /** `rest.deny`. */
 export interface PathDenial {
@@ -61,6 +65,7 @@ export class ExchangeReporter {
   readonly failures: FailureRecord;
   readonly added: Readonly<Record<Direction, AddedTime>>;
   #observerErrors = 0;
+  #hasLoggedUnnamed = false;
   #open = 0;
   #inFlight = 0;
 
@@ -104,14 +109,15 @@ export class ExchangeReporter {
     if (clientFinder !== undefined) this.#hint = undefined;
   }
 
-  /** Call when the request's head has been read. */
+  /** Call when the request's head has been read. The exchange does not keep `request`. */
   begin(request: RequestHead, connection: ClientConnection, path: DataPath): Exchange {
-    const client = connection.isProxy === true ? this.#clientFinder?.clientOf(request, connection) : undefined;
-    const exchange = new Exchange(request, client ?? connection, path, this.#clock.nowNs());
+    const client = connection.viaProxy === 'field' ? this.#clientFinder?.clientOf(request, connection) : undefined;
+    const exchange = new Exchange(request.method, client ?? connection, path, this.#clock.nowNs());
+    exchange.isDenied = this.#denial?.denies(request.target, exchange.client) === true;
     this.#open += 1;
-    if (this.#hint?.search(exchange) === false) this.#hint = undefined;
+    if (this.#hint?.search(exchange, request) === false) this.#hint = undefined;
     try {
-      this.#observer.onBegin(exchange);
+      this.#observer.onBegin(exchange, request);
     } catch (cause) {
       this.#observationFailed(exchange, cause);
     }
@@ -123,8 +129,9 @@ export class ExchangeReporter {
    * a connection for it. Its slot is released when it ends.
    */
   admit(exchange: Exchange): Refusal | undefined {
-    if (this.#denial?.denies(exchange.request.target, exchange.client) === true) {
+    if (exchange.isDenied) {
       this.hits.hit('rest.deny');
+      this.#logUnnamed(exchange.client);
       return deniedRefusal();
     }
     if (this.#maxInFlight > 0 && this.#inFlight >= this.#maxInFlight) {
@@ -134,6 +141,13 @@ export class ExchangeReporter {
     this.#inFlight += 1;
     exchange.isAdmitted = true;
     return undefined;
+  }
+
+  /** An operator who asks through the proxy expects to be let in, as the proxy is on loopback. */
+  #logUnnamed({ viaProxy, remoteAddress }: ClientConnection): void {
+    if (this.#hasLoggedUnnamed || viaProxy === undefined || !isLoopback(remoteAddress)) return;
+    this.#hasLoggedUnnamed = true;
+    this.#logger.warn({ address: remoteAddress }, UNNAMED);
   }
 
   /** The head of the final response, or of a 101, has arrived. Not needed unless `exchange.wantsResponse`. */

@@ -18,10 +18,11 @@ export interface ClientConnection {
    */
   readonly remoteAddress: string;
   readonly remotePort: number;
-  /** The peer is a trusted proxy that names the client of each request in a field. */
-  readonly isProxy?: boolean;
-  /** The address comes from a trusted proxy, not from a connection. */
-  readonly isAddressFromProxy?: boolean;
+  /**
+   * The peer is a trusted proxy, which names the client of each request in a field, or that of the connection in a PROXY
+   * header. Where it named none that could be read, `remoteAddress` is the proxy's own.
+   */
+  readonly viaProxy?: 'field' | 'header';
   /** True when the client speaks TLS to the sidecar. */
   readonly secure: boolean;
   /** Common name in the subject of the client's verified certificate: the user of all requests on the connection. */
@@ -33,7 +34,7 @@ export interface ClientConnection {
 }
 
 /**
- * A request's head as observers read it. Strings are latin1, byte for byte as on the wire. They may be slices that keep
+ * A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. Strings are latin1, byte for byte as on the wire. They may be slices that keep
  * the whole head, with its credentials, alive: copy what you keep (`detached` in protocol/http1/text.ts).
  */
 export interface RequestHead {
@@ -114,8 +115,11 @@ export interface TunnelObserver {
  * follow `onResponse`. Nothing after `onEnd` is observed. A tunnel begins after the `onEnd` of its upgrade.
  */
 export interface ExchangeObserver<Observation = unknown> {
-  /** The only place to set `requestObserver` and `wantsResponse`: the data plane does not read them later. */
-  onBegin(exchange: Exchange<Observation>): void;
+  /**
+   * The only place to read `request`, and to set `requestObserver` and `wantsResponse`: the data plane does not read them
+   * later.
+   */
+  onBegin(exchange: Exchange<Observation>, request: RequestHead): void;
   onEnd(exchange: Exchange<Observation>, ending: Ending): void;
   /**
    * The head of the final response, or of a 101, has arrived. Called only if the exchange's `wantsResponse` is set, and
@@ -130,13 +134,15 @@ export interface ExchangeObserver<Observation = unknown> {
 
 /** `Observation`: what the observer keeps about this exchange. */
 export class Exchange<Observation = unknown> {
-  readonly request: RequestHead;
+  readonly method: string;
   readonly client: ClientConnection;
   readonly dataPath: DataPath;
   /** Monotonic moment when the request's head had been read. */
   readonly beganNs: number;
   /** Status of the final response (never 1xx, except 101 for an upgrade); 0 until the upstream has sent its head. */
   status = 0;
+  /** The final response had no content. Set before a completed ending. */
+  isEmpty = false;
   /** Monotonic moment of the ending; 0 before. */
   endedNs = 0;
   /** Set by the observer; the data plane never reads it. */
@@ -149,12 +155,14 @@ export class Exchange<Observation = unknown> {
   tunnelObserver: TunnelObserver | undefined = undefined;
   /** Set by the observer: the `traceparent` that replaces the client's; undefined: unchanged. */
   traceparent: string | undefined = undefined;
+  /** `rest.deny` denies its path to this client. */
+  isDenied = false;
   /** It counts among the requests in flight to the upstream (`limits.inFlight`). */
   isAdmitted = false;
   #ended = false;
 
-  constructor(request: RequestHead, client: ClientConnection, dataPath: DataPath, beganNs: number) {
-    this.request = request;
+  constructor(method: string, client: ClientConnection, dataPath: DataPath, beganNs: number) {
+    this.method = method;
     this.client = client;
     this.dataPath = dataPath;
     this.beganNs = beganNs;

@@ -1,7 +1,7 @@
 import { isPrivate } from '../../base/address.ts';
 import { MS_PER_S, NS_PER_MS } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, RequestHead } from './exchange.ts';
 
 const HOUR_NS = 3_600 * MS_PER_S * NS_PER_MS;
 /** After this many changes of the address the search ends: the requests come from several clients. */
@@ -22,7 +22,7 @@ export class ProxyHint {
   }
 
   /** Call it with each request. Returns false when the search has ended: do not call it again. */
-  search({ request, client, beganNs }: Exchange): boolean {
+  search({ client, beganNs }: Exchange, request: RequestHead): boolean {
     const { remoteAddress } = client;
     const isAlike = request.field('x-forwarded-for') !== undefined;
     if (!isAlike || remoteAddress !== this.#address) {

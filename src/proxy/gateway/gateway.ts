@@ -73,7 +73,7 @@ export class Gateway {
   readonly #server: http.Server;
   readonly #connections = new Map<net.Socket, ServedConnection>();
   readonly #tunnels: OpenTunnels;
-  readonly #lookup = new SharedLookup().lookup;
+  readonly #names: SharedLookup;
   #options: GatewayOptions;
   #services: GatewayServices;
   #isDraining = false;
@@ -83,6 +83,7 @@ export class Gateway {
   constructor(options: GatewayOptions, reporter: ExchangeReporter, clock: Clock, logger: Logger) {
     this.#options = options;
     this.#tunnels = new OpenTunnels(clock);
+    this.#names = new SharedLookup(clock);
     this.#logger = logger;
     this.#reporter = reporter;
     this.#proxy = createProxy({ host: options.upstreamHost, port: options.upstreamPort });
@@ -177,7 +178,7 @@ export class Gateway {
       options: this.#options,
       proxy: this.#proxy,
       reporter: this.#reporter,
-      lookup: this.#lookup,
+      names: this.#names,
       authority: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     };
   }

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Problem } from '../../base/problem.ts';
 import { isFramingName } from '../../protocol/http1/chunked.ts';
+import { twinKey } from '../../protocol/http1/forwarded.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { type Refusal, toAnswer, upstreamProblem } from '../exchange/problem.ts';
 import { UpstreamFailure } from '../exchange/upstream-failure.ts';
@@ -146,7 +147,8 @@ export class PlainExchange implements QueuedRequest {
 
   #endRequest(upstream: ClientRequest): void {
     if (upstream.destroyed || upstream.writableEnded) return;
-    const trailers = toPairs(this.#request.rawTrailers);
+    const { replacedFields } = this.#services.options;
+    const trailers = toPairs(this.#request.rawTrailers).filter(([name]) => !replacedFields.has(twinKey(name)));
     if (trailers.some(([name]) => isFramingName(name))) {
       this.#rejectRequest();
       return;
@@ -219,12 +221,16 @@ export class PlainExchange implements QueuedRequest {
     return exchange.requestObserver && ((chunk) => reporter.requestBytes(exchange, chunk));
   }
 
-  /** Reports the response's head if an observer wants it. The result reports the body; undefined: no observer. */
-  #responseReader(upstream: IncomingMessage): ((chunk: Buffer) => void) | undefined {
+  /** Reports the response's head if an observer wants it. The result reports the body. */
+  #responseReader(upstream: IncomingMessage): (chunk: Buffer) => void {
     const { reporter } = this.#services;
     const exchange = this.#exchange;
     if (exchange.wantsResponse) reporter.response(exchange, new GatewayResponseHead(upstream));
-    return exchange.responseObserver && ((chunk) => reporter.responseBytes(exchange, chunk));
+    exchange.isEmpty = true;
+    return (chunk) => {
+      exchange.isEmpty = false;
+      reporter.responseBytes(exchange, chunk);
+    };
   }
 
   #writeHead(upstream: IncomingMessage): void {

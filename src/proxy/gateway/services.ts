@@ -1,8 +1,8 @@
-import type { LookupFunction } from 'node:net';
 import type { RequestMemory } from '../../limits/request-memory.ts';
 import type { StalledWrites } from '../../limits/stalled-writes.ts';
 import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import type { SharedLookup } from '../upstream/shared-lookup.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamTls } from '../upstream/upstream-tls.ts';
 import type { ProxyServer } from './proxy.ts';
@@ -32,7 +32,7 @@ export interface GatewayServices {
   readonly options: GatewayOptions;
   readonly proxy: ProxyServer;
   readonly reporter: ExchangeReporter;
-  readonly lookup: LookupFunction;
+  readonly names: SharedLookup;
   /** Host for an HTTP/1.0 request that has none, e.g. `127.0.0.1:8080`. */
   readonly authority: string;
 }

@@ -1,5 +1,5 @@
 import { type ClientRequest, type IncomingMessage, METHODS } from 'node:http';
-import { type ForwardedClient, forwardedFields } from '../../protocol/http1/forwarded.ts';
+import { type ForwardedClient, forwardedFields, twinKey } from '../../protocol/http1/forwarded.ts';
 import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import { hasField, isChunked, listOf, toGroups, valuesOf } from './raw-fields.ts';
 
@@ -110,7 +110,7 @@ function toUpstreamFields(request: IncomingMessage, context: RequestHeadContext)
     hasHost: fields.has('x-forwarded-host'),
   };
   const { forwarded, replacedFields } = context.options;
-  for (const name of replacedFields) fields.delete(name);
+  for (const name of fields.keys()) if (replacedFields.has(twinKey(name))) fields.delete(name);
   const { traceparent } = context;
   if (traceparent !== undefined) fields.set('traceparent', { name: 'traceparent', values: [traceparent] });
   for (const [name, value] of forwardedFields(forwarded, context.client, own)) {

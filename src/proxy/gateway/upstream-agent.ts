@@ -62,9 +62,12 @@ export class UpstreamAgent {
   }
 
   #connect(): net.Socket {
-    const { lookup, options } = this.#services;
+    const { names, options } = this.#services;
     const { upstreamTls, upstreamHost: host, upstreamPort: port } = options;
-    return upstreamTls?.connect(lookup) ?? net.connect({ host, port, lookup, noDelay: true });
+    const dialOptions = names.dialOptions(options.connectTimeoutMs);
+    const socket = upstreamTls?.connect(dialOptions) ?? net.connect({ host, port, noDelay: true, ...dialOptions });
+    names.watch(socket);
+    return socket;
   }
 
   #own(socket: net.Socket): net.Socket {

@@ -202,6 +202,7 @@ export class WebSocketExchange implements QueuedRequest {
     }
     this.#hasAnswered = true;
     this.#reportHead(response);
+    this.#exchange.isEmpty = true;
     const head = toClientHead(response, { isHead: false, isVersion10: false, isLast: true, isContinueDue: false });
     this.#isUntilClose = head.isUntilClose;
     const lines = `HTTP/1.1 ${response.statusCode} ${response.statusMessage}\r\n${toLines(head.fields)}\r\n`;
@@ -211,6 +212,7 @@ export class WebSocketExchange implements QueuedRequest {
     const { reporter } = this.#services;
     response.on('data', (chunk: Buffer) => {
       if (!socket.write(head.isChunked ? toChunk(chunk) : chunk)) response.pause();
+      this.#exchange.isEmpty = false;
       reporter.responseBytes(this.#exchange, chunk);
     });
     response.on('end', () => {

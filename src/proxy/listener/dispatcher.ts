@@ -228,7 +228,7 @@ export class Dispatcher implements RelayContext {
       // All clients of a proxy share its address.
       if (!isProxy && !this.#admits(accepted, peer.remoteAddress)) return;
       this.#accepted += 1;
-      const client = isProxy ? { ...peer, isProxy } : peer;
+      const client = isProxy ? { ...peer, viaProxy: 'field' as const } : peer;
       if (acceptSecure !== undefined) {
         acceptSecure(accepted, client);
         return;
@@ -242,10 +242,8 @@ export class Dispatcher implements RelayContext {
   #readProxyHeader(socket: net.Socket, peer: ClientConnection, acceptSecure: AcceptSecure | undefined): void {
     this.#accepted += 1;
     this.proxyHeaders.read(socket, this.services.options.headTimeoutMs, (source) => {
-      const client =
-        source === undefined
-          ? peer
-          : { ...peer, remoteAddress: source.address, remotePort: source.port, isAddressFromProxy: true };
+      const named = source && { remoteAddress: source.address, remotePort: source.port };
+      const client = { ...peer, ...named, viaProxy: 'header' as const };
       // Without a source the proxy sends its own health check.
       if (source !== undefined && !this.#admits(socket, source.address)) return;
       if (acceptSecure === undefined) this.#onConnection(socket, client);

@@ -60,6 +60,7 @@ export class ClientReads {
     socket[FIELDS.nextBuffer] = reads.#buffer.next;
     socket[FIELDS.callback] = reads.#onRead;
     handle.useUserBuffer(first);
+    accepted.once('close', reads.#buffer.release);
     return reads;
   }
 

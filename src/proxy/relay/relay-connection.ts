@@ -24,6 +24,7 @@ import type { ClientReads } from './client-reads.ts';
 import { toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { HandedOver, RelayServices } from './relay-services.ts';
+import { type RunningHead, runningHead } from './running-head.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
 /** The owner of relay connections: the dispatcher. */
@@ -48,7 +49,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   readonly #timer = new PhaseTimer();
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
-  #head: Http1RequestHead | undefined;
+  #head: RunningHead | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
   /** The buffer of the current client read, unless its bytes have memory of their own. */
@@ -166,10 +167,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       return;
     }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
-    this.#head = head;
+    this.#head = runningHead(head);
     this.#closesWithUpstream = head.isOld;
     this.#response.begin(head.method);
-    this.#passRequest(this.#request.begin(head), head);
+    this.#passRequest(this.#request.begin(head, options.replacedFields), head);
   }
 
   /** Passes on bytes of the current request, its `head` first if given. Undefined `bytes`: the body is malformed. */
@@ -297,6 +298,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
     const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
+    this.#response.release();
     const isLast = isAnnounced || this.#hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
     this.#head = undefined;
     if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
@@ -321,6 +323,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#exchange = undefined;
     this.#observed = undefined;
     this.#timer.stop();
+    exchange.isEmpty = !this.#response.hasContent;
     this.#services.reporter.end(exchange, ending, endedNs);
   }
 
@@ -328,7 +331,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   /** Answers an exchange that was not admitted. A request body is read and dropped. */
   #refuseExchange(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
-    this.#head = head;
+    this.#head = runningHead(head);
     this.#response.begin(head.method);
     if (this.#request.begin(head) === undefined) {
       this.#rejectRequest();
@@ -447,7 +450,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
 
   /** The paused side also holds one read. */
   get stalledBytes(): number {
-    const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes;
+    const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes + this.#response.keptBytes;
     return unsentBytes < PAUSING_BYTES ? unsentBytes : unsentBytes + READ_BUFFER_BYTES;
   }
 

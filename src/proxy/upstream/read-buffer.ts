@@ -15,6 +15,11 @@ const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
  * as fast as they can would keep all others waiting for a second.
  */
 const FULL_READS_A_TURN = 2;
+/**
+ * Buffers that connections of a side have for themselves, 16 MB in all: a client may send a large body and then wait
+ * for hours. The others copy.
+ */
+const MAX_OWN_BUFFERS = 256;
 /** Free buffers kept for reuse, 1 MB in all. */
 const MAX_FREE_BUFFERS = 16;
 
@@ -22,6 +27,7 @@ export class ReadBuffers {
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   readonly #free: Buffer[] = [];
+  #taken = 0;
   #turn = 0;
   #isTurnEnding = false;
 
@@ -37,11 +43,20 @@ export class ReadBuffers {
     return this.#turn;
   }
 
-  take(): Buffer {
+  /** Undefined when too many connections have one. */
+  take(): Buffer | undefined {
+    if (this.#taken >= MAX_OWN_BUFFERS) return undefined;
+    this.#taken += 1;
+    return this.replacement();
+  }
+
+  /** In place of a buffer that a socket keeps until it has written it. */
+  replacement(): Buffer {
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   }
 
   giveBack(buffer: Buffer): void {
+    this.#taken -= 1;
     if (this.#free.length < MAX_FREE_BUFFERS) this.#free.push(buffer);
   }
 }
@@ -62,7 +77,7 @@ export class ReadBuffer {
     if (this.#own === undefined) return socket.write(Buffer.from(part));
     const canGoOn = socket.write(part);
     // The unsent rest stays in this buffer: the next read needs another one.
-    if (socket.writableLength > 0) this.#own = this.#buffers.take();
+    if (socket.writableLength > 0) this.#own = this.#buffers.replacement();
     return canGoOn;
   }
 
@@ -72,11 +87,17 @@ export class ReadBuffer {
   onRead(length: number): void {
     if (length === READ_BUFFER_BYTES) {
       this.#own ??= this.#buffers.take();
-    } else if (length < LARGE_READ_BYTES && this.#own !== undefined) {
-      this.#buffers.giveBack(this.#own);
-      this.#own = undefined;
+    } else if (length < LARGE_READ_BYTES) {
+      this.release();
     }
   }
+
+  /** Call it also when the connection has closed. */
+  readonly release = (): void => {
+    if (this.#own === undefined) return;
+    this.#buffers.giveBack(this.#own);
+    this.#own = undefined;
+  };
 
   /**
    * True if `socket`, from which `length` bytes have just been read, may be read again in this turn. If false, the

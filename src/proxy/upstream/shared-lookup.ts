@@ -1,7 +1,18 @@
-import dns from 'node:dns';
-import type { LookupFunction } from 'node:net';
+import dns, { type LookupAddress } from 'node:dns';
+import type { LookupFunction, Socket } from 'node:net';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { attemptTimeoutMs } from '../../base/dial.ts';
 
 type Callback = Parameters<LookupFunction>[2];
+
+/** How long an address that did not accept in its time is tried last. */
+const AVOIDED_NS = 30 * NS_PER_S;
+
+export interface DialOptions {
+  readonly autoSelectFamily: true;
+  readonly autoSelectFamilyAttemptTimeout: number;
+  readonly lookup: LookupFunction;
+}
 
 /**
  * Resolves the upstream's name like the system (`getaddrinfo`: hosts file, resolver, search domains), with one query
@@ -12,10 +23,35 @@ type Callback = Parameters<LookupFunction>[2];
  * answer one.
  */
 export class SharedLookup {
+  readonly #clock: Clock;
   readonly #waiting = new Map<string, Callback[]>();
+  /** Addresses to try last, and until when. */
+  readonly #avoided = new Map<string, number>();
+  /** Number of addresses in the last answer. */
+  #addresses: number | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get running(): number {
     return this.#waiting.size;
+  }
+
+  /** For a connection that may take `limitMs`: each address gets an equal part of it. Then call `watch`. */
+  dialOptions(limitMs: number): DialOptions {
+    return {
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: attemptTimeoutMs(limitMs, this.#addresses),
+      lookup: this.lookup,
+    };
+  }
+
+  /** Without this, each new connection would wait for an address that does not answer. */
+  watch(socket: Socket): void {
+    socket.on('connectionAttemptTimeout', (address) => {
+      this.#avoided.set(address, this.#clock.nowNs() + AVOIDED_NS);
+    });
   }
 
   readonly lookup: LookupFunction = (hostname, options, callback) => {
@@ -27,10 +63,18 @@ export class SharedLookup {
     }
     const callbacks = [callback];
     this.#waiting.set(key, callbacks);
-    const answer: Callback = (...answers) => {
+    const answer: Callback = (error, found, family) => {
       this.#waiting.delete(key);
-      for (const each of callbacks) each(...answers);
+      const ordered = Array.isArray(found) ? this.#order(found) : found;
+      for (const each of callbacks) each(error, ordered, family);
     };
     dns.lookup(hostname, options, answer);
   };
+
+  #order(found: readonly LookupAddress[]): LookupAddress[] {
+    this.#addresses = Math.max(1, found.length);
+    const nowNs = this.#clock.nowNs();
+    for (const [address, untilNs] of this.#avoided) if (untilNs <= nowNs) this.#avoided.delete(address);
+    return found.toSorted((a, b) => Number(this.#avoided.has(a.address)) - Number(this.#avoided.has(b.address)));
+  }
 }

@@ -4,6 +4,7 @@ import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure
 import { isDoubtfulEnd } from './doubtful-end.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers } from './read-buffer.ts';
+import type { DialOptions, SharedLookup } from './shared-lookup.ts';
 import type { UpstreamTls } from './upstream-tls.ts';
 
 /** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
@@ -40,13 +41,15 @@ export class UpstreamConnection {
     address: HostPort,
     listener: UpstreamListener,
     options: ConnectionOptions,
-    lookup: net.LookupFunction,
+    names: SharedLookup,
     tls: UpstreamTls | undefined,
   ) {
     this.#options = options;
     this.#listener = listener;
     this.#isSecure = tls !== undefined;
-    this.socket = tls === undefined ? this.#dial(address, lookup) : tls.connect(lookup);
+    const dialOptions = names.dialOptions(options.connectTimeoutMs);
+    this.socket = tls === undefined ? this.#dial(address, dialOptions) : tls.connect(dialOptions);
+    names.watch(this.socket);
     this.#timer.start(options.connectTimeoutMs, this.#giveUp);
     this.#listen();
   }
@@ -68,14 +71,13 @@ export class UpstreamConnection {
     return socket;
   }
 
-  #dial({ host, port }: HostPort, lookup: net.LookupFunction): net.Socket {
+  #dial({ host, port }: HostPort, dialOptions: DialOptions): net.Socket {
     const buffer = new ReadBuffer(this.#options.buffers);
     const socket: net.Socket = net.connect({
       host,
       port,
       noDelay: true,
-      autoSelectFamily: true,
-      lookup,
+      ...dialOptions,
       // Reading into our own buffers saves a stream chunk per read.
       onread: {
         buffer: buffer.next,
@@ -90,6 +92,7 @@ export class UpstreamConnection {
         },
       },
     });
+    socket.once('close', buffer.release);
     return socket;
   }
 

@@ -1,15 +1,16 @@
 /** TLS connections to the application server. Its certificate is verified before anything is sent to it. */
 
-import net from 'node:net';
 import tls, { type PeerCertificate, type TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort, UpstreamTlsConfig } from '../../config/config.ts';
 import { ALPN_PROTOCOLS } from '../../tls/policy.ts';
+import { certificateName, indicatedName } from '../../tls/server-name.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
 import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
+import type { DialOptions } from './shared-lookup.ts';
 
 /** Every request may fail in the same way: at most one log line per interval. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
@@ -36,7 +37,7 @@ export class UpstreamTls {
   private constructor(address: HostPort, config: UpstreamTlsConfig, watched: WatchedTls, parts: WatchedTlsParts) {
     this.#address = address;
     this.#config = config;
-    this.#name = config.serverName ?? address.host;
+    this.#name = certificateName(config.serverName ?? address.host);
     this.files = watched;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
@@ -55,27 +56,24 @@ export class UpstreamTls {
     return () => {
       if (this.#config.verify && !config.verify) this.#logger.warn(UNVERIFIED);
       this.#config = config;
-      this.#name = config.serverName ?? this.#address.host;
+      this.#name = certificateName(config.serverName ?? this.#address.host);
       apply();
     };
   }
 
   /**
    * Opens a connection. 'connect' is TCP's; after 'secureConnect' it can be used. Earlier writes wait, and are never
-   * sent to a server whose certificate is refused. `lookup` resolves the name; by default the system is asked each
-   * time.
+   * sent to a server whose certificate is refused.
    */
-  connect(lookup?: net.LookupFunction): TLSSocket {
+  connect(dialOptions?: DialOptions): TLSSocket {
     const { host, port } = this.#address;
     const name = this.#name;
     const socket = tls.connect({
       host,
       port,
-      autoSelectFamily: true,
-      lookup,
+      ...dialOptions,
       secureContext: this.files.secureContext,
-      // RFC 6066 §3: an IP address is not a server name.
-      servername: net.isIP(name) === 0 ? name : '',
+      servername: indicatedName(name),
       checkServerIdentity: (_host: string, certificate: PeerCertificate) => tls.checkServerIdentity(name, certificate),
       rejectUnauthorized: this.#config.verify,
       ALPNProtocols: [...ALPN_PROTOCOLS],

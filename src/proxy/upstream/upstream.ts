@@ -39,7 +39,7 @@ export class Upstream {
   readonly #clock: Clock;
   readonly #tls: UpstreamTls | undefined;
   readonly #buffers = new ReadBuffers();
-  readonly #lookup = new SharedLookup().lookup;
+  readonly #names: SharedLookup;
   #connectTimeoutMs: number;
   #reachability: Reachability = { kind: 'unknown' };
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
@@ -49,6 +49,7 @@ export class Upstream {
     this.#address = options;
     this.#connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
+    this.#names = new SharedLookup(clock);
     this.#tls = tls;
   }
 
@@ -63,7 +64,7 @@ export class Upstream {
   /** Opens a connection. Earlier writes wait in its socket until it is connected. */
   connect(listener: UpstreamListener): UpstreamConnection {
     const options = { connectTimeoutMs: this.#connectTimeoutMs, buffers: this.#buffers, reachability: this };
-    return new UpstreamConnection(this.#address, listener, options, this.#lookup, this.#tls);
+    return new UpstreamConnection(this.#address, listener, options, this.#names, this.#tls);
   }
 
   /** Whether the upstream accepts a connection now. Checks at most once a second. */
@@ -79,9 +80,9 @@ export class Upstream {
     return new Promise((resolve) => {
       const { host, port } = this.#address;
       const tls = this.#tls;
-      const lookup = this.#lookup;
-      const socket =
-        tls === undefined ? net.connect({ host, port, autoSelectFamily: true, lookup }) : tls.connect(lookup);
+      const dialOptions = this.#names.dialOptions(PROBE_TIMEOUT_MS);
+      const socket = tls === undefined ? net.connect({ host, port, ...dialOptions }) : tls.connect(dialOptions);
+      this.#names.watch(socket);
       socket.setTimeout(PROBE_TIMEOUT_MS);
       let phase: 'connect' | 'handshake' = 'connect';
       const finish = (isReachable: boolean) => {

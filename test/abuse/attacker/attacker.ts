@@ -1,5 +1,6 @@
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import tls from 'node:tls';
 import { readAnswer } from '../../bench/load/small-client.ts';
 import { reset } from '../../support/load/reset.ts';
 import { ATTACKER_ADDRESS } from '../plant.ts';
@@ -8,6 +9,8 @@ export interface Target {
   readonly port: number;
   readonly monitorPort: number;
   readonly isShort: boolean;
+  /** Of the run; the files of a sidecar are in it. */
+  readonly folder: string;
 }
 
 export interface Cost {
@@ -33,6 +36,7 @@ export class Attacker {
   readonly target: Target;
   readonly #stop = new AbortController();
   readonly #open = new Set<net.Socket>();
+  #isTls = false;
   #connections = 0;
   #closedBytes = 0;
   /** When all bytes sent so far are through the link. */
@@ -56,6 +60,12 @@ export class Attacker {
     for (const socket of this.#open) reset(socket);
   }
 
+  /** From now on connections speak TLS. */
+  overTls(): this {
+    this.#isTls = true;
+    return this;
+  }
+
   count(full: number, short: number): number {
     return this.target.isShort ? short : full;
   }
@@ -66,13 +76,14 @@ export class Attacker {
     port = this.target.port,
   }: Connecting = {}): Promise<net.Socket | undefined> {
     if (!this.isOn) return undefined;
-    const socket = net.connect({ port, host: '127.0.0.1', localAddress: from, noDelay: true });
+    const options = { port, host: '127.0.0.1', localAddress: from, noDelay: true };
+    const socket = this.#isTls ? tls.connect({ ...options, rejectUnauthorized: false }) : net.connect(options);
     this.#connections += 1;
     this.#open.add(socket);
     // Refused, reset by the sidecar, or reset by us at the end.
     socket.on('error', () => {});
     return await new Promise((resolve) => {
-      socket.once('connect', () => resolve(socket));
+      socket.once(this.#isTls ? 'secureConnect' : 'connect', () => resolve(socket));
       socket.once('close', () => {
         this.#open.delete(socket);
         this.#closedBytes += sentBytes(socket);

@@ -6,8 +6,13 @@ import { ATTACKER_CREDENTIAL } from '../plant.ts';
 export interface Flood {
   readonly name: string;
   readonly what: string;
-  /** `tls`: clients speak TLS. `monitor`: the monitoring port requires passwords, and an honest reader is measured like an honest user. */
-  readonly setting?: 'tls' | 'monitor';
+  /**
+   * `tls`: clients speak TLS. `pkcs12`: the same, with a certificate in a PKCS #12 file. `monitor`: the monitoring port
+   * requires passwords, and an honest reader is measured like an honest user.
+   */
+  readonly setting?: 'tls' | 'monitor' | 'pkcs12';
+  /** The attacker is a trusted proxy, which names clients in this way. Some paths are denied. */
+  readonly clientAddress?: 'x-forwarded-for' | 'forwarded' | 'proxy-protocol';
   /** Permitted growth of memory; without it, up to the limit of the cgroup. */
   readonly maxGrowthBytes?: number;
   readonly maxSessions?: number;

@@ -11,19 +11,19 @@ const BOMBS = 10;
 const BETWEEN_BOMBS_MS = 200;
 const CHUNK_BYTES = 64 * 1024;
 const WINDOW_BYTES = 32 * 1024;
-const CONTINUATION = 0;
+export const CONTINUATION = 0;
 const FIN = 0x80;
 const COMPRESSED = 0x40;
 
 /** A frame of a client. `flags` replace those of a whole plain message. */
-function frame(opcode: number, payload: Buffer | string, flags = FIN): Buffer {
+export function frame(opcode: number, payload: Buffer | string, flags = FIN): Buffer {
   const bytes = toFrame(opcode, Buffer.from(payload), MASK);
   bytes[0] = flags | opcode;
   return bytes;
 }
 
 /** An accepted WebSocket with an answered handshake; received data is ignored. */
-async function open(attacker: Attacker, isLogin: boolean, from?: string): Promise<net.Socket | undefined> {
+export async function open(attacker: Attacker, isLogin: boolean, from?: string): Promise<net.Socket | undefined> {
   const socket = await attacker.connect({ from });
   const login = isLogin ? { ext: { authentication: ATTACKER_LOGIN } } : {};
   const message = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['websocket'], id: '1' };

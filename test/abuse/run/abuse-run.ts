@@ -1,5 +1,3 @@
-import { spawnSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { nodeProgram } from '../../bench/load/peers/node-peers.ts';
@@ -7,13 +5,14 @@ import { freePorts, untilListening } from '../../bench/load/ports.ts';
 import { hasEnded } from '../../bench/load/processes.ts';
 import { OrderedProcess } from '../../support/load/orders.ts';
 import { openDescriptors, residentBytes, Watch } from '../../support/load/proc.ts';
-import { MAIN, type Settings, type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
-import { CertificateFolder } from '../../support/tls/certificates.ts';
+import { type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts';
 import type { Cost, Target } from '../attacker/attacker.ts';
 import type { Flood } from '../floods/flood.ts';
 import * as plant from '../plant.ts';
 import type { CrowdParts, CrowdResult } from '../users/crowd.ts';
+import { post } from '../users/honest-user.ts';
 import { Pace } from './pace.ts';
+import { settingsOf } from './settings.ts';
 
 /** The effect of one flood. Memory is resident memory. */
 export interface FloodResult {
@@ -36,6 +35,8 @@ export interface FloodResult {
   /** Values of the honest Comet user that the sidecar counted; undefined if it did not answer. */
   readonly countedValues: number | undefined;
   readonly sessions: number | undefined;
+  /** A name that is first called after the flood has a metric. */
+  readonly hasLateName: boolean | undefined;
 }
 
 /** What all floods of a run share. */
@@ -66,11 +67,12 @@ export async function runFlood(flood: Flood, ground: Ground): Promise<FloodResul
   const { processes, folder, core } = parts;
   const relay = processes.start(nodeProgram('raw-relay', relayPort, parts.upstreamPort), core);
   const [sidecar, attacker] = await Promise.all([
-    SidecarProcess.start(parts, settingsOf(folder, flood.setting)),
+    SidecarProcess.start(parts, settingsOf(folder, flood)),
     OrderedProcess.start(processes, path.resolve(import.meta.dirname, '../attacker/main.js')),
     untilListening(relayPort, () => hasEnded(relay)),
   ]);
-  const [isTls, readsMonitor] = [flood.setting === 'tls', flood.setting === 'monitor'];
+  const isTls = flood.setting === 'tls' || flood.setting === 'pkcs12';
+  const readsMonitor = flood.setting === 'monitor';
   const crowd: CrowdParts = { port, monitorPort, relayPort, isTls, readsMonitor };
   try {
     return await measureFlood(flood, ground, crowd, sidecar, attacker);
@@ -82,7 +84,7 @@ export async function runFlood(flood: Flood, ground: Ground): Promise<FloodResul
 /** Beside honest users: calm, flood, recovery. */
 async function measureFlood(
   { name }: Flood,
-  { users, isShort, sidecar: { core } }: Ground,
+  { users, isShort, sidecar: { core, folder } }: Ground,
   crowd: CrowdParts,
   sidecar: SidecarProcess,
   attacker: OrderedProcess,
@@ -100,7 +102,7 @@ async function measureFlood(
   const watch = new Watch(sidecar.pid, core);
   const pace = new Pace();
   try {
-    const target: Target = { port: crowd.port, monitorPort: crowd.monitorPort, isShort };
+    const target: Target = { port: crowd.port, monitorPort: crowd.monitorPort, isShort, folder };
     await attacker.order('begin', { name, target }, ORDER_TIMEOUT_MS);
     await phase(plant.FLOOD, floodMs);
     const slowness = pace.stop();
@@ -108,6 +110,8 @@ async function measureFlood(
     await enter(plant.RECOVERY);
     const recovered = await recover(sidecar, descriptors, patienceMs);
     const result = await users.order<CrowdResult>('end', undefined, USERS_TIMEOUT_MS);
+    const line = { port: crowd.port, isTls: crowd.isTls, agent: false } as const;
+    await post(line, plant.LATE_PATH, '[]').catch(() => undefined);
     const numbers = await readNumbers(sidecar, result.values);
     watch.stop();
     const { mostLostMs: lostMs, startBytes, peakBytes } = watch;
@@ -143,32 +147,13 @@ async function readNumbers(sidecar: SidecarProcess, values: number) {
       const samples = await sidecar.scrape();
       const countedValues = samples.sum('d2_object_values_total', { name: plant.HONEST_OBJECTS });
       const isLate = performance.now() - startedMs > COUNT_TIMEOUT_MS;
-      if (countedValues === values || isLate) return { countedValues, sessions: samples.sum('d2_sessions') };
+      const hasLateName = samples.sum('d2_calls_total', { name: plant.LATE_NAME }) > 0;
+      if (countedValues === values || isLate)
+        return { countedValues, sessions: samples.sum('d2_sessions'), hasLateName };
       await sleep(LOOK_MS);
     }
   } catch {
     // It has ended, or does not answer: these numbers are unknown, and the verdict says so.
-    return { countedValues: undefined, sessions: undefined };
+    return { countedValues: undefined, sessions: undefined, hasLateName: undefined };
   }
-}
-
-/** Timeouts are short, so that a run sees clients ended that only these limits end. All other limits are the defaults. */
-function settingsOf(folder: string, setting: Flood['setting']): Settings {
-  const certificates = new CertificateFolder(folder);
-  return {
-    ...(setting === 'tls' && { listen: { tls: certificates.signed(certificates.authority(), { name: 'plant' }) } }),
-    ...(setting === 'monitor' && { monitor: { auth: { usersFile: writeUsers(folder) } } }),
-    stop: { delay: '0s', window: '0s', deadline: '1s' },
-    timeouts: { halfClosed: '3s', idle: '5s' },
-  };
-}
-
-function writeUsers(folder: string): string {
-  const options = { input: `${plant.MONITOR_PASSWORD}\n`, encoding: 'utf8' } as const;
-  const { stdout, stderr, status } = spawnSync(process.execPath, [MAIN, 'passwd', 'reader'], options);
-  if (status !== 0) throw new Error(`passwd: ${stderr}`);
-  const rest = stdout.trim().slice('reader'.length);
-  const file = path.join(folder, 'users');
-  writeFileSync(file, plant.MONITOR_READERS.map((name) => `${name}${rest}\n`).join(''), { mode: 0o600 });
-  return file;
 }

@@ -53,6 +53,7 @@ export function missedBounds(flood: Flood, result: FloodResult): string[] {
   if (lastWords === undefined && countedValues !== users.values)
     missed.push(`counted values ${countedValues}, received ${users.values}`);
   atMost('sessions', sessions ?? 0, flood.maxSessions);
+  if (result.hasLateName === false) missed.push('a new name has no metric');
   return missed;
 }
 

@@ -32,13 +32,19 @@ function serve(request: IncomingMessage, response: ServerResponse): void {
   response.on('error', () => {});
   // Also from the absolute form (RFC 9112 section 3.2.2).
   const [path = '', query = ''] = (request.url ?? '').replace(/^http:\/\/[^/]*/, '').split('?');
-  if (path === plant.HOLD_PATH) request.resume();
+  // A held request keeps its head only in the sidecar.
+  if (path === plant.HOLD_PATH) request.resume().rawHeaders.length = 0;
+  else if (path.startsWith(plant.FAILING_PATH)) request.resume().on('end', () => answerWith(response, 501));
   else if (!isKnown(request)) refuse(request, response);
   else if (path === plant.COMET_PATH) answerComet(request, response, query);
   else if (path !== plant.UNREAD_PATH) {
-    const answer = path === plant.LARGE_PATH ? LARGE : path === plant.RPC_PATH ? SMALL : undefined;
-    request.resume().on('end', () => response.writeHead(answer === undefined ? 404 : 200, JSON_TYPE).end(answer));
+    const answer = path === plant.LARGE_PATH ? LARGE : path.startsWith(plant.RPC_PATH) ? SMALL : undefined;
+    request.resume().on('end', () => answerWith(response, answer === undefined ? 404 : 200, answer));
   }
+}
+
+function answerWith(response: ServerResponse, status: number, body: string | Buffer = ''): void {
+  response.writeHead(status, { ...JSON_TYPE, 'Content-Length': Buffer.byteLength(body) }).end(body);
 }
 
 function refuse(request: IncomingMessage, response: ServerResponse): void {
@@ -58,7 +64,7 @@ function answerComet(request: IncomingMessage, response: ServerResponse, query: 
   request.on('end', () => {
     if (query === plant.HOLD_QUERY) return;
     const text = bytes > PARSED_BYTES ? '[]' : Buffer.concat(chunks).toString('utf8');
-    bayeux.answer(text, isKnown(request), (json) => response.writeHead(200, JSON_TYPE).end(json));
+    bayeux.answer(text, isKnown(request), (json) => answerWith(response, 200, json));
   });
 }
 
@@ -72,6 +78,7 @@ function acceptSocket(request: IncomingMessage, socket: Duplex): void {
   socket.on('error', () => socket.destroy());
   socket.on('end', () => socket.end());
   socket.write(toUpgraded(key, ...extensions));
+  request.rawHeaders.length = 0;
   const frames = new FrameReader(true);
   let left = authorization === plant.HONEST_CREDENTIAL ? Number.POSITIVE_INFINITY : MAX_ANSWERED;
   const onData = (chunk: Buffer): void => {

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -68,6 +68,32 @@ describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
     expect(readFileSync(await make('other', '0.0.1-rc.1')).equals(readFileSync(packed))).toBe(true);
   });
 
+  it('depends on a Node.js without known vulnerabilities; built by another one, it is for trials and says so', async () => {
+    const field = async (file: string, name: string) => (await run('dpkg-deb', ['--field', file, name])).stdout.trim();
+    const built = async (isTrial: boolean) => {
+      const list = path.join(copy, 'src/base/advisories.ts');
+      const text = readFileSync(list, 'utf8');
+      // As if this Node.js had, or had not, the fix.
+      const own = process.versions.node;
+      const fixedIn = isTrial ? "'99.2.3'" : `'${own}', '99.2.3'`;
+      writeFileSync(list, text.replaceAll(/fixedIn: \['2\d\..*\]/g, `fixedIn: [${fixedIn}]`));
+      const name = isTrial ? 'trial' : 'release';
+      const ran = await run(process.execPath, ['scripts/deb.mjs', path.join(folder, name), '0.0.3'], { cwd: copy });
+      writeFileSync(list, text);
+      const file = ran.stdout.trim();
+      return { told: ran.stderr, version: await field(file, 'Version'), depends: await field(file, 'Depends') };
+    };
+    const [major = 0] = process.versions.node.split('.').map(Number);
+    expect(await built(false)).toEqual({
+      ...{ told: '', version: '0.0.3' },
+      depends: `nodejs (>= ${process.versions.node}), nodejs (<< ${major + 1}) | nodejs (>= 99.2.3), adduser`,
+    });
+    expect(await built(true)).toEqual({
+      told: expect.stringMatching(/^deb: NOT FOR RELEASE: Node\.js \d.* has known vulnerabilities: CVE-/),
+      ...{ version: '0.0.3~trial', depends: 'nodejs, adduser' },
+    });
+  });
+
   it('refuses a malformed version', async () => {
     const { code, stderr } = await run(process.execPath, ['scripts/deb.mjs', folder, 'v1'], { cwd: copy });
     expect({ code, stderr }).toEqual({ code: 1, stderr: 'deb: v1: not a version\n' });
@@ -98,7 +124,7 @@ describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
     expect(JSON.parse(textOf('sbom.cdx.json'))).toHaveProperty('bomFormat', 'CycloneDX');
     expect(textOf('NEWS')).toBe(readFileSync(path.join(copy, 'CHANGELOG.md'), 'utf8'));
     const changes = unzip(path.join(documents, 'changelog.gz'));
-    expect(changes).toMatch(/^d2-sidecar \(0\.0\.1~rc\.1\) unstable; urgency=medium\n/);
+    expect(changes).toMatch(/^d2-sidecar \(0\.0\.1~rc\.1(?:~trial)?\) unstable; urgency=medium\n/);
     const manual = unzip(path.join(place, 'usr/share/man/man1/d2-sidecar.1.gz'));
     expect(manual).toContain('\n.SH EXIT CODES\n');
     expect(manual).toContain('\\-\\-upstream URL');
@@ -123,7 +149,9 @@ describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
       'ok: the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0',
       'ok: a token that root makes is read by the service, and the documented access log is written',
       'ok: a token that the service cannot read is told by check, and does not keep it from serving',
-      'ok: upgraded to 0.0.1, with the configuration as it was and the new one beside it',
+      expect.stringMatching(
+        /^ok: upgraded to 0\.0\.1(?:~trial)?, with the configuration as it was and the new one beside it$/,
+      ),
       'ok: removed, with configuration, state and user left',
       'ok: purged, with nothing left',
       '',

@@ -295,7 +295,12 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     const harness = await chromium.startHarness({ config, env: { D2_SIDECAR_STOP_DELAY: '40s' } });
     const live = await chromium.open(harness.url);
     const drawn = await recordMarkNames(live.page);
-    await live.see(/^The upstream has not been tried yet/);
+    try {
+      await live.see(/^The upstream has not been tried yet/);
+    } catch (e) {
+      console.log('DUMP', (await live.page.locator('body').innerText()).slice(0, 1500));
+      throw e;
+    }
     harness.askToStop();
     await live.see(
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { withoutRuntimeWarning } from '../runtime-warning.ts';
 
 export const ROOT = path.resolve(import.meta.dirname, '../../..');
 
@@ -32,5 +33,5 @@ export async function run(
   const child = spawn(program, args, { cwd, env: { ...plainEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   const [code] = (await once(child, 'close')) as [number | null];
-  return { code, stdout: stdout(), stderr: stderr() };
+  return { code, stdout: stdout(), stderr: withoutRuntimeWarning(stderr()) };
 }

@@ -6,6 +6,7 @@ import type net from 'node:net';
  */
 export function reset(socket: net.Socket): void {
   const isEnding = socket.writableEnded && !socket.writableFinished && socket.writableLength === 0;
-  if (isEnding) socket.destroy();
+  // Nor can Node reset a connection of TLS.
+  if (isEnding || 'encrypted' in socket) socket.destroy();
   else socket.resetAndDestroy();
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import type { Config } from '../../../src/config/config.ts';
-import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
+import type { Ending, Exchange, ExchangeObserver, RequestHead } from '../../../src/proxy/exchange/exchange.ts';
 import { startObserved } from '../wire/observed-stand.ts';
 import { Peer } from '../wire/peer.ts';
 import { turns } from '../wire/split-writer.ts';
@@ -97,8 +97,7 @@ class Counting implements ExchangeObserver {
     return taken;
   }
 
-  onBegin(exchange: Exchange): void {
-    const { method, target } = exchange.request;
+  onBegin(exchange: Exchange, { method, target }: RequestHead): void {
     const counted: CountedExchange = { method, target, body: '', status: 0, ending: 'none' };
     this.#counted.push(counted);
     this.#running.set(exchange, counted);

@@ -25,6 +25,13 @@ const V1 = Buffer.from('PROXY TCP4 203.0.113.7 10.0.0.1 50412 443\r\n');
 const V2 = Buffer.from('0d0a0d0a000d0a515549540a' + '2111000c' + 'cb007108' + '0a000001' + 'c4ec01bb', 'hex');
 const LOCAL = Buffer.from('0d0a0d0a000d0a515549540a' + '20000000', 'hex');
 
+/** A Unix socket, which has no address. */
+const UNIX = Buffer.concat([Buffer.from('0d0a0d0a000d0a515549540a' + '213100d8', 'hex'), Buffer.alloc(0xd8, 'a')]);
+const UNKNOWN_V1 = Buffer.from('PROXY UNKNOWN 127.0.0.1 127.0.0.1 1 2\r\n');
+
+const xff = (value: string) => [`X-Forwarded-For: ${value}`];
+const forwarded = (value: string) => [`Forwarded: ${value}`];
+
 let users = 0;
 
 /** A call of a user of its own; resolves with the address that running calls and sessions have for the user. */
@@ -112,13 +119,35 @@ for (const mode of MODES) {
       expect(await byField.hits('limits.connectionsPerAddress')).toBe(0);
     });
 
-    it('reaches no path of rest.deny by the name of loopback', async () => {
+    it('reaches no path of rest.deny on loopback, named or not, and the log says so once', async () => {
       const denying = ({ rest }: Config) => ({ rest: { ...rest, deny: ['/manager'] } });
-      const stand = await start(mode, 'x-forwarded-for', denying);
-      const peer = await stand.connect();
-      expect((await peer.ask(get('/manager', 'X-Forwarded-For: 127.0.0.1'))).status).toBe(403);
-      expect((await peer.ask(get('/manager', 'X-Forwarded-For: 203.0.113.7'))).status).toBe(403);
-      expect((await peer.ask(get('/manager'))).status).toBe(200);
+      const unnamed: Readonly<Record<string, readonly (readonly string[])[]>> = {
+        'x-forwarded-for': [
+          [],
+          ...['127.0.0.1', '203.0.113.7', '::1', 'unknown', '', ',', 'a.example', '127.0.0.1:x'].map(xff),
+        ],
+        forwarded: [
+          [],
+          xff('203.0.113.7'),
+          ...['for=unknown', 'for=_hidden', 'proto=https', 'for=', ';'].map(forwarded),
+        ],
+      };
+      for (const [kind, requests] of Object.entries(unnamed)) {
+        const stand = await start(mode, kind as Listen['clientAddress'], denying);
+        const peer = await stand.connect();
+        for (const fields of requests) {
+          expect((await peer.ask(get('/manager', ...fields))).status, fields[0]).toBe(403);
+        }
+        const logged = stand.logged.filter(({ message }) => message?.includes('named no client'));
+        expect(logged).toHaveLength(1);
+        expect((await (await stand.connect('127.0.0.2')).ask(get('/manager'))).status).toBe(200);
+      }
+      const stand = await start(mode, 'proxy-protocol', denying);
+      for (const header of [V1, LOCAL, UNIX, Buffer.from('PROXY UNKNOWN\r\n'), UNKNOWN_V1]) {
+        expect((await (await stand.connect('127.0.0.1', header)).ask(get('/manager'))).status).toBe(403);
+      }
+      expect((await (await stand.connect('127.0.0.2')).ask(get('/manager'))).status).toBe(200);
+      expect(stand.upstream.received.match(/^GET \/manager/gm)).toHaveLength(1);
     });
 
     const refused = (stand: LimitStand, reason: string) =>

@@ -64,7 +64,8 @@ function expectPayloads(seen: readonly ExchangeSeen[], ends: Observation, compar
 
 function expectRequest(one: ExchangeSeen, request: MessageSeen): void {
   const observed = one.request.describe();
-  const { method, target } = one.exchange.request;
+  const { target } = one;
+  const { method } = one.exchange;
   expect(request.startLine.replace(/ [^ ]*$/, '')).toBe(`${method} ${target}`);
   if (!request.isComplete) expect(one.order).not.toContain('Q');
   if (one.order.includes('Q') && request.isComplete) expect(observed).toBe(request.body);

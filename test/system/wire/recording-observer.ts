@@ -3,6 +3,7 @@ import type {
   Ending,
   Exchange,
   ExchangeObserver,
+  RequestHead,
   ResponseHeadView,
 } from '../../../src/proxy/exchange/exchange.ts';
 import { BodySeen } from './message-reader.ts';
@@ -15,6 +16,7 @@ type Moment = 'b' | 'q' | 'Q' | 'h' | 'r' | 'R' | 'e' | 'c' | 'u' | 'x';
 
 export class ExchangeSeen {
   readonly exchange: Exchange;
+  readonly target: string;
   /** E.g. `bqQhrRe`. */
   order = '';
   readonly request = new BodySeen();
@@ -24,8 +26,9 @@ export class ExchangeSeen {
   head: ResponseHeadView | undefined;
   ending: Ending | undefined;
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, target: string) {
     this.exchange = exchange;
+    this.target = target;
   }
 
   note(moment: Moment): void {
@@ -52,9 +55,9 @@ export class RecordingObserver implements ExchangeObserver {
     return all;
   }
 
-  onBegin(exchange: Exchange): void {
-    const seen = new ExchangeSeen(exchange);
-    const token = exchange.request.field('x-case') ?? '';
+  onBegin(exchange: Exchange, request: RequestHead): void {
+    const seen = new ExchangeSeen(exchange, request.target);
+    const token = request.field('x-case') ?? '';
     this.#seen.set(token, [...this.seenOf(token), seen]);
     this.#seenOf.set(exchange, seen);
     exchange.wantsResponse = true;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toShownText } from '../../../src/base/shown-text.ts';
+import { escapeHidden, toShownLines, toShownText } from '../../../src/base/shown-text.ts';
 
 it.each([
   ['C0', 'a\0\x07\t\n\r\x1b[2J', 'a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd[2J'],
@@ -18,3 +18,15 @@ it.each(['', ' ', 'E.Demo.Test', 'Čerpadlo 1 🚰', 'a"b\\c<d>', '\ud83d alone'
     expect(toShownText(text)).toBe(text);
   },
 );
+
+it('lines that are shown keep line feeds and tabs only', () => {
+  expect(toShownLines('a\n\tb\r\x1b[2J\x9b\u202e\u2028')).toBe('a\n\tb\ufffd\ufffd[2J\ufffd\ufffd\ufffd');
+});
+
+it('a JSON document keeps its values when hidden characters are escaped', () => {
+  const value = { a: 'x\x7f\x9b31m\u202e\u2028\u{e0041}\n', b: ['č "\\'] };
+  const json = escapeHidden(JSON.stringify(value, undefined, 2));
+  expect(json).not.toMatch(/[\x7f-\x9f\u202e\u2028]/);
+  expect(json).toContain('\\udb40\\udc41');
+  expect(JSON.parse(json)).toEqual(value);
+});

@@ -74,6 +74,19 @@ accessLog: { file: ${none} }`,
   expect(output.stdout).toBe('');
 });
 
+it('a file of authorities that cannot be used whole is an error, also for the JVM and for OTLP', async () => {
+  writeFileSync(at('ca.pem'), '  -----BEGIN CERTIFICATE-----\n');
+  const error = await failureOf(
+    `jvm: { http: { kind: jolokia, url: 'https://127.0.0.1/', caFile: ${at('ca.pem')} } }
+otlp: { endpoint: 'https://127.0.0.1:4318', caFile: ${at('ca.pem')} }`,
+  );
+  const indented = `${at('ca.pem')}:1: BEGIN or END is indented, expected it at the beginning of its line`;
+  expect((error as AggregateError).errors.map(({ message }) => message)).toEqual([
+    `jvm.http.caFile: ${indented}`,
+    `otlp.caFile: ${indented}`,
+  ]);
+});
+
 it.each([
   ['a folder', () => mkdirSync(at('log')), 'is a folder'],
   ['a file that all may write', () => writeFileSync(at('log'), '') ?? chmodSync(at('log'), 0o666), 'may write to it'],

@@ -30,7 +30,11 @@ function readAsPeer({ kind, text }: WireText): unknown[] {
   if (kind === 'json') return [JSON.parse(text)];
   if (kind === 'script') return [readAsBrowser(text)];
   // A query has been through UTF-8 before it is read.
-  const values = new URLSearchParams(kind === 'query' ? Buffer.from(text).toString('utf8') : text).getAll('message');
+  // Node 20 misreads other characters beside a broken escape, so they are escaped for it.
+  const escaped = Buffer.from(text)
+    .toString('utf8')
+    .replace(/[^\0-\x7f]/gu, encodeURIComponent);
+  const values = new URLSearchParams(escaped).getAll('message');
   return values.length === 0 ? [JSON.parse(text)] : values.map((value) => JSON.parse(value));
 }
 

@@ -133,6 +133,18 @@ it('reading is followed by what runs after it', () => {
   expect(bench.done).toEqual(['at once', 'first', 'of another', 'second', 'end']);
 });
 
+it('reading that waits leaves no room for endless ends of exchanges: each counts', () => {
+  const bench = new Bench();
+  bench.read('10.0.0.1', 'first', { stepMs: 20 });
+  bench.read('10.0.0.1', 'second');
+  const readings = bench.share.of(() => '10.0.0.1');
+  for (let i = 0; i < 2_048; i += 1) readings.runAfter(() => undefined);
+  expect(bench.share.waitingBytes).toBeGreaterThanOrEqual(4 * KB * KB);
+  expect(readings.hasRoom).toBe(false);
+  bench.runAll();
+  expect(bench.share.waitingBytes).toBe(0);
+});
+
 it('reading that throws is over: its caller gets the error at once, onFailure later', () => {
   const bench = new Bench();
   expect(() => bench.read('10.0.0.1', 'now', { fails: true })).toThrow('now');

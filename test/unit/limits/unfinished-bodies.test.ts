@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { KeptBytes } from '../../../src/limits/kept-bytes.ts';
+import { KEPT_BODY_BYTES, KeptBytes } from '../../../src/limits/kept-bytes.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
 import { UnfinishedBodies } from '../../../src/limits/unfinished-bodies.ts';
+import { usedBytes } from '../../support/garbage.ts';
 
 class Body {
   readonly kept: KeptBytes;
@@ -27,7 +28,7 @@ it('bodies that have come in part make room for others when there is none left, 
   const all = Array.from({ length: 4 }, () => new Body(bodies));
   const newest = new Body(bodies);
   for (const body of all) expect(body.add(25_000)).toBe(true);
-  expect([newest.add(30_000), memory.used.bodies]).toEqual([true, 80_000]);
+  expect([newest.add(30_000), memory.used.bodies]).toEqual([true, 80_000 + 3 * KEPT_BODY_BYTES]);
   expect(all.map(({ hasGivenUp }) => hasGivenUp)).toEqual([true, true, false, false]);
 });
 
@@ -39,7 +40,7 @@ it('bodies that have come in part are not asked once they have ended', () => {
   ended.kept.release();
   open.add(60_000);
   newest.add(60_000);
-  expect([ended.hasGivenUp, open.hasGivenUp, memory.used.bodies]).toEqual([false, true, 60_000]);
+  expect([ended.hasGivenUp, open.hasGivenUp, memory.used.bodies]).toEqual([false, true, 60_000 + KEPT_BODY_BYTES]);
 });
 
 it('bodies that have come in part are not evicted for a large body', () => {
@@ -66,5 +67,21 @@ it('bodies that come byte by byte take twice their length at most', () => {
   const body = new Body(new UnfinishedBodies(memory));
   for (let i = 0; i < 10_000; i += 1) body.add(1);
   expect(body.kept.view()).toEqual(Buffer.alloc(10_000, 1));
-  expect(memory.used.bodies).toBeLessThanOrEqual(20_000);
+  expect(memory.used.bodies).toBeLessThanOrEqual(20_000 + KEPT_BODY_BYTES);
+});
+
+it('bodies of one byte are charged what they really keep', async () => {
+  const memory = new MemoryBudget(1_000_000_000);
+  const bodies = new UnfinishedBodies(memory);
+  const keepOne = () => {
+    const body = new Body(bodies);
+    body.add(1);
+    // Other traffic between two bodies: a kept slice of a shared slab would keep all of this.
+    for (let i = 0; i < 4; i += 1) Buffer.allocUnsafe(4_000);
+    return body;
+  };
+  const before = await usedBytes();
+  const kept = Array.from({ length: 5_000 }, keepOne);
+  expect((await usedBytes()) - before).toBeLessThan(memory.used.bodies);
+  expect(kept).toHaveLength(5_000);
 });

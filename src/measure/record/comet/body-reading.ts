@@ -1,4 +1,4 @@
-import { KeptBytes } from '../../../limits/kept-bytes.ts';
+import { KEPT_BODY_BYTES, KeptBytes } from '../../../limits/kept-bytes.ts';
 import type { ReadingTask } from '../../../limits/reading-share.ts';
 import type { Unfinished, UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
@@ -7,8 +7,8 @@ import { decodeContent } from '../../../protocol/websocket/content-coding.ts';
 import type { BodyObserver } from '../../../proxy/exchange/exchange.ts';
 import type { UnreadReason } from './comet-metrics.ts';
 
-/** Estimated memory of a waiting body beyond its bytes: its exchange is kept as well. */
-const OVERHEAD_BYTES = 2_048;
+/** Memory of one JSON text besides its characters: a form may have thousands of empty ones. */
+const TEXT_BYTES = 64;
 /** How much of a body is searched for its `clientId`. */
 const PEEKED_BYTES = 8_192;
 const MAX_CLIENT_ID_CHARS = 256;
@@ -37,8 +37,9 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #kept: KeptBytes;
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];
+  #nextIndex = 0;
   #batches: MessageBatches | undefined;
-  /** Size of the texts, charged to the budget. */
+  /** Memory of the texts, charged to the budget. */
   #textBytes = 0;
 
   constructor(parts: BodyReadingParts) {
@@ -48,6 +49,11 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   get isCollecting(): boolean {
     return this.#state === 'collecting';
+  }
+
+  /** The body is complete, and not all of it has been read. */
+  get isWaiting(): boolean {
+    return this.#state === 'whole' || this.#state === 'reading';
   }
 
   /** The body is complete and has not been given up. */
@@ -92,7 +98,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   /** Copies nothing: this object owns the bytes already. */
   keep(): number {
-    return this.#kept.heldBytes + this.#textBytes + OVERHEAD_BYTES;
+    return this.#kept.heldBytes + this.#textBytes;
   }
 
   /** Frees the memory without reading. */
@@ -128,9 +134,11 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     }
     const text = content.toString('utf8');
     this.#kept.release();
-    this.#textBytes = text.length;
-    this.#parts.bodies.takeAnyway(text.length);
     this.#texts = this.#parts.toTexts(text);
+    // Text beyond ASCII may take two bytes for each character.
+    const textBytes = content.length > text.length ? 2 * text.length : text.length;
+    this.#textBytes = KEPT_BODY_BYTES + textBytes + TEXT_BYTES * this.#texts.length;
+    this.#parts.bodies.takeAnyway(this.#textBytes);
     if (this.#texts.length === 0) {
       this.#parts.onUnread('not-bayeux');
       return false;
@@ -149,8 +157,8 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   }
 
   #nextText(): MessageBatches | undefined {
-    const [text, ...others] = this.#texts;
-    this.#texts = others;
+    const text = this.#texts[this.#nextIndex];
+    this.#nextIndex += 1;
     return text === undefined ? undefined : new MessageBatches(text);
   }
 }

@@ -3,15 +3,16 @@ import type { ClientReadings } from '../../../limits/reading-share.ts';
 import { parseCallbackQuery, toRequestTexts } from '../../../protocol/bayeux/request-body.ts';
 import { toResponseText } from '../../../protocol/bayeux/response-body.ts';
 import { detached } from '../../../protocol/http1/text.ts';
-import type { Ending, Exchange, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
+import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
 import { BodyReading } from './body-reading.ts';
 import type { CometApplication } from './comet-application.ts';
-import { CometTunnel } from './comet-tunnel.ts';
+import { CometTunnel, type RequestLogin } from './comet-tunnel.ts';
 import { Conversation } from './conversation.ts';
 import type { CallResult } from './ended-message.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 
 const SWITCHING_PROTOCOLS = 101;
+const MAX_FIELD_CHARS = 256;
 
 /**
  * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
@@ -25,6 +26,7 @@ export class CometExchange implements ExchangeReading {
   readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
   readonly #isKnown: boolean;
+  readonly #login: RequestLogin;
   /** The body of a POST, or the query of a GET. */
   #request: BodyReading | undefined;
   #response: BodyReading | undefined;
@@ -33,17 +35,19 @@ export class CometExchange implements ExchangeReading {
   #clientToken: string | undefined;
   /** The request has been read or is scheduled to be. */
   #isRead = false;
-  /** The conversation has received messages or will. */
+  /** The conversation has received messages. */
   #isOpen = false;
   #callback: string | undefined;
   /** The response body held Bayeux messages. */
   #isUnderstood = false;
 
-  constructor(application: CometApplication, exchange: Exchange) {
+  constructor(application: CometApplication, exchange: Exchange, request: RequestHead) {
     const { credentials, sessions } = application;
-    const { request, client, beganNs } = exchange;
+    const { client, beganNs } = exchange;
     this.#application = application;
-    const cookieToken = credentials.cookieTokenOf(request);
+    const cookieToken = credentials.cookieTokenOf(request, sessions);
+    const stated = credentials.statedNameOf(request, client);
+    this.#login = { cookieToken, stated };
     this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
     // Known clients have their own queue, so that users behind one address do not wait for each other.
     this.#readings = application.reading.of(
@@ -54,17 +58,17 @@ export class CometExchange implements ExchangeReading {
       path: exchange.dataPath,
       remoteAddress: client.remoteAddress,
       traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
-      stated: credentials.statedNameOf(request, client),
+      stated,
       cookieToken,
     });
     exchange.wantsResponse = true;
-    if (request.method === 'POST') this.#collectRequest(exchange);
-    else if (request.method === 'GET') this.#takeQuery(exchange);
+    if (request.method === 'POST') this.#collectRequest(exchange, request);
+    else if (request.method === 'GET') this.#takeQuery(exchange, request);
   }
 
-  #collectRequest(exchange: Exchange): void {
-    const { request, beganNs } = exchange;
-    const type = detached(request.field('content-type') ?? '');
+  #collectRequest(exchange: Exchange, request: RequestHead): void {
+    const { beganNs } = exchange;
+    const type = copied(request.field('content-type'));
     const reading = this.#readingOf(copied(request.field('content-encoding')), beganNs, (body) =>
       toRequestTexts(type, body),
     );
@@ -72,13 +76,13 @@ export class CometExchange implements ExchangeReading {
     exchange.requestObserver = reading;
   }
 
-  #takeQuery({ request, beganNs }: Exchange): void {
+  #takeQuery({ beganNs }: Exchange, request: RequestHead): void {
     const queryAt = request.target.indexOf('?');
     // Most GETs are upgrades to a WebSocket.
     if (queryAt < 0 || !request.target.includes('message=', queryAt)) return;
     this.#request = this.#readingOf(undefined, beganNs, (query) => {
       const parsed = parseCallbackQuery(query);
-      this.#callback = parsed && detached(parsed.callback);
+      this.#callback = copied(parsed?.callback);
       return parsed?.texts ?? [];
     });
     this.#request.onBytes(Buffer.from(request.target.slice(queryAt + 1), 'latin1'));
@@ -89,7 +93,10 @@ export class CometExchange implements ExchangeReading {
     return this.#createReading(coding, {
       toTexts,
       onWhole: () => this.#onRequestWhole(),
-      onMessages: (messages) => this.#conversation.onClientMessages(messages, beganNs),
+      onMessages: (messages) => {
+        this.#isOpen = true;
+        this.#conversation.onClientMessages(messages, beganNs);
+      },
       onUnread: (reason) => this.#application.metrics.passedUnread(reason),
     });
   }
@@ -110,7 +117,6 @@ export class CometExchange implements ExchangeReading {
   #readRequest(): void {
     if (this.#request?.isWhole !== true || this.#isRead) return;
     this.#isRead = true;
-    this.#isOpen = true;
     this.#readings.read(this.#request, this.#application.clock.nowNs());
   }
 
@@ -118,7 +124,7 @@ export class CometExchange implements ExchangeReading {
     const { status } = response;
     if (status === SWITCHING_PROTOCOLS) {
       this.#request?.drop();
-      exchange.tunnelObserver = new CometTunnel(this.#application, exchange, response);
+      exchange.tunnelObserver = new CometTunnel(this.#application, exchange, this.#login, response);
       return;
     }
     this.#isAccepted = status >= 200 && status <= 299;
@@ -147,6 +153,7 @@ export class CometExchange implements ExchangeReading {
         this.#readings.read(body, atNs);
       },
       onMessages: (messages) => {
+        this.#isOpen = true;
         this.#isUnderstood = true;
         this.#conversation.onUpstreamMessages(messages, atNs, from);
       },
@@ -156,7 +163,6 @@ export class CometExchange implements ExchangeReading {
         if (reason !== 'not-bayeux' || (status < 400 && !isEmpty)) metrics.passedUnread(reason);
       },
     });
-    this.#isOpen = true;
     this.#response = body;
     exchange.responseObserver = body;
   }
@@ -165,7 +171,8 @@ export class CometExchange implements ExchangeReading {
     if (!this.#isRead) this.#request?.drop();
     // An interrupted body never becomes complete.
     if (this.#response?.isCollecting === true) this.#response.drop();
-    if (!this.#isOpen) return;
+    // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
+    if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
     const { endedNs } = exchange;
     this.#readings.runAfter(() => {
       this.#conversation.onClosed(endedNs, this.#resultOfUnanswered(exchange, ending));
@@ -193,7 +200,7 @@ type ReadingParts = Omit<
   'coding' | 'bodies' | 'maxBodyBytes' | 'maxInflatedBytes'
 >;
 
-/** A copy that does not keep the request or response head in memory. */
+/** A copy that does not keep the request or response head in memory. Longer values have no meaning here. */
 function copied(value: string | undefined): string | undefined {
-  return value === undefined ? undefined : detached(value);
+  return value === undefined ? undefined : detached(value.slice(0, MAX_FIELD_CHARS));
 }

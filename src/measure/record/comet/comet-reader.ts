@@ -6,7 +6,7 @@
 
 import { NS_PER_MS } from '../../../base/clock.ts';
 import type { ReadingShare } from '../../../limits/reading-share.ts';
-import type { Exchange } from '../../../proxy/exchange/exchange.ts';
+import type { Exchange, RequestHead } from '../../../proxy/exchange/exchange.ts';
 import type { CometRoutes } from '../../classify/comet-route.ts';
 import type { CometApplication, CometReadingOptions } from './comet-application.ts';
 import type { CometClients, CometClientsParts } from './comet-clients.ts';
@@ -37,14 +37,14 @@ export class CometReader {
   }
 
   /** Starts to read an exchange when it begins; undefined if it is neither Comet nor a login form. */
-  begin(exchange: Exchange): ExchangeReading | undefined {
+  begin(exchange: Exchange, request: RequestHead): ExchangeReading | undefined {
     const { routes, applications, userField } = this.#parts;
-    const route = routes.find(exchange.request.method, exchange.request.target);
+    const route = routes.find(request.method, request.target);
     const application = route && applications.get(route.application);
     if (route === undefined || application === undefined) return undefined;
     return route.kind === 'comet'
-      ? new CometExchange(application, exchange)
-      : new FormLogin(application, userField, exchange);
+      ? new CometExchange(application, exchange, request)
+      : new FormLogin(application, userField, exchange, request);
   }
 
   /** Applies a reload, also to open WebSockets. Existing counts and monitorings stay. */

@@ -7,12 +7,16 @@ import type { FurtherSteps } from '../../../protocol/websocket/message-reading.t
 import type { Exchange, ResponseHeadView, TunnelObserver } from '../../../proxy/exchange/exchange.ts';
 import type { CometApplication } from './comet-application.ts';
 import { Conversation } from './conversation.ts';
+import type { Speaker } from './registration.ts';
 
 /** Receives the messages of one text in batches, and then its end. */
 interface TextReader {
   onMessages(messages: readonly BayeuxMessage[], atNs: number): void;
   onEnd?(atNs: number): void;
 }
+
+/** What the request's head says about its sender. */
+export type RequestLogin = Pick<Speaker, 'cookieToken' | 'stated'>;
 
 /** Reads both directions of a WebSocket that carries Bayeux messages. */
 export class CometTunnel implements TunnelObserver {
@@ -23,11 +27,15 @@ export class CometTunnel implements TunnelObserver {
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
-  constructor(application: CometApplication, { request, client, dataPath }: Exchange, response: ResponseHeadView) {
+  constructor(
+    application: CometApplication,
+    { client, dataPath }: Exchange,
+    login: RequestLogin,
+    response: ResponseHeadView,
+  ) {
     const { credentials, sessions, config, metrics, memory, bodies, reading, frameRate, clock } = application;
     this.#application = application;
-    const cookieToken =
-      credentials.setCookieTokenOf(response.fields('set-cookie')) ?? credentials.cookieTokenOf(request);
+    const cookieToken = credentials.setCookieTokenOf(response.fields('set-cookie')) ?? login.cookieToken;
     const isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, clock.nowNs()) !== undefined;
     // Its own queue: the server has accepted this client, and other clients of the same address must not wait for it.
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
@@ -36,7 +44,7 @@ export class CometTunnel implements TunnelObserver {
       path: dataPath,
       remoteAddress: client.remoteAddress,
       traceparent: undefined,
-      stated: credentials.statedBy(response) ?? credentials.statedNameOf(request, client),
+      stated: credentials.statedBy(response) ?? login.stated,
       cookieToken,
     });
     const extensions = parseExtensions(response.fields('sec-websocket-extensions'));

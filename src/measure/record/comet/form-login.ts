@@ -1,7 +1,7 @@
 import { KeptBytes } from '../../../limits/kept-bytes.ts';
 import type { Unfinished } from '../../../limits/unfinished-bodies.ts';
 import { readParameters } from '../../../protocol/bayeux/parameters.ts';
-import type { Ending, Exchange, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
+import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
 import { toShownName } from '../../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
@@ -23,11 +23,11 @@ export class FormLogin implements ExchangeReading, Unfinished {
   #setCookieToken: string | undefined;
   #userName: string | null = null;
 
-  constructor(application: CometApplication, userField: string, exchange: Exchange) {
+  constructor(application: CometApplication, userField: string, exchange: Exchange, request: RequestHead) {
     this.#application = application;
     this.#userField = userField;
     this.#form = new KeptBytes(MAX_FORM_BYTES, application.bodies, this, true);
-    this.#cookieToken = application.credentials.cookieTokenOf(exchange.request);
+    this.#cookieToken = application.credentials.cookieTokenOf(request, application.sessions);
     exchange.wantsResponse = true;
     exchange.requestObserver = {
       onBytes: (bytes) => this.#collect(bytes),

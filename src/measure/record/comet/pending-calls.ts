@@ -41,8 +41,10 @@ interface RuleCalls {
   readonly calls: Map<string, PendingCall>;
 }
 
-/** Estimated memory of a call, without its texts. */
+/** Memory of a call, without its texts. */
 const CALL_BYTES = 500;
+/** Memory of a client with its first call. The server may not know the client: then it is in no table. */
+const CLIENT_BYTES = 1_500;
 
 export class PendingCalls {
   readonly #max: number;
@@ -67,7 +69,7 @@ export class PendingCalls {
   add(pending: PendingCall): boolean {
     if (this.#size >= this.#max) return false;
     const { calls } = this.#callsOfRule(pending);
-    if (calls.has(pending.id) || !this.#memory.take('names', toBytes(pending))) return false;
+    if (calls.has(pending.id) || !this.#memory.take('names', this.#bytesOf(pending))) return false;
     calls.set(pending.id, pending);
     this.#running.add(pending);
     this.#size += 1;
@@ -92,8 +94,8 @@ export class PendingCalls {
     if (ofRule === undefined) return false;
     ofRule.calls.delete(pending.id);
     this.#running.remove(pending);
-    this.#memory.giveBack('names', toBytes(pending));
     this.#size -= 1;
+    this.#memory.giveBack('names', this.#bytesOf(pending));
     // The default rules have few channels, but a rule may match any number.
     if (ofChannel?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
     return true;
@@ -108,6 +110,12 @@ export class PendingCalls {
 
   takeAll(): PendingCall[] {
     return this.#takeWhere(() => true);
+  }
+
+  /** Its memory while there are `#size` other calls. */
+  #bytesOf({ call, id, channel }: PendingCall): number {
+    const ofClient = this.#size === 0 ? CLIENT_BYTES : 0;
+    return ofClient + CALL_BYTES + call.name.length + id.length + channel.length;
   }
 
   #takeWhere(isWanted: (pending: PendingCall) => boolean): PendingCall[] {
@@ -132,8 +140,4 @@ export class PendingCalls {
     }
     return ofRule;
   }
-}
-
-function toBytes({ call, id, channel }: PendingCall): number {
-  return CALL_BYTES + call.name.length + id.length + channel.length;
 }

@@ -18,8 +18,8 @@ export type PendingRequest =
 /** More than any client has pending. Beyond this limit the oldest is dropped, and its answer has no effect. */
 const MAX_REQUESTS = 1_000;
 
-/** Estimated memory of one request, and of one name in it, without the texts. */
-const REQUEST_BYTES = 400;
+/** Memory of one request with its client, which may be in no table, and of one name in it, without the texts. */
+const REQUEST_BYTES = 1_200;
 const NAME_BYTES = 150;
 
 export class PendingRequests {

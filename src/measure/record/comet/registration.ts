@@ -23,6 +23,9 @@ export interface Handshake {
   readonly requestedNs: number;
 }
 
+/** Memory of a client that may be in no table. */
+const CLIENT_BYTES = 800;
+
 export class Registration {
   readonly #application: CometApplication;
   readonly #speaker: Speaker;
@@ -100,6 +103,8 @@ export class Registration {
 
   closed(atNs: number): void {
     for (const client of this.#connected) this.#application.clients.disconnected(client, atNs);
+    const others = Math.max(0, this.#connected.size - 1);
+    this.#application.memory.giveBack('names', others * CLIENT_BYTES);
     this.#connected.clear();
   }
 
@@ -115,6 +120,11 @@ export class Registration {
 
   #connect(client: CometClient): void {
     if (this.#connected.has(client)) return;
+    // One client is as many as a browser has on a connection. A body may name thousands.
+    if (this.#connected.size > 0 && !this.#application.memory.take('names', CLIENT_BYTES)) {
+      this.#application.metrics.tableFull('clients');
+      return;
+    }
     this.#connected.add(client);
     this.#application.clients.connected(client);
   }

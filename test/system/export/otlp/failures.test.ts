@@ -1,6 +1,7 @@
 /** A receiver that is unreachable, slow, or refuses: it is counted, each change is logged once, and nothing waits for it. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import https from 'node:https';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { useFolder } from '../../../support/export/access-log/folder.ts';
 import { type Answer, acceptBut, OtlpReceiver, status } from '../../../support/export/otlp/otlp-receiver.ts';
@@ -112,6 +113,32 @@ it.each<[string, string, Partial<OtlpConfig>, Answer]>([
   if (reason !== 'unavailable') await closed;
 });
 
+it.each([
+  ['br', brotliCompressSync],
+  ['GZip', gzipSync],
+  ['gzip, br', (bytes: Buffer) => brotliCompressSync(gzipSync(bytes))],
+  ['br', (bytes: Buffer) => bytes],
+])(
+  'a receiver that answers in %s, although identity was asked for, is refused, and nothing is decoded',
+  async (coding, encode) => {
+    receiver.answer = (response) =>
+      response.writeHead(200, { 'content-encoding': coding }).end(encode(Buffer.from('s3cr3t')));
+    const running = await pushed({}, 2);
+    expect(numbersOf(running)).toMatchObject({ isUp: false, exports: { ok: 0, failed: 2 }, reasons: [['refused', 2]] });
+    const detail = 'it answered with a Content-Encoding, where identity was asked for; switch compression off there';
+    expect(running.logger.lines).toMatchObject([{ level: 'warn', reason: 'refused', detail }]);
+    expect(receiver.received.map(({ headers }) => headers['accept-encoding'])).toEqual(['identity', 'identity']);
+    receiver.answer = (response) => response.writeHead(200, { 'content-encoding': 'identity' }).end();
+    await running.otlp.flush();
+    expect(numbersOf(running)).toMatchObject({ isUp: true, exports: { ok: 1 } });
+  },
+);
+
+it('a refusal in a content coding is known by its status', async () => {
+  receiver.answer = status(401, { 'content-encoding': 'br' });
+  expect(numbersOf(await pushed()).reasons).toEqual([['unauthorized', 1]]);
+});
+
 it('a receiver that rejects a part is logged once, and the part is counted', async () => {
   receiver.answer = acceptBut(3, 's3cr3t');
   const running = await pushed({}, 2);
@@ -162,6 +189,7 @@ it('header fields come from a variable as well, but never from those of other pr
 it.each([
   ['no such file', undefined, /fields \(otlp\.headersFile\) cannot be read \(ENOENT\); create it\.$/],
   ['no field', 'Bearer s3cr3t\n', /^Line 1 of .*fields \(otlp\.headersFile\) is not a header field; expected Name: /],
+  ['a coding that would have to be decoded', 'accept-encoding: br\n', /^Line 1 of .* sets accept-encoding, which the /],
   ['a field of the sidecar’s own', 'x: 1\nHost: s3cr3t\n', /^Line 2 of .* sets Host, which the sidecar sets itself/],
   ['a character that ends the line', 'x: s3cr3t\x01\n', /^Line 1 of .* is not a header field/],
   ['nothing', '\n', /^There is no line Name: value in /],
@@ -194,6 +222,8 @@ describe('TLS', () => {
     const [cert, key] = [own.certFile, own.keyFile].map((file) => readFileSync(file));
     receiver = await OtlpReceiver.listen(https.createServer({ cert, key }));
   });
+  const indented = () =>
+    certificates.file('indented.pem', readFileSync(authority.certFile, 'utf8').replace(/^/gm, ' '));
   const secure = (caFile: string | undefined) => pushed({ endpoint: `https://127.0.0.1:${receiver.port}`, caFile });
 
   it('sends to a receiver whose certificate otlp.caFile has signed', async () => {
@@ -203,6 +233,7 @@ describe('TLS', () => {
   it.each([
     ['no authority that Node.js knows', () => undefined, 'tls', /^[A-Z_]+$/],
     ['another authority', () => certificates.authority('another').certFile, 'tls', /^[A-Z_]+$/],
+    ['an indented authority', indented, 'files', /otlp\.caFile: .*indented\.pem:1: BEGIN or END is indented/],
     ['an unreadable authority', () => `${certificates.folder}/none`, 'files', /\(otlp\.caFile\) cannot be read/],
   ])('sends nothing to one whose certificate is vouched for by %s', async (_what, toCaFile, reason, detail) => {
     const running = await secure(toCaFile());

@@ -1,11 +1,14 @@
 /** What a source over HTTP does with servers that hang, lie, wander off, or refuse; and that it never tells its password. */
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
 import { JOLOKIA } from '../../../../src/jvm/http/jolokia.ts';
@@ -15,6 +18,7 @@ import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
+import { untilTestEnds } from '../../../support/deferred.ts';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
@@ -165,6 +169,46 @@ it('a request goes only to the configured address, with Basic and without an Ori
   expect(headers).not.toHaveProperty('origin');
 });
 
+describe('a server that compresses although identity was asked for', () => {
+  it.each([
+    ['br', brotliCompressSync],
+    ['gzip', gzipSync],
+    ['GZIP, br', (text: string) => brotliCompressSync(gzipSync(text))],
+    ['identity, deflate', deflateSync],
+    // Neither is decoded: broken bytes are refused for the same reason.
+    ['br', Buffer.from],
+    ['x-unknown', Buffer.from],
+  ] as const)('in %s is refused without decoding', async (coding, encode) => {
+    await start((_, response) => response.setHeader('content-encoding', coding).end(encode(STATUS)));
+    expect(await tellOf(sourceOf(TOMCAT_STATUS))).toBe(
+      `D2S_ERR_JVM_FORMAT ${server.origin}/manager/status answered with a Content-Encoding, where identity was asked for. ` +
+        'It is not decoded; switch compression off there.',
+    );
+    expect(server.requests[0]?.headers['accept-encoding']).toBe('identity');
+    await areAllClosed();
+  });
+
+  it('in several fields is refused as well', async () => {
+    await start((_, response) => response.setHeader('content-encoding', ['identity', 'br']).end(STATUS));
+    expect(await tellOf(sourceOf(TOMCAT_STATUS))).toContain('D2S_ERR_JVM_FORMAT');
+  });
+
+  it.each(['identity', 'Identity', 'identity, identity', ''])('is read if the field says %j', async (coding) => {
+    await start((_, response) => response.setHeader('content-encoding', coding).end(STATUS));
+    expect((await sourceOf(TOMCAT_STATUS).read(soon())).heap.max).toBe(MAX_HEAP);
+  });
+
+  it('only its optional answers loses their values, and the reading goes on', async () => {
+    const heap = fixture('tomcat-jmxproxy/memory.txt');
+    await start((_, response) => {
+      if (server.requests.length === 1) response.end(heap);
+      else response.setHeader('content-encoding', 'br').end(Buffer.alloc(300_000));
+    });
+    expect((await sourceOf(TOMCAT_JMXPROXY).read(soon())).heap).toBeDefined();
+    expect(server.requests).toHaveLength(1 + (TOMCAT_JMXPROXY.further?.length ?? 0));
+  });
+});
+
 it('a request does not report the query of the configured address when it fails', async () => {
   await start((_, response) => response.writeHead(404).end());
   const source = sourceOf(PROMETHEUS, { url: `${server.origin}/metrics?token=${PLANTED}` });
@@ -255,6 +299,15 @@ it('TLS reports that the file of the authority is missing', async () => {
   await start(answerStatus, TLS);
   const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: '/nowhere/authority.pem' } });
   expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
+});
+
+it('TLS reports where the file of the authority cannot be used', async () => {
+  await start(answerStatus, TLS);
+  const file = path.join(mkdtempSync(path.join(tmpdir(), 'd2-ca-')), 'ca.pem');
+  untilTestEnds(() => rmSync(path.dirname(file), { recursive: true }));
+  writeFileSync(file, `\ufeff${readFileSync(caFile, 'utf8')}`);
+  const source = sourceOf(TOMCAT_STATUS, { tls: { caFile: file, serverName: 'jvm.example' } });
+  expect(await tellOf(source)).toContain(`D2S_ERR_JVM_ACCESS jvm.http.caFile: ${file}:1: a byte order mark`);
 });
 
 it('TLS reports that a server does not speak TLS', async () => {

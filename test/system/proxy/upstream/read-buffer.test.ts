@@ -39,6 +39,18 @@ describe('the buffer of an upstream connection', () => {
     expect(other.next()).toBe(own);
   });
 
+  it('is its own for 256 connections at most, until they close', () => {
+    const buffers = new ReadBuffers();
+    const all = Array.from({ length: 257 }, () => new ReadBuffer(buffers));
+    for (const one of all) one.onRead(SIZE);
+    const last = all.at(-1) as ReadBuffer;
+    expect(all.filter((one) => one.next() !== buffers.shared)).toHaveLength(256);
+    expect(last.next() === buffers.shared).toBe(true);
+    all[0]?.release();
+    last.onRead(SIZE);
+    expect(last.next() === buffers.shared).toBe(false);
+  });
+
   it('is replaced while a slow peer has not taken all bytes of the last read', () => {
     const { slow, quick } = peers();
     const buffer = new ReadBuffer(new ReadBuffers());

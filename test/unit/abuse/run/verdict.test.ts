@@ -18,7 +18,7 @@ function toResult(changes: Partial<FloodResult>, during = calls(27, 209), relaye
     cost: { connections: 1, bytes: 1 },
     users: { calls: { calls: { calm: calls(1, 10), flood: during }, relayed: same }, values: 5, failures: [] },
     ...{ lostMs: 0, startBytes: 70e6, peakBytes: 109e6, afterBytes: 80e6 },
-    ...{ lastWords: undefined, overAfterMs: 100, leftOpen: 0, countedValues: 5, sessions: 100 },
+    ...{ lastWords: undefined, overAfterMs: 100, leftOpen: 0, countedValues: 5, sessions: 100, hasLateName: true },
     ...changes,
   };
 }
@@ -34,6 +34,7 @@ it.each<[string, FloodResult, readonly string[]]>([
   ['an end', toResult({ lastWords: 'signal SIGKILL', overAfterMs: undefined }), ['ended']],
   ['open descriptors', toResult({ overAfterMs: undefined, leftOpen: 900 }), ['900 left open']],
   ['values that were not counted', toResult({ countedValues: 4 }), ['counted values 4, received 5']],
+  ['a name that has no metric', toResult({ hasLateName: false }), ['a new name has no metric']],
   ['too many sessions', toResult({ sessions: 101 }), ['sessions 101, at most 100']],
   [
     'a delay that calls through a plain relay have as well is not the sidecar’s',

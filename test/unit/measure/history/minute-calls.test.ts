@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { MinuteCalls } from '../../../../src/measure/history/minute-calls.ts';
 
 interface Counts {
+  readonly row: number;
   ok: number;
   clientErrors: number;
   errors: number;
@@ -10,7 +11,7 @@ interface Counts {
 function counted(names: readonly string[] = []) {
   const counts = new Map<string, Counts>();
   const add = (name: string, added: Partial<Counts>) => {
-    const known = counts.get(name) ?? { ok: 0, clientErrors: 0, errors: 0 };
+    const known = counts.get(name) ?? { row: name === '' ? -1 : counts.size, ok: 0, clientErrors: 0, errors: 0 };
     for (const key of ['ok', 'clientErrors', 'errors'] as const) known[key] += added[key] ?? 0;
     counts.set(name, known);
   };

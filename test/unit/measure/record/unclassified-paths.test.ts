@@ -33,9 +33,18 @@ it.each([
   expect(pathsOf([target])[0]?.path).toBe(path);
 });
 
-it('requests that are no calls are (other) from the limit on, and lose nothing', () => {
+it('requests that are no calls push the least recently used path into (other) from the limit on, and lose nothing', () => {
   const letters = (at: number) => String.fromCharCode(97 + Math.floor(at / 26), 97 + (at % 26));
-  const found = pathsOf(Array.from({ length: 300 }, (_, at) => `/app/${letters(at)}`));
+  const scan = Array.from({ length: 300 }, (_, at) => `/app/${letters(at)}`);
+  // A page that is in use stays, and so does what comes after a scan.
+  const found = pathsOf(['/app/early', ...scan.flatMap((path) => [path, '/app/page']), '/app/late']);
   expect(found).toHaveLength(MAX_PATHS + 1);
-  expect(found[0]).toMatchObject({ path: '(other)', count: 100 });
+  const [page, other] = found;
+  expect([page, other]).toMatchObject([
+    { path: '/app/page', count: 300 },
+    { path: '(other)', count: 103 },
+  ]);
+  expect(Math.abs((other?.p95 ?? 0) - 0.02)).toBeLessThan(0.002);
+  const paths = found.map(({ path }) => path);
+  expect(['/app/late', '/app/early', scan[299]].map((path) => paths.includes(path ?? ''))).toEqual([true, false, true]);
 });

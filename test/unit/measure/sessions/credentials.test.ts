@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { CredentialFields } from '../../../../src/measure/sessions/credentials.ts';
 import { Credentials, isLasting, MAX_USER_NAME_CHARS } from '../../../../src/measure/sessions/credentials.ts';
 
-const fieldsOf = (fields: Record<string, string>): CredentialFields => ({ field: (name) => fields[name] });
+const fieldsOf = (fields: Record<string, string | readonly string[]>): CredentialFields => ({
+  field: (name) => [fields[name] ?? []].flat()[0],
+  fields: (name) => [fields[name] ?? []].flat(),
+});
 
 function basic(userAndPassword: string | Buffer): Record<string, string> {
   return { authorization: `Basic ${Buffer.from(userAndPassword).toString('base64')}` };
@@ -91,12 +94,38 @@ describe('tokens and keys', () => {
     ['  lang=sk;JSESSIONID=one ;x=1', 'one'],
     ['XJSESSIONID=one; jsessionid=two', undefined],
     ['lang=JSESSIONID=one', undefined],
+    ['JSESSIONID="one"', 'one'],
+    ['lang=sk;\tJSESSIONID = one ', 'one'],
+    ['JSESSIONID=; JSESSIONID=one', 'one'],
+    ['JSESSIONID=a b; JSESSIONID=one', 'one'],
+    ['lang="; JSESSIONID=one', 'one'],
+    ['lang=sk,JSESSIONID=one', undefined],
     ['JSESSIONID=', undefined],
     ['', undefined],
   ])('in "%s" the login’s cookie is %s', (cookie, value) => {
     const token = credentials.cookieTokenOf(fieldsOf({ cookie }));
     expect(token).toBe(value && credentials.setCookieTokenOf([`JSESSIONID=${value}; Path=/`]));
     expect(tokenOf({ cookie })).toBe(token);
+  });
+
+  it('all lines of Cookie are one list, of which the first cookie with a session counts, or the first', () => {
+    const tokenOfCookie = (value: string) => credentials.cookieTokenOf(fieldsOf({ cookie: `JSESSIONID=${value}` }));
+    const cookie = ['lang=sk', 'JSESSIONID=', 'JSESSIONID=one; x=1', 'JSESSIONID=two', 'JSESSIONID=three'];
+    const first = credentials.cookieTokenOf(fieldsOf({ cookie }));
+    expect([first, credentials.tokenOf(fieldsOf({ cookie }))]).toEqual([tokenOfCookie('one'), first]);
+    const known = [tokenOfCookie('three'), tokenOfCookie('two')];
+    const sessions = { knows: (token: string) => known.includes(token) };
+    expect(credentials.cookieTokenOf(fieldsOf({ cookie }), sessions)).toBe(tokenOfCookie('two'));
+    expect(credentials.cookieTokenOf(fieldsOf({ cookie: cookie.slice(0, 3) }), sessions)).toBe(first);
+  });
+
+  it('a response’s cookie that is set twice is the last one', () => {
+    const set = credentials.setCookieTokenOf([
+      'JSESSIONID=; Max-Age=0',
+      'JSESSIONID=one; Path=/',
+      'JSESSIONID=two; Path=/',
+    ]);
+    expect(set).toBe(credentials.cookieTokenOf(fieldsOf({ cookie: 'JSESSIONID=two' })));
   });
 
   it('a response’s cookie is found among others, and an empty one is ignored', () => {

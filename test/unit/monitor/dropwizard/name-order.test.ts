@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { Section as LosingSection } from '../../../../src/metrics/metric-set.ts';
 import { NameOrder } from '../../../../src/monitor/dropwizard/name-order.ts';
 
 const STEP = 500;
@@ -101,4 +102,31 @@ it('NameOrder loses no name that is added while one or two answers sort', () => 
   }
   expect(section.size).toBeGreaterThan(3_100);
   expect(sorted(order, section).names).toEqual(expected(section));
+});
+
+it('NameOrder has each name once and ends, although names are removed and added again while it sorts', () => {
+  const order = new NameOrder();
+  const section = new LosingSection<number>();
+  for (let i = 0; i < 3_000; i += 1) section.set(`n${i}`, i);
+  for (let run = 0; run < 3; run += 1) {
+    const work = order.sorted(section);
+    let steps = 0;
+    let next = work.next();
+    for (; next.done !== true; next = work.next()) {
+      for (let i = 0; i < 600; i += 1) {
+        const name = `n${(steps * 600 + i) % 3_000}`;
+        section.delete(name);
+        section.set(name, i);
+      }
+      steps += 1;
+      expect(steps).toBeLessThan(100);
+    }
+    expect(next.value).toEqual([...new Set(next.value)].sort());
+  }
+  section.delete('n7');
+  section.set('new', 1);
+  const work = order.sorted(section);
+  let last = work.next();
+  while (last.done !== true) last = work.next();
+  expect(last.value).toEqual([...section.keys()].sort());
 });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { ChunkedReader, MALFORMED, MORE } from '../../../../src/protocol/http1/chunked.ts';
+import { usedBytes } from '../../../support/garbage.ts';
 
 const MAX_TRAILER_BYTES = 200;
 
@@ -41,4 +42,16 @@ it.each([
   ['a trailer that speaks of the connection', '0\r\nConnection: close\r\n\r\n'],
 ])('ChunkedReader refuses %s', (_what, text) => {
   expect(read(text)).toBe(MALFORMED);
+});
+
+it('ChunkedReader keeps little of the name of a trailer that comes byte by byte', async () => {
+  const name = Buffer.from(`0\r\n${'a'.repeat(60_000)}`, 'latin1');
+  const before = await usedBytes();
+  const readers = Array.from({ length: 20 }, () => {
+    const reader = new ChunkedReader(65_536);
+    for (let at = 0; at < name.length; at += 1) reader.read(name, at, at + 1);
+    return reader;
+  });
+  // Each character of a text that grows by characters takes 32 bytes: that would be 1.9 MB for each.
+  expect(((await usedBytes()) - before) / readers.length).toBeLessThan(100_000);
 });

@@ -27,8 +27,17 @@ it.each([NO_BODY, lengthFraming(1), CHUNKED, UNTIL_CLOSE])('PayloadReader gives 
   expect(payloadsOf(framing, '', '')).toEqual([]);
 });
 
-it('PayloadReader gives each chunk without its framing, extensions and trailers', () => {
-  expect(payloadsOf(CHUNKED, CHUNKS)).toEqual(['abc', '0\r\n\r\n0\r\n\r\n\xff', '!']);
+it('PayloadReader gives the chunks of one read without framing, extensions and trailers, small ones joined', () => {
+  expect(payloadsOf(CHUNKED, CHUNKS)).toEqual([PAYLOAD]);
+  const large = 'x'.repeat(0x800);
+  const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const body = [large, 'a', 'b', large, 'c', large, large, 'd', 'e'].map(chunk).join('');
+  expect(payloadsOf(CHUNKED, body)).toEqual([large, 'ab', large, 'c', large, large, 'de']);
+});
+
+it('PayloadReader gives a body in chunks of one byte in one piece for each read', () => {
+  const read = '1\r\nx\r\n'.repeat(10_000);
+  expect(payloadsOf(CHUNKED, read, read, read)).toEqual(Array(3).fill('x'.repeat(10_000)));
 });
 
 it('PayloadReader removes the framing wherever the bytes are divided', () => {
@@ -40,8 +49,9 @@ it('PayloadReader removes the framing wherever the bytes are divided', () => {
   expect(payloadsOf(CHUNKED, ...CHUNKS)).toEqual([...PAYLOAD]);
 });
 
-it('PayloadReader gives views of the bytes, not copies', () => {
-  const bytes = Buffer.from(CHUNKS, 'latin1');
+it('PayloadReader gives views of the bytes, not copies, of a single small chunk and of large ones', () => {
+  const large = `800\r\n${'x'.repeat(0x800)}\r\n`;
+  const bytes = Buffer.from(`${large}1\r\na\r\n${large}`, 'latin1');
   const views: Buffer[] = [];
   new PayloadReader(CHUNKED, MAX_TRAILER_BYTES, (view) => views.push(view)).read(bytes, 0, bytes.length);
   expect(views.map(({ buffer }) => buffer)).toEqual(views.map(() => bytes.buffer));

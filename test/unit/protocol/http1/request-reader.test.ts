@@ -1,6 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Http1RequestHead } from '../../../../src/protocol/http1/request-head.ts';
 import { RequestReader } from '../../../../src/protocol/http1/request-reader.ts';
+import { countCopied } from '../../../support/protocol/count-copied.ts';
 
 const MAX_HEAD_BYTES = 131_072;
 
@@ -31,16 +32,6 @@ it('looks at each byte of a head once, however slowly it comes', () => {
 afterEach(() => {
   vi.restoreAllMocks();
 });
-
-/** Counts bytes that are copied in memory from now on. */
-function countCopied(): () => number {
-  const copies = vi.spyOn(Buffer.prototype, 'copy');
-  const concats = vi.spyOn(Buffer, 'concat');
-  const sum = (bytes: readonly number[]) => bytes.reduce((all, one) => all + one, 0);
-  return () =>
-    sum(copies.mock.results.map(({ value }) => value as number)) +
-    sum(concats.mock.results.map(({ value }) => (value as Buffer).length));
-}
 
 it('copies what waits twice at most, and the packet itself, however it comes', () => {
   const reader = new RequestReader(MAX_HEAD_BYTES);

@@ -1,8 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parseResponseHead } from '../../../../src/protocol/http1/response-head.ts';
 import { type ResponseProgress, ResponseReader } from '../../../../src/protocol/http1/response-reader.ts';
 
+import { countCopied } from '../../../support/protocol/count-copied.ts';
+
 const MAX_HEAD_BYTES = 1024;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
 const CHUNKED = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n';
 const INTERIM = 'HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 102 P\r\n\r\n';
 
@@ -30,6 +37,21 @@ function follow(method: string, text: string, split: number): Followed {
 }
 
 describe('ResponseReader', () => {
+  it('copies and searches a head that comes byte by byte once or twice, not with each byte', () => {
+    const reader = new ResponseReader(65_536);
+    reader.begin('GET');
+    const head = Buffer.from(`HTTP/1.1 200 OK\r\n${'a:\r\n'.repeat(2_000)}Content-Length: 1\r\n\r\nx`, 'latin1');
+    const copied = countCopied();
+    const searches = vi.spyOn(Buffer.prototype, 'indexOf');
+    for (let at = 0; at < head.length - 1; at += 1) reader.read(head.subarray(at, at + 1), 1);
+    expect(reader.read(head.subarray(-1), 1)).toBe('complete');
+    // All of what was held, with each byte, would be 33 MB and 8 million line ends.
+    expect(copied()).toBeLessThan(4 * head.length);
+    expect(searches.mock.calls.length).toBeLessThan(2 * head.length);
+    reader.release();
+    expect([reader.bytes.length, reader.keptBytes]).toEqual([0, 0]);
+  });
+
   it.each([
     ['a length', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello', 200],
     ['chunks with extension and trailer', 'GET', `${CHUNKED}5;a=b\r\nhello\r\n0\r\nX: 1\r\n\r\n`, 200],

@@ -1,14 +1,10 @@
-import v8 from 'node:v8';
-import vm from 'node:vm';
 import { expect, it } from 'vitest';
 import { detached } from '../../../../src/protocol/http1/text.ts';
+import { collectGarbage } from '../../../support/garbage.ts';
 
 const HEADS = 64;
 const HEAD_BYTES = 256 * 1024;
 const MIB = 1024 * 1024;
-
-v8.setFlagsFromString('--expose-gc');
-const collectGarbage = vm.runInNewContext('gc') as () => void;
 
 /** Bytes of the heap that stay in use because of what `keep` keeps of each of 64 heads of 256 KiB. */
 function bytesHeldBy(keep: (path: string) => string): number {

@@ -1,6 +1,11 @@
 import * as zlib from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { decodeContent } from '../../../../src/protocol/websocket/content-coding.ts';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { decodeContent as decode } from '../../../../src/protocol/websocket/content-coding.ts';
+
+// Both kinds of Node.js are tested, whichever runs the tests.
+let canDecodeBrotli = true;
+const decodeContent = (bytes: Buffer, coding: string | undefined, maxBytes: number) =>
+  decode(bytes, coding, maxBytes, canDecodeBrotli);
 
 const BODY = Buffer.from(JSON.stringify([{ channel: '/meta/connect', successful: true, text: 'äöü'.repeat(50) }]));
 const LIMIT = 100_000;
@@ -29,6 +34,33 @@ it('a body is read with every window of the zlib format, and of brotli up to 4 M
     const params = { [zlib.constants.BROTLI_PARAM_LGWIN]: bits, [zlib.constants.BROTLI_PARAM_QUALITY]: 0 };
     expect(decodeContent(zlib.brotliCompressSync(BODY, { params }), 'br', LIMIT)).toEqual(BODY);
   }
+});
+
+describe('on a Node.js with a hole in its brotli decoder', () => {
+  beforeEach(() => {
+    canDecodeBrotli = false;
+  });
+  afterEach(() => {
+    canDecodeBrotli = true;
+  });
+
+  it.each(['br', 'BR', ' Br ', 'identity, br', 'br,', 'br, identity'])('a body of %j is not read', (coding) => {
+    expect(decodeContent(zlib.brotliCompressSync(BODY), coding, LIMIT)).toBeUndefined();
+  });
+
+  it.each(['br, gzip', 'gzip, br', 'br, br'])('nor one of %j, which has two codings', (coding) => {
+    expect(decodeContent(zlib.gzipSync(zlib.brotliCompressSync(BODY)), coding, LIMIT)).toBeUndefined();
+  });
+
+  it('gzip and deflate are read as ever', () => {
+    expect(decodeContent(zlib.gzipSync(BODY), 'gzip', LIMIT)).toEqual(BODY);
+    expect(decodeContent(zlib.deflateSync(BODY), 'deflate', LIMIT)).toEqual(BODY);
+  });
+
+  it('brotli is not decoded under the name of another coding', () => {
+    for (const coding of ['gzip', 'x-gzip', 'deflate', 'compress', 'x-br', 'brotli'])
+      expect(decodeContent(zlib.brotliCompressSync(BODY), coding, LIMIT)).toBeUndefined();
+  });
 });
 
 it.each([undefined, '', 'identity', 'identity, identity', ' , '])('a body without a coding is kept: %j', (coding) => {

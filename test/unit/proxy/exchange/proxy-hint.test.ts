@@ -20,7 +20,7 @@ class Site {
     const field = () => (isForwarded ? '203.0.113.7' : undefined);
     const head = { method: 'GET', target: '/', field, fields: () => [] };
     const client = { remoteAddress, remotePort: 1, secure: false };
-    return this.#hint.search(new Exchange(head, client, 'relay', minute * MINUTE_NS));
+    return this.#hint.search(new Exchange('GET', client, 'relay', minute * MINUTE_NS), head);
   }
 }
 

@@ -3,6 +3,8 @@ import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import type { GatewayServices } from '../../../../src/proxy/gateway/services.ts';
 import { UpstreamAgent } from '../../../../src/proxy/gateway/upstream-agent.ts';
+import { SharedLookup } from '../../../../src/proxy/upstream/shared-lookup.ts';
+import { ManualClock } from '../../../support/clock.ts';
 
 /** An agent whose sockets are never connected. `served` names the requests that have a socket, e.g. `first on 0`. */
 function createAgent() {
@@ -13,7 +15,9 @@ function createAgent() {
     sockets.push(socket);
     return socket;
   };
-  const agent = new UpstreamAgent({ options: { upstreamTls: { connect } } } as unknown as GatewayServices, undefined);
+  const names = new SharedLookup(new ManualClock());
+  const options = { connectTimeoutMs: 1_000, upstreamTls: { connect } };
+  const agent = new UpstreamAgent({ names, options } as unknown as GatewayServices, undefined);
   const ask = (name: string) => {
     const onSocket = (socket: Socket) => served.push(`${name} on ${sockets.indexOf(socket)}`);
     agent.addRequest({ onSocket } as unknown as ClientRequest);

@@ -124,6 +124,30 @@ it('names on their way are in the budget until the answer has come, and refused 
   expect(traffic.memory.used.names).toBe(0);
 });
 
+it('clients that one exchange holds are in the budget until it has ended, and refused past it', () => {
+  traffic.handshake('known');
+  const connects = Array.from({ length: 2_000 }, (_, n) => ({
+    ...{ channel: '/meta/connect', id: `${n}`, clientId: n === 0 ? 'known' : `other-${n}` },
+  }));
+  const first = traffic.beginPost(connects);
+  expect(traffic.memory.used.names).toBeGreaterThan(1_999 * 750);
+  traffic.memory.maxBytes = traffic.memory.used.names * 3;
+  const second = traffic.beginPost(connects);
+  expect(traffic.numbers.untracked.clients).toBeGreaterThan(0);
+  for (const exchange of [first, second]) traffic.endPost(exchange, { ending: CANCELLED });
+  expect(traffic.memory.usedBytes).toBe(0);
+});
+
+it('calls of clients that nobody knows are charged for the clients, too', () => {
+  traffic.handshake('known');
+  const calls = Array.from({ length: 100 }, (_, n) => rpcCall(`${n}`, `other-${n}`));
+  const exchange = traffic.beginPost([rpcCall('0', 'known'), ...calls]);
+  expect(traffic.memory.used.names).toBeGreaterThan(100 * 2_000);
+  traffic.endPost(exchange, { body: '[]' });
+  traffic.disconnect('known');
+  expect(traffic.memory.usedBytes).toBe(0);
+});
+
 it('names on their way of a client that nobody knows are given back with its connection', () => {
   const exchange = traffic.beginPost(Array.from({ length: 50 }, (_, n) => rpcCall(`${n}`, 'stranger')));
   traffic.endPost(exchange, { body: '[]' });

@@ -29,6 +29,18 @@ it('a session begins with an accepted form login, whose name it bears, and not a
   expect(traffic.created).toBe(1);
 });
 
+it('a session of a login goes on when its cookie comes in a later line of Cookie, or after the cookie of an old login', () => {
+  const split = { cookie: 'one', isSplit: true };
+  traffic.login('Žofia', {}, { setCookie: 'one' });
+  traffic.handshake('a', split);
+  traffic.release(traffic.hold('a', { cookie: 'old; JSESSIONID=one' }));
+  traffic.send({ line: RPC, fields: { cookie: ['lang=sk', 'JSESSIONID=old', 'JSESSIONID=one'] } });
+  traffic.login('Žofia', split, { setCookie: 'two' });
+  traffic.handshake('b', { cookie: 'two', isSplit: true });
+  expect(traffic.sessions()).toMatchObject([{ userName: 'Žofia', requests: 1 }]);
+  expect(traffic.created).toBe(1);
+});
+
 it('a session does not begin with a refused login, one that leaves no cookie to know it by, or a refused handshake', () => {
   traffic.login('anna', { cookie: 'one' }, { status: 401 });
   traffic.login('anna');

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { WrittenByAnotherError, writeAside } from '../../../src/state/write-aside.ts';
+import { WrittenByAnotherError, writeAside } from '../../../src/base/write-aside.ts';
 import { StateFolder } from '../../support/state/restart.ts';
 
 let folder: StateFolder;

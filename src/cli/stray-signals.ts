@@ -1,0 +1,73 @@
+/**
+ * Signals that mean nothing to this program. By default, SIGUSR1 opens Node's debugger and the others end the process
+ * without a drain, e.g. for a logrotate rule that was written for another server. docs/reliability.md lists all
+ * signals. This file imports nothing, since it runs before the program is loaded.
+ */
+
+/**
+ * Signals of faults (e.g. SIGTRAP) are not among them: V8 raises them to end the process. SIGPIPE and SIGXFSZ are ignored
+ * by Node itself. Real-time signals are out of Node's reach.
+ */
+const STRAY_SIGNALS = [
+  'SIGUSR1',
+  'SIGUSR2',
+  'SIGALRM',
+  'SIGVTALRM',
+  'SIGPROF',
+  'SIGIO',
+  'SIGSTKFLT',
+] as const satisfies NodeJS.Signals[];
+
+/** `--inspect`, `--inspect-brk` and `--inspect-wait`; `--inspect-port` alone opens nothing. */
+const OPENS_DEBUGGER = /--inspect(?!-port|-publish)/;
+
+export type StraySignal = (typeof STRAY_SIGNALS)[number];
+
+export interface StraySignalSource {
+  on(signal: StraySignal, listener: () => void): unknown;
+  off(signal: StraySignal, listener: () => void): unknown;
+}
+
+/** These listeners stay until the process ends: without any, the signal would have its default effect again. */
+export function handleStraySignals(): void {
+  for (const signal of STRAY_SIGNALS) process.on(signal, () => undefined);
+}
+
+/** Calls `onFirst` with each signal that arrives, once. Returns a function that ends this. */
+export function watchStraySignals(source: StraySignalSource, onFirst: (signal: StraySignal) => void): () => void {
+  const listeners = new Map<StraySignal, () => void>();
+  const forget = (signal: StraySignal) => {
+    const listener = listeners.get(signal);
+    if (listener !== undefined) source.off(signal, listener);
+  };
+  for (const signal of STRAY_SIGNALS) {
+    const listener = () => {
+      forget(signal);
+      onFirst(signal);
+    };
+    listeners.set(signal, listener);
+    source.on(signal, listener);
+  }
+  return () => STRAY_SIGNALS.forEach(forget);
+}
+
+/** Closes the debugger if SIGUSR1 opened it before `handleStraySignals`. An option (`--inspect`) may still open it. */
+export function closeStrayDebugger(): void {
+  if (!isDebuggerWanted()) openInspector()?.close();
+}
+
+/** The address of the debugger, e.g. `127.0.0.1:9229`, without the id that opens it; undefined if it is closed. */
+export function findDebugger(): string | undefined {
+  const url = openInspector()?.url();
+  return url === undefined ? undefined : new URL(url).host;
+}
+
+/** Node's module, if the debugger is open. Node can be built without it. */
+function openInspector() {
+  const inspector = process.features.inspector ? process.getBuiltinModule('node:inspector') : undefined;
+  return inspector?.url() === undefined ? undefined : inspector;
+}
+
+function isDebuggerWanted(): boolean {
+  return [...process.execArgv, process.env.NODE_OPTIONS ?? ''].some((option) => OPENS_DEBUGGER.test(option));
+}

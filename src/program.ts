@@ -1,0 +1,190 @@
+/** Parses the command line, runs one command of cli/ or demo/, and sets the exit code. */
+import { setFlagsFromString } from 'node:v8';
+import { describeHoles } from './base/advisories.ts';
+import { BUILD } from './base/build.ts';
+import { ConfigError, SidecarError } from './base/errors.ts';
+import type { Logger } from './base/logger.ts';
+import { describeVersion, readVersion } from './base/version.ts';
+import { type Command, parseCommandLine } from './cli/command-line.ts';
+import { describeError, reportCrashes } from './cli/crash.ts';
+import { EXIT_FAILED, EXIT_USAGE, processOutput, terminalOutput } from './cli/output.ts';
+import type { ServiceManager } from './cli/service-manager.ts';
+import { STOP_SIGNALS } from './cli/signal-queue.ts';
+import { findDebugger } from './cli/stray-signals.ts';
+import type { Config } from './config/config.ts';
+import type { Environment } from './config/environment.ts';
+import type { ConfigFlags } from './config/load-config.ts';
+
+const FLUSH_MS = 500;
+
+const OPEN_DEBUGGER =
+  "Node's debugger is open: every user of this machine can run code in this process; remove --inspect from NODE_OPTIONS";
+
+/**
+ * If many objects survive a young collection, V8 creates further ones like them in the old heap. Calls that wait for the
+ * server look like that, although they end soon: the processor time of the gateway doubled in one of three starts
+ * (`npm run bench -- --workload rpc`).
+ */
+const V8_FLAGS = '--no-allocation-site-pretenuring';
+
+const RUNTIME_HOLES = describeHoles(process.versions.node);
+
+/** `argv` without node and script. Resolves to the exit code: 0 success, 64 bad configuration or usage, 1 failure. */
+async function run(argv: readonly string[], env: Environment): Promise<number> {
+  try {
+    return await runCommand(parseCommandLine(argv), env);
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+// Each command loads only the modules that it needs: `--version` takes 60 ms, and a start does not load the demo.
+async function runCommand(command: Command, env: Environment): Promise<number> {
+  switch (command.kind) {
+    case 'help':
+      processOutput.out((await import('./cli/help.ts')).HELP);
+      return 0;
+    case 'version':
+      processOutput.out(`${describeVersion()}\n`);
+      return 0;
+    case 'check': {
+      const { check } = await import('./cli/check.ts');
+      if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
+      const isRoot = process.getuid?.() === 0;
+      return await check({ flags: command.flags, env }, processOutput, { as: command.as, isRoot });
+    }
+    case 'learn':
+      return await startLearning(command.flags, command.minutes, env);
+    case 'demo':
+      return await (await import('./demo/demo.ts')).runDemo();
+    case 'health':
+      return await (await import('./cli/health.ts')).health(command, env, processOutput);
+    case 'drain':
+      return await (await import('./cli/drain.ts')).drain(command, env, processOutput);
+    case 'reload':
+      return await (await import('./cli/reload.ts')).reload(command, env, processOutput);
+    case 'report':
+      return await (await import('./cli/report.ts')).report(command, env, processOutput);
+    case 'shutdown':
+      return await (await import('./cli/drain.ts')).shutdown(command, env, processOutput);
+    case 'threads':
+      return await (await import('./cli/threads.ts')).threads(command, env, processOutput);
+    case 'top': {
+      const { processTerminal, top } = await import('./cli/top.ts');
+      return await top(command, env, terminalOutput, processTerminal());
+    }
+    case 'verdict':
+      return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
+    case 'passwd':
+      return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
+    case 'serve':
+      return await start(command.flags, env);
+  }
+}
+
+async function start(flags: ConfigFlags, env: Environment): Promise<number> {
+  setFlagsFromString(V8_FLAGS);
+  // Until `serve` handles it: a reload during the start has nothing to do, and must not end the process.
+  process.on('SIGHUP', () => undefined);
+  // Load the configuration first, so that a bad one is reported before anything slow happens.
+  const { loadConfig } = await import('./config/load-config.ts');
+  const load = () => loadConfig({ flags, env });
+  const { config, parsed, warnings } = await load();
+  const { createLogger, standardOutput } = await import('./base/logger.ts');
+  const output = standardOutput();
+  const logger = createLogger(config.log.level, output);
+  const announce = () => {
+    logger.info({ version: readVersion(), build: BUILD, node: process.version }, 'starting');
+    warn(logger, warnings);
+    const debuggerAddress = findDebugger();
+    if (debuggerAddress !== undefined) logger.warn({ listen: debuggerAddress }, OPEN_DEBUGGER);
+  };
+  const { serve } = await import('./cli/serve.ts');
+  const { Sidecar } = await import('./sidecar/sidecar.ts');
+  const { Reloader } = await import('./sidecar/reload.ts');
+  ignoreLateSignals();
+  try {
+    return await serve({
+      ...{ config, logger, announce, signals: process },
+      manager: await findServiceManager(env, logger),
+      createSidecar: (...parts) => Sidecar.create(...parts),
+      createReloader: (sidecar, onApplied) => {
+        const apply = (applied: Config) => {
+          logger.level = applied.log.level;
+          onApplied(applied);
+        };
+        return new Reloader({ running: parsed, load, reloadable: sidecar, logger, onApplied: apply });
+      },
+    });
+  } catch (error) {
+    if (error instanceof SidecarError) logger.error({ code: error.code }, error.message);
+    throw error;
+  } finally {
+    // Give a slow reader of the log time for the last lines.
+    await output.flush(FLUSH_MS);
+  }
+}
+
+function warn(logger: Logger, warnings: readonly string[]): void {
+  for (const warning of RUNTIME_HOLES === undefined ? warnings : [RUNTIME_HOLES, ...warnings]) logger.warn(warning);
+}
+
+/**
+ * Keeps listening to signals after `serve` or `learn` has ended. A late signal must not change the exit code of a
+ * process that is ending anyway, nor cut off the last lines of its log.
+ */
+function ignoreLateSignals(): void {
+  for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
+}
+
+async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
+  if (!env.NOTIFY_SOCKET) return undefined;
+  const { ServiceManager } = await import('./cli/service-manager.ts');
+  return ServiceManager.find(env, logger);
+}
+
+async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {
+  const { loadConfig } = await import('./config/load-config.ts');
+  const { config, warnings } = await loadConfig({ flags, env });
+  const { createLogger, standardError } = await import('./base/logger.ts');
+  // Standard output is for the document that learn prints.
+  const logger = createLogger(config.log.level, standardError());
+  warn(logger, warnings);
+  const { learn } = await import('./cli/learn.ts');
+  const { systemClock } = await import('./base/clock.ts');
+  const { Sidecar } = await import('./sidecar/sidecar.ts');
+  ignoreLateSignals();
+  return await learn({
+    config,
+    minutes,
+    logger,
+    clock: systemClock,
+    signals: process,
+    output: processOutput,
+    createSidecar: (survey) => Sidecar.create(config, logger, systemClock, survey),
+  });
+}
+
+function reportFailure(error: unknown): number {
+  // Exit code 64 (configuration) takes precedence over 1 (file).
+  if (error instanceof AggregateError) return Math.max(...error.errors.map(reportFailure));
+  if (!(error instanceof SidecarError)) {
+    // Not a SidecarError, so a bug in this program: print where it was thrown.
+    processOutput.err(`d2-sidecar: ended by an unexpected error: ${describeError(error)}\n`);
+    return EXIT_FAILED;
+  }
+  if (!(error instanceof ConfigError)) {
+    processOutput.err(`d2-sidecar: ${error.code}: ${error.message}\n`);
+    return EXIT_FAILED;
+  }
+  const lines = error.message.split('\n').map((line) => `d2-sidecar: ${line}\n`);
+  processOutput.err(lines.join(''));
+  processOutput.err(`${error.advice}\n`);
+  return EXIT_USAGE;
+}
+
+/** Ends the process. */
+export async function runProgram(): Promise<never> {
+  reportCrashes();
+  process.exit(await run(process.argv.slice(2), process.env));
+}

@@ -1,0 +1,163 @@
+/** Encrypted keys, as OpenSSL writes them, opened while other work goes on. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { connect, createServer, type TLSSocket } from 'node:tls';
+import { afterAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import { readTlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
+import { WatchedTls } from '../../../src/tls/watched-tls.ts';
+import { isAvailable } from '../../support/programs.ts';
+import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
+
+const hasOpenssl = isAvailable('openssl', spawnSync('openssl', ['version']).status === 0);
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const first = folder.signed(authority, { name: 'first' });
+const second = folder.signed(authority, { name: 'second', key: 'rsa' });
+const PASSPHRASE = 'Žluťoučký kůň 1';
+const passphraseFile = path.join(folder.folder, 'passphrase');
+writeFileSync(passphraseFile, `${PASSPHRASE}\n`, { mode: 0o600 });
+const at = (name: string) => path.join(folder.folder, name);
+
+afterAll(() => folder.remove());
+
+const openssl = (...args: readonly string[]) => void execFileSync('openssl', args, { stdio: 'pipe' });
+
+function toPfx({ certFile, keyFile }: Pair, name: string, ...options: readonly string[]): string {
+  const files = ['-in', certFile, '-inkey', keyFile, '-out', at(name), '-passout', `file:${passphraseFile}`];
+  openssl('pkcs12', '-export', ...files, ...options);
+  return at(name);
+}
+
+function toEncrypted({ keyFile }: Pair, name: string, ...options: readonly string[]): string {
+  openssl('pkcs8', '-topk8', '-in', keyFile, '-out', at(name), '-passout', `file:${passphraseFile}`, ...options);
+  return at(name);
+}
+
+/** Writes 8,388,607 as the number of iterations, in place of 65,537: OpenSSL would take long to write such a file. */
+function toCostly(file: string): string {
+  const [begin = '', body = '', end = ''] = textOf(file).split(/(?<=KEY-----)\n|\n(?=-----END)/);
+  const hex = Buffer.from(body, 'base64').toString('hex').replace('0203010001', '02037fffff');
+  writeFileSync(file, [begin, Buffer.from(hex, 'hex').toString('base64'), end].join('\n'), { mode: 0o600 });
+  return file;
+}
+
+const ofPfx = (pfxFile: string, passphrase = passphraseFile) =>
+  ({ section: 'listen.tls', pfxFile, passphraseFile: passphrase, caKey: 'clientCaFile' }) as const;
+const ofKey = ({ certFile }: Pair, keyFile: string) =>
+  ({ section: 'listen.tls', certFile, keyFile, passphraseFile, caKey: 'clientCaFile' }) as const;
+
+/** The key of a PEM text, in one form. */
+const keyOf = (text = '') => createPrivateKey(text).export({ type: 'pkcs8', format: 'pem' });
+
+describe.runIf(hasOpenssl)('an encrypted key', () => {
+  it.each<[what: string, options: readonly string[]]>([
+    ['AES and PBKDF2', ['-iter', '3000']],
+    ['AES-128, and a checksum by SHA-512', ['-keypbe', 'AES-128-CBC', '-certpbe', 'AES-192-CBC', '-macalg', 'sha512']],
+    ['3DES and RC2, as old Windows exports them', ['-legacy', '-iter', '3000']],
+    ['3DES, and a key of more than one digest', ['-keypbe', 'PBE-SHA1-3DES', '-certpbe', 'PBE-SHA1-3DES']],
+  ])('in PKCS #12 with %s is read', async (what, options) => {
+    for (const pair of [first, second]) {
+      const files = ofPfx(toPfx(pair, `${what}.pfx`, ...options));
+      const texts = await readTlsFiles(files);
+      expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
+      expect(new X509Certificate(texts.cert ?? '').subject).toBe(new X509Certificate(textOf(pair.certFile)).subject);
+      expect(toTlsMaterial(files, texts, systemClock).warnings).toEqual([]);
+    }
+  });
+
+  it.each<[what: string, options: readonly string[]]>([
+    ['PBKDF2', ['-v2', 'aes-256-cbc', '-iter', '3000']],
+    ['PBKDF2 with SHA-1 and 3DES', ['-v2', 'des3', '-v2prf', 'hmacWithSHA1']],
+    ['scrypt', ['-scrypt']],
+    ['the derivation of PKCS #12', ['-v1', 'PBE-SHA1-3DES']],
+  ])('in PEM with %s is read', async (what, options) => {
+    for (const pair of [first, second]) {
+      const files = ofKey(pair, toEncrypted(pair, `${what}.key`, ...options));
+      const texts = await readTlsFiles(files);
+      expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
+      expect(toTlsMaterial(files, texts, systemClock).warnings).toEqual([]);
+    }
+  });
+
+  it('with a wrong passphrase is refused', async () => {
+    const wrong = at('wrong');
+    writeFileSync(wrong, 'another one\n', { mode: 0o600 });
+    const files = [
+      ofPfx(toPfx(first, 'refused.pfx')),
+      ofKey(first, toEncrypted(first, 'refused.key', '-v2', 'aes-256-cbc')),
+      ofKey(first, toEncrypted(first, 'refused-scrypt.key', '-scrypt')),
+    ];
+    for (const one of files)
+      await expect(readTlsFiles({ ...one, passphraseFile: wrong })).rejects.toThrow('in passphraseFile');
+  });
+
+  it('that asks for too much work is refused at once, with the bound', async () => {
+    const costly = [
+      ofKey(first, toCostly(toEncrypted(first, 'costly.key', '-v2', 'aes-256-cbc', '-iter', '65537'))),
+      ofKey(first, toEncrypted(first, 'costly-scrypt.key', '-scrypt', '-scrypt_N', '16384', '-scrypt_p', '40')),
+    ];
+    for (const files of costly)
+      await expect(readTlsFiles(files)).rejects.toThrow(/keyFile: .* asks for .* at most \d+/);
+  });
+
+  it('of 600,000 iterations does not hold the event loop, and is derived once for each change', async () => {
+    const live = at('live.pfx');
+    // An ASCII passphrase: others are derived in two forms.
+    const ascii = at('ascii');
+    writeFileSync(ascii, 'a passphrase\n', { mode: 0o600 });
+    copyFileSync(toPfx(first, 'small.pfx', '-passout', `file:${ascii}`), live);
+    const renewed = toPfx(second, 'large.pfx', '-passout', `file:${ascii}`, '-iter', '600000');
+    const { logger } = recordingLogger();
+    const watched = await WatchedTls.open(ofPfx(live, ascii), { clock: systemClock, logger });
+    const server = createServer(watched.options).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    watched.onReplaced((options) => server.setSecureContext(options));
+    try {
+      expect(await servedName(server.address())).toBe('CN=first');
+      renameSync(renewed, live);
+      const delay = monitorEventLoopDelay({ resolution: 1 });
+      delay.enable();
+      await watched.poll();
+      delay.disable();
+      expect(watched.numbers.replaced).toBe(1);
+      // Measured: 11 s before. The bound leaves room for a busy machine.
+      expect(delay.max / 1e6).toBeLessThan(500);
+      expect(delay.percentile(90) / 1e6).toBeLessThan(50);
+      expect(await servedName(server.address())).toBe('CN=second');
+      // The next polls see the same bytes.
+      const began = performance.now();
+      for (let polls = 0; polls < 10; polls += 1) await watched.poll();
+      expect(performance.now() - began).toBeLessThan(1_000);
+    } finally {
+      server.close();
+    }
+  }, 60_000);
+
+  it('that cannot be used is not derived again at each poll', async () => {
+    const live = at('unusable.key');
+    copyFileSync(toEncrypted(first, 'usable.key', '-v2', 'aes-256-cbc'), live);
+    const { logger, logged } = recordingLogger();
+    const watched = await WatchedTls.open(ofKey(first, live), { clock: systemClock, logger });
+    copyFileSync(toEncrypted(second, 'other.key', '-v2', 'aes-256-cbc', '-iter', '600000'), live);
+    await watched.poll();
+    const began = performance.now();
+    for (let polls = 0; polls < 20; polls += 1) await watched.poll();
+    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(logged.filter(({ level }) => level === 'error')).toHaveLength(1);
+  });
+});
+
+async function servedName(address: unknown): Promise<string> {
+  const { port } = address as { port: number };
+  const socket: TLSSocket = connect({ port, host: '127.0.0.1', rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { subject } = new X509Certificate(socket.getPeerCertificate().raw);
+  socket.destroy();
+  return subject;
+}

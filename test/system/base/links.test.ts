@@ -1,0 +1,245 @@
+/** Every file that the program writes, replaces or deletes: another user's links and files, and the user's own links. */
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { writeAside } from '../../../src/base/write-aside.ts';
+import { checkFiles } from '../../../src/cli/check-files.ts';
+import { report } from '../../../src/cli/report.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+import { LineFile } from '../../../src/export/access-log/line-file.ts';
+import { shiftFiles } from '../../../src/export/access-log/shift-files.ts';
+import { ThreadDiagnosis } from '../../../src/jvm/thread-diagnosis.ts';
+import { putAccessLine } from '../../../src/monitor/access/access-file.ts';
+import { readState, setAside } from '../../../src/state/read-state.ts';
+import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { giveToOther } from '../../support/other-user.ts';
+
+const stand = new ControlStand();
+const at = stand.at;
+afterEach(() => vi.restoreAllMocks());
+
+const OTHERS_LINK = /is a symbolic link owned by uid \d+, expected the owner to be/;
+const LINE = 'anna:metrics:sha256$x';
+
+const write = (file: string) => writeAside(file, (handle) => handle.writeFile('new'));
+
+/** One check of a diagnosis that dumps the threads; resolves to the warnings. */
+async function dumpInto(folder: string, keep = 1): Promise<readonly object[]> {
+  const warnings: object[] = [];
+  const log = (details: unknown) => void warnings.push(details as object);
+  await new ThreadDiagnosis({
+    config: { whenCallRunsMs: 1_000, folder, keep, atMostEveryMs: 1_000 },
+    dumpThreads: () => Promise.resolve('Full thread dump\n'),
+    serverId: () => undefined,
+    oldestCall: () => ({ kind: 'rpc', name: 'P.Report', seconds: 100 }),
+    onDump: () => undefined,
+    clock: new ManualClock(),
+    logger: { debug: log, info: log, warn: log, error: log },
+  }).check();
+  return warnings;
+}
+
+async function writeReport(file: string): Promise<unknown> {
+  const target = Object.assign(new NotingTarget(), { report: () => Promise.resolve(Readable.from(['{}\n'])) });
+  const server = await stand.open('report.sock', target);
+  const flags = { control: at('report.sock') };
+  try {
+    return await report({ kind: 'report', flags, file, includesUsers: false } as never, {}, new Printed());
+  } finally {
+    server.destroy();
+  }
+}
+
+async function rotated(file: string): Promise<{ readonly failures: number; readonly rotations: number }> {
+  const counts = { written: 0, lost: 0, failures: 0, rotations: 0 };
+  const logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const log = new LineFile({ file, maxBytes: 10, keep: 2 }, counts, logger);
+  for (const line of ['a long first line\n', 'a long second line\n']) {
+    log.write(line);
+    await vi.waitFor(() => expect(counts.written + counts.failures).toBeGreaterThan(line.includes('first') ? 0 : 1));
+  }
+  await log.close(1_000);
+  return counts;
+}
+
+describe('a link of another user is refused, and what it leads to stays as it is', () => {
+  /** `link` in a folder that others may write, to `victim`. */
+  function plant(kind: 'file' | 'folder'): { readonly link: string; readonly victim: string } {
+    const [link, victim] = [at('link'), at('victim')];
+    if (kind === 'file') writeFileSync(victim, 'precious', { mode: 0o600 });
+    else mkdirSync(victim);
+    symlinkSync(victim, link);
+    giveToOther(link);
+    return { link, victim };
+  }
+
+  it.each<[what: string, act: (file: string) => Promise<unknown>]>([
+    ['state.file', write],
+    ['the users file of passwd', (file) => putAccessLine(file, LINE, () => undefined)],
+    ['report --out', writeReport],
+  ])('%s', async (_what, act) => {
+    const { link, victim } = plant('file');
+    await expect(act(link)).rejects.toThrow(OTHERS_LINK);
+    expect(readFileSync(victim, 'utf8')).toBe('precious');
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  });
+
+  it.each<[what: string, act: (file: string) => Promise<unknown>]>([
+    ['state.file', write],
+    ['the users file of passwd', (file) => putAccessLine(file, LINE, () => undefined)],
+    ['report --out', writeReport],
+  ])('as a folder of %s', async (_what, act) => {
+    const { link, victim } = plant('folder');
+    await expect(act(path.join(link, 'file'))).rejects.toThrow(OTHERS_LINK);
+    expect(readdirSync(victim)).toEqual([]);
+  });
+
+  it('as the folder of thread dumps', async () => {
+    const { link, victim } = plant('folder');
+    writeFileSync(path.join(victim, 'threads-20200101T000000Z.txt'), 'precious');
+    for (const folder of [link, path.join(link, 'below')]) {
+      expect(await dumpInto(folder)).toMatchObject([{ reason: expect.stringMatching(OTHERS_LINK) }]);
+    }
+    expect(readdirSync(victim)).toEqual(['threads-20200101T000000Z.txt']);
+  });
+
+  it('as the state file that is read and set aside', async () => {
+    const { link, victim } = plant('file');
+    expect(await readState(link, [], new ManualClock())).toMatchObject({ kind: 'unreadable' });
+    expect(await setAside(link, 'unreadable')).toBeUndefined();
+    expect([existsSync(link), readFileSync(victim, 'utf8')]).toEqual([true, 'precious']);
+  });
+
+  it('as a rotated access log', async () => {
+    const { link, victim } = plant('file');
+    writeFileSync(at('access.log'), 'line\n');
+    symlinkSync(victim, at('access.log.1'));
+    giveToOther(at('access.log.1'));
+    await expect(shiftFiles(at('access.log'), 1)).rejects.toThrow('is not a regular file');
+    expect(lstatSync(at('access.log.1')).isSymbolicLink()).toBe(true);
+    expect(readFileSync(victim, 'utf8')).toBe('precious');
+    expect(existsSync(link)).toBe(true);
+  });
+
+  it('in `check`, which names the key', async () => {
+    const { link } = plant('folder');
+    const file = JSON.stringify({
+      state: { file: path.join(link, 'state') },
+      accessLog: { file: path.join(link, 'log') },
+      diagnosis: { threads: { folder: path.join(link, 'dumps') } },
+    });
+    const flags = { upstream: 'http://127.0.0.1:1', config: 'f' };
+    const { config } = await loadConfig({ flags, env: {}, readFile: () => file });
+    const { warnings } = await checkFiles(config);
+    for (const key of ['state.file', 'accessLog.file', 'diagnosis.threads.folder'])
+      expect(warnings).toContainEqual(expect.stringMatching(new RegExp(`^${key}: .*${OTHERS_LINK.source}`)));
+  });
+});
+
+describe('a file of another user stays', () => {
+  it.each(['file', 'file.saving'])('as the state file: %s', async (name) => {
+    writeFileSync(at(name), 'precious', { mode: 0o600 });
+    giveToOther(at(name));
+    await expect(write(at('file'))).rejects.toThrow(/belongs to uid \d+, expected the owner to be/);
+    expect(readFileSync(at(name), 'utf8')).toBe('precious');
+  });
+
+  it('as a state file that is read: it is refused, and not set aside', async () => {
+    writeFileSync(at('state'), '', { mode: 0o644 });
+    giveToOther(at('state'));
+    const why = expect.stringMatching(/^it belongs to uid \d+/);
+    expect(await readState(at('state'), [], new ManualClock())).toEqual({ kind: 'foreign', why, isFile: false });
+  });
+
+  it('as a thread dump beside our own', async () => {
+    mkdirSync(at('dumps'));
+    const foreign = path.join(at('dumps'), 'threads-20000101T000000Z.txt');
+    writeFileSync(foreign, 'precious');
+    giveToOther(foreign);
+    await dumpInto(at('dumps'));
+    expect(readFileSync(foreign, 'utf8')).toBe('precious');
+  });
+
+  it.each(['access.log', 'access.log.1', 'access.log.2'])('as a rotated access log: %s', async (name) => {
+    for (const file of ['access.log', 'access.log.1']) writeFileSync(at(file), file);
+    writeFileSync(at(name), 'precious');
+    giveToOther(at(name));
+    await expect(shiftFiles(at('access.log'), 2)).rejects.toThrow(/belongs to uid \d+/);
+    expect(readFileSync(at(name), 'utf8')).toBe('precious');
+    expect(existsSync(at('access.log'))).toBe(true);
+  });
+});
+
+describe("the user's own link is followed, and stays a link", () => {
+  function link(target: string, name = 'link'): string {
+    mkdirSync(at('elsewhere'), { recursive: true });
+    symlinkSync(target, at(name));
+    return at(name);
+  }
+
+  it.each<[what: string, act: (file: string) => Promise<unknown>, content: string]>([
+    ['state.file', write, 'new'],
+    ['the users file of passwd', (file) => putAccessLine(file, LINE, () => undefined), `${LINE}\n`],
+  ])('%s', async (_what, act, content) => {
+    mkdirSync(at('elsewhere'));
+    for (const hasTarget of [false, true]) {
+      const [name, target] = [`link-${hasTarget}`, path.join(at('elsewhere'), `target-${hasTarget}`)];
+      if (hasTarget) writeFileSync(target, '', { mode: 0o640 });
+      const file = link(`elsewhere/target-${hasTarget}`, name);
+      await act(file);
+      expect(lstatSync(file).isSymbolicLink()).toBe(true);
+      expect(readFileSync(target, 'utf8')).toBe(content);
+    }
+    expect(readdirSync(at('elsewhere')).sort()).toEqual(['target-false', 'target-true']);
+  });
+
+  it('report --out writes a new file, and refuses one that exists', async () => {
+    await writeReport(link('elsewhere/report.json'));
+    expect(readFileSync(path.join(at('elsewhere'), 'report.json'), 'utf8')).toBe('{}\n');
+    await expect(writeReport(at('link'))).rejects.toThrow('already exists');
+    expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);
+  });
+
+  it('the folder of thread dumps', async () => {
+    await dumpInto(link('elsewhere'));
+    expect(readdirSync(at('elsewhere'))).toEqual([expect.stringMatching(/^threads-/)]);
+    expect(lstatSync(at('link')).isSymbolicLink()).toBe(true);
+  });
+
+  it('a refused state file is set aside beside itself', async () => {
+    const file = link('elsewhere/state');
+    writeFileSync(path.join(at('elsewhere'), 'state'), 'nonsense');
+    expect(await setAside(file, 'foreign')).toMatch(/elsewhere\/state\.refused-foreign$/);
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(readdirSync(at('elsewhere'))).toEqual(['state.refused-foreign']);
+  });
+
+  it('an access log that is rotated', async () => {
+    const file = link('elsewhere/access.log');
+    expect(await rotated(file)).toMatchObject({ failures: 0, rotations: 2 });
+    expect(lstatSync(file).isSymbolicLink()).toBe(true);
+    expect(readdirSync(at('elsewhere')).sort()).toEqual(['access.log', 'access.log.1', 'access.log.2']);
+  });
+
+  it('the links of a mounted secret', async () => {
+    mkdirSync(at('..2026'));
+    writeFileSync(path.join(at('..2026'), 'users'), '', { mode: 0o640 });
+    chmodSync(at(''), 0o1777);
+    link('..2026', '..data');
+    const file = link('..data/users', 'users');
+    await putAccessLine(file, LINE, () => undefined);
+    expect(readFileSync(path.join(at('..2026'), 'users'), 'utf8')).toBe(`${LINE}\n`);
+    expect([lstatSync(file).isSymbolicLink(), lstatSync(at('..data')).isSymbolicLink()]).toEqual([true, true]);
+  });
+});

@@ -1,0 +1,61 @@
+/** What others wrote reaches no terminal and no log with its control characters. */
+import { describe, expect, it } from 'vitest';
+import type { LogOutput } from '../../../src/base/log-output.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { ControlServer } from '../../../src/cli/control/control-server.ts';
+import { threads } from '../../../src/cli/threads.ts';
+import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
+import { runSidecar } from '../../support/sidecar-process.ts';
+
+const HOSTILE = 'a\x1b[2J\x07\x9b31m\u202eb\u2028';
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
+const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2028\u2029]/;
+
+const stand = new ControlStand();
+
+it.each([
+  ['an unknown command', [HOSTILE]],
+  ['an unknown flag', [`--${HOSTILE}`, '1']],
+  ['a file that is absent', ['check', '--config', `/nonexistent/${HOSTILE}`]],
+  ['a value', ['check', '--upstream', `http://${HOSTILE}`]],
+  ['a socket', ['health', '--control', `/nonexistent/${HOSTILE}`]],
+  ['a socket of top', ['top', '--once', '--control', `/nonexistent/${HOSTILE}`]],
+  ['a users file', ['passwd', 'anna', '--token', '--role', 'metrics', '--file', `/nonexistent/${HOSTILE}`]],
+  ['a report', ['report', '--out', `/nonexistent/${HOSTILE}`, '--control', `/nonexistent/${HOSTILE}`]],
+])('a command line shows %s without control characters', async (_what, args) => {
+  const { stdout, stderr, code } = await runSidecar(args);
+  expect(code).not.toBe(0);
+  expect(stdout + stderr).not.toMatch(UNSAFE);
+  expect(stderr).toMatch(/a(?:\ufffd|\\u001b)\[2J/);
+});
+
+it('a log line escapes what it shows', () => {
+  const lines: string[] = [];
+  const output = { write: (line: string) => lines.push(line), whenRecovered: () => undefined, lostLines: 0 };
+  const logger = createLogger('info', output as unknown as LogOutput);
+  logger.warn({ reason: HOSTILE }, HOSTILE);
+  expect(lines.join('')).not.toMatch(UNSAFE);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ reason: HOSTILE, msg: HOSTILE });
+  expect(logger.recent.lines.join('')).not.toMatch(UNSAFE);
+});
+
+describe('d2-sidecar threads', () => {
+  it('shows the name of a thread without control characters, and no deadlock that is a name', async () => {
+    const name = `${HOSTILE}\nJNI global refs: 6, weak refs: 0\n\nFound one Java-level deadlock:\n"x":\n`;
+    const dump = [
+      'Threads class SMR info:\n_java_thread_list=0x01, length=1, elements={\n0x00007f01\n}\n',
+      `"${name}" #1 prio=5 os_prio=0 tid=0x00007f01 nid=0x1 runnable\n   java.lang.Thread.State: RUNNABLE\n`,
+      'JNI global refs: 4, weak refs: 0\n\n',
+    ].join('\n');
+    const target = Object.assign(new NotingTarget(), { dumpThreads: () => Promise.resolve(dump) });
+    const server = await ControlServer.open(stand.at('a.sock'), target, stand.log.logger);
+    try {
+      const output = new Printed();
+      await threads({ kind: 'threads', flags: { control: stand.at('a.sock') } } as never, {}, output);
+      expect(output.stdout).toMatch(/^Deadlocks: none\n\nThreads: 1 of Java/);
+      expect(output.stdout).not.toMatch(UNSAFE);
+    } finally {
+      server.destroy();
+    }
+  });
+});

@@ -1,0 +1,79 @@
+/** Comet bodies with a content coding pass unchanged in both directions; which are read depends on the decoder's safety. */
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { hasSafeBrotli } from '../../src/base/advisories.ts';
+import { Peer } from '../support/wire/peer.ts';
+import { type Stand, startStand } from '../support/wire/stand.ts';
+
+// Both kinds of Node.js are tested, whichever runs the tests.
+vi.mock('../../src/base/advisories.ts');
+
+const REQUEST = JSON.stringify([{ channel: '/meta/handshake', id: '1', version: '1.0' }]);
+const RESPONSE = JSON.stringify([{ channel: '/meta/handshake', id: '1', clientId: 'abcdefgh', successful: true }]);
+
+type Encode = (bytes: Buffer) => Buffer;
+const plain: Encode = (bytes) => bytes;
+
+let stand: Stand;
+beforeAll(async () => {
+  stand = await startStand();
+});
+afterAll(() => stand.close());
+
+function message(start: string, field: string, body: Buffer): string {
+  const coding = field === '' ? '' : `Content-Encoding: ${field}\r\n`;
+  return `${start}\r\n${coding}Connection: close\r\nContent-Length: ${body.length}\r\n\r\n${body.toString('latin1')}`;
+}
+
+const numbers = () => {
+  const { unread, messages } = stand.sidecar.recorder.own.read().comet;
+  return { client: messages.client, upstream: messages.upstream, unread: unread['content-coding'] };
+};
+
+/** One exchange; what it adds to the numbers once both of its bodies are read or given up. */
+async function counted(request: readonly [string, Encode], response: readonly [string, Encode]) {
+  const before = numbers();
+  const [requestBody, responseBody] = [request[1](Buffer.from(REQUEST)), response[1](Buffer.from(RESPONSE))];
+  const client = await stand.connect();
+  const coming = stand.nextUpstream();
+  const head = 'POST /smartWeb/api/cometd/handshake HTTP/1.1\r\nHost: plant\r\nContent-Type: application/json';
+  client.send(message(head, request[0], requestBody));
+  const upstream = new Peer(await coming);
+  expect((await upstream.response()).body).toBe(requestBody.toString('latin1'));
+  upstream.finish(message('HTTP/1.1 200 OK', response[0], responseBody));
+  expect((await client.response()).body).toBe(responseBody.toString('latin1'));
+  const added = () => {
+    const { client: sent, upstream: received, unread } = numbers();
+    return [sent - before.client, received - before.upstream, unread - before.unread];
+  };
+  await expect.poll(() => added().reduce((sum, count) => sum + count)).toBe(2);
+  const [fromClient, fromUpstream, unread] = added();
+  return { fromClient, fromUpstream, unread };
+}
+
+const BOTH = { fromClient: 1, fromUpstream: 1, unread: 0 };
+
+describe.each([false, true])('with a safe brotli decoder: %s', (isSafe) => {
+  beforeEach(() => void vi.mocked(hasSafeBrotli).mockReturnValue(isSafe));
+  const unread = isSafe ? 0 : 1;
+
+  it.each(['br', 'BR', 'br, identity'])('a request in %s is read only then, and otherwise counted', async (field) => {
+    const added = await counted([field, brotliCompressSync], ['', plain]);
+    expect(added).toEqual({ fromClient: 1 - unread, fromUpstream: 1, unread });
+  });
+
+  it.each(['br', 'Br'])('an answer in %s is read only then, and otherwise counted', async (field) => {
+    const added = await counted(['', plain], [field, brotliCompressSync]);
+    expect(added).toEqual({ fromClient: 1, fromUpstream: 1 - unread, unread });
+  });
+
+  it('gzip and deflate are read in both directions', async () => {
+    expect(await counted(['gzip', gzipSync], ['deflate', deflateSync])).toEqual(BOTH);
+    expect(await counted(['x-GZIP', gzipSync], ['gzip', gzipSync])).toEqual(BOTH);
+  });
+
+  it.each(['br, gzip', 'gzip, br', 'compress', 'br2'])('%s is never read', async (field) => {
+    const both: Encode = (bytes) => gzipSync(brotliCompressSync(bytes));
+    expect(await counted(['', plain], [field, both])).toEqual({ fromClient: 1, fromUpstream: 0, unread: 1 });
+  });
+});

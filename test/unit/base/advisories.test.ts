@@ -1,0 +1,97 @@
+/** Which versions of Node.js have known holes, and that the project names one without. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import {
+  describeHoles,
+  findOpen,
+  hasSafeBrotli,
+  listSafeRuntimes,
+  NODE_ADVISORIES,
+  PACKAGE_ADVISORIES,
+  REVIEWED,
+} from '../../../src/base/advisories.ts';
+
+const read = (file: string) => readFileSync(path.resolve(import.meta.dirname, '../../..', file), 'utf8');
+
+describe('the brotli decoder of Node.js', () => {
+  it.each([
+    ['18.20.8', false],
+    ['20.19.0', false],
+    ['20.99.99', false],
+    ['21.0.0', false],
+    ['22.23.3', false],
+    ['22.23.4', true],
+    ['22.23.10', true],
+    ['22.24.0', true],
+    ['23.11.1', false],
+    ['24.9.9', false],
+    ['24.22.0', false],
+    ['24.22.1', true],
+    ['24.100.0', true],
+    ['25.9.0', false],
+    ['25.99.99', false],
+    ['26.2.9', false],
+    ['26.10.0', false],
+    ['26.12.0', false],
+    ['26.12.1', true],
+    ['26.13.0', true],
+    ['27.0.0', true],
+    ['100.0.0', true],
+    ['26.12.1-rc.1', false],
+    ['27.0.0-nightly20261001', false],
+    ['v26.12.1', false],
+    ['26.12', false],
+    ['', false],
+  ])('of %j is safe: %s', (version, isSafe) => {
+    expect(hasSafeBrotli(version)).toBe(isSafe);
+  });
+});
+
+it('a version without a known hole is described by nothing, another by each of its holes and what to use', () => {
+  expect(['22.23.4', '24.22.1', '26.12.1', '27.0.0'].map(describeHoles)).toEqual(Array(4).fill(undefined));
+  const told = describeHoles('26.10.0');
+  expect(told).toMatch(/^Node\.js 26\.10\.0 has known vulnerabilities: CVE-2026-111497 \(.+\), CVE-2026-106074 \(/);
+  expect(told).toMatch(/; expected 22\.23\.4, 24\.22\.1, 26\.12\.1, or later in these lines$/);
+  expect(told).not.toContain('CVE-2026-58044');
+  for (const { id } of NODE_ADVISORIES) expect(describeHoles('20.19.0')).toContain(id);
+});
+
+it('the oldest safe versions have no known hole, and the versions right before them have', () => {
+  expect(listSafeRuntimes().length).toBeGreaterThan(0);
+  for (const version of listSafeRuntimes()) {
+    expect(findOpen(NODE_ADVISORIES, version)).toEqual([]);
+    const [line, minor = 0, patch = 0] = version.split('.').map(Number);
+    const before = patch > 0 ? `${line}.${minor}.${patch - 1}` : `${line}.${minor - 1}.0`;
+    expect(findOpen(NODE_ADVISORIES, before)).not.toEqual([]);
+  }
+});
+
+it('each entry has an id, a date not after the review, released versions of different lines, and a source', () => {
+  for (const advisory of [...NODE_ADVISORIES, ...Object.values(PACKAGE_ADVISORIES).flat()]) {
+    expect(advisory.id).toMatch(/^(?:CVE-\d{4}-\d{4,}|GHSA(?:-[0-9a-z]{4}){3})$/);
+    expect(advisory.published).toMatch(/^\d{4}-\d{2}(?:-\d{2})?$/);
+    expect(advisory.published <= REVIEWED).toBe(true);
+    expect(advisory.source).toMatch(/^https:\/\//);
+    expect(advisory.hole).not.toMatch(/[.;]$/);
+    const lines = advisory.fixedIn.map((version) => /^(\d+)\.\d+\.\d+$/.exec(version)?.[1]);
+    expect([new Set(lines).size, lines.includes(undefined)]).toEqual([advisory.fixedIn.length, false]);
+  }
+});
+
+it('package.json asks for exactly the safe versions', () => {
+  const { engines } = JSON.parse(read('package.json')) as { engines: { node: string } };
+  const safe = listSafeRuntimes();
+  const ranges = safe.map((version, i) => (i === safe.length - 1 ? `>=${version}` : `^${version}`));
+  expect(engines.node).toBe(ranges.join(' || '));
+});
+
+it('docs/install.md names exactly the safe versions', () => {
+  const [, sentence = ''] = /It needs (Node\.js \d.*)\n/.exec(read('docs/install.md')) ?? [];
+  expect(sentence.match(/\d+\.\d+\.\d+/g)?.toReversed()).toEqual(listSafeRuntimes());
+});
+
+it('the image is made of a safe version', () => {
+  const [, version = ''] = /^ARG NODE_IMAGE=node:(\d+\.\d+\.\d+)-/m.exec(read('Dockerfile')) ?? [];
+  expect(findOpen(NODE_ADVISORIES, version)).toEqual([]);
+});
