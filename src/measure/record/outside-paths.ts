@@ -63,26 +63,27 @@ export class OutsidePaths {
   }
 
   /**
-   * Call it for an exchange that is not a call. `target`: as sent; only a copy of a segment is kept. `isMisplaced`: asked
+   * Call it for an exchange that is not a call; returns whether it is below an application. `target`: as sent; only a copy of a segment is kept. `isMisplaced`: asked
    * for a request outside, with its segments.
    */
-  add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): void {
+  add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): boolean {
     const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
     const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
     if (context !== undefined) {
       this.#below.set(context.name, this.belowOf(context.name) + 1);
-      return;
+      return true;
     }
     this.#count += 1;
     const name = toHarmlessName(segments?.[0]);
     if (isMisplaced(toSegments(path) ?? [])) {
       this.#misplaced = { count: this.#misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
     }
-    if (name === undefined) return;
+    if (name === undefined) return false;
     const known = this.#segments.get(name);
     if (known === undefined && this.#segments.size === MAX_SEGMENTS) this.#segments.delete(this.#rarest());
     this.#segments.set(known === undefined ? detached(name) : name, (known ?? 0) + 1);
+    return false;
   }
 
   read(): OutsideReading {

@@ -280,8 +280,9 @@ export class Recorder implements ExchangeObserver<Observation> {
 
   /** Records an exchange that is neither a call nor Comet. */
   #countUnclassified(target: string, { method, beganNs, endedNs }: Exchange): void {
-    this.outside.add(target, (segments) => this.#classifier.isMisplaced(method, segments));
-    this.unclassified.add(target, endedNs - beganNs, endedNs);
+    const isMisplaced = (segments: readonly string[]) => this.#classifier.isMisplaced(method, segments);
+    const isBelow = this.outside.add(target, isMisplaced);
+    this.unclassified.add(target, isBelow, endedNs - beganNs, endedNs);
   }
 
   onAdded(direction: Direction, addedNs: number): void {
