@@ -128,6 +128,8 @@ export interface Mark {
   readonly t: number;
   readonly kind: string;
   readonly text: string;
+  /** Absent while it lasts, and for a moment. */
+  readonly end?: number;
 }
 
 export interface Upstream {

@@ -37,7 +37,9 @@ import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Gateway } from '../proxy/gateway/gateway.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
+import { OutageRecord } from '../proxy/upstream/outage-record.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
+import { UpstreamProbe } from '../proxy/upstream/upstream-probe.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
 import { createDispatcher, createGateway } from './data-paths.ts';
 import { createDiagnosis } from './diagnosis.ts';
@@ -78,6 +80,7 @@ export class Sidecar {
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #upstream: Upstream;
+  readonly #probe: UpstreamProbe;
   readonly #loopDelay: LoopDelay;
   readonly #monitor: Monitor;
   readonly #jvm: JvmMonitor | undefined;
@@ -124,7 +127,9 @@ export class Sidecar {
       ...toAdmission(config),
     });
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
-    this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
+    const { failures } = this.reporter;
+    const outages = new OutageRecord(() => failures.total, clock, logger);
+    this.#upstream = new Upstream(config.upstream, clock, { tls: tls.upstream, outages });
     const { memory } = parts.recorder;
     const dataPaths = { ...parts, memory: new RequestMemory(memory), stalled: new StalledWrites(memory, clock) };
     this.gateway = createGateway(config, this.#upstream, this.reporter, dataPaths);
@@ -133,6 +138,13 @@ export class Sidecar {
     this.#diagnosis = createDiagnosis(config, parts);
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
+    this.#probe = new UpstreamProbe({
+      upstream: this.#upstream,
+      readAnswers: () => this.recorder.own.answers,
+      isServing: () => this.lifecycle.state === 'serving',
+      intervalMs: () => this.#config.upstream.probeMs,
+      clock,
+    });
     this.history = new History(this.#historySources(), clock);
     this.verdicts = createVerdicts(
       { ...parts, history: this.history, lifecycle: this.lifecycle, upstream: this.#upstream },
@@ -171,6 +183,7 @@ export class Sidecar {
       this.#diagnosis?.start();
       this.#loopDelay.start();
       this.history.start((work) => this.reporter.shield(work));
+      this.#probe.start();
       this.verdicts.start((work) => this.reporter.shield(work));
       this.tls.watch();
       this.access.watch();
@@ -255,6 +268,7 @@ export class Sidecar {
     this.#diagnosis?.stop();
     this.#loopDelay.stop();
     this.history.stop();
+    this.#probe.stop();
     this.verdicts.stop();
     this.tls.close();
     this.access.close();

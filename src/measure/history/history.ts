@@ -16,7 +16,7 @@ import {
 import { type Columns, createColumns, MAX_STEPS, placeOf, placesOf, STEP_SECONDS } from './columns.ts';
 import { type ConditionSources, Conditions } from './conditions.ts';
 import { JvmHistory, type JvmPoint } from './jvm-history.ts';
-import { type Mark, Marks } from './marks.ts';
+import { type Mark, type MarkKind, Marks } from './marks.ts';
 import { STEPS_PER_MINUTE } from './minute-calls.ts';
 import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
 
@@ -106,6 +106,11 @@ export class History {
   get marks(): readonly Mark[] {
     this.#conditions.check();
     return this.#marks.all;
+  }
+
+  /** Adds an event that this room does not see itself, such as a verdict. */
+  mark(kind: MarkKind, text: string): Mark {
+    return this.#marks.add({ epochMs: this.#clock.epochMs(), kind, text });
   }
 
   get droppedMarks(): number {

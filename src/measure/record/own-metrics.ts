@@ -71,6 +71,11 @@ export class OwnMetrics {
     saved.countsInto(this.#counts);
   }
 
+  /** Exchanges that the upstream answered. */
+  get answers(): number {
+    return this.#exchanges.relay.completed + this.#exchanges.gateway.completed;
+  }
+
   read() {
     return {
       exchanges: { relay: { ...this.#exchanges.relay }, gateway: { ...this.#exchanges.gateway } },

@@ -7,6 +7,7 @@ import { gauge, info, type MetricDescription } from '../../base/metric-descripti
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { UpstreamCondition } from '../history/conditions.ts';
 import type { History } from '../history/history.ts';
+import type { Mark } from '../history/marks.ts';
 import type { CallTotals } from '../record/call-totals.ts';
 import { findHung } from '../record/hung-calls.ts';
 import type { OutsidePaths } from '../record/outside-paths.ts';
@@ -15,7 +16,7 @@ import type { SlowestCalls } from '../record/slowest-calls.ts';
 import type { UnclassifiedPaths } from '../record/unclassified-paths.ts';
 import { ApplicationVerdict } from './application-verdict.ts';
 import { CountsOfMinute, type MinuteCounts } from './minute-counts.ts';
-import { type Evidence, SUBJECTS, type SuspectCall, type Verdict } from './verdict.ts';
+import { type Evidence, SUBJECTS, type SuspectCall, type Verdict, type VerdictCode } from './verdict.ts';
 
 export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 'statistics' | 'running'> {
   readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
@@ -24,7 +25,7 @@ export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 's
 
 export interface VerdictSources {
   readonly applications: readonly JudgedApplication[];
-  readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare'>;
+  readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare' | 'mark'>;
   readonly lifecycle: { readonly state: string };
   readonly upstream: { readonly reachability: UpstreamCondition };
   readonly jvm: { readonly state: JvmState };
@@ -41,6 +42,9 @@ interface Judged {
   readonly verdict: ApplicationVerdict;
   /** Figures of the minute that the verdict is of. */
   minute: MinuteCounts;
+  code: VerdictCode | undefined;
+  /** The mark of a finding that still holds. */
+  mark: Mark | undefined;
 }
 
 const JUDGE_MS = 1_000;
@@ -49,18 +53,23 @@ const MAX_PATHS = 200;
 
 export class Verdicts {
   readonly #sources: VerdictSources;
+  readonly #clock: Clock;
   readonly #judged: ReadonlyMap<string, Judged>;
   #timer: NodeJS.Timeout | undefined;
 
   /** Create it after saved state has been loaded. */
   constructor(sources: VerdictSources, clock: Clock) {
     this.#sources = sources;
+    this.#clock = clock;
     this.#judged = new Map(
       sources.applications.map((application) => {
         const counts = new CountsOfMinute(() => this.#readCounts(application));
         return [
           application.name,
-          { application, counts, verdict: new ApplicationVerdict(clock), minute: counts.take() },
+          {
+            ...{ application, counts, verdict: new ApplicationVerdict(clock), minute: counts.take() },
+            ...{ code: undefined, mark: undefined },
+          },
         ];
       }),
     );
@@ -78,8 +87,18 @@ export class Verdicts {
   judge(): void {
     for (const judged of this.#judged.values()) {
       judged.minute = judged.counts.take();
-      judged.verdict.judge(this.#evidenceOf(judged));
+      const { code } = judged.verdict.judge(this.#evidenceOf(judged));
+      if (code !== judged.code) this.#mark(judged, code);
     }
+  }
+
+  /** Findings become marks with their length; `quiet` and `fine` are none. */
+  #mark(judged: Judged, code: VerdictCode): void {
+    if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
+    judged.code = code;
+    const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
+    const isFinding = code !== 'quiet' && code !== 'fine';
+    judged.mark = isFinding ? this.#sources.history.mark('verdict', `The verdict${where} is ${code}.`) : undefined;
   }
 
   /** The current verdict; judges now if it has not been judged yet. Throws for an unknown application. */

@@ -49,7 +49,10 @@ export function* renderLive(
     outside: toOutside(live, countOf(recent, OUTSIDE), role),
     windowSeconds: windowMs / MS_PER_S,
     seq: history.seq,
-    marks: history.marks.map(({ epochMs, kind, text }) => ({ t: epochMs / MS_PER_S, kind, text })),
+    marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
+      ...{ t: epochMs / MS_PER_S, kind, text },
+      ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
+    })),
     droppedMarks: history.droppedMarks,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"applications":[`;
