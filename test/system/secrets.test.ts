@@ -178,16 +178,15 @@ describe('no secret leaks', LONG, () => {
     for (const shown of ['"kind":"other"', '"kind":"comet"']) expect(outputs.accessLog.join()).toContain(shown);
   });
 
-  it('from the gateway', async () => {
+  it('from a sidecar that is configured by its environment', async () => {
     const apiKey = markers.at('environment: key of a user');
     const env = {
-      D2_SIDECAR_DATA_PATH: 'gateway',
       D2_SIDECAR_SESSIONS_API_KEYS: keysOf(apiKey),
       JVM_PASSWORD: markers.at('environment: variable of jvm.http.passwordEnv'),
     };
-    const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('gateway');
-    const sidecar = await start('gateway', yaml, env);
-    await gather('gateway', sidecar, apiKey, 'jolokia');
+    const yaml = jvmOf('jolokia', 'passwordEnv: JVM_PASSWORD') + accessLogOf('environment');
+    const sidecar = await start('environment', yaml, env);
+    await gather('environment', sidecar, apiKey, 'jolokia');
   });
 
   it('from learn', async ({ expect }) => {
@@ -328,7 +327,7 @@ describe('no secret leaks when a program ends with an unexpected error', LONG, (
 it('secrets were placed in more than 250 places, and those meant for the application server have reached it', () => {
   expect(markers.places.length).toBeGreaterThan(250);
   const reached = new Set(markers.leaksIn(upstream.received()).map((leak) => leak.replace(/ \([^(]*\)$/, '')));
-  for (const name of ['relay', 'gateway', 'learn']) {
+  for (const name of ['relay', 'environment', 'learn']) {
     const sent = markers.places.filter((place) => place.startsWith(`client of ${name}: `));
     expect(sent.filter((place) => reached.has(place)).length).toBeGreaterThan(60);
   }

@@ -21,9 +21,9 @@ const RUNS_ANYWHERE = 'base/figures.ts';
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'measure/record': ['measure/classify', 'measure/sessions'],
   'measure/verdict': ['measure/history', 'measure/record'],
-  'proxy/listener': ['proxy/relay', 'proxy/gateway', 'proxy/exchange'],
+  'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/exchange'],
   'proxy/relay': ['proxy/upstream', 'proxy/exchange'],
-  'proxy/gateway': ['proxy/upstream', 'proxy/exchange'],
+  'proxy/websocket': ['proxy/upstream', 'proxy/exchange'],
   'proxy/upstream': ['proxy/exchange'],
   'config/rules': ['config'],
 };
@@ -110,9 +110,9 @@ it('the page imports no room but the file that runs anywhere, and two packages t
   expect(IMPORTS.filter(({ from }) => from === RUNS_ANYWHERE)).toEqual([]);
 });
 
-it('only the gateway imports http-proxy', () => {
+it('only websocket/ imports http-proxy', () => {
   const importers = IMPORTS.filter(({ to }) => to === 'http-proxy').map(({ from }) => folderOf(from));
-  expect(new Set(importers)).toEqual(new Set(['proxy/gateway']));
+  expect(new Set(importers)).toEqual(new Set(['proxy/websocket']));
 });
 
 it.each<[string, (text: string) => boolean, string[]]>([
