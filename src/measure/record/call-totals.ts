@@ -1,5 +1,9 @@
 import { NS_PER_S } from '../../base/clock.ts';
-import type { SlowOutcome } from './slowest-calls.ts';
+import { CALL_BOUNDS, DurationBuckets } from '../../metrics/duration-buckets.ts';
+import type { CallKind } from '../classify/classifier.ts';
+
+/** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
+export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
 
 /** Each call counts in exactly one of the first five. Times are in seconds. */
 export interface CallTotalsReading {
@@ -15,6 +19,22 @@ export interface CallTotalsReading {
   readonly clientWaitS: number;
   /** Calls with a client wait of over a second. */
   readonly longWaits: number;
+}
+
+/** Moments and times of an ended call. `firstByteNs`: 0 without an answer. */
+export interface CallTimes {
+  readonly beganNs: number;
+  readonly endedNs: number;
+  readonly durationNs: number;
+  readonly clientWaitNs: number;
+  readonly firstByteNs: number;
+}
+
+/** Times of the calls of one kind since the start of the process. */
+class KindTotals {
+  clientWaitNs = 0;
+  /** From the head to the first byte of the final answer. */
+  readonly firstByte = new DurationBuckets(CALL_BOUNDS);
 }
 
 const LONG_WAIT_NS = NS_PER_S;
@@ -38,6 +58,12 @@ export class CallTotals implements CallTotalsReading {
   aborted = 0;
   late = 0;
   longWaits = 0;
+  readonly byKind = {
+    rpc: new KindTotals(),
+    sba: new KindTotals(),
+    object: new KindTotals(),
+    session: new KindTotals(),
+  };
   #durationNs = 0;
   #clientWaitNs = 0;
 
@@ -49,8 +75,11 @@ export class CallTotals implements CallTotalsReading {
     return this.#clientWaitNs / NS_PER_S;
   }
 
-  ended(outcome: SlowOutcome, durationNs: number, clientWaitNs: number): void {
+  ended(kind: CallKind, outcome: SlowOutcome, { durationNs, clientWaitNs, firstByteNs, beganNs }: CallTimes): void {
     this[COUNTERS[outcome]] += 1;
+    const ofKind = this.byKind[kind];
+    ofKind.clientWaitNs += clientWaitNs;
+    if (firstByteNs > 0) ofKind.firstByte.add(firstByteNs - beganNs);
     this.#durationNs += durationNs;
     this.#clientWaitNs += clientWaitNs;
     if (durationNs > this.lateAfterNs) this.late += 1;

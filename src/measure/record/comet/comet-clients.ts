@@ -18,9 +18,9 @@ import { CallCache } from '../../classify/call-cache.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CallObservers } from '../call-observer.ts';
-import type { CallTotals } from '../call-totals.ts';
+import type { CallTotals, SlowOutcome } from '../call-totals.ts';
 import type { RunningCalls } from '../running-calls.ts';
-import type { SlowEnding, SlowestCalls } from '../slowest-calls.ts';
+import type { SlowestCalls } from '../slowest-calls.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, EndedMessage } from './ended-message.ts';
@@ -186,11 +186,11 @@ export class CometClients {
     session?.callEnded(atNs);
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
     const { observers, slowest, totals } = this.#parts;
-    const ending = toSlowEnding(result, atNs);
-    slowest.add(pending, session, ending);
-    // A refusal over Comet is an error, as in the statistics. Messages have no client wait.
-    totals.ended(result.kind === 'refused' ? 'error' : ending.outcome, atNs - beganNs, 0);
-    if (observers.isWanted) observers.tell(new EndedMessage(pending, result, atNs, session));
+    const ended = new EndedMessage(pending, result, atNs, session);
+    slowest.add(pending, session, ended, toSlowOutcome(result));
+    // A refusal over Comet is an error, as in the statistics.
+    totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : toSlowOutcome(result), ended);
+    if (observers.isWanted) observers.tell(ended);
   }
 
   #count(
@@ -345,10 +345,9 @@ function latestGone(clients: Iterable<CometClient>): number {
   return latestNs;
 }
 
-function toSlowEnding(result: CallResult, endedNs: number): SlowEnding {
-  if (result.kind === 'failed') return { endedNs, status: 0, outcome: 'unanswered' };
-  if (result.kind === 'aborted') return { endedNs, status: 0, outcome: 'aborted' };
-  const { status } = result;
-  if (result.kind === 'refused') return { endedNs, status, outcome: 'client_error' };
-  return { endedNs, status, outcome: status >= 500 ? 'error' : 'ok' };
+function toSlowOutcome(result: CallResult): SlowOutcome {
+  if (result.kind === 'failed') return 'unanswered';
+  if (result.kind === 'aborted') return 'aborted';
+  if (result.kind === 'refused') return 'client_error';
+  return result.status >= 500 ? 'error' : 'ok';
 }
