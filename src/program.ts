@@ -73,6 +73,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       const { processTerminal, top } = await import('./cli/top.ts');
       return await top(command, env, terminalOutput, processTerminal());
     }
+    case 'verdict':
+      return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
     case 'passwd':
       return await (await import('./cli/passwd.ts')).passwd(command, process.stdin, processOutput);
     case 'serve':

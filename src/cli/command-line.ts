@@ -27,6 +27,7 @@ export type Command =
   | { readonly kind: 'reload'; readonly flags: SidecarSelection }
   | { readonly kind: 'shutdown'; readonly flags: SidecarSelection }
   | { readonly kind: 'threads'; readonly flags: SidecarSelection }
+  | { readonly kind: 'verdict'; readonly flags: SidecarSelection }
   | { readonly kind: 'top'; readonly flags: SidecarSelection; readonly isOnce: boolean }
   | {
       readonly kind: 'health';
@@ -92,6 +93,7 @@ const OPTIONS_OF: Readonly<Record<CommandName, readonly OptionName[]>> = {
   reload: ['control', 'pid', 'config'],
   shutdown: ['control', 'pid', 'config'],
   threads: ['control', 'pid', 'config'],
+  verdict: ['control', 'pid', 'config'],
   top: ['once', 'control', 'pid', 'config'],
   passwd: ['role', 'file', 'token'],
 };
@@ -147,7 +149,8 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   if (name === 'health') return toHealth(values);
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
   const selection = toSidecarSelection(values);
-  if (name === 'reload' || name === 'shutdown' || name === 'threads') return { kind: name, flags: selection };
+  if (name === 'reload' || name === 'shutdown' || name === 'threads' || name === 'verdict')
+    return { kind: name, flags: selection };
   if (name === 'top') return { kind: name, flags: selection, isOnce: values.has('once') };
   if (name === 'report')
     return { kind: name, flags: selection, file: values.get('out'), includesUsers: values.has('with-users') };

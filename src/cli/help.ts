@@ -15,6 +15,7 @@ Usage
   d2-sidecar shutdown                stops a running sidecar and waits until it has exited
   d2-sidecar top [--once]            shows running calls, the slowest calls and the verdict, in a terminal
   d2-sidecar threads                 prints a thread dump of the server's JVM: deadlocks and a summary first
+  d2-sidecar verdict                 prints what is wrong: server, network, client or sidecar; for Nagios and Zabbix
 
 Flags
   --upstream URL     the application server, http://host[:port][/application]; required, here or in the configuration
@@ -39,7 +40,7 @@ Flags of report
   --out FILE         writes the report into this new file instead of printing it
   --with-users       includes user names and addresses
 
-Flags of health, report, drain, reload, shutdown, threads and top
+Flags of health, report, drain, reload, shutdown, threads, top and verdict
   --control PATH     control socket of the sidecar
   --pid N            its process id; neither is needed if only one runs
   --config FILE      its configuration file, for control.socket
@@ -56,6 +57,7 @@ environment, the environment overrides the file.
 
 Exit codes
   0 stopped on request   64 bad configuration or usage   1 failed to start, no sidecar found, or not healthy
+  verdict: 0 fine, quiet or draining   1 clients, network or slow calls   2 server or sidecar   3 no sidecar found
 
 Examples
   d2-sidecar --upstream http://127.0.0.1:8080/smartWeb

@@ -1,11 +1,10 @@
-/** The lines of `d2-sidecar top`. The verdict follows the rules of the live page. */
+/** The lines of `d2-sidecar top`. */
+
+import { formatBytes, formatCount, formatDuration } from '../base/figures.ts';
 import { toShownText } from '../base/shown-text.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
-import { toBytes, toCount, toDuration } from '../page/format.ts';
-import { toMinute } from '../page/history-points.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
-import { toVerdict, toWorstText } from '../page/verdict.ts';
 
 export interface TopDocument {
   readonly live: Live;
@@ -37,18 +36,18 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
 }
 
 function toApplication(live: Live, application: LiveApplication): readonly string[] {
-  const { history, sessions, holds, worstCall } = application;
-  const { points } = history;
-  const { text } = toVerdict({ live, application, points, nowMs: Date.parse(live.now) });
-  const minute = toMinute(points, history.stepSeconds);
+  const { history, sessions, holds, verdict, minute } = application;
+  const calls = minute.ok + minute.clientErrors + minute.errors + minute.unanswered;
+  const failed = minute.errors + minute.unanswered;
   const { REST, COMET_WEBSOCKET, COMET_LONG_POLLING } = sessions;
   const all = REST + COMET_WEBSOCKET + COMET_LONG_POLLING;
   return [
-    `${application.name === '' ? '/' : application.name}: ${text}`,
-    `Last minute  ${toCount(minute.calls)} ${minute.calls === 1 ? 'call' : 'calls'}, ${toCount(minute.errors)} failed, ${toCount(minute.aborted)} aborted by clients${worstCall === null ? '' : `; worst: ${toWorstText(worstCall)}`}`,
-    `Sessions     ${toCount(all)}: REST ${toCount(REST)}, WebSocket ${toCount(COMET_WEBSOCKET)}, long polling ${toCount(COMET_LONG_POLLING)}; held polls ${toCount(holds.now)}`,
+    `${application.name === '' ? '/' : application.name}: ${verdict.text}`,
+    `Since        ${verdict.since}`,
+    `Last minute  ${formatCount(calls)} ${calls === 1 ? 'call' : 'calls'}, ${formatCount(failed)} failed, ${formatCount(minute.late)} too late for their clients, ${formatCount(minute.aborted)} aborted by clients`,
+    `Sessions     ${formatCount(all)}: REST ${formatCount(REST)}, WebSocket ${formatCount(COMET_WEBSOCKET)}, long polling ${formatCount(COMET_LONG_POLLING)}; held polls ${formatCount(holds.now)}`,
     `Server       ${toServer(live.server)}`,
-    `JVM          ${toJvm(live, points.at(-1)?.heapUsed ?? null)}`,
+    `JVM          ${toJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
   ];
 }
 
@@ -57,18 +56,22 @@ function toServer(server: Live['server']): string {
   const { 'process.descriptors.open': open, 'process.descriptors.max': maxOpen, 'process.memory': memory } = server;
   const threads = server['jvm.threads.live'];
   const parts = [
-    busy === undefined ? '' : `request threads ${toCount(busy)}${max === undefined ? '' : ` of ${toCount(max)}`} busy`,
+    busy === undefined
+      ? ''
+      : `request threads ${formatCount(busy)}${max === undefined ? '' : ` of ${formatCount(max)}`} busy`,
     cores === undefined ? '' : `${cores.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`,
-    memory === undefined ? '' : toBytes(memory),
-    open === undefined ? '' : `descriptors ${toCount(open)}${maxOpen === undefined ? '' : ` of ${toCount(maxOpen)}`}`,
-    threads === undefined ? '' : `${toCount(threads)} threads`,
+    memory === undefined ? '' : formatBytes(memory),
+    open === undefined
+      ? ''
+      : `descriptors ${formatCount(open)}${maxOpen === undefined ? '' : ` of ${formatCount(maxOpen)}`}`,
+    threads === undefined ? '' : `${formatCount(threads)} threads`,
   ].filter((part) => part !== '');
   return parts.length === 0 ? 'capacity unknown' : parts.join(', ');
 }
 
 function toJvm({ jvm }: Live, heapUsed: number | null): string {
   if (jvm.state !== 'available') return jvm.reason ?? jvm.state;
-  return `heap ${toBytes(heapUsed)}${jvm.heapMax === null ? '' : ` of ${toBytes(jvm.heapMax)}`}, read from ${jvm.source}`;
+  return `heap ${formatBytes(heapUsed)}${jvm.heapMax === null ? '' : ` of ${formatBytes(jvm.heapMax)}`}, read from ${jvm.source}`;
 }
 
 function toCalls({ total, running, slowest }: CallsOfApplication): readonly string[] {
@@ -77,7 +80,7 @@ function toCalls({ total, running, slowest }: CallsOfApplication): readonly stri
   return [
     total === 0
       ? 'No calls are running.'
-      : `Running now: ${toCount(total)}${more > 0 ? ` (oldest ${shown.length} shown)` : ''}`,
+      : `Running now: ${formatCount(total)}${more > 0 ? ` (oldest ${shown.length} shown)` : ''}`,
     ...shown.map((call) => toRow(call)),
     '',
     slowest.length === 0 ? 'No call has ended in the last hour.' : 'Slowest of the last hour:',
@@ -91,5 +94,5 @@ function toCalls({ total, running, slowest }: CallsOfApplication): readonly stri
 
 function toRow({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
   const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${TRANSPORT_NAMES[connectionType]}`;
-  return `  ${toDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
+  return `  ${formatDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
 }

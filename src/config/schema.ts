@@ -103,6 +103,11 @@ export const configSchema = z
           '5s',
           'Longest time to wait for a connection to the application server; then 504. Each address of its name gets an equal part.',
         ),
+        probe: duration(
+          '5s',
+          'How often a connection is opened and closed while no answer shows that the server is there. 0: never.',
+          { zero: 'never' },
+        ),
         // No limit: a long poll is silent for as long as the server holds it.
         responseTimeout: duration(
           0,

@@ -14,6 +14,7 @@ import type { SlowestCalls } from '../measure/record/slowest-calls.ts';
 import type { UnclassifiedPaths } from '../measure/record/unclassified-paths.ts';
 import type { Session } from '../measure/sessions/session.ts';
 import type { SessionTable } from '../measure/sessions/session-table.ts';
+import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import type { CallStatistics } from '../metrics/call-statistics.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
@@ -104,6 +105,7 @@ export interface Monitored {
   readonly health: MonitoredHealth;
   readonly jvm: MonitoredJvm;
   readonly sidecar: MonitoredSidecar;
+  readonly verdicts: Pick<Verdicts, 'of' | 'minuteOf'>;
   /** All metrics of `/metrics`, including those of `process`. */
   toTables(process: ProcessReading): readonly Table[];
   /** Data of the live page; absent: the page has none. */

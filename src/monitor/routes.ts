@@ -7,6 +7,7 @@
  * | `{base}/d2/sessions` | active sessions, oldest first |
  * | `{base}/d2/calls` | running calls, oldest first |
  * | `{base}/d2/calls/slowest` | the slowest calls of the last hour |
+ * | `{base}/d2/verdict` | whether the server, the network, a client or the sidecar is in trouble |
  * | `{base}/metrics/d2` | union of its `/sessions`, `/rpc`, `/sba` and `/object` |
  * | `{base}/metrics/d2/sessions` | created and active sessions |
  * | `{base}/metrics/d2/rpc` | RPC calls, all and each |
@@ -39,6 +40,7 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
 import { renderList } from './json-list.ts';
+import { toVerdictDocument } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';
 import { addPageRoutes } from './live/page-routes.ts';
@@ -138,6 +140,11 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
     server.get(`${base}/d2/calls/slowest`, ALL, (request, reply) => {
       const pieces = renderList(application.slowest.slowest(), isPretty(request.query as Query));
       return sendPieces(request, reply, pieces, share);
+    });
+    server.get(`${base}/d2/verdict`, NUMBERS, (request, reply) => {
+      const verdict = monitored.verdicts.of(application.name);
+      const document = toVerdictDocument(verdict, request.reader?.role ?? 'metrics');
+      return sendJson(reply, JSON.stringify(document, undefined, isPretty(request.query as Query) ? 2 : undefined));
     });
     for (const [path, select] of Object.entries(METRIC_PATHS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {

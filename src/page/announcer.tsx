@@ -1,9 +1,8 @@
 /** Announces changes of state to screen readers. Never announces numbers, which change all the time. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { toTime } from './format.ts';
+import { formatTime } from './format.ts';
 import type { PageState } from './page-state.ts';
-import { toJvm, toUpstream } from './sentences.ts';
-import { isLeaving } from './verdict.ts';
+import { isLeaving, toJvm, toUpstream } from './sentences.ts';
 
 export function Announcer({ state, nowMs }: { state: PageState; nowMs: number }) {
   const [said, say] = useState('');
@@ -25,7 +24,7 @@ export function toNews(before: PageState, now: PageState, nowMs: number): string
   const news: string[] = [];
   if (before.connection.kind === 'lost' && now.connection.kind === 'live') news.push('The connection is back.');
   if (now.restartedAtMs !== undefined && now.restartedAtMs !== before.restartedAtMs) {
-    news.push(`The sidecar was restarted at ${toTime(now.restartedAtMs, nowMs)}.`);
+    news.push(`The sidecar was restarted at ${formatTime(now.restartedAtMs, nowMs)}.`);
   }
   const [old, live] = [before.live, now.live];
   if (old === undefined || live === undefined) return news;

@@ -101,6 +101,8 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
         points={points}
         restartedAtMs={state.restartedAtMs}
         nowMs={nowMs}
+        rules={state.rules}
+        onRules={(areRulesOpen) => store.update((known) => ({ ...known, areRulesOpen }))}
       />
       <Figures application={application} minute={minute} heapMax={live.jvm.heapMax} />
       <div class="columns">

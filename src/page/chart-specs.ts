@@ -1,6 +1,7 @@
 /** The charts on the shared time axis, and their lines. */
+
+import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import type { DefinitionKey } from './definitions.ts';
-import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
 import { errorShareOf, type Minute } from './history-points.ts';
 import type { HistoryPoint, StepCalls } from './live-data.ts';
 
@@ -74,7 +75,7 @@ const RATE: ChartSpec = {
   def: 'chart.rate',
   isBars: false,
   minTop: 1,
-  format: toRate,
+  format: formatRate,
   lines: [
     {
       ...{ label: 'RPC', colour: 'a', isFilled: true },
@@ -87,7 +88,7 @@ const RATE: ChartSpec = {
       minute: ({ sba }) => sba.rate,
     },
   ],
-  extra: { label: 'all', text: ({ rate }) => toRate(rate) },
+  extra: { label: 'all', text: ({ rate }) => formatRate(rate) },
 };
 
 function toDurationChart(kind: CallKind): ChartSpec {
@@ -98,7 +99,7 @@ function toDurationChart(kind: CallKind): ChartSpec {
     def: 'chart.duration',
     isBars: false,
     minTop: 0.001,
-    format: toDuration,
+    format: formatDuration,
     lines: [
       { label: 'p50', colour: 'a', value: of(2), minute: (minute) => minute[kind].p50 },
       { label: 'p95', colour: 'b', dash: [5, 3], value: of(4), minute: (minute) => minute[kind].p95 },
@@ -114,7 +115,7 @@ const ERRORS: ChartSpec = {
   isBars: false,
   minTop: 4,
   axisSteps: WHOLE_STEPS,
-  format: toCount,
+  format: formatCount,
   lines: [
     { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc[1], minute: ({ rpc }) => rpc.errors },
     { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba[1], minute: ({ sba }) => sba.errors },
@@ -126,7 +127,8 @@ const ERRORS: ChartSpec = {
   ],
   extra: {
     label: 'all',
-    text: (minute) => `${toCount(minute.errors)}${minute.errors === 0 ? '' : ` (${toPercent(errorShareOf(minute))})`}`,
+    text: (minute) =>
+      `${formatCount(minute.errors)}${minute.errors === 0 ? '' : ` (${formatPercent(errorShareOf(minute))})`}`,
   },
 };
 
@@ -137,7 +139,7 @@ const HEAP: ChartSpec = {
   isBars: false,
   minTop: 16 * MIB,
   axisSteps: Array.from({ length: 24 }, (_, power) => MIB * 2 ** power),
-  format: toBytes,
+  format: formatBytes,
   lines: [
     {
       ...{ label: 'used', colour: 'a', isFilled: true },
@@ -160,7 +162,7 @@ const THREADS: ChartSpec = {
   isBars: false,
   minTop: 4,
   axisSteps: WHOLE_STEPS,
-  format: toCount,
+  format: formatCount,
   lines: [
     {
       ...{ label: 'busy', colour: 'a', isFilled: true },
@@ -177,7 +179,7 @@ const PROCESSORS: ChartSpec = {
   def: 'chart.processors',
   isBars: false,
   minTop: 1,
-  format: toRate,
+  format: formatRate,
   lines: [
     { ...{ label: 'in use', colour: 'b', isFilled: true }, value: ({ cores }) => cores, minute: ({ cores }) => cores },
   ],
@@ -190,7 +192,7 @@ const PAUSES: ChartSpec = {
   def: 'chart.pauses',
   isBars: true,
   minTop: 10,
-  format: (value) => `${toRate(value)} ms/s`,
+  format: (value) => `${formatRate(value)} ms/s`,
   lines: [
     {
       label: 'of each second',

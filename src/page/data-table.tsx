@@ -4,8 +4,8 @@
  */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { formatCount } from '../base/figures.ts';
 import { explained, Term } from './explanations.tsx';
-import { toCount } from './format.ts';
 import { type Column, filterRows, firstSort, holdOrder, type Sort, sortRows, toSlice } from './table-model.ts';
 
 export interface TableProps<Row> {
@@ -66,8 +66,8 @@ export function DataTable<Row>(props: TableProps<Row>) {
         <output class="table-count">
           <Term def="table.count">
             {shown.length === rows.length
-              ? toCount(rows.length)
-              : `${toCount(shown.length)} of ${toCount(rows.length)}`}
+              ? formatCount(rows.length)
+              : `${formatCount(shown.length)} of ${formatCount(rows.length)}`}
           </Term>
         </output>
       </div>

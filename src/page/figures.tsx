@@ -1,7 +1,8 @@
 /** A row of figures for the last minute and now. Each links to its table, except the heap. */
+
+import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
 import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
-import { toBytes, toCount, toDuration, toPercent, toRate } from './format.ts';
 import { errorShareOf, type Minute } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';
 import { toHash } from './route.ts';
@@ -68,26 +69,26 @@ function toFigures({ sessions, holds }: LiveApplication, minute: Minute, heapMax
   const { rpc, sba, errors, heapUsed } = minute;
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   return [
-    { def: 'minute.rate', label: 'Calls /s', value: toRate(minute.rate), table: 'rpc' },
-    { def: 'minute.p50', label: 'RPC p50', value: toDuration(rpc.p50), table: 'rpc' },
-    { def: 'minute.p95', label: 'RPC p95', value: toDuration(rpc.p95), table: 'rpc' },
-    { def: 'minute.p99', label: 'RPC p99', value: toDuration(rpc.p99), table: 'rpc' },
+    { def: 'minute.rate', label: 'Calls /s', value: formatRate(minute.rate), table: 'rpc' },
+    { def: 'minute.p50', label: 'RPC p50', value: formatDuration(rpc.p50), table: 'rpc' },
+    { def: 'minute.p95', label: 'RPC p95', value: formatDuration(rpc.p95), table: 'rpc' },
+    { def: 'minute.p99', label: 'RPC p99', value: formatDuration(rpc.p99), table: 'rpc' },
     {
       def: 'minute.errors',
       label: 'Errors',
-      value: toCount(errors),
+      value: formatCount(errors),
       table: sba.errors > rpc.errors ? 'sba' : 'rpc',
       isBad: errors > 0,
-      ...(errors > 0 ? { note: toPercent(errorShareOf(minute)) } : {}),
+      ...(errors > 0 ? { note: formatPercent(errorShareOf(minute)) } : {}),
     },
-    { def: 'now.sessions', label: 'Sessions', value: toCount(active), table: 'sessions' },
-    { def: 'now.holds', label: 'Held polls', value: toCount(holds.now), table: 'sessions' },
+    { def: 'now.sessions', label: 'Sessions', value: formatCount(active), table: 'sessions' },
+    { def: 'now.holds', label: 'Held polls', value: formatCount(holds.now), table: 'sessions' },
     ...(heapUsed === null
       ? []
-      : [{ def: 'now.heap', label: 'Heap', value: toBytes(heapUsed), ...toHeapNote(heapUsed, heapMax) } as const]),
+      : [{ def: 'now.heap', label: 'Heap', value: formatBytes(heapUsed), ...toHeapNote(heapUsed, heapMax) } as const]),
   ];
 }
 
 function toHeapNote(used: number, max: number | null): { readonly note?: string } {
-  return max === null ? {} : { note: `of ${toBytes(max)}, ${toPercent(used / max)}` };
+  return max === null ? {} : { note: `of ${formatBytes(max)}, ${formatPercent(used / max)}` };
 }

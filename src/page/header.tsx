@@ -1,5 +1,5 @@
 /** The sidecar's version, the chosen application, and whether the numbers are current. */
-import { toTime } from './format.ts';
+import { formatTime } from './format.ts';
 import type { PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 
@@ -63,7 +63,7 @@ function Pulse({ state, nowMs }: { state: PageState; nowMs: number }) {
     return (
       <p class="pulse live">
         <span class="dot" aria-hidden="true" />
-        Live, <time dateTime={live.now}>{toTime(Date.parse(live.now), nowMs)}</time>
+        Live, <time dateTime={live.now}>{formatTime(Date.parse(live.now), nowMs)}</time>
       </p>
     );
   }

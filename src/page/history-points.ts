@@ -92,12 +92,6 @@ export function errorShareOf({ calls, errors, unanswered }: Minute): number {
   return errors / Math.max(calls + unanswered, 1);
 }
 
-/** The median of the steps' RPC p95, in seconds; null with fewer than `atLeast` steps that had calls. */
-export function usualP95(points: readonly HistoryPoint[], atLeast: number): number | null {
-  const sorted = points.flatMap(({ rpc }) => (rpc[0] > 0 && rpc[4] !== null ? [rpc[4]] : [])).sort((a, b) => a - b);
-  return sorted.length < atLeast ? null : (sorted[Math.floor(sorted.length / 2)] ?? null);
-}
-
 /** The median of the steps' p50, each weighted by the calls of its step. */
 function weightedMedian(steps: readonly StepCalls[]): number | null {
   const sorted = steps

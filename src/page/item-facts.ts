@@ -1,6 +1,7 @@
 /** Reads Dropwizard's JSON for the views of one call, object or session. */
+
+import { formatDuration, formatRate } from '../base/figures.ts';
 import type { DefinitionKey } from './definitions.ts';
-import { toDuration, toRate } from './format.ts';
 import type { MetricsDocument } from './live-data.ts';
 
 export interface Fact {
@@ -60,8 +61,8 @@ export function secondsOf(timer: Timer, field: string): number | null {
 
 export function toTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] {
   return [
-    ...RATES.map(([field, label]): Fact => ({ def: 'timer.m1', label, value: toRate(Number(timer[field] ?? 0)) })),
-    ...DURATIONS.map(([field, label]): Fact => ({ def, label, value: toDuration(secondsOf(timer, field)) })),
+    ...RATES.map(([field, label]): Fact => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) })),
+    ...DURATIONS.map(([field, label]): Fact => ({ def, label, value: formatDuration(secondsOf(timer, field)) })),
   ];
 }
 

@@ -1,9 +1,10 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
-import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
+import { formatFailed, formatTime } from './format.ts';
 import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow } from './live-data.ts';
 import type { PageState } from './page-state.ts';
@@ -92,11 +93,11 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
     <>
       <Facts
         facts={[
-          { def: 'call.count', label: 'Calls', value: toCount(Number(timer.count ?? 0)) },
+          { def: 'call.count', label: 'Calls', value: formatCount(Number(timer.count ?? 0)) },
           {
             def: 'call.errors',
             label: 'Errors',
-            value: row === undefined ? toCount(errors) : toFailed(errors, row[6]),
+            value: row === undefined ? formatCount(errors) : formatFailed(errors, row[6]),
             isBad: errors > 0,
           },
           ...toTimerFacts(timer, 'timer.window'),
@@ -119,11 +120,11 @@ function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | un
     <>
       <Facts
         facts={[
-          { def: 'object.subscriptions', label: 'Subscriptions', value: toCount(subscriptions) },
-          { def: 'object.values', label: 'Values', value: toCount(Number(values.count ?? row?.[2] ?? 0)) },
-          { def: 'object.rate', label: 'Values /s, 1 min', value: toRate(Number(values.m1_rate ?? row?.[3] ?? 0)) },
-          { def: 'object.rate', label: 'Values /s, 5 min', value: toRate(Number(values.m5_rate ?? 0)) },
-          { def: 'object.rate', label: 'Values /s, 15 min', value: toRate(Number(values.m15_rate ?? 0)) },
+          { def: 'object.subscriptions', label: 'Subscriptions', value: formatCount(subscriptions) },
+          { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.[2] ?? 0)) },
+          { def: 'object.rate', label: 'Values /s, 1 min', value: formatRate(Number(values.m1_rate ?? row?.[3] ?? 0)) },
+          { def: 'object.rate', label: 'Values /s, 5 min', value: formatRate(Number(values.m5_rate ?? 0)) },
+          { def: 'object.rate', label: 'Values /s, 15 min', value: formatRate(Number(values.m15_rate ?? 0)) },
         ]}
       />
       <Reading defs={['object.subscriptions', 'object.values', 'object.rate']} />
@@ -138,7 +139,7 @@ interface SessionBodyProps {
 }
 
 function SessionBody({ row, document, nowMs }: SessionBodyProps) {
-  const time = (iso: string) => toTime(Date.parse(iso), nowMs);
+  const time = (iso: string) => formatTime(Date.parse(iso), nowMs);
   const { calls, objects } = rowsOfSession(document);
   const facts: Fact[] =
     row === undefined
@@ -148,8 +149,8 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
           { def: 'session.since', label: 'Since', value: time(row[3]) },
           { def: 'session.active', label: 'Last activity', value: time(row[4]) },
           { def: 'session.address', label: 'Address', value: row[5] },
-          { def: 'session.requests', label: 'Requests', value: toCount(row[6]) },
-          { def: 'session.errors', label: 'Errors', value: toFailed(row[7], row[6]), isBad: row[7] > 0 },
+          { def: 'session.requests', label: 'Requests', value: formatCount(row[6]) },
+          { def: 'session.errors', label: 'Errors', value: formatFailed(row[7], row[6]), isBad: row[7] > 0 },
         ];
   return (
     <>
@@ -167,7 +168,11 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
             ['Subscriptions', 'object.subscriptions'],
             ['Values', 'object.values'],
           ]}
-          rows={objects.map(({ name, subscriptions, values }) => [name, toCount(subscriptions), toCount(values)])}
+          rows={objects.map(({ name, subscriptions, values }) => [
+            name,
+            formatCount(subscriptions),
+            formatCount(values),
+          ])}
         />
       )}
     </>
@@ -189,10 +194,10 @@ function SessionCalls({ calls }: { calls: readonly SessionCall[] }) {
       rows={calls.map(({ name, kind, timer, errors }) => [
         name,
         kind,
-        toCount(countOf(timer)),
-        toDuration(secondsOf(timer, 'p50')),
-        toDuration(secondsOf(timer, 'p99')),
-        toCount(errors),
+        formatCount(countOf(timer)),
+        formatDuration(secondsOf(timer, 'p50')),
+        formatDuration(secondsOf(timer, 'p99')),
+        formatCount(errors),
       ])}
     />
   );

@@ -35,12 +35,40 @@ export interface HistoryPoint {
   readonly cores: number | null;
 }
 
-/** The name with the most failed calls in the last minute; `ended` counts all its calls that ended. */
-export interface WorstCall {
-  readonly kind: 'rpc' | 'sba';
-  readonly name: string;
-  readonly failed: number;
-  readonly ended: number;
+/** A rule with its condition and its current figure. */
+export interface VerdictRule {
+  readonly code: string;
+  readonly applies: boolean;
+  readonly text: string;
+}
+
+export type Subject = 'server' | 'network' | 'client' | 'sidecar' | 'nobody' | 'unknown';
+
+/** As in `d2/verdict`, without the rules. */
+export interface Verdict {
+  readonly subject: Subject;
+  readonly code: string;
+  /** The call to look at first. */
+  readonly kind: string | null;
+  readonly name: string | null;
+  readonly text: string;
+  readonly since: string;
+}
+
+/** Calls of the last minute, of all kinds. Times are in seconds. */
+export interface MinuteOfCalls {
+  readonly ok: number;
+  readonly clientErrors: number;
+  readonly errors: number;
+  readonly unanswered: number;
+  readonly aborted: number;
+  readonly late: number;
+  readonly durationS: number;
+  readonly clientWaitS: number;
+  readonly longWaits: number;
+  /** Requests that are no calls. */
+  readonly unclassified: number;
+  readonly misplaced: number;
 }
 
 /** The increments of a counter. */
@@ -89,7 +117,8 @@ export interface LiveApplication {
   readonly sessions: Readonly<Record<ConnectionType | 'created', number>>;
   readonly holds: { readonly now: number };
   readonly running: { readonly count: number; readonly hung: HungCalls | null };
-  readonly worstCall: WorstCall | null;
+  readonly verdict: Verdict;
+  readonly minute: MinuteOfCalls;
   readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
 }
 
@@ -99,6 +128,8 @@ export interface Mark {
   readonly t: number;
   readonly kind: string;
   readonly text: string;
+  /** Absent while it lasts, and for a moment. */
+  readonly end?: number;
 }
 
 export interface Upstream {

@@ -1,5 +1,6 @@
 /** Sentences that explain an empty page: a start, a restart, no traffic, or traffic outside of the application. */
-import { toCount, toSpan, toTime } from './format.ts';
+import { formatCount, formatSpan } from '../base/figures.ts';
+import { formatTime } from './format.ts';
 import type { HistoryPoint, Live, LiveApplication } from './live-data.ts';
 import { type Sentence, toCounted } from './sentences.ts';
 
@@ -23,10 +24,10 @@ function toBeginning({ live, restartedAtMs, nowMs }: NewsSources): string[] {
   const sinceStartS = (nowMs - Date.parse(live.startTime)) / 1000;
   // After an hour the charts no longer reach back to the restart.
   if (restartedAtMs !== undefined && nowMs - restartedAtMs < HOUR_MS)
-    return [`The sidecar was restarted at ${toTime(restartedAtMs, nowMs)}: the charts begin there.`];
+    return [`The sidecar was restarted at ${formatTime(restartedAtMs, nowMs)}: the charts begin there.`];
   if (sinceStartS >= 60) return [];
   return [
-    `Measuring began ${toSpan(sinceStartS)} ago: the charts fill from the right, and figures of the last minute cover less than one.`,
+    `Measuring began ${formatSpan(sinceStartS)} ago: the charts fill from the right, and figures of the last minute cover less than one.`,
   ];
 }
 
@@ -37,11 +38,11 @@ function toTraffic(sources: NewsSources): string[] {
   const first = points[0];
   const sinceMs = first === undefined ? startMs : Math.max(startMs, (first.t - first.seconds) * 1000);
   const { name, sessions } = application;
-  const none = `No traffic of ${name === '' ? 'the application' : name} has passed since ${toTime(sinceMs, nowMs)}.`;
+  const none = `No traffic of ${name === '' ? 'the application' : name} has passed since ${formatTime(sinceMs, nowMs)}.`;
   if (sessions.created > 0) return live.outside.inMinute === 0 ? [none] : [none, toOutsideOfMinute(live, nowMs)];
   if (live.outside.sinceStart === 0)
     return [`${none} Clients have to call the sidecar's port instead of the server's.`];
-  const outside = `${toPassed(live, live.outside.sinceStart)} since ${toTime(startMs, nowMs)}${toPlaces(live)}.`;
+  const outside = `${toPassed(live, live.outside.sinceStart)} since ${formatTime(startMs, nowMs)}${toPlaces(live)}.`;
   return [none, outside + toRemark(live), toExample(live)];
 }
 
@@ -56,7 +57,7 @@ function isQuiet({ sessions }: LiveApplication, points: readonly HistoryPoint[])
 function toOutsideOfMinute(live: Live, nowMs: number): string {
   const passed = `${toPassed(live, live.outside.inMinute)} in the last minute.`;
   if (live.outside.segments === null) return passed;
-  return `${passed} Since ${toTime(Date.parse(live.startTime), nowMs)}${toPlaces(live)}.${toRemark(live)}`;
+  return `${passed} Since ${formatTime(Date.parse(live.startTime), nowMs)}${toPlaces(live)}.${toRemark(live)}`;
 }
 
 /** `5 requests passed outside /smartWeb`. */
@@ -67,8 +68,8 @@ function toPassed({ applications }: Live, count: number): string {
 /** `: /plant 3, (other) 2`, most frequent first. */
 function toPlaces({ outside: { segments, other } }: Live): string {
   if (segments === null) return '; their paths need the role sessions';
-  const places = segments.map(([segment, count]) => `/${segment} ${toCount(count)}`);
-  return `: ${[...places, ...(other === null || other === 0 ? [] : [`(other) ${toCount(other)}`])].join(', ')}`;
+  const places = segments.map(([segment, count]) => `/${segment} ${formatCount(count)}`);
+  return `: ${[...places, ...(other === null || other === 0 ? [] : [`(other) ${formatCount(other)}`])].join(', ')}`;
 }
 
 function toRemark({ outside: { other } }: Live): string {

@@ -1,7 +1,7 @@
 /** The state of the page, and how an answer of the port changes it. Pure: no requests, no document, no clock. */
 import type { Answer, Credential } from './api.ts';
 import { append } from './history-points.ts';
-import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind } from './live-data.ts';
+import type { HistoryPoint, Live, Mark, MetricsDocument, RowsOf, TableKind, VerdictRule } from './live-data.ts';
 import type { Route } from './route.ts';
 
 export type Connection =
@@ -36,6 +36,9 @@ export interface PageState {
   readonly restartedAtMs: number | undefined;
   readonly table: TableState | undefined;
   readonly item: ItemState | undefined;
+  /** The reader has opened the rules of the verdict; then the poller reads them. */
+  readonly areRulesOpen: boolean;
+  readonly rules: readonly VerdictRule[];
   readonly route: Route;
   readonly credential: Credential['kind'];
   readonly rangeS: number;
@@ -53,6 +56,8 @@ export function toInitialState(route: Route): PageState {
     restartedAtMs: undefined,
     table: undefined,
     item: undefined,
+    areRulesOpen: false,
+    rules: [],
     route,
     credential: 'none',
     rangeS: DEFAULT_RANGE_S,

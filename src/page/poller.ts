@@ -3,7 +3,7 @@
  * overlap: the next is scheduled when the last has ended, so a slow connection queues no requests.
  */
 import type { Api } from './api.ts';
-import type { Live, MetricsDocument, TableKind } from './live-data.ts';
+import type { Live, MetricsDocument, TableKind, VerdictRule } from './live-data.ts';
 import { isOtherProcess, lastSeq, type PageState, requiresSignIn, withLive, withoutLive } from './page-state.ts';
 import { PERSONAL_TABLES, toSegment } from './route.ts';
 import type { Store } from './store.ts';
@@ -79,14 +79,22 @@ export class Poller {
     const { route } = this.#store.state;
     const application = route.application ?? live.applications[0]?.name;
     if (application === undefined) return {};
+    const judgement = await this.#judgement(application);
     const isHidden = PERSONAL_TABLES.has(route.table) && live.role !== 'sessions';
-    if (isHidden) return { table: undefined, item: undefined };
+    if (isHidden) return { table: undefined, item: undefined, ...judgement };
     const [table, item] = await Promise.all([
       this.#table(application, route.table),
       this.#item(application, route.table, route.item),
     ]);
     // The user may have moved on meanwhile.
-    return this.#store.state.route === route ? { ...table, ...item } : {};
+    return this.#store.state.route === route ? { ...table, ...item, ...judgement } : {};
+  }
+
+  /** The rules of the verdict, while the reader has them open. */
+  async #judgement(application: string): Promise<Partial<PageState>> {
+    if (!this.#store.state.areRulesOpen) return {};
+    const answer = await this.#api.get<{ rules: readonly VerdictRule[] }>(`${toBase(application)}/d2/verdict`);
+    return answer.kind === 'ok' ? { rules: answer.value.rules } : {};
   }
 
   async #table(application: string, kind: TableKind): Promise<Partial<PageState>> {
@@ -107,10 +115,14 @@ export class Poller {
   }
 }
 
+function toBase(application: string): string {
+  const prefix = application === '' ? '' : `${application.split('/').map(encodeURIComponent).join('/')}/`;
+  return `${prefix}api/rest/v0/admin`;
+}
+
 /** Endpoints 2, 6, 7 and 9 of the monitoring interface. */
 export function toItemPath(application: string, kind: TableKind, item: string): string {
-  const prefix = application === '' ? '' : `${application.split('/').map(encodeURIComponent).join('/')}/`;
-  const base = `${prefix}api/rest/v0/admin/metrics/d2`;
+  const base = `${toBase(application)}/metrics/d2`;
   if (kind === 'sessions') return `${base}?session=${encodeURIComponent(item)}`;
   return `${base}/${kind === 'objects' ? 'object' : kind}/${encodeURIComponent(item)}`;
 }

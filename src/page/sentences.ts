@@ -1,7 +1,7 @@
 /** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
-import { toCount, toSpan, toTime } from './format.ts';
+import { formatCount, formatSpan } from '../base/figures.ts';
+import { formatTime } from './format.ts';
 import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
-import { isLeaving } from './verdict.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
@@ -26,8 +26,12 @@ const UNREACHABLE: Readonly<Record<string, string>> = {
   EAI_NODATA: 'No address has been found for the name of the upstream',
 };
 
+export function isLeaving({ state, stopLeftSeconds }: Live): boolean {
+  return state === 'draining' || state === 'stopping' || stopLeftSeconds !== null;
+}
+
 export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
-  const start = toTime(Date.parse(live.startTime), nowMs);
+  const start = formatTime(Date.parse(live.startTime), nowMs);
   return [
     ...toLifecycle(live),
     toUpstream(live.upstream, nowMs),
@@ -42,12 +46,12 @@ function toLifecycle(live: Live): Sentence[] {
   if (!isLeaving(live)) {
     return live.state === 'serving' ? [] : [{ tone: 'info', text: `The sidecar is ${live.state}.` }];
   }
-  const left = live.stopLeftSeconds === null ? '' : `; it stops in ${toSpan(live.stopLeftSeconds)} at the latest`;
+  const left = live.stopLeftSeconds === null ? '' : `; it stops in ${formatSpan(live.stopLeftSeconds)} at the latest`;
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
 export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
-  const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
+  const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
@@ -58,7 +62,7 @@ export function toUpstream({ state, since, reason }: Upstream, nowMs: number): S
 
 export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
   if (state === 'none') return { tone: 'info', text: 'No JVM source is configured.' };
-  const time = since === null ? '' : ` since ${toTime(Date.parse(since), nowMs)}`;
+  const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'available') {
     return { tone: 'good', text: `The JVM has been read${source === null ? '' : ` from ${source}`}${time}.` };
   }
@@ -85,7 +89,7 @@ function toRecent(
 }
 
 function toLimit(key: string, hits: number): string {
-  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${toCount(hits)} times`}`;
+  return `Limit ${key} was reached ${hits === 1 ? 'once' : `${formatCount(hits)} times`}`;
 }
 
 function toFailure(code: string, count: number): string {
@@ -109,7 +113,7 @@ function toOwnFaults({ connections, observerErrors }: Live, start: string): Sent
 
 /** E.g. `1 request`, `5 requests`. */
 export function toCounted(count: number, noun: string): string {
-  return `${toCount(count)} ${noun}${count === 1 ? '' : 's'}`;
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 function withStop(text: string): string {

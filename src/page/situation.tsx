@@ -1,13 +1,12 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
-import { toTime } from './format.ts';
-import type { Subject } from './judged.ts';
+import { formatTime } from './format.ts';
+import type { Subject, TableKind, Verdict, VerdictRule } from './live-data.ts';
 import { type NewsSources, toNews } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
 import { type Sentence, toSentences } from './sentences.ts';
-import { toVerdict, toWorstText, type Verdict } from './verdict.ts';
 
 const SUBJECTS: Readonly<Record<Subject, string>> = {
   server: 'Server',
@@ -27,9 +26,16 @@ const TONES: Readonly<Record<Subject, string>> = {
   unknown: 'info',
 };
 
-export function Situation(sources: NewsSources) {
-  const { live, application, nowMs } = sources;
-  const verdict = toVerdict(sources);
+interface SituationProps extends NewsSources {
+  readonly rules: readonly VerdictRule[];
+  /** Called when the reader opens or closes the rules. */
+  readonly onRules: (areOpen: boolean) => void;
+}
+
+export function Situation(sources: SituationProps) {
+  const { live, application, nowMs, rules, onRules } = sources;
+  const { verdict } = application;
+  const since = formatTime(Date.parse(verdict.since), nowMs);
   const sentences = [...toSentences(live, nowMs), ...toNews(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
@@ -41,19 +47,8 @@ export function Situation(sources: NewsSources) {
           {SUBJECTS[verdict.subject]}
         </button>
         <span class="verdict-text">
-          {verdict.text}
-          {verdict.worst !== undefined && (
-            <>
-              {' '}
-              <a
-                class="worst"
-                href={toHash({ application: application.name, table: verdict.worst.kind, item: verdict.worst.name })}
-                onClick={showTables}
-              >
-                {toWorstText(verdict.worst)}
-              </a>
-            </>
-          )}
+          {verdict.text} <span class="since">Since {since}.</span>
+          <Suspect application={application.name} verdict={verdict} />
         </span>
       </p>
       <ul class="sentences">
@@ -64,8 +59,22 @@ export function Situation(sources: NewsSources) {
           </li>
         ))}
       </ul>
-      <Rules verdict={verdict} />
+      <Rules rules={rules} onToggle={onRules} />
     </section>
+  );
+}
+
+/** A link to the view of the call to look at first. */
+function Suspect({ application, verdict: { kind, name } }: { application: string; verdict: Verdict }) {
+  if (name === null || (kind !== 'rpc' && kind !== 'sba')) return null;
+  const table: TableKind = kind;
+  return (
+    <>
+      {' '}
+      <a class="worst" href={toHash({ application, table, item: name })} onClick={showTables}>
+        Look at {name}
+      </a>
+    </>
   );
 }
 
@@ -84,15 +93,15 @@ function Sign({ tone }: Pick<Sentence, 'tone'>) {
   );
 }
 
-function Rules({ verdict }: { verdict: Verdict }) {
+function Rules({ rules, onToggle }: { rules: readonly VerdictRule[]; onToggle: (areOpen: boolean) => void }) {
   return (
-    <details class="rules">
+    <details class="rules" onToggle={({ currentTarget }) => onToggle(currentTarget.open)}>
       <summary>How this is judged</summary>
-      <p>From the top, the first rule that applies:</p>
+      <p>{rules.length === 0 ? 'Reading the rules …' : 'From the top, the first rule that applies:'}</p>
       <ol>
-        {verdict.rules.map(({ name, text, applies }) => (
-          <li key={name} class={applies ? 'applies' : ''}>
-            <b>{name}</b> {applies ? '(applies)' : ''} – {text}
+        {rules.map(({ code, text, applies }) => (
+          <li key={code} class={applies ? 'applies' : ''}>
+            <b>{code}</b> {applies ? '(applies)' : ''} – {text}
           </li>
         ))}
       </ol>
@@ -117,5 +126,5 @@ function toNotice(connection: Connection): string | undefined {
   if (connection.kind !== 'lost') return undefined;
   const { sinceMs, reason } = connection;
   if (sinceMs === undefined) return `The monitoring port cannot be reached (${reason}). Trying again every 2 s.`;
-  return `The connection to the sidecar has been lost since ${toTime(sinceMs, sinceMs)} (${reason}). The numbers are from then. Trying again every 2 s.`;
+  return `The connection to the sidecar has been lost since ${formatTime(sinceMs, sinceMs)} (${reason}). The numbers are from then. Trying again every 2 s.`;
 }

@@ -1,6 +1,8 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
+
+import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import type { DefinitionKey } from './definitions.ts';
-import { toCount, toDuration, toFailed, toRate, toTime } from './format.ts';
+import { formatFailed, formatTime } from './format.ts';
 import type { CallRow, ConnectionType, ObjectRow, PathRow, RunningRow, SessionRow, SlowRow } from './live-data.ts';
 import type { Column } from './table-model.ts';
 
@@ -37,26 +39,29 @@ export function measuredStepsOf(row: CallRow, seq: number): readonly (number | n
 
 export const CALL_COLUMNS: readonly Column<CallRow>[] = [
   text('name', 'Name', 'call.name', 'wide', (row) => row[0]),
-  { ...number('count', 'Calls', 'call.count', 'w-count', (row: CallRow) => row[1], toCount), isMinor: true },
-  number('rate', 'Rate /s', 'call.rate', 'w-rate', (row) => row[3], toRate),
-  { ...number('p50', 'p50', 'call.p50', 'w-duration', (row: CallRow) => orNone(row[4]), toDuration), isMinor: true },
-  number('p99', 'p99', 'call.p99', 'w-duration', (row) => orNone(row[5]), toDuration),
+  { ...number('count', 'Calls', 'call.count', 'w-count', (row: CallRow) => row[1], formatCount), isMinor: true },
+  number('rate', 'Rate /s', 'call.rate', 'w-rate', (row) => row[3], formatRate),
+  {
+    ...number('p50', 'p50', 'call.p50', 'w-duration', (row: CallRow) => orNone(row[4]), formatDuration),
+    isMinor: true,
+  },
+  number('p99', 'p99', 'call.p99', 'w-duration', (row) => orNone(row[5]), formatDuration),
   failed(
     'call.errors',
     (row) => row[2],
     (row) => row[6],
   ),
   {
-    ...number('steps', 'Last 5 min', 'call.spark', 'w-spark', (row: CallRow) => sum(stepsOf(row)), toCount),
+    ...number('steps', 'Last 5 min', 'call.spark', 'w-spark', (row: CallRow) => sum(stepsOf(row)), formatCount),
     isMinor: true,
   },
 ];
 
 export const OBJECT_COLUMNS: readonly Column<ObjectRow>[] = [
   text('name', 'Object', 'object.name', 'wide', (row) => row[0]),
-  number('subscriptions', 'Subscriptions', 'object.subscriptions', 'w-count', (row) => row[1], toCount),
-  number('values', 'Values', 'object.values', 'w-count', (row) => row[2], toCount),
-  number('rate', 'Values /s', 'object.rate', 'w-rate', (row) => row[3], toRate),
+  number('subscriptions', 'Subscriptions', 'object.subscriptions', 'w-count', (row) => row[1], formatCount),
+  number('values', 'Values', 'object.values', 'w-count', (row) => row[2], formatCount),
+  number('rate', 'Values /s', 'object.rate', 'w-rate', (row) => row[3], formatRate),
 ];
 
 /** Times are sorted as numbers, which is faster than as strings, and shown in the reader's time zone. */
@@ -69,7 +74,7 @@ export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
     },
     { ...time('since', 'Since', 'session.since', nowMs, (row: SessionRow) => row[3]), isMinor: true },
     time('active', 'Last activity', 'session.active', nowMs, (row) => row[4]),
-    number('requests', 'Requests', 'session.requests', 'w-count', (row) => row[6], toCount),
+    number('requests', 'Requests', 'session.requests', 'w-count', (row) => row[6], formatCount),
     failed(
       'session.errors',
       (row) => row[7],
@@ -80,8 +85,8 @@ export function toSessionColumns(nowMs: number): readonly Column<SessionRow>[] {
 
 export const PATH_COLUMNS: readonly Column<PathRow>[] = [
   text('path', 'Path', 'path.name', 'wide', (row) => row[0]),
-  number('count', 'Requests', 'path.count', 'w-count', (row) => row[1], toCount),
-  number('p95', 'p95', 'path.p95', 'w-duration', (row) => row[2], toDuration),
+  number('count', 'Requests', 'path.count', 'w-count', (row) => row[1], formatCount),
+  number('p95', 'p95', 'path.p95', 'w-duration', (row) => row[2], formatDuration),
 ];
 
 /** `clientTimeoutS`: a later answer is too late for its user; 0: never. */
@@ -100,7 +105,7 @@ export function toSingleCallColumns(
         'single.duration',
         'w-age',
         (row: RunningRow | SlowRow) => row[7],
-        toDuration,
+        formatDuration,
       ),
       isBad: isLate,
     },
@@ -146,8 +151,8 @@ function number<Row, Value extends number | null>(
 /** Failed calls, with their share of all ended calls; highlighted above 0. */
 function failed<Row>(def: DefinitionKey, errors: (row: Row) => number, ended: (row: Row) => number): Column<Row> {
   return {
-    ...number('errors', 'Errors', def, 'w-errors', errors, toCount),
-    text: (row) => toFailed(errors(row), ended(row)),
+    ...number('errors', 'Errors', def, 'w-errors', errors, formatCount),
+    text: (row) => formatFailed(errors(row), ended(row)),
     isBad: (row) => errors(row) > 0,
   };
 }
@@ -160,7 +165,7 @@ function time<Row>(
   iso: (row: Row) => string,
 ): Column<Row> {
   const value = (row: Row) => Date.parse(iso(row));
-  return { key, label, def, width: 'w-time', isNumber: false, value, text: (row) => toTime(value(row), nowMs) };
+  return { key, label, def, width: 'w-time', isNumber: false, value, text: (row) => formatTime(value(row), nowMs) };
 }
 
 /** A duration of 0 means that the window was empty. */

@@ -1,8 +1,8 @@
 /** The tables and their tabs. */
 import { useMemo } from 'preact/hooks';
+import { formatCount, formatDuration } from '../base/figures.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import { toCount, toDuration } from './format.ts';
 import type {
   CallRow,
   LiveApplication,
@@ -213,7 +213,7 @@ function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
   return (
     <span class="age">
       <span class="age-bar" style={{ width: `${longestS === 0 ? 0 : (100 * seconds) / longestS}%` }} />
-      <span class="age-text">{toDuration(seconds)}</span>
+      <span class="age-text">{formatDuration(seconds)}</span>
     </span>
   );
 }
@@ -263,7 +263,7 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
             <dt>
               <Term def="now.sessions">{toConnection(type)}</Term>
             </dt>
-            <dd>{toCount(sessions[type])}</dd>
+            <dd>{formatCount(sessions[type])}</dd>
           </div>
         ))}
       </dl>

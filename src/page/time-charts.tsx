@@ -3,7 +3,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Chart } from './chart.tsx';
 import { type CallKind, type Charted, toChartSpecs } from './chart-specs.ts';
 import { toMarkName } from './draw-marks.ts';
-import { toTime } from './format.ts';
+import { formatTime } from './format.ts';
 import { type Minute, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
 import type { Plot } from './plot.ts';
@@ -46,7 +46,7 @@ export function TimeCharts(props: TimeChartsProps) {
     <section class="panel charts" aria-labelledby="charts-heading">
       <header class="panel-head">
         <h2 id="charts-heading">Over time</h2>
-        <output class="moment">{cursor.point === undefined ? '' : toTime(cursor.point.t * 1000, nowMs)}</output>
+        <output class="moment">{cursor.point === undefined ? '' : formatTime(cursor.point.t * 1000, nowMs)}</output>
         <Choice
           name="Durations of"
           value={kind}
@@ -128,7 +128,7 @@ function toValueText(point: HistoryPoint | undefined, specs: ReturnType<typeof t
     });
     return `${spec.title}: ${lines.join(', ')}`;
   });
-  return `${toTime(point.t * 1000, nowMs)}. ${values.join('. ')}.`;
+  return `${formatTime(point.t * 1000, nowMs)}. ${values.join('. ')}.`;
 }
 
 interface ChoiceProps<Value> {
@@ -165,7 +165,7 @@ function Events({ marks, nowMs }: { marks: readonly Mark[]; nowMs: number }) {
       <ol>
         {latest.map((mark) => (
           <li key={`${mark.t} ${mark.kind}`}>
-            <time dateTime={new Date(mark.t * 1000).toISOString()}>{toTime(mark.t * 1000, nowMs)}</time>
+            <time dateTime={new Date(mark.t * 1000).toISOString()}>{formatTime(mark.t * 1000, nowMs)}</time>
             <b>{toMarkName(mark.kind)}</b> {mark.text}
           </li>
         ))}

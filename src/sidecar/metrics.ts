@@ -15,6 +15,7 @@ import { HISTORY_METRICS } from '../measure/history/history.ts';
 import { APPLICATION_METRICS } from '../measure/record/application-metrics.ts';
 import { COMET_METRICS } from '../measure/record/comet/comet-metrics.ts';
 import { OWN_METRICS } from '../measure/record/own-metrics.ts';
+import { VERDICT_METRICS } from '../measure/verdict/verdicts.ts';
 import { ACCESS_METRICS } from '../monitor/access/access-control.ts';
 import { LOOP_METRICS } from '../monitor/loop-delay.ts';
 import { MONITOR_METRICS } from '../monitor/monitor-connections.ts';
@@ -48,6 +49,7 @@ export const METRICS = {
   memory: MEMORY_METRICS,
   log: LOG_METRICS,
   history: HISTORY_METRICS,
+  verdicts: VERDICT_METRICS,
   monitor: MONITOR_METRICS,
   access: ACCESS_METRICS,
   handshakes: HANDSHAKE_METRICS,

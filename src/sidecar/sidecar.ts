@@ -19,6 +19,7 @@ import { LimitHits } from '../limits/limit-hits.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
+import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
 import type { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
@@ -33,7 +34,9 @@ import { type ProcessReading, readProcess } from '../monitor/process-reading.ts'
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
+import { OutageRecord } from '../proxy/upstream/outage-record.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
+import { UpstreamProbe } from '../proxy/upstream/upstream-probe.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
 import { createDiagnosis } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
@@ -43,6 +46,7 @@ import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
 import { createDispatcher } from './traffic.ts';
+import { createVerdicts } from './verdicts.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
@@ -66,11 +70,13 @@ export class Sidecar {
   readonly reloads: Reloads;
   readonly lifecycle: Lifecycle;
   readonly history: History;
+  readonly verdicts: Verdicts;
   /** The data of the monitoring server. */
   readonly monitored: Monitored;
   readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #upstream: Upstream;
+  readonly #probe: UpstreamProbe;
   readonly #loopDelay: LoopDelay;
   readonly #monitor: Monitor;
   readonly #jvm: JvmMonitor | undefined;
@@ -117,14 +123,27 @@ export class Sidecar {
       ...toAdmission(config),
     });
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
-    this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
+    const { failures } = this.reporter;
+    const outages = new OutageRecord(() => failures.total, clock, logger);
+    this.#upstream = new Upstream(config.upstream, clock, { tls: tls.upstream, outages });
     const { memory } = parts.recorder;
     this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, { ...parts, memory });
     this.#jvm = parts.jvm;
     this.#diagnosis = createDiagnosis(config, parts);
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
+    this.#probe = new UpstreamProbe({
+      upstream: this.#upstream,
+      readAnswers: () => this.recorder.own.answers,
+      isServing: () => this.lifecycle.state === 'serving',
+      intervalMs: () => this.#config.upstream.probeMs,
+      clock,
+    });
     this.history = new History(this.#historySources(), clock);
+    this.verdicts = createVerdicts(
+      { ...parts, history: this.history, lifecycle: this.lifecycle, upstream: this.#upstream },
+      { jvm: this.#monitoredJvm(), diagnosis: this.#diagnosis, calls: () => this.#config.calls },
+    );
     this.monitored = this.#createMonitored();
     const { monitored } = this;
     this.#otlp = parts.createOtlp?.({
@@ -158,6 +177,8 @@ export class Sidecar {
       this.#diagnosis?.start();
       this.#loopDelay.start();
       this.history.start((work) => this.reporter.shield(work));
+      this.#probe.start();
+      this.verdicts.start((work) => this.reporter.shield(work));
       this.tls.watch();
       this.access.watch();
       this.#state?.start();
@@ -242,6 +263,8 @@ export class Sidecar {
     this.#diagnosis?.stop();
     this.#loopDelay.stop();
     this.history.stop();
+    this.#probe.stop();
+    this.verdicts.stop();
     this.tls.close();
     this.access.close();
     this.dispatcher.destroy();
@@ -301,6 +324,7 @@ export class Sidecar {
         isReady: () => this.isReady(),
       },
       jvm: this.#monitoredJvm(),
+      verdicts: this.verdicts,
       sidecar: {
         version: readVersion(),
         build: BUILD,
@@ -352,6 +376,7 @@ export class Sidecar {
       memory: this.recorder.memory,
       log: this.#logger as Partial<LeveledLogger>,
       history: this.history,
+      verdicts: this.verdicts,
       monitor: this.#monitor.connections,
       access: access.counts,
       handshakes: { listen: tls.listen, monitor: tls.monitor },

@@ -35,6 +35,14 @@ export function resetConnection(socket: Socket): void {
 }
 
 /**
+ * Makes the system report a reset that has answered earlier writes: after the peer's FIN Node reports none by itself. It
+ * then closes the socket with an error.
+ */
+export function revealReset(socket: Socket): void {
+  tcpOf(socket)?.write('');
+}
+
+/**
  * Our side has ended and everything is written, but the kernel has not been told yet. At this moment Node refuses to
  * reset (`reset EINVAL`), and drops the descriptor without closing it and without a 'close' event.
  */

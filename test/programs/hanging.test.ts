@@ -8,8 +8,7 @@ import { setPriority } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Live } from '../../src/page/live-data.ts';
-import { toVerdict } from '../../src/page/verdict.ts';
+import type { Verdict, VerdictRule } from '../../src/page/live-data.ts';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Folder } from '../support/monitor/access/access-files.ts';
@@ -65,12 +64,10 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
   /** Empty while another one is taken. */
   const dump = () => ask('threads').catch(() => '');
 
-  async function verdict() {
-    const live = await jsonOf<Live>(`http://${sidecar.monitor}/live`);
-    const [application] = live.applications;
-    if (application === undefined) throw new Error('no application');
-    return toVerdict({ live, application, points: application.history.points, nowMs: Date.parse(live.now) });
-  }
+  const verdict = () =>
+    jsonOf<Verdict & { readonly rules: readonly VerdictRule[] }>(
+      `http://${sidecar.monitor}/beans/api/rest/v0/admin/d2/verdict`,
+    );
 
   it('names the hung call and the waiting users in every place', async () => {
     for (let held = 0; held < 4; held += 1) call('hold');
@@ -130,7 +127,7 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
     execFileSync('taskset', ['-a', '-cp', ONE_PROCESSOR, String(tomcat.pid)]);
     preferThreads(tomcat.pid);
     for (let burning = 0; burning < 4; burning += 1) call('burn');
-    const rule = async () => (await verdict()).rules.find(({ name }) => name === 'The server is out of processor time');
+    const rule = async () => (await verdict()).rules.find(({ code }) => code === 'processors');
     await expect
       .poll(rule, WITHIN)
       .toMatchObject({ applies: true, text: expect.stringMatching(/Now: (?:0\.9\d|1\.0\d) of 1\.$/) });

@@ -21,7 +21,8 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
     `"application":${application === undefined ? 'null' : JSON.stringify(application)},` +
     `"over":"${call.isComet ? 'comet' : 'http'}","method":${toMethod(call.method)},"status":${call.status || null},` +
     `"outcome":"${call.outcome}","error":${errorCode === undefined ? 'null' : `"${errorCode}"`},` +
-    `"duration":${toSeconds(call.endedNs - call.beganNs)},` +
+    `"duration":${toSeconds(call.durationNs)},"client_wait":${toSeconds(call.clientWaitNs)},` +
+    `"first_byte":${call.firstByteNs === 0 ? 'null' : toSeconds(call.firstByteNs - call.beganNs)},` +
     `"requestBytes":${requestBytes ?? null},"responseBytes":${responseBytes ?? null},` +
     `"session":${session === undefined ? 'null' : `"${session.id}"`},${hasUsers ? toPersonal(call, session) : ''}` +
     `"trace":${toTraceId(call.ownTraceparent ?? call.traceparent)}}\n`

@@ -55,7 +55,7 @@ export class AccessLog implements CallObserver {
   #isWanted(call: EndedCall): boolean {
     const { sample, slowerThanMs, errorsAlways } = this.#options;
     if (errorsAlways && isError(call)) return true;
-    if (slowerThanMs > 0 && call.endedNs - call.beganNs <= slowerThanMs * NS_PER_MS) return false;
+    if (slowerThanMs > 0 && call.durationNs <= slowerThanMs * NS_PER_MS) return false;
     return sample >= 1 || this.#random() < sample;
   }
 }

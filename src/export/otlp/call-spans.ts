@@ -11,7 +11,7 @@ import { type Attributes, type SpanContext, SpanKind, SpanStatusCode, TraceFlags
 import { parseTraceParent } from '@opentelemetry/core';
 import type { Resource } from '@opentelemetry/resources';
 import { RandomIdGenerator, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import {
   type CallObserver,
   type EndedCall,
@@ -61,7 +61,7 @@ export class CallSpans implements CallObserver {
 
   callEnded(call: EndedCall): void {
     const { slowerThanMs, take } = this.#parts;
-    if (slowerThanMs > 0 && call.endedNs - call.beganNs <= slowerThanMs * NS_PER_MS) return;
+    if (slowerThanMs > 0 && call.durationNs <= slowerThanMs * NS_PER_MS) return;
     const parent = toParent(call.traceparent);
     const own = toParent(call.ownTraceparent);
     const isDecided = !call.isComet && slowerThanMs === 0;
@@ -127,7 +127,9 @@ function toAttributes(call: EndedCall): Attributes {
     'd2.call.outcome': call.outcome,
     'd2.call.transport': isComet ? 'comet' : 'rest',
     'client.address': remoteAddress,
+    'd2.call.client_wait': call.clientWaitNs / NS_PER_S,
   };
+  if (call.firstByteNs > 0) attributes['d2.call.first_byte'] = (call.firstByteNs - call.beganNs) / NS_PER_S;
   if (isError(call)) attributes['error.type'] = errorCode ?? String(status);
   // A Bayeux message has neither method nor status; this status is the HTTP response's.
   if (isComet) return attributes;

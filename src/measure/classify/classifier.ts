@@ -95,6 +95,21 @@ export class Classifier {
     return call;
   }
 
+  /**
+   * Whether the request would be a call if its first segment were the application. For requests outside of all
+   * applications: many of them reveal a misspelt `upstream.url`.
+   */
+  isMisplaced(method: string, segments: readonly string[]): boolean {
+    const rules = this.#methods.get(method)?.rules ?? [];
+    const isBelow = startsWith(segments, this.#prefix, 1);
+    const found = rules.find(
+      ({ pattern, isBelowPrefix }) =>
+        (!isBelowPrefix && matchPattern(pattern, segments, 1) !== undefined) ||
+        (isBelow && matchPattern(pattern, segments, 1 + this.#prefix.length) !== undefined),
+    );
+    return found !== undefined && found.kind !== 'none';
+  }
+
   #add(rule: CompiledRestRule): void {
     // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET also matches HEAD.
     const methods = rule.methods.includes('GET') ? [...rule.methods, 'HEAD'] : rule.methods;

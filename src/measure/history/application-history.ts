@@ -3,8 +3,8 @@ import type { DurationSteps } from '../../metrics/duration-steps.ts';
 import type { MeterReading } from '../../metrics/meter.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
-import { type Columns, createColumns, valueAt } from './columns.ts';
-import { MinuteCalls, type WorstCall } from './minute-calls.ts';
+import { type Columns, createColumns, MAX_STEPS, placesOf, valueAt } from './columns.ts';
+import { MinuteCalls, STEPS_PER_MINUTE, type WorstCall } from './minute-calls.ts';
 import { isSparkStep, SparkLines } from './spark-lines.ts';
 
 export interface HistoryApplication {
@@ -42,6 +42,8 @@ export interface ApplicationPoint {
 }
 
 const NS_PER_S = 1e9;
+/** Five minutes of steps with calls: the minimum for a usual p95. */
+const MIN_USUAL_STEPS = 60;
 
 /** Turns a rising count into the increase of each step. */
 class CountSteps {
@@ -117,6 +119,13 @@ class CallsHistory {
     };
   }
 
+  /** The median of these steps' p95, in seconds; null if fewer than `atLeast` of them had calls. */
+  medianP95(places: readonly number[], atLeast: number): number | null {
+    const sorted = places.map((place) => this.#columns.p95[place] as number).filter((p95) => !Number.isNaN(p95));
+    if (sorted.length < atLeast) return null;
+    return sorted.sort((a, b) => a - b)[Math.floor(sorted.length / 2)] ?? null;
+  }
+
   lineOf(row: number): number[] {
     return this.#sparks.lineOf(row);
   }
@@ -136,6 +145,8 @@ export class ApplicationHistory {
   readonly #values: CountSteps;
   readonly #sessions: HistoryApplication['sessions'];
   readonly #columns: Columns<'values' | 'sessions'>;
+  /** Of the newest step; the verdict asks every second. */
+  #p95: { readonly seq: number; readonly now: number | null; readonly usual: number | null } | undefined;
 
   constructor({ statistics, sessions }: HistoryApplication) {
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
@@ -161,6 +172,16 @@ export class ApplicationHistory {
       values: values[place] as number,
       sessions: sessions[place] as number,
     };
+  }
+
+  /** For `History` only: see its `p95Of`. */
+  p95(seq: number): { readonly now: number | null; readonly usual: number | null } {
+    if (this.#p95?.seq === seq) return this.#p95;
+    const minute = placesOf(seq, STEPS_PER_MINUTE);
+    const hour = placesOf(seq, MAX_STEPS).slice(0, -STEPS_PER_MINUTE);
+    const { rpc } = this.#calls;
+    this.#p95 = { seq, now: rpc.medianP95(minute, 1), usual: rpc.medianP95(hour, MIN_USUAL_STEPS) };
+    return this.#p95;
   }
 
   /** The name with the most failed calls in the last 12 steps; undefined if none failed. */

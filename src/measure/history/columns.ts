@@ -15,6 +15,12 @@ export function placeOf(seq: number): number {
   return seq % MAX_STEPS;
 }
 
+/** Places of the last `count` steps up to `seq`, oldest first; fewer after the start. */
+export function placesOf(seq: number, count: number): number[] {
+  const steps = Math.min(count, seq, MAX_STEPS);
+  return Array.from({ length: steps }, (_, at) => placeOf(seq - steps + 1 + at));
+}
+
 export function valueAt(column: Float64Array, place: number): number | null {
   const value = column[place] as number;
   return Number.isNaN(value) ? null : value;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../jvm/jvm-reading.ts';
-import type { MarkKind, Marks } from './marks.ts';
+import type { Mark, MarkKind, Marks } from './marks.ts';
 
 /** Sources that the history watches for changes; read at each check. */
 export interface ConditionSources {
@@ -15,7 +15,13 @@ export interface ConditionSources {
 export type UpstreamCondition =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'reachable'; readonly sinceEpochMs: number }
-  | { readonly kind: 'unreachable'; readonly sinceEpochMs: number; readonly reason: string };
+  | {
+      readonly kind: 'unreachable';
+      readonly sinceEpochMs: number;
+      readonly reason: string;
+      /** Connections open, but TLS fails; `reason` is a code of OpenSSL or Node.js. */
+      readonly isTls?: boolean;
+    };
 
 /** Compares the sources with their state at the last check, and adds a mark for each change. */
 export class Conditions {
@@ -29,6 +35,8 @@ export class Conditions {
   #collections = 0;
   #isServing = false;
   #reloadedEpochMs: number;
+  #outage: Mark | undefined;
+  #jvmOutage: Mark | undefined;
 
   constructor(sources: ConditionSources, marks: Marks, clock: Clock) {
     this.#sources = sources;
@@ -50,12 +58,13 @@ export class Conditions {
     this.#upstream = now;
     if (now.kind === 'unreachable') {
       const isSame = before.kind === 'unreachable' && before.sinceEpochMs === now.sinceEpochMs;
-      if (!isSame) this.#mark('upstreamLost', `The upstream takes no connections: ${now.reason}.`, now.sinceEpochMs);
+      const text = `The upstream takes no connections: ${now.reason}.`;
+      if (!isSame) this.#outage = this.#mark('upstreamLost', text, now.sinceEpochMs);
       return;
     }
     // Also true when it was lost and came back between two checks.
     if (now.kind === 'reachable' && before.kind !== 'unknown' && before.sinceEpochMs !== now.sinceEpochMs)
-      this.#mark('upstreamBack', 'The upstream takes connections again.', now.sinceEpochMs);
+      this.#back('upstreamBack', 'The upstream takes connections again.', now.sinceEpochMs, this.#outage);
   }
 
   #checkJvm(): void {
@@ -64,11 +73,12 @@ export class Conditions {
     if (state.kind === 'unavailable') {
       if (before === undefined && failures === 0) return;
       this.#jvm = 'unavailable';
-      if (before === 'available') this.#mark('jvmLost', `The JVM cannot be read: ${state.reason}`, state.sinceEpochMs);
+      if (before === 'available')
+        this.#jvmOutage = this.#mark('jvmLost', `The JVM cannot be read: ${state.reason}`, state.sinceEpochMs);
       return;
     }
     this.#jvm = 'available';
-    if (before === 'unavailable') this.#mark('jvmBack', 'The JVM can be read.', state.sinceEpochMs);
+    if (before === 'unavailable') this.#back('jvmBack', 'The JVM can be read.', state.sinceEpochMs, this.#jvmOutage);
     this.#checkRestart(state.reading);
   }
 
@@ -92,7 +102,12 @@ export class Conditions {
     this.#mark('reload', 'The configuration was reloaded.', lastAppliedEpochMs);
   }
 
-  #mark(kind: MarkKind, text: string, epochMs = this.#clock.epochMs()): void {
-    this.#marks.add({ epochMs, kind, text });
+  #back(kind: MarkKind, text: string, epochMs: number, outage: Mark | undefined): void {
+    this.#mark(kind, text, epochMs);
+    if (outage !== undefined) outage.endEpochMs = epochMs;
+  }
+
+  #mark(kind: MarkKind, text: string, epochMs = this.#clock.epochMs()): Mark {
+    return this.#marks.add({ epochMs, kind, text });
   }
 }

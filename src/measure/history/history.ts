@@ -5,7 +5,7 @@
  * A step ends when the timer fires. If the process was blocked or suspended, `seconds` is larger than 5.
  */
 
-import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import {
   ApplicationHistory,
@@ -13,10 +13,11 @@ import {
   type HistoryApplication,
   type WorstCallOfKind,
 } from './application-history.ts';
-import { type Columns, createColumns, MAX_STEPS, placeOf, STEP_SECONDS } from './columns.ts';
+import { type Columns, createColumns, MAX_STEPS, placeOf, placesOf, STEP_SECONDS } from './columns.ts';
 import { type ConditionSources, Conditions } from './conditions.ts';
 import { JvmHistory, type JvmPoint } from './jvm-history.ts';
-import { type Mark, Marks } from './marks.ts';
+import { type Mark, type MarkKind, Marks } from './marks.ts';
+import { STEPS_PER_MINUTE } from './minute-calls.ts';
 import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
 
 export interface HistorySources extends ConditionSources {
@@ -107,6 +108,11 @@ export class History {
     return this.#marks.all;
   }
 
+  /** Adds an event that this room does not see itself, such as a verdict. */
+  mark(kind: MarkKind, text: string): Mark {
+    return this.#marks.add({ epochMs: this.#clock.epochMs(), kind, text });
+  }
+
   get droppedMarks(): number {
     return this.#marks.dropped;
   }
@@ -118,6 +124,22 @@ export class History {
   /** The RPC or SBA RPC with the most failed calls in the last 12 steps; undefined if none failed. */
   worstCallOf(application: string): WorstCallOfKind | undefined {
     return this.#applications.get(application)?.worstCall;
+  }
+
+  /**
+   * The p95 of RPC calls in the last minute, and the usual one of the hour before it: medians of the steps, in seconds.
+   * Null with too few steps that had calls.
+   */
+  p95Of(application: string): { readonly now: number | null; readonly usual: number | null } {
+    return this.#applications.get(application)?.p95(this.#seq) ?? { now: null, usual: null };
+  }
+
+  /** Share of the last minute that collectors took, from 0 to 1; null if no JVM is read. */
+  get collectorShare(): number | null {
+    const places = placesOf(this.#seq, STEPS_PER_MINUTE);
+    const seconds = places.reduce((sum, place) => sum + (this.#columns.seconds[place] as number), 0);
+    const pausesMs = this.#jvm.pausesMs(places);
+    return pausesMs === null || seconds === 0 ? null : pausesMs / (seconds * MS_PER_S);
   }
 
   /** Ends a step. */

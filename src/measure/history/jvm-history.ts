@@ -45,6 +45,12 @@ export class JvmHistory {
     else gcPauseMs[place] = pausesMs < before ? pausesMs : pausesMs - before;
   }
 
+  /** Milliseconds that collectors took in these steps; null if unknown. */
+  pausesMs(places: readonly number[]): number | null {
+    const known = places.map((place) => valueAt(this.#columns.gcPauseMs, place)).filter((pause) => pause !== null);
+    return known.length === 0 ? null : known.reduce((sum, pause) => sum + pause, 0);
+  }
+
   at(place: number): JvmPoint {
     const { heapUsed, heapAfterGc, gcPauseMs, busyThreads, cores } = this.#columns;
     return {

@@ -1,6 +1,6 @@
 export const MARK_KINDS = [
   ...(['start', 'restored', 'drain', 'reload'] as const),
-  ...(['upstreamLost', 'upstreamBack', 'jvmLost', 'jvmBack', 'jvmRestart'] as const),
+  ...(['upstreamLost', 'upstreamBack', 'jvmLost', 'jvmBack', 'jvmRestart', 'verdict'] as const),
 ] as const;
 
 export type MarkKind = (typeof MARK_KINDS)[number];
@@ -10,6 +10,8 @@ export interface Mark {
   readonly epochMs: number;
   readonly kind: MarkKind;
   readonly text: string;
+  /** When what it describes was over; absent while it lasts, and for a moment. */
+  endEpochMs?: number;
 }
 
 /** More than occur in an hour, unless something flaps. */
@@ -27,10 +29,13 @@ export class Marks {
     return this.#dropped;
   }
 
-  add(mark: Mark): void {
+  /** Returns the mark, whose end may be set later. */
+  add(mark: Mark): Mark {
     this.#marks.push(mark);
-    if (this.#marks.length <= MAX_MARKS) return;
-    this.#marks.shift();
-    this.#dropped += 1;
+    if (this.#marks.length > MAX_MARKS) {
+      this.#marks.shift();
+      this.#dropped += 1;
+    }
+    return mark;
   }
 }

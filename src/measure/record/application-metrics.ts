@@ -1,4 +1,5 @@
 /** Metrics of calls, sessions and objects of all applications. These can have many series. */
+import { NS_PER_S } from '../../base/clock.ts';
 import {
   counter,
   gauge,
@@ -10,6 +11,7 @@ import {
 import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import type { CallTotals } from './call-totals.ts';
 import { findHung, toConfirmedName } from './hung-calls.ts';
 import type { RunningCalls } from './running-calls.ts';
 
@@ -24,6 +26,7 @@ export interface CountedApplication {
   };
   readonly sessions: Pick<SessionTable, 'created' | 'countsByType'>;
   readonly running: Pick<RunningCalls, 'size' | 'byName'>;
+  readonly totals: Pick<CallTotals, 'byKind'>;
 }
 
 export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApplication[]>[] = [
@@ -53,6 +56,20 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     'application',
     'kind',
     'name',
+  ),
+  counter(
+    'd2_calls_client_wait_seconds_total',
+    'Time in which nothing but their clients held calls up; no part of their durations.',
+    ofEach(({ totals }) => readKinds(totals, ({ clientWaitNs }) => clientWaitNs / NS_PER_S)),
+    'application',
+    'kind',
+  ),
+  histogram(
+    'd2_calls_first_byte_seconds',
+    'Time from the head of a call to the first byte of its final answer.',
+    ofEach(({ totals }) => readKinds(totals, ({ firstByte }) => firstByte)),
+    'application',
+    'kind',
   ),
   gauge(
     'd2_calls_running',
@@ -129,6 +146,13 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
 function ofEach(read: (application: CountedApplication) => MetricValues) {
   return (applications: readonly CountedApplication[]): MetricValues =>
     applications.map((application) => [application.name, read(application)] as const);
+}
+
+function readKinds(
+  { byKind }: CountedApplication['totals'],
+  read: (totals: CallTotals['byKind']['rpc']) => MetricValues,
+): MetricValues {
+  return Object.entries(byKind).map(([kind, totals]) => [kind, read(totals)] as const);
 }
 
 /** For metrics of both kinds of calls, with the labels `application`, `kind` and those that `read` adds. */

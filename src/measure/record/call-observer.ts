@@ -48,9 +48,13 @@ export interface EndedCall {
   readonly outcome: CallOutcome;
   /** Why there is no answer from the upstream; undefined unless `failed` or `denied`. */
   readonly errorCode: ErrorCode | undefined;
-  /** Moments on `Clock.nowNs`; the duration is their difference. `endedNs` may be some seconds ago. */
+  /** Moments on `Clock.nowNs`. `endedNs` may be some seconds ago; `firstByteNs` is 0 without an answer. */
   readonly beganNs: number;
   readonly endedNs: number;
+  readonly firstByteNs: number;
+  /** Between the two, less the client wait. */
+  readonly durationNs: number;
+  readonly clientWaitNs: number;
   /** Payload from and to the client, without heads and chunk framing. Undefined if unwanted and for Bayeux messages. */
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;

@@ -9,6 +9,7 @@ import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
 import { SessionTable, type SessionTableParts } from '../sessions/session-table.ts';
 import { CallObservers } from './call-observer.ts';
+import { CallTotals } from './call-totals.ts';
 import type { CometListener } from './comet/comet-listener.ts';
 import { CometMetrics } from './comet/comet-metrics.ts';
 import { createCometReader } from './comet/create-comet-reader.ts';
@@ -74,7 +75,8 @@ function createApplication(
     isExponential,
     applications: config.applications.length,
   });
-  setLateLimit(statistics, config.calls);
+  const totals = new CallTotals();
+  setLateLimit({ statistics, totals }, config.calls);
   const sessions = new SessionTable({
     config: config.sessions,
     ...{ clock, claimRate },
@@ -85,7 +87,8 @@ function createApplication(
     },
   });
   const running = new RunningCalls(clock);
-  return { name, statistics, sessions, running, slowest: new SlowestCalls(config.calls.slowest, clock) };
+  const slowest = new SlowestCalls(config.calls.slowest, clock);
+  return { name, statistics, sessions, running, slowest, totals };
 }
 
 /** The same metric names as those of the application's `SessionTable`. */

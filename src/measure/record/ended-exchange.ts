@@ -74,6 +74,18 @@ export class EndedExchange implements EndedCall {
     return this.#exchange.endedNs;
   }
 
+  get firstByteNs(): number {
+    return this.#exchange.firstByteNs;
+  }
+
+  get durationNs(): number {
+    return this.#exchange.durationNs;
+  }
+
+  get clientWaitNs(): number {
+    return this.#exchange.clientWaitNs;
+  }
+
   get requestBytes(): number | undefined {
     return bytesOf(this.#exchange.requestObserver);
   }

@@ -1,6 +1,6 @@
 /**
- * Counts requests outside of all applications by the first segment of their path: this reveals a wrong `upstream.url`.
- * Only exchanges that are not calls are counted. Any client can send such a path, and it may hold a secret. So
+ * Counts requests that are no calls: below each application, and outside of all by the first segment of their path.
+ * This reveals a wrong `upstream.url`. Any client can send such a path, and it may hold a secret. So
  * - at most 32 segments are kept: a new one replaces the rarest, whose requests then count as `(other)`;
  * - only segments that look like the name of an application are kept; all others count as `(other)`.
  */
@@ -8,6 +8,12 @@
 import { detached } from '../../protocol/http1/text.ts';
 import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from '../classify/path.ts';
 import { toHarmlessName } from './harmless-name.ts';
+
+/** Requests that passed, and an example of their path if it is harmless. */
+export interface PassedCount {
+  readonly count: number;
+  readonly path: string | undefined;
+}
 
 /** E.g. `{ count: 5, segments: [['plant', 3]], other: 2 }`. */
 export interface OutsideReading {
@@ -24,7 +30,10 @@ const SHOWN_SEGMENTS = 5;
 const MAX_PATH_CHARS = 2_048;
 
 export class OutsidePaths {
-  readonly #contexts: readonly (readonly string[])[];
+  /** The longest first: the deepest application counts. */
+  readonly #contexts: readonly { readonly name: string; readonly segments: readonly string[] }[];
+  readonly #below = new Map<string, number>();
+  #misplaced: PassedCount = { count: 0, path: undefined };
   /** Number of segments in the longest context path. */
   readonly #deepest: number;
   /** In insertion order, so that the first of equally rare segments is the oldest. */
@@ -33,25 +42,48 @@ export class OutsidePaths {
 
   /** `applications`: as in the configuration. With the root context nothing is outside. */
   constructor(applications: readonly string[]) {
-    this.#contexts = applications.map(toConfigSegments);
-    this.#deepest = Math.max(1, ...this.#contexts.map(({ length }) => length));
+    this.#contexts = applications
+      .map((name) => ({ name, segments: toConfigSegments(name) }))
+      .sort((a, b) => b.segments.length - a.segments.length);
+    this.#deepest = Math.max(1, ...this.#contexts.map(({ segments }) => segments.length));
   }
 
   get count(): number {
     return this.#count;
   }
 
-  /** Call it for an exchange that is not a call. `target`: as sent; only a copy of a segment is kept. */
-  add(target: string): void {
+  /** Requests below the application that are no calls. */
+  belowOf(application: string): number {
+    return this.#below.get(application) ?? 0;
+  }
+
+  /** Requests that would be calls if their first segment were an application; `path` e.g. `/smartWeb/...`. */
+  get misplaced(): PassedCount {
+    return this.#misplaced;
+  }
+
+  /**
+   * Call it for an exchange that is not a call; returns whether it is below an application. `target`: as sent; only a copy of a segment is kept. `isMisplaced`: asked
+   * for a request outside, with its segments.
+   */
+  add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): boolean {
     const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
     const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
-    if (segments !== undefined && this.#contexts.some((context) => startsWith(segments, context))) return;
+    const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
+    if (context !== undefined) {
+      this.#below.set(context.name, this.belowOf(context.name) + 1);
+      return true;
+    }
     this.#count += 1;
     const name = toHarmlessName(segments?.[0]);
-    if (name === undefined) return;
+    if (isMisplaced(toSegments(path) ?? [])) {
+      this.#misplaced = { count: this.#misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
+    }
+    if (name === undefined) return false;
     const known = this.#segments.get(name);
     if (known === undefined && this.#segments.size === MAX_SEGMENTS) this.#segments.delete(this.#rarest());
     this.#segments.set(known === undefined ? detached(name) : name, (known ?? 0) + 1);
+    return false;
   }
 
   read(): OutsideReading {

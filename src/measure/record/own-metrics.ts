@@ -71,6 +71,11 @@ export class OwnMetrics {
     saved.countsInto(this.#counts);
   }
 
+  /** Exchanges that the upstream answered. */
+  get answers(): number {
+    return this.#exchanges.completed;
+  }
+
   read() {
     return {
       exchanges: { ...this.#exchanges },

@@ -1,5 +1,6 @@
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
+import type { CallTotals } from './call-totals.ts';
 import type { RunningCalls } from './running-calls.ts';
 import type { SlowestCalls } from './slowest-calls.ts';
 
@@ -10,4 +11,5 @@ export interface RecordedApplication {
   readonly sessions: SessionTable;
   readonly running: RunningCalls;
   readonly slowest: SlowestCalls;
+  readonly totals: CallTotals;
 }

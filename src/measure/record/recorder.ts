@@ -38,6 +38,7 @@ import type { Session, SessionStart } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import { type CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
+import type { SlowOutcome } from './call-totals.ts';
 import type { CometReader } from './comet/comet-reader.ts';
 import { createCometChanges } from './comet/create-comet-reader.ts';
 import type { ExchangeReading } from './comet/exchange-reading.ts';
@@ -47,7 +48,6 @@ import type { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
 import type { RecorderState } from './recorder-state.ts';
 import type { RunningCall } from './running-calls.ts';
-import type { SlowOutcome } from './slowest-calls.ts';
 import type { UnclassifiedPaths } from './unclassified-paths.ts';
 
 const NO_CONTENT = 204;
@@ -92,14 +92,17 @@ class ObservedCall implements RunningCall {
   /** A copy; undefined unless an observer wants it. */
   readonly traceparent: string | undefined;
   readonly remoteAddress: string;
+  readonly #exchange: Exchange;
   readonly beganNs: number;
   /** The user that the server names in its response (`sessions.userField`). */
   userByServer: Identity | undefined = undefined;
 
   constructor(
     parts: Pick<ObservedCall, 'call' | 'application' | 'token' | 'session' | 'sender' | 'traceparent'>,
-    { client, beganNs }: Exchange,
+    exchange: Exchange,
   ) {
+    const { client, beganNs } = exchange;
+    this.#exchange = exchange;
     this.call = parts.call;
     this.application = parts.application;
     this.token = parts.token;
@@ -108,6 +111,10 @@ class ObservedCall implements RunningCall {
     this.traceparent = parts.traceparent;
     this.remoteAddress = client.remoteAddress;
     this.beganNs = beganNs;
+  }
+
+  clientWaitAt(nowNs: number): number {
+    return this.#exchange.clientWaitAt(nowNs);
   }
 }
 
@@ -163,10 +170,10 @@ export class Recorder implements ExchangeObserver<Observation> {
     return () => {
       this.#classifier = classifier;
       this.#credentials.reconfigure(config.sessions);
-      for (const { statistics, sessions, slowest } of this.applications.values()) {
+      for (const { statistics, sessions, slowest, totals } of this.applications.values()) {
         slowest.max = config.calls.slowest;
         statistics.limitNames(config.metrics);
-        setLateLimit(statistics, config.calls);
+        setLateLimit({ statistics, totals }, config.calls);
         sessions.reconfigure(config.sessions);
       }
       if (changes !== undefined) this.#comet?.reconfigure(changes);
@@ -246,11 +253,9 @@ export class Recorder implements ExchangeObserver<Observation> {
     }
     const outcome = toSlowOutcome(ending, exchange.status);
     if (outcome !== undefined) {
-      observation.application.slowest.add(observation, session, {
-        endedNs: exchange.endedNs,
-        status: exchange.status,
-        outcome,
-      });
+      const { totals, slowest } = observation.application;
+      totals.ended(observation.call.kind, outcome, exchange);
+      slowest.add(observation, session, exchange, outcome);
     }
     // For any ending: an accepted logout ends the session even if the client did not wait for the whole answer.
     if (session !== undefined && isLogout(observation.call) && isAccepted(exchange.status)) {
@@ -278,9 +283,10 @@ export class Recorder implements ExchangeObserver<Observation> {
   }
 
   /** Records an exchange that is neither a call nor Comet. */
-  #countUnclassified(target: string, { beganNs, endedNs }: Exchange): void {
-    this.outside.add(target);
-    this.unclassified.add(target, endedNs - beganNs, endedNs);
+  #countUnclassified(target: string, { method, durationNs, endedNs }: Exchange): void {
+    const isMisplaced = (segments: readonly string[]) => this.#classifier.isMisplaced(method, segments);
+    const isBelow = this.outside.add(target, isMisplaced);
+    this.unclassified.add(target, isBelow, durationNs, endedNs);
   }
 
   onAdded(direction: Direction, addedNs: number): void {
@@ -332,7 +338,7 @@ export class Recorder implements ExchangeObserver<Observation> {
   /** The session of the user whom the server names in an accepted response, after its `callBegan`. */
   #sessionByServer(observation: ObservedCall, user: Identity, exchange: Exchange): Session | undefined {
     const { sessions } = observation.application;
-    const { beganNs, endedNs, client } = exchange;
+    const { beganNs, endedNs, durationNs, client } = exchange;
     if (observation.session !== undefined) {
       sessions.name(observation.session, user.userName, 'verified');
       return observation.session;
@@ -345,7 +351,7 @@ export class Recorder implements ExchangeObserver<Observation> {
       connectionType: 'REST',
       remoteAddress: client.remoteAddress,
       atNs: endedNs,
-      creationNs: endedNs - beganNs,
+      creationNs: durationNs,
     };
     const present = sessions.join(user.key, token, endedNs);
     const session = present ?? (isLogout(observation.call) ? undefined : sessions.begin(user.key, token, start));
@@ -361,7 +367,7 @@ function acceptedSession(
   exchange: Exchange,
 ): Session | undefined {
   const { sessions } = application;
-  const { beganNs, endedNs, client } = exchange;
+  const { endedNs, durationNs, client } = exchange;
   if (sender?.identity === undefined) return undefined;
   const { claim, identity } = sender;
   const present =
@@ -372,7 +378,7 @@ function acceptedSession(
     connectionType: 'REST',
     remoteAddress: client.remoteAddress,
     atNs: endedNs,
-    creationNs: endedNs - beganNs,
+    creationNs: durationNs,
   };
   return claim === undefined ? sessions.begin(identity.key, token, start) : sessions.beginClaim(claim, start);
 }
@@ -388,10 +394,14 @@ function bytesOf(observation: Observation): number {
 }
 
 /** `calls.clientTimeout`: a later answer counts as late. */
-export function setLateLimit({ rpc, sba }: Pick<Statistics, 'rpc' | 'sba'>, calls: Config['calls']): void {
+export function setLateLimit(
+  { statistics: { rpc, sba }, totals }: Pick<RecordedApplication, 'statistics' | 'totals'>,
+  calls: Config['calls'],
+): void {
   const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
   rpc.lateAfterNs = afterNs;
   sba.lateAfterNs = afterNs;
+  totals.lateAfterNs = afterNs;
 }
 
 /** Whether the call changes statistics. A session creates its statistics only for such a call. */
@@ -401,10 +411,9 @@ function isCounted(call: Call, ending: Ending): call is Call & CountedCall {
 }
 
 function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange, ending: Ending): void {
-  const { beganNs, endedNs, status } = exchange;
+  const { durationNs, endedNs, status } = exchange;
   if (ending.kind !== 'failed') {
-    if (call.kind !== 'object' || hasValue(exchange))
-      statistics.recordAnswered(call, status, endedNs - beganNs, endedNs);
+    if (call.kind !== 'object' || hasValue(exchange)) statistics.recordAnswered(call, status, durationNs, endedNs);
     else statistics.object.recordEmpty(call.name, status, endedNs);
   } else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
 }
@@ -416,10 +425,10 @@ function hasValue({ method, status, isEmpty }: Exchange): boolean {
 
 /** Adds the call's trace to its histogram as an exemplar. */
 function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
-  const { traceparent = '', beganNs, endedNs } = exchange;
+  const { traceparent = '', durationNs } = exchange;
   if (kind === 'object') return;
   const [, traceId = '', spanId = ''] = traceparent.split('-');
-  statistics[kind].addExemplar(name, endedNs - beganNs, { traceId, spanId, atEpochMs: clock.epochMs() });
+  statistics[kind].addExemplar(name, durationNs, { traceId, spanId, atEpochMs: clock.epochMs() });
 }
 
 /** Undefined for a request that never reached the server. */

@@ -12,6 +12,8 @@ export interface RunningCall {
   readonly connectionType: ConnectionType;
   readonly remoteAddress: string;
   readonly beganNs: number;
+  /** Nanoseconds in which nothing but the client has held it up; no part of its age. */
+  clientWaitAt(nowNs: number): number;
   /** The file of the thread dump that was taken while it ran, if one was. */
   threadDump: string | undefined;
   /** Only `RunningCalls` uses these two. */
@@ -84,7 +86,7 @@ export class RunningCalls {
     for (let running = this.#first; running !== undefined; running = running.after) {
       const { kind, name } = running.call;
       const key = `${kind} ${name}`;
-      const age = Math.max(0, nowNs - running.beganNs) / NS_PER_S;
+      const age = ageOf(running, nowNs) / NS_PER_S;
       const known = found.get(key);
       if (known === undefined) found.set(key, { kind, name, count: 1, youngest: age, oldest: age });
       else {
@@ -98,9 +100,9 @@ export class RunningCalls {
 
   /** Attaches the thread dump to the calls that have run for at least `ageNs`. */
   dumped(fileName: string, ageNs: number): void {
-    const beforeNs = this.#clock.nowNs() - ageNs;
+    const nowNs = this.#clock.nowNs();
     for (let running = this.#first; running !== undefined; running = running.after) {
-      if (running.beganNs <= beforeNs) running.threadDump = fileName;
+      if (ageOf(running, nowNs) >= ageNs) running.threadDump = fileName;
     }
   }
 
@@ -111,15 +113,25 @@ export class RunningCalls {
     // Comet messages are read a moment later than requests, so the order of the list is not quite that of the calls.
     calls.sort((a, b) => a.beganNs - b.beganNs);
     const nowNs = this.#clock.nowNs();
-    return calls.slice(0, max).map((call) => toCallEntry(call, call.session, nowNs, this.#clock));
+    return calls.slice(0, max).map((call) => toCallEntry(call, call.session, ageOf(call, nowNs), this.#clock));
   }
 }
 
-/** `session`: the session to show. `untilNs`: the end of the duration. */
+function ageOf(call: Pick<RunningCall, 'beganNs' | 'clientWaitAt'>, nowNs: number): number {
+  return Math.max(0, nowNs - call.beganNs - call.clientWaitAt(nowNs));
+}
+
+/** `session`: the session to show. */
 export function toCallEntry(
-  { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'before' | 'after' | 'session'>,
+  {
+    call,
+    connectionType,
+    remoteAddress,
+    beganNs,
+    threadDump,
+  }: Omit<RunningCall, 'before' | 'after' | 'session' | 'clientWaitAt'>,
   session: RunningCall['session'],
-  untilNs: number,
+  durationNs: number,
   clock: Clock,
 ): CallEntry {
   return {
@@ -129,7 +141,7 @@ export function toCallEntry(
     ...{ sessionId: session?.id ?? null, userName: session?.userName ?? null },
     ...{ connectionType, remoteAddress },
     startTime: new Date(toEpochMs(clock, beganNs)).toISOString(),
-    duration: Math.max(0, untilNs - beganNs) / NS_PER_S,
+    duration: durationNs / NS_PER_S,
     ...(threadDump === undefined ? {} : { threadDump }),
   };
 }

@@ -1,23 +1,23 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { toEpochMs } from './call-observer.ts';
+import type { CallTimes, SlowOutcome } from './call-totals.ts';
 import { type CallEntry, type RunningCall, toCallEntry } from './running-calls.ts';
-
-/** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
-export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
 
 export interface SlowEntry extends CallEntry {
   readonly endTime: string;
   /** Null without an answer. */
   readonly status: number | null;
   readonly outcome: SlowOutcome;
+  /** Seconds in which nothing but the client held the call up; no part of `duration`. */
+  readonly clientWait: number;
+  /** Seconds from the head to the first byte of the final answer; null without one. */
+  readonly firstByte: number | null;
 }
 
-export interface SlowEnding {
-  readonly endedNs: number;
-  /** 0 without an answer. */
+/** An ended exchange or Comet message. `status`: 0 without an answer. */
+export interface SlowEnding extends CallTimes {
   readonly status: number;
-  readonly outcome: SlowOutcome;
 }
 
 interface Slow {
@@ -61,21 +61,22 @@ export class SlowestCalls {
 
   /** `session`: the session that counted the call. The entry copies everything. */
   add(
-    call: Omit<RunningCall, 'before' | 'after' | 'session'>,
+    call: Omit<RunningCall, 'before' | 'after' | 'session' | 'clientWaitAt'>,
     session: RunningCall['session'],
     ending: SlowEnding,
+    outcome: SlowOutcome,
   ): void {
-    const durationNs = ending.endedNs - call.beganNs;
-    const minute = this.#minuteOf(ending.endedNs);
+    const { durationNs, endedNs, status, clientWaitNs, firstByteNs } = ending;
+    const minute = this.#minuteOf(endedNs);
     if (durationNs <= minute.leastNs || this.#max === 0) return;
-    const { endedNs, outcome, status } = ending;
-    const shown = toCallEntry(call, session, endedNs, this.#clock);
+    const shown = toCallEntry(call, session, durationNs, this.#clock);
     const entry: SlowEntry = {
       ...shown,
       name: shortened(shown.name),
       userName: shown.userName && shortened(shown.userName),
       endTime: new Date(toEpochMs(this.#clock, endedNs)).toISOString(),
-      ...{ status: status === 0 ? null : status, outcome },
+      ...{ status: status === 0 ? null : status, outcome, clientWait: clientWaitNs / NS_PER_S },
+      firstByte: firstByteNs === 0 ? null : (firstByteNs - call.beganNs) / NS_PER_S,
     };
     const slow = { durationNs, endedNs, entry };
     if (minute.calls.length < this.#max) minute.calls.push(slow);
@@ -83,10 +84,18 @@ export class SlowestCalls {
     if (minute.calls.length >= this.#max) minute.leastNs = minute.calls[indexOfLeast(minute.calls)]?.durationNs ?? -1;
   }
 
-  /** Slowest first. */
+  /** Of the last hour, slowest first. */
   slowest(): readonly SlowEntry[] {
-    const sinceNs = this.#clock.nowNs() - HOUR_NS;
-    return this.#minutes
+    return this.#since(this.#clock.nowNs() - HOUR_NS, this.#minutes);
+  }
+
+  /** Of the last seconds, at most 60; slowest first. */
+  slowestSince(seconds: number): readonly SlowEntry[] {
+    return this.#since(this.#clock.nowNs() - seconds * NS_PER_S, this.#minutes.slice(-2));
+  }
+
+  #since(sinceNs: number, minutes: readonly Minute[]): readonly SlowEntry[] {
+    return minutes
       .flatMap(({ calls }) => calls)
       .filter(({ endedNs }) => endedNs > sinceNs)
       .sort((a, b) => b.durationNs - a.durationNs)

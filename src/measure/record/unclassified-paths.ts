@@ -1,8 +1,8 @@
 /**
- * Counts requests that are not calls, by the first two segments of their path. This shows the load of OData, pages and
- * files. Any client can send a path, and it may hold a secret or differ in each request. So a segment that does not
+ * Counts requests that are not calls by their path: below an application up to eight segments, elsewhere two. This shows
+ * the load of OData, pages and files, and calls that no rule reads. Any client can send a path, and it may hold a secret or differ in each request. So a segment that does not
  * look like a name becomes `{}`. At most 200 paths are kept: a new one replaces the least recently used, whose requests
- * then count as `(other)`. A path has at most 76 characters, so the bytes are bounded too.
+ * then count as `(other)`. A path has at most 304 characters, so the bytes are bounded too.
  */
 import type { Clock } from '../../base/clock.ts';
 import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
@@ -11,7 +11,7 @@ import { toRawPath } from '../classify/path.ts';
 import { toHarmlessName } from './harmless-name.ts';
 
 export interface UnclassifiedPath {
-  /** E.g. `/smartWeb/odata`, `/smartWeb/{}`, or `(other)`. */
+  /** E.g. `/smartWeb/api/rest/v1/d2/rpc`, `/smartWeb/{}`, or `(other)`. */
   readonly path: string;
   /** Answered requests since the start. */
   readonly count: number;
@@ -22,6 +22,7 @@ export interface UnclassifiedPath {
 export const MAX_PATHS = 200;
 const OTHER = '(other)';
 const SEGMENTS = 2;
+const SEGMENTS_BELOW = 8;
 /** The rest of a path is ignored, so that long paths cost no more. */
 const MAX_PATH_CHARS = 1_024;
 const KEYED = /^([^()]+)\(.*\)$/s;
@@ -36,9 +37,9 @@ export class UnclassifiedPaths {
     this.#clock = clock;
   }
 
-  /** Call it for an answered exchange that is not a call. Only a copy of the path is kept. */
-  add(target: string, durationNs: number, endedNs: number): void {
-    const path = toTemplate(target);
+  /** Call it for an answered exchange that is not a call. `isBelow`: of an application. Only a copy of the path is kept. */
+  add(target: string, isBelow: boolean, durationNs: number, endedNs: number): void {
+    const path = toTemplate(target, isBelow ? SEGMENTS_BELOW : SEGMENTS);
     const known = this.#timers.get(path);
     const timer = known ?? new LifetimeTimer(this.#clock, endedNs);
     if (known !== undefined) this.#timers.delete(path);
@@ -64,13 +65,13 @@ export class UnclassifiedPaths {
   }
 }
 
-/** `/smartWeb/odata/Pumps(7)` to `/smartWeb/odata`, `/a/Pumps(7)` to `/a/Pumps({})`, `/a/7f3e...` to `/a/{}`. */
-function toTemplate(target: string): string {
+/** With two segments: `/a/b/c` to `/a/b`, `/a/Pumps(7)` to `/a/Pumps({})`, `/a/7f3e...` to `/a/{}`. */
+function toTemplate(target: string, most: number): string {
   const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
   const segments = path
-    .split('/', SEGMENTS + 1)
+    .split('/', most + 1)
     .filter((segment) => segment !== '')
-    .slice(0, SEGMENTS);
+    .slice(0, most);
   return `/${segments.map(toPart).join('/')}`;
 }
 

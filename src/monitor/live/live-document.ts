@@ -9,6 +9,8 @@ import type { HistoryPoint } from '../../measure/history/history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
 import { findHung, type HungName, toConfirmedName } from '../../measure/record/hung-calls.ts';
 import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
+import type { MinuteCounts } from '../../measure/verdict/minute-counts.ts';
+import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.ts';
 import type { Role } from '../access/reader.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, REFUSED } from './live-counters.ts';
@@ -22,7 +24,7 @@ export interface LiveRequest {
 }
 
 export function* renderLive(
-  { applications, sidecar, jvm }: Monitored,
+  { applications, sidecar, jvm, verdicts }: Monitored,
   live: MonitoredLive,
   { role, since, windowMs }: LiveRequest,
 ): Generator<string, void, undefined> {
@@ -46,24 +48,33 @@ export function* renderLive(
     outside: toOutside(live, countOf(recent, OUTSIDE), role),
     windowSeconds: windowMs / MS_PER_S,
     seq: history.seq,
-    marks: history.marks.map(({ epochMs, kind, text }) => ({ t: epochMs / MS_PER_S, kind, text })),
+    marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
+      ...{ t: epochMs / MS_PER_S, kind, text },
+      ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
+    })),
     droppedMarks: history.droppedMarks,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"applications":[`;
   let before = '';
   for (const application of applications) {
     yield before;
-    yield* renderApplication(application, numbers, live, { since, role });
+    const judged = { verdict: verdicts.of(application.name), minute: verdicts.minuteOf(application.name) };
+    yield* renderApplication(application, numbers, live, { since, role, ...judged });
     before = ',';
   }
   yield ']}';
+}
+
+interface JudgedMinute {
+  readonly verdict: Verdict;
+  readonly minute: MinuteCounts;
 }
 
 function* renderApplication(
   application: MonitoredApplication,
   { comet }: OwnNumbers,
   { history }: MonitoredLive,
-  { since, role }: Pick<LiveRequest, 'since' | 'role'>,
+  { since, role, verdict, minute }: Pick<LiveRequest, 'since' | 'role'> & JudgedMinute,
 ): Generator<string, void, undefined> {
   const { name, sessions, running } = application;
   const head = {
@@ -71,7 +82,9 @@ function* renderApplication(
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
     holds: { now: comet.holds.now },
     running: { count: running.size, hung: toHung(application, role) },
-    worstCall: history.worstCallOf(name) ?? null,
+    // The rules are too long for each poll; a reader who opens them gets them from d2/verdict.
+    verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind, rules: undefined },
+    minute,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
   let before = '';
@@ -80,6 +93,13 @@ function* renderApplication(
     before = ',';
   }
   yield ']}}';
+}
+
+/** The answer of `d2/verdict`, and its part of `/live`. */
+export function toVerdictDocument(verdict: Verdict, role: Role): object {
+  const { subject, code, name, text, sinceEpochMs, rules } =
+    role === 'sessions' ? verdict : withConfirmedNames(verdict);
+  return { subject, code, name, text, since: toIso(sinceEpochMs), rules };
 }
 
 /** A name without an answered call may be any text, so it needs the role `sessions`, as in `d2/calls`. */

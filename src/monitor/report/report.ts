@@ -14,6 +14,7 @@ import { toMetricSet } from '../../jvm/gauges.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
 import { MetricsRenderer } from '../dropwizard/render.ts';
+import { toVerdictDocument } from '../live/live-document.ts';
 import { LoopShare, type NextTurn } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication } from '../monitored.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
@@ -30,7 +31,7 @@ const HIDDEN = '[hidden]';
 
 export interface ReportSources {
   readonly config: Config;
-  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'toTables' | 'live'>;
+  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'verdicts' | 'toTables' | 'live'>;
   /** Absent if the log is not kept. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
@@ -64,6 +65,7 @@ function* reportPieces(sources: ReportSources, { system, process: reading, table
   yield member('process', { ...reading, ...processOfNode() });
   yield member('configuration', hasUsers ? toEffective(config) : withoutUsers(toEffective(config)));
   yield member('state', toState(sidecar));
+  yield member('verdicts', toVerdicts(monitored, hasUsers));
   yield* logPieces(log);
   yield* jvmPieces(monitored, config);
   yield* tablePieces(tables);
@@ -72,6 +74,11 @@ function* reportPieces(sources: ReportSources, { system, process: reading, table
   // A segment of a path may name a person.
   yield member('unclassified', hasUsers ? (monitored.live?.unclassified.read(MAX_PATHS) ?? []) : []);
   yield '}\n';
+}
+
+function toVerdicts({ applications, verdicts }: ReportSources['monitored'], hasUsers: boolean): object {
+  const role = hasUsers ? 'sessions' : 'metrics';
+  return Object.fromEntries(applications.map(({ name }) => [name, toVerdictDocument(verdicts.of(name), role)]));
 }
 
 function processOfNode(): object {

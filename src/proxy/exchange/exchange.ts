@@ -140,8 +140,14 @@ export class Exchange<Observation = unknown> {
   status = 0;
   /** The final response had no content. Set before a completed ending. */
   isEmpty = false;
-  /** Monotonic moment of the ending; 0 before. */
+  /** Monotonic moment of the ending: of the response's last byte from the upstream. 0 before. */
   endedNs = 0;
+  /** Monotonic moment at which the head of the final response had come; 0 before. */
+  firstByteNs = 0;
+  /** Nothing but the client held the exchange up for so long, without a wait that goes on. docs/statistics.md */
+  #clientWaitNs = 0;
+  /** Since when it waits for its client; 0: it does not. */
+  #waitsSinceNs = 0;
   /** Set by the observer; the data plane never reads it. */
   observation: Observation | undefined = undefined;
   /** Reads the request's body; undefined costs nothing. When an observer fails, this and the three below are unset. */
@@ -164,6 +170,34 @@ export class Exchange<Observation = unknown> {
     this.beganNs = beganNs;
   }
 
+  /** The client holds the exchange up from now on: it sends no body, or takes no response. */
+  waitForClient(nowNs: number): void {
+    if (this.#waitsSinceNs === 0) this.#waitsSinceNs = nowNs;
+  }
+
+  get isWaitingForClient(): boolean {
+    return this.#waitsSinceNs > 0;
+  }
+
+  clientWaitEnded(nowNs: number): void {
+    if (this.#waitsSinceNs > 0) this.#clientWaitNs += Math.max(0, nowNs - this.#waitsSinceNs);
+    this.#waitsSinceNs = 0;
+  }
+
+  /** The client wait up to `nowNs`. */
+  clientWaitAt(nowNs: number): number {
+    return this.#clientWaitNs + (this.#waitsSinceNs === 0 ? 0 : Math.max(0, nowNs - this.#waitsSinceNs));
+  }
+
+  get clientWaitNs(): number {
+    return this.#clientWaitNs;
+  }
+
+  /** From the head to the ending, less the client wait. Only after the ending. */
+  get durationNs(): number {
+    return this.endedNs - this.beganNs - this.#clientWaitNs;
+  }
+
   get hasEnded(): boolean {
     return this.#ended;
   }
@@ -180,6 +214,7 @@ export class Exchange<Observation = unknown> {
     if (this.#ended) return false;
     this.#ended = true;
     this.endedNs = endedNs;
+    this.clientWaitEnded(endedNs);
     return true;
   }
 }

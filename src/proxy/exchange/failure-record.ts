@@ -43,6 +43,13 @@ export class FailureRecord {
     return new Map(Array.from(this.#entries, ([code, { count }]) => [code, count]));
   }
 
+  /** Failures since the start, of all codes. */
+  get total(): number {
+    let total = 0;
+    for (const { count } of this.#entries.values()) total += count;
+    return total;
+  }
+
   /** Call once for each failed exchange. */
   record(failure: UpstreamFailure): void {
     const entry = this.#entries.get(failure.code);

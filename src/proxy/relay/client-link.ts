@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { closeAfterWrites, resetConnection } from '../../tls/connection-end.ts';
+import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
 import { keepAlive } from '../upstream/keep-alive.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
@@ -154,6 +154,11 @@ export class ClientLink implements Watched {
   reset(): void {
     this.#writer.flush();
     resetConnection(this.#socket);
+  }
+
+  /** Closes the connection with an error if the client has refused what was written. */
+  revealReset(): void {
+    revealReset(this.#socket);
   }
 
   /** Removes all listeners and returns the socket, for a new owner. */

@@ -7,11 +7,10 @@
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
-import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
+import type { HeadWaiter } from '../../limits/request-memory.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
-import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
 import { FAULT_STATUSES, type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
@@ -20,9 +19,13 @@ import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { toHandshakeHead, toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
+import { ClientWait } from './client-wait.ts';
+import { LeavingClient } from './leaving-client.ts';
+import { toHandshakeHead, toRawRefusal, withOwnFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
+import { RequestsAhead } from './requests-ahead.ts';
+import { ResponseWriter } from './response-writer.ts';
 import { type RunningHead, runningHead } from './running-head.ts';
 import { StalledLinks } from './stalled-links.ts';
 import { UpstreamLink } from './upstream-link.ts';
@@ -38,6 +41,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   readonly #toUpstream: UpstreamLink;
   readonly #stalled: StalledLinks;
   readonly #timer = new PhaseTimer();
+  readonly #wait: ClientWait;
+  readonly #writer: ResponseWriter;
+  /** The answer is written, and the client may have left before it. */
+  #leaving: LeavingClient | undefined;
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
   #head: RunningHead | undefined;
@@ -45,34 +52,30 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   #closesWithUpstream = false;
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
-  /** We added `Connection: close` to the current response. */
-  #hasDrainNotice = false;
   /** The current exchange is refused; our answer follows in the next turn of the event loop. */
   #isRefused = false;
-  readonly #account: RequestAccount;
-  /** Without memory for pipelined requests they are dropped, and the client gets 503 after the current answer. */
-  #isOverfull = false;
+  readonly #ahead: RequestsAhead;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
   constructor(socket: Socket, client: ClientConnection, context: RelayContext<RelayConnection>, reads?: ClientReads) {
     this.client = client;
     this.#context = context;
     this.#services = context.services;
-    this.#account = new RequestAccount(context.services.memory);
     this.#request = new RequestReader(context.services.options.headBytes);
+    this.#ahead = new RequestsAhead(this.#request, context.services.memory, context.services.reporter.hits);
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
     this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
-    this.#stalled = new StalledLinks(
-      context.services.stalled,
-      [this.#toClient, this.#toUpstream],
-      this.#response,
-      () => {
-        this.#services.reporter.hits.hit('limits.memoryBytes');
-        this.#toClient.abort();
-      },
-    );
+    this.#writer = new ResponseWriter(this.#toClient, context.services, context);
+    this.#wait = new ClientWait(context.services.reporter, this.#request, this.#response, this.#toUpstream);
+    const links = [this.#toClient, this.#toUpstream] as const;
+    this.#stalled = new StalledLinks(context.services.stalled, links, this.#response, this.#onStalledTooLong);
   }
+
+  readonly #onStalledTooLong = (): void => {
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#toClient.abort();
+  };
 
   get isIdle(): boolean {
     return this.#exchange === undefined && this.#request.isDone;
@@ -95,29 +98,20 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
     this.#readBuffer = buffer;
     if (this.#request.isDone) this.#request.append(bytes);
-    else this.#passRequest(this.#request.continue(bytes));
+    else {
+      this.#wait.bodyCame();
+      this.#passRequest(this.#request.continue(bytes));
+    }
     this.#takeNext();
     this.#readBuffer = undefined;
     if (this.#request.unread.length > 0) {
-      this.#request.copyIfShared(buffer === undefined ? undefined : bytes);
-      this.#keepUnread();
+      this.#keepUnread(buffer === undefined ? undefined : bytes);
       this.#updateReading();
-    } else if (this.#account.bytes > 0) {
-      this.#account.keep(0);
-    }
+    } else if (this.#ahead.isCharged) this.#ahead.release();
   }
 
-  /** Charges `unread` to the budget. Without memory it is dropped (the socket cannot take it back), and 503 follows. */
-  #keepUnread(): void {
-    if (this.#account.keep(this.#request.keptBytes, this.isIdle ? this : undefined)) return;
-    if (this.isIdle) {
-      this.#refuseAndClose(503, 'limits.memoryBytes');
-      return;
-    }
-    this.#services.reporter.hits.hit('limits.memoryBytes');
-    this.#request.clear();
-    this.#account.keep(0);
-    this.#isOverfull = true;
+  #keepUnread(shared?: Buffer): void {
+    if (!this.#ahead.keep(this.isIdle ? this : undefined, shared)) this.#refuseAndClose(503, 'limits.memoryBytes');
   }
 
   onHeadEvicted(): void {
@@ -127,7 +121,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   /** Starts the next request if its head is complete and no other request is in progress. */
   #takeNext(): void {
     if (!this.isIdle || this.#toClient.isClosing) return;
-    if (this.#isOverfull) {
+    if (this.#ahead.isOverfull) {
       this.#answerAndClose(toRawRefusal(503));
       return;
     }
@@ -169,7 +163,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#head = runningHead(head);
     this.#closesWithUpstream = head.isOld;
     this.#response.begin(head.method);
-    this.#passRequest(this.#request.begin(head, options.replacedFields), head);
+    const passed = this.#request.begin(head, options.replacedFields);
+    this.#wait.begin(this.#exchange, !this.#request.isDone && head.field('expect') !== undefined);
+    this.#passRequest(passed, head);
   }
 
   /** Passes on bytes of the current request, its `head` first if given. Undefined `bytes`: the body is malformed. */
@@ -193,6 +189,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     if (this.#request.isDone) this.#onRequestDone();
     // The client has ended in the middle of a pipelined request: the upstream must not wait for the rest.
     else if (this.#toClient.hasEnded) this.#toUpstream.end();
+    else this.#wait.bodyPassed();
   }
 
   #onRequestDone(): void {
@@ -244,32 +241,23 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     if (headEnd > 0 || interimStatus > 100) this.#timer.stop();
     if (headEnd > 0) this.#exchange.status = head?.status ?? 0;
     // The call ends at its last byte from the upstream. It is recorded after the client's write.
-    const endedNs = progress === 'complete' ? this.#services.reporter.nowNs() : 0;
-    const canGoOn = this.#passResponse(bytes, buffer, endedNs);
+    const isComplete = progress === 'complete';
+    const endedNs = isComplete ? this.#services.reporter.nowNs() : 0;
+    if (headEnd > 0) this.#wait.responseCame(endedNs);
+    else if (interimStatus > 0) this.#wait.interimCame(interimStatus);
+    const canGoOn = this.#writer.write(this.#response, bytes, buffer, endedNs);
+    if (!canGoOn) {
+      if (!isComplete) this.#wait.clientFull();
+      this.checkStalled();
+    }
     if (this.#observed?.takesTime === true) this.#toClient.flush();
-    this.#observed?.onResponse(this.#response, progress === 'complete');
-    if (progress === 'complete') this.#completed(endedNs);
+    const mayHaveLeft = isComplete && this.#mayHaveLeft;
+    this.#observed?.onResponse(this.#response, isComplete && !mayHaveLeft);
+    if (mayHaveLeft) this.#awaitLeaving(endedNs);
+    else if (isComplete) this.#completed(endedNs);
     else if (progress === 'malformed') {
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', undefined, this.#response.fault));
     } else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
-    return canGoOn;
-  }
-
-  /** Passes on what was read; false if the client's socket is full. `endedNs`: 0 before the response's end. */
-  #passResponse(read: Buffer, buffer: ReadBuffer | undefined, endedNs: number): boolean {
-    const { bytes, end, headEnd, head } = this.#response;
-    if (end === 0) return true;
-    const sinceNs = endedNs > 0 ? this.#services.reporter.added.response.sample(endedNs) : 0;
-    const hasNotice = headEnd > 0 && this.#context.isDraining && head?.isPersistent === true;
-    if (hasNotice) this.#hasDrainNotice = true;
-    if (!hasNotice && end <= MAX_TEXT_BYTES) {
-      this.#toClient.writeSoon(bytes.toString('latin1', 0, end), sinceNs);
-      return true;
-    }
-    const canGoOn = hasNotice
-      ? this.#toClient.write(withDrainNotice(bytes, headEnd, end), sinceNs)
-      : this.#toClient.write(bytes.subarray(0, end), sinceNs, bytes === read ? buffer : undefined);
-    if (!canGoOn) this.checkStalled();
     return canGoOn;
   }
 
@@ -287,9 +275,27 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       else this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
       return;
     }
-    this.#observed?.onResponseEnd();
-    this.#endExchange(COMPLETED);
-    this.#close();
+    if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
+    else {
+      this.#observed?.onResponseEnd();
+      this.#endExchange(COMPLETED);
+      this.#close();
+    }
+  }
+
+  /** After a FIN of the client, its last request has been answered. */
+  get #mayHaveLeft(): boolean {
+    return this.#toClient.hasEnded && this.#request.unread.length === 0;
+  }
+
+  /** The call counts once the client's system has had a second to refuse the answer. Then the connection closes. */
+  #awaitLeaving(endedNs: number): void {
+    this.#toUpstream.drop(this.#response.end < this.#response.length);
+    this.#leaving = new LeavingClient(this.#toClient, () => {
+      this.#observed?.onResponseEnd();
+      this.#endExchange(COMPLETED, endedNs);
+      this.#close();
+    });
   }
 
   #completed(endedNs: number): void {
@@ -301,9 +307,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
     const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
     this.#response.release();
-    const isLast = isAnnounced || this.#hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
+    const isLast = isAnnounced || this.#writer.hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
     this.#head = undefined;
-    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#isOverfull)) {
+    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#ahead.isOverfull)) {
       this.#close();
       return;
     }
@@ -312,10 +318,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   #goOn(): void {
     this.#takeNext();
-    if (this.#account.bytes > 0) {
-      this.#request.copyIfShared();
-      this.#keepUnread();
-    }
+    if (this.#ahead.isCharged) this.#keepUnread();
     this.#updateReading();
   }
 
@@ -324,6 +327,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#observed = undefined;
+    this.#wait.end();
     this.#timer.stop();
     exchange.isEmpty = !this.#response.hasContent;
     this.#services.reporter.end(exchange, ending, endedNs);
@@ -419,30 +423,27 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   }
 
   readonly #updateReading = (): void => {
-    this.#toClient.setPaused(this.#toUpstream.isFull || this.#isTooFarAhead());
+    const isBusy = this.#exchange !== undefined && this.#request.isDone;
+    const isTooFar = isBusy && this.#ahead.isTooFar(this.#services.options.headBytes);
+    this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar);
     if (this.#toUpstream.isFull) this.checkStalled();
   };
-
-  /** Bounds pipelined bytes. */
-  #isTooFarAhead(): boolean {
-    if (this.#exchange === undefined || !this.#request.isDone) return false;
-    const { length } = this.#request.unread;
-    if (length === 0) return this.#isOverfull;
-    return length > this.#services.options.headBytes;
-  }
 
   onUpstreamDrain(upstream: Socket): void {
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.onDrain();
+    this.#wait.bodyPassed();
     this.checkStalled();
   }
 
   onClientDrain(): void {
+    this.#wait.clientTook();
     this.#toUpstream.resume();
     this.checkStalled();
   }
 
   onClientFull(): void {
+    this.#wait.clientFull();
     this.#toUpstream.pause();
     this.checkStalled();
   }
@@ -467,8 +468,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#request.begin(head);
     const headText = toHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
-    this.#request.clear();
-    this.#account.keep(0);
+    this.#ahead.clear();
     this.#exchange = undefined;
     const socket = this.#toClient.detach();
     this.#stalled.remove();
@@ -479,8 +479,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     if (this.#toClient.isClosing) return;
     this.#timer.stop();
     this.#toUpstream.drop(false);
-    this.#request.clear();
-    this.#account.keep(0);
+    this.#ahead.clear();
     this.#toClient.close();
   }
 
@@ -490,7 +489,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   onClientClosed(): void {
     this.#timer.stop();
-    this.#account.keep(0);
+    this.#leaving?.stop();
+    this.#ahead.release();
     if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);
     this.#stalled.remove();

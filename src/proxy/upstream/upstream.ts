@@ -4,10 +4,12 @@
  */
 
 import net from 'node:net';
-import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
-import { reasonOf, toUpstreamFailure, type UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { reasonOf, tlsReasonOf, toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import type { OutageRecord } from './outage-record.ts';
+import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
@@ -23,10 +25,17 @@ export type Reachability =
       readonly failure: UpstreamFailure;
       /** A code of the system, or of the sidecar if there is none, e.g. `ECONNREFUSED`. */
       readonly reason: string;
+      /** Connections open, but TLS fails. */
+      readonly isTls: boolean;
     };
 
 export interface UpstreamOptions extends HostPort {
   readonly connectTimeoutMs: number;
+}
+
+interface UpstreamParts {
+  readonly tls?: UpstreamTls | undefined;
+  readonly outages?: OutageRecord | undefined;
 }
 
 const PROBE_INTERVAL_NS = NS_PER_S;
@@ -36,6 +45,7 @@ export class Upstream {
   readonly #address: HostPort;
   readonly #clock: Clock;
   readonly #tls: UpstreamTls | undefined;
+  readonly #outages: OutageRecord | undefined;
   readonly #buffers = new ReadBuffers();
   readonly #names: SharedLookup;
   #connectTimeoutMs: number;
@@ -43,7 +53,8 @@ export class Upstream {
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
   /** Without `tls` connections are plain TCP. */
-  constructor(options: UpstreamOptions, clock: Clock, tls?: UpstreamTls) {
+  constructor(options: UpstreamOptions, clock: Clock, { tls, outages }: UpstreamParts = {}) {
+    this.#outages = outages;
     this.#address = options;
     this.#connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
@@ -69,21 +80,33 @@ export class Upstream {
   probe(): Promise<boolean> {
     const nowNs = this.#clock.nowNs();
     if (this.#lastProbe === undefined || nowNs - this.#lastProbe.atNs > PROBE_INTERVAL_NS) {
-      this.#lastProbe = { atNs: nowNs, isReachable: this.#probeNow() };
+      this.#lastProbe = { atNs: nowNs, isReachable: this.#dial(PROBE_TIMEOUT_MS) };
     }
     return this.#lastProbe.isReachable;
   }
 
-  #probeNow(): Promise<boolean> {
+  /** Opens and closes a connection within `upstream.connectTimeout`, TLS included; what happens changes `reachability`. */
+  async tryConnection(): Promise<boolean> {
+    const beganNs = this.#clock.nowNs();
+    const limitMs = this.#connectTimeoutMs;
+    const isReachable = await this.#dial(limitMs);
+    const isTimeout = !isReachable && this.#clock.nowNs() - beganNs >= limitMs * NS_PER_MS;
+    if (isTimeout) this.noteUnreachable(new UpstreamFailure('D2S_ERR_UPSTREAM_CONNECT_TIMEOUT'));
+    return isReachable;
+  }
+
+  #dial(limitMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const { host, port } = this.#address;
       const tls = this.#tls;
-      const dialOptions = this.#names.dialOptions(PROBE_TIMEOUT_MS);
+      const dialOptions = this.#names.dialOptions(limitMs);
       const socket = tls === undefined ? net.connect({ host, port, ...dialOptions }) : tls.connect(dialOptions);
       this.#names.watch(socket);
-      socket.setTimeout(PROBE_TIMEOUT_MS);
       let phase: 'connect' | 'handshake' = 'connect';
+      const timer = new PhaseTimer();
+      timer.start(limitMs, () => finish(false));
       const finish = (isReachable: boolean) => {
+        timer.stop();
         socket.destroy();
         resolve(isReachable);
       };
@@ -94,7 +117,6 @@ export class Upstream {
         this.noteReachable();
         finish(true);
       });
-      socket.on('timeout', () => finish(false));
       socket.on('error', (cause) => {
         this.noteUnreachable(toUpstreamFailure(cause, phase));
         finish(false);
@@ -105,15 +127,19 @@ export class Upstream {
   /** A connection is established. Code that connects without this class reports it here. */
   noteReachable(): void {
     if (this.#reachability.kind === 'reachable') return;
+    this.#outages?.back();
     this.#reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
   }
 
   noteUnreachable(failure: UpstreamFailure): void {
-    if (failure.isOwnShortage) return;
+    // At a limit of ours nothing was tried.
+    if (failure.code === 'D2S_ERR_UPSTREAM_BUSY') return;
     const previous = this.#reachability;
+    this.#outages?.lost();
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
-    const reason = reasonOf(failure) ?? failure.code;
-    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason };
+    const isTls = failure.code === 'D2S_ERR_UPSTREAM_TLS';
+    const reason = (isTls ? tlsReasonOf(failure.cause) : reasonOf(failure)) || failure.code;
+    this.#reachability = { kind: 'unreachable', sinceEpochMs, failure, reason, isTls };
   }
 }
 

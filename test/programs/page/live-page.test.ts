@@ -149,7 +149,7 @@ describeInChromium('the live page', (chromium) => {
     await live.see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
     await live.see(/Applies from 5\.0 % of the calls of the last minute/);
-    expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['Calls fail']);
+    expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['calls-fail']);
     await page.getByText('How this is judged').click();
   });
 

@@ -2,7 +2,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import type { CallRow, Live } from '../../../src/page/live-data.ts';
 import { describeInChromium } from '../../support/page/browser.ts';
-import { application, live, points } from '../../support/page/samples.ts';
+import { application, FINE, live, points } from '../../support/page/samples.ts';
 import { type Told, ToldPage } from './told-page.ts';
 
 const MIB = 2 ** 20;
@@ -21,7 +21,10 @@ const TOLD = live({
   jvm: { state: 'available', source: 'hsperfdata', since: null, reason: null, heapMax: 1_024 * MIB },
   applications: [
     application(HISTORY, {
-      worstCall: { kind: 'sba', name: 'P.Balance.Year.Close', failed: 12, ended: 60 },
+      verdict: {
+        ...{ subject: 'server', code: 'calls-fail', kind: 'sba', name: 'P.Balance.Year.Close', since: FINE.since },
+        text: 'The server: 20 % of the calls failed in the last minute (12 of 60).',
+      },
       holds: { now: 3 },
     }),
   ],
@@ -138,7 +141,7 @@ describeInChromium('the start page', (chromium) => {
 
   it('leads from the verdict to the worst call', async () => {
     await told.load(TOLD);
-    await page.getByRole('link', { name: 'P.Balance.Year.Close: 12 of 60 failed' }).click();
+    await page.getByRole('link', { name: 'Look at P.Balance.Year.Close' }).click();
     await told.seeHeading('P.Balance.Year.Close');
     expect(new URL(page.url()).hash).toBe('#/smartWeb/sba/P.Balance.Year.Close');
     expect(await inView('.item-title')).toBe(true);
@@ -172,7 +175,7 @@ describeInChromium('the start page', (chromium) => {
     await told.load(busy({ limits, jvm }));
     await expect
       .poll(() => textOf('.badge, .verdict-text'))
-      .toEqual(['All well', expect.stringMatching(/p95 20\.0 ms\.$/)]);
+      .toEqual(['All well', expect.stringMatching(/p95 20\.0 ms\. Since 11:59:00\.$/)]);
     const tones = page.locator('.sentences li');
     const classes = await tones.evaluateAll((all) => all.map((one) => one.className));
     const texts = await tones.allInnerTexts();

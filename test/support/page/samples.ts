@@ -1,5 +1,5 @@
 /** Sample answers of the port, for tests of the page. */
-import type { HistoryPoint, Live, LiveApplication } from '../../../src/page/live-data.ts';
+import type { HistoryPoint, Live, LiveApplication, MinuteOfCalls, Verdict } from '../../../src/page/live-data.ts';
 
 export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
 const STEP_S = 5;
@@ -30,6 +30,16 @@ export function live(differences: Partial<Live> = {}): Live {
   };
 }
 
+export const FINE: Verdict = {
+  ...{ subject: 'nobody', code: 'fine', kind: null, name: null, since: new Date(NOW_MS - 60_000).toISOString() },
+  text: 'No sign of trouble with the server, the network or a client: 120 calls in the last minute, none failed, p95 20.0 ms.',
+};
+
+const NO_CALLS: MinuteOfCalls = {
+  ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
+  ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
+};
+
 export function application(
   points: readonly HistoryPoint[] = [],
   differences: Partial<LiveApplication> = {},
@@ -39,7 +49,8 @@ export function application(
     sessions: { REST: 2, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 2 },
     holds: { now: 0 },
     running: { count: 0, hung: null },
-    worstCall: null,
+    verdict: FINE,
+    minute: NO_CALLS,
     history: { stepSeconds: STEP_S, points },
     ...differences,
   };

@@ -5,7 +5,7 @@ import { HELP } from '../../../src/cli/help.ts';
 
 const parse = (line: string) => parseCommandLine(line === '' ? [] : line.split(' '));
 
-const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, top, passwd';
+const COMMANDS = 'check, learn, demo, health, report, drain, reload, shutdown, threads, verdict, top, passwd';
 const AT_9280 = { host: '127.0.0.1', port: 9280 };
 const UNKNOWN = `unknown command, expected one of ${COMMANDS}, or flags only`;
 

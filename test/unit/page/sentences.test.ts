@@ -1,6 +1,6 @@
 /** The sentences below the verdict: the state of the upstream, the JVM and the sidecar, and why a page is empty. */
 import { expect, it } from 'vitest';
-import { toTime } from '../../../src/page/format.ts';
+import { formatTime } from '../../../src/page/format.ts';
 import type { Live, Outside } from '../../../src/page/live-data.ts';
 import { type NewsSources, toNews } from '../../../src/page/news.ts';
 import { toSentences } from '../../../src/page/sentences.ts';
@@ -8,7 +8,7 @@ import { application, live, NOW_MS, points } from '../../support/page/samples.ts
 
 const msBefore = (seconds: number) => NOW_MS - seconds * 1_000;
 const at = (seconds: number) => new Date(msBefore(seconds)).toISOString();
-const clock = (seconds: number) => toTime(msBefore(seconds), NOW_MS);
+const clock = (seconds: number) => formatTime(msBefore(seconds), NOW_MS);
 const START = clock(3_600);
 const SINCE = `since ${clock(1_800)}`;
 const UNTIL_NOW = `since ${START}, but not in the last minute.`;

@@ -1,5 +1,13 @@
 import { expect, it } from 'vitest';
-import { toBytes, toCount, toDuration, toPercent, toRate, toSpan, toTime } from '../../../src/page/format.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatDuration,
+  formatPercent,
+  formatRate,
+  formatSpan,
+} from '../../../src/base/figures.ts';
+import { formatTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
 import { toSessionColumns } from '../../../src/page/table-columns.ts';
 import { type Column, filterRows, sortRows, toSlice } from '../../../src/page/table-model.ts';
@@ -35,19 +43,26 @@ it('rows are drawn if visible, with a margin, even if the list has become shorte
 });
 
 it('numbers are written for people', () => {
-  expect([toCount(12), toCount(12_345)]).toEqual(['12', '12,345']);
-  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(toRate)).toEqual(['0', '<0.01', '0.25', '10.0', '12.3', '1,240']);
+  expect([formatCount(12), formatCount(12_345)]).toEqual(['12', '12,345']);
+  expect([0, 0.001, 0.25, 9.999, 12.34, 1_240].map(formatRate)).toEqual([
+    '0',
+    '<0.01',
+    '0.25',
+    '10.0',
+    '12.3',
+    '1,240',
+  ]);
   const durations = ['–', '0', '412 µs', '12.3 ms', '1.23 s', '2 min 3 s'];
-  expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(toDuration)).toEqual(durations);
-  expect([45, 60, 3_900, 93_600].map(toSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
-  expect([null, 512, 1_048_576, 432_013_312].map(toBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
-  expect([0, 0.0004, 0.004, 0.12].map(toPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
+  expect([null, 0, 412e-6, 0.0123, 1.2345, 123].map(formatDuration)).toEqual(durations);
+  expect([45, 60, 3_900, 93_600].map(formatSpan)).toEqual(['45 s', '1 min', '1 h 5 min', '1 d 2 h']);
+  expect([null, 512, 1_048_576, 432_013_312].map(formatBytes)).toEqual(['–', '512 B', '1.00 MiB', '412 MiB']);
+  expect([0, 0.0004, 0.004, 0.12].map(formatPercent)).toEqual(['0 %', '<0.1 %', '0.4 %', '12 %']);
 });
 
 it('numbers of time include the date only on another day', () => {
   const noon = new Date(2026, 2, 1, 2, 14, 7).getTime();
-  expect(toTime(noon, noon + 3_600_000)).toBe('02:14:07');
-  expect(toTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
+  expect(formatTime(noon, noon + 3_600_000)).toBe('02:14:07');
+  expect(formatTime(noon, noon + 86_400_000)).toBe('2026-03-01 02:14:07');
 });
 
 it('the details of a call have durations in seconds, whatever the unit, and none for an empty window', () => {

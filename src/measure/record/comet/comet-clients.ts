@@ -18,8 +18,9 @@ import type { Fields } from '../../../state/saved-record.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CallObservers } from '../call-observer.ts';
+import type { CallTotals, SlowOutcome } from '../call-totals.ts';
 import type { RunningCalls } from '../running-calls.ts';
-import type { SlowEnding, SlowestCalls } from '../slowest-calls.ts';
+import type { SlowestCalls } from '../slowest-calls.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, EndedMessage } from './ended-message.ts';
@@ -32,6 +33,7 @@ export interface CometClientsParts {
   readonly sessions: SessionTable;
   readonly running: RunningCalls;
   readonly slowest: SlowestCalls;
+  readonly totals: CallTotals;
   readonly metrics: CometMetrics;
   readonly observers: CallObservers;
   /** The budget for the names of monitored objects and of pending calls. */
@@ -182,9 +184,12 @@ export class CometClients {
     if (atBegin === undefined) session?.callBegan(beganNs);
     session?.callEnded(atNs);
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
-    const { observers, slowest } = this.#parts;
-    slowest.add(pending, session, toSlowEnding(result, atNs));
-    if (observers.isWanted) observers.tell(new EndedMessage(pending, result, atNs, session));
+    const { observers, slowest, totals } = this.#parts;
+    const ended = new EndedMessage(pending, result, atNs, session);
+    slowest.add(pending, session, ended, toSlowOutcome(result));
+    // A refusal over Comet is an error, as in the statistics.
+    totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : toSlowOutcome(result), ended);
+    if (observers.isWanted) observers.tell(ended);
   }
 
   #count(
@@ -339,10 +344,9 @@ function latestGone(clients: Iterable<CometClient>): number {
   return latestNs;
 }
 
-function toSlowEnding(result: CallResult, endedNs: number): SlowEnding {
-  if (result.kind === 'failed') return { endedNs, status: 0, outcome: 'unanswered' };
-  if (result.kind === 'aborted') return { endedNs, status: 0, outcome: 'aborted' };
-  const { status } = result;
-  if (result.kind === 'refused') return { endedNs, status, outcome: 'client_error' };
-  return { endedNs, status, outcome: status >= 500 ? 'error' : 'ok' };
+function toSlowOutcome(result: CallResult): SlowOutcome {
+  if (result.kind === 'failed') return 'unanswered';
+  if (result.kind === 'aborted') return 'aborted';
+  if (result.kind === 'refused') return 'client_error';
+  return result.status >= 500 ? 'error' : 'ok';
 }

@@ -128,6 +128,7 @@ export class Conversation {
       this.#beginCall(client, {
         ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
         ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined, threadDump: undefined },
+        clientWaitAt: () => 0,
       });
       return;
     }

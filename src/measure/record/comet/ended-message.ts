@@ -17,6 +17,7 @@ export class EndedMessage implements EndedCall {
   readonly method = undefined;
   readonly requestBytes = undefined;
   readonly responseBytes = undefined;
+  readonly clientWaitNs = 0;
   readonly endedNs: number;
   readonly session: CallSession | undefined;
   readonly #pending: PendingCall;
@@ -39,6 +40,15 @@ export class EndedMessage implements EndedCall {
 
   get application(): string {
     return this.#pending.source.application;
+  }
+
+  get durationNs(): number {
+    return this.endedNs - this.beganNs;
+  }
+
+  /** The answer is one message. */
+  get firstByteNs(): number {
+    return this.status === 0 ? 0 : this.endedNs;
   }
 
   get status(): number {

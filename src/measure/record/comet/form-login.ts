@@ -75,7 +75,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
   }
 
   #loggedIn(exchange: Exchange, key: string): void {
-    const { beganNs, endedNs } = exchange;
+    const { durationNs, endedNs } = exchange;
     this.#userName = this.#readUserName();
     const { sessions, clients } = this.#application;
     const present = this.#presentSession(key, endedNs);
@@ -90,7 +90,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
       connectionType: 'COMET_LONG_POLLING',
       remoteAddress: exchange.client.remoteAddress,
       atNs: endedNs,
-      creationNs: endedNs - beganNs,
+      creationNs: durationNs,
     });
     if (session !== undefined) clients.login(session, true);
   }

@@ -68,13 +68,13 @@ export async function createPlant({ jvm = AVAILABLE, maxNames = 2_000, ...replac
   );
   const [application] = sidecar.recorder.applications.values();
   if (application === undefined) throw new Error('no application');
-  const { health, applications, sidecar: seen } = sidecar.monitored;
+  const { health, applications, sidecar: seen, verdicts } = sidecar.monitored;
   const jvmSources = {
     jvm: jvm.state.kind === 'available' ? jvm.state.reading : undefined,
     jvmSource: jvm.reads === undefined ? undefined : (jvm as Required<MonitoredJvm>),
   };
   const monitored: Omit<Monitored, 'live' | 'catchUp'> = {
-    ...{ health, jvm },
+    ...{ health, jvm, verdicts },
     applications: replaced.applications ?? applications,
     sidecar: { ...seen, version: '1.2.3', readProcess: () => Promise.resolve(PROCESS) },
     toTables: (process) =>

@@ -15,7 +15,7 @@ interface Live extends Readonly<Record<string, unknown>> {
   readonly upstream: { readonly state: string; readonly since: string | null; readonly reason: string | null };
   readonly marks: readonly { readonly t: number; readonly kind: string; readonly text: string }[];
   readonly applications: readonly {
-    readonly worstCall: object | null;
+    readonly minute: object;
     readonly history: { readonly points: Point[] };
   }[];
 }
@@ -101,7 +101,14 @@ it('/live has everything before the first call', async () => {
         sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 0 },
         holds: { now: 0 },
         running: { count: 0, hung: null },
-        worstCall: null,
+        verdict: {
+          ...{ subject: 'unknown', code: 'quiet', kind: null, name: null, since: expect.stringMatching(/Z$/) },
+          text: 'Nothing to judge by: no call ended in the last minute.',
+        },
+        minute: {
+          ...{ ok: 0, clientErrors: 0, errors: 0, unanswered: 0, aborted: 0, late: 0 },
+          ...{ durationS: 0, clientWaitS: 0, longWaits: 0, unclassified: 0, misplaced: 0 },
+        },
         history: { stepSeconds: 5, points: [] },
       },
     ],
@@ -132,8 +139,10 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
 
   const { applications, seq, failures, upstream } = await live(stand);
   expect(seq).toBe(2);
-  const worstCall = { kind: 'rpc', name: 'E.Demo.Fail', failed: 1, ended: 1 };
-  expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 }, worstCall }]);
+  stand.sidecar.verdicts.judge();
+  const minute = { ok: 5, errors: 1, unanswered: 1, aborted: 1, clientErrors: 0, late: 0 };
+  expect(applications).toMatchObject([{ sessions: { REST: 2, created: 2 } }]);
+  expect((await live(stand)).applications).toMatchObject([{ minute }]);
   const [first, second] = applications[0]?.history.points ?? [];
   const seconds = expect.any(Number);
   expect(first).toEqual({
@@ -156,7 +165,6 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   steps(stand, 12);
   const later = await live(stand, '?since=2');
   expect(later.failures, 'after a minute').toEqual([{ code, sinceStart: 1, inMinute: 0 }]);
-  expect(later.applications[0]?.worstCall).toBeNull();
   expect(later.applications[0]?.history.points.map((point) => point.seq)).toEqual(
     Array.from({ length: 12 }, (_, i) => i + 3),
   );

@@ -1,8 +1,10 @@
 /** Answers about tables that are full of the longest names end within `monitor.maxAnswerBytes`. */
+
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
 import { toTable } from '../../../../src/base/metric-description.ts';
 import { APPLICATION_METRICS } from '../../../../src/measure/record/application-metrics.ts';
+import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
 import { createStatistics } from '../../../../src/metrics/statistics.ts';
 import { MetricsRenderer } from '../../../../src/monitor/dropwizard/render.ts';
 import { renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
@@ -36,6 +38,7 @@ it.each([
       statistics: createStatistics(OPTIONS, systemClock, { applications: count }),
       sessions: { created: { count: 0, durations: undefined }, countsByType: () => ({}) } as never,
       running: { size: 0, byName: () => [] },
+      totals: new CallTotals(),
     }));
     for (const { statistics } of applications) {
       for (let i = 0; i < 10_100; i += 1) {

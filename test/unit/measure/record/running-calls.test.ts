@@ -1,16 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import type { SlowOutcome } from '../../../../src/measure/record/call-totals.ts';
 import { type RunningCall, RunningCalls } from '../../../../src/measure/record/running-calls.ts';
-import { SlowestCalls, type SlowOutcome } from '../../../../src/measure/record/slowest-calls.ts';
+import { SlowestCalls } from '../../../../src/measure/record/slowest-calls.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 const S = 1e9;
 
-function callOf(name: string, beganNs: number, user?: string): RunningCall {
+function callOf(name: string, beganNs: number, user?: string, clientWaitNs = 0): RunningCall {
   return {
     call: { kind: 'rpc', name },
     session: user === undefined ? undefined : { id: `id of ${user}`, userName: user },
     ...{ connectionType: 'REST', remoteAddress: '10.0.0.7', beganNs },
-    ...{ before: undefined, after: undefined, threadDump: undefined },
+    ...{ before: undefined, after: undefined, threadDump: undefined, clientWaitAt: () => clientWaitNs },
   };
 }
 
@@ -29,6 +30,15 @@ it('the calls that run are shown oldest first, with user, session and age', () =
     ...{ kind: 'rpc', name: 'A', sessionId: 'id of ann', userName: 'ann', connectionType: 'REST' },
     ...{ remoteAddress: '10.0.0.7', duration: 6, startTime: new Date(clock.epochMs() - 6_000).toISOString() },
   });
+});
+
+it('the age of a running call is without the time that its client took', () => {
+  const clock = new ManualClock();
+  const calls = new RunningCalls(clock);
+  clock.ns = 10 * S;
+  calls.add(callOf('A', 4 * S, 'ann', 5 * S));
+  expect(calls.oldest(1)[0]?.duration).toBe(1);
+  expect([...calls.byName()]).toMatchObject([{ oldest: 1, youngest: 1 }]);
 });
 
 it('the calls that run leave in any order', () => {
@@ -59,11 +69,10 @@ describe('the slowest calls', () => {
   const ANN = { id: 'b7c1', userName: 'ann' };
   function ended(calls: SlowestCalls, name: string, atS: number, seconds: number, outcome: SlowOutcome = 'ok') {
     clock.ns = atS * S;
-    calls.add(callOf(name, (atS - seconds) * S), ANN, {
-      endedNs: clock.ns,
-      status: outcome === 'ok' ? 200 : 0,
-      outcome,
-    });
+    const call = callOf(name, (atS - seconds) * S);
+    const times = { beganNs: call.beganNs, endedNs: clock.ns, durationNs: seconds * S, clientWaitNs: S / 2 };
+    const status = outcome === 'ok' ? 200 : 0;
+    calls.add(call, ANN, { ...times, firstByteNs: status === 0 ? 0 : clock.ns - S, status }, outcome);
   }
   const named = (calls: SlowestCalls) => calls.slowest().map(({ name }) => name);
 
@@ -72,7 +81,15 @@ describe('the slowest calls', () => {
     ended(calls, 'A', 100, 2);
     ended(calls, 'B', 101, 3, 'unanswered');
     expect(calls.slowest()).toMatchObject([
-      { name: 'B', duration: 3, status: null, outcome: 'unanswered', sessionId: 'b7c1', userName: 'ann' },
+      {
+        name: 'B',
+        duration: 3,
+        status: null,
+        outcome: 'unanswered',
+        sessionId: 'b7c1',
+        userName: 'ann',
+        firstByte: null,
+      },
       { name: 'A', duration: 2, status: 200, outcome: 'ok' },
     ]);
     expect(calls.slowest()[0]?.endTime).toBe(new Date(clock.epochMs()).toISOString());

@@ -4,10 +4,10 @@ import { ManualClock } from '../../../support/clock.ts';
 
 const MS = 1e6;
 
-function pathsOf(targets: readonly string[]) {
+function pathsOf(targets: readonly string[], isBelow = false) {
   const clock = new ManualClock();
   const paths = new UnclassifiedPaths(clock);
-  for (const target of targets) paths.add(target, 20 * MS, clock.nowNs());
+  for (const target of targets) paths.add(target, isBelow, 20 * MS, clock.nowNs());
   return paths.read(1_000);
 }
 
@@ -17,6 +17,12 @@ it('requests that are no calls are counted by the first two segments of their pa
   expect(counts).toEqual(['/smartWeb/odata 2', '/smartWeb/pages 1', '/ 1']);
   // Within 10 %.
   expect(Math.abs((found[0]?.p95 ?? 0) - 0.02)).toBeLessThan(0.002);
+});
+
+it('requests below an application that are no calls show up to eight segments of their path', () => {
+  const [rest, long] = pathsOf(['/smartWeb/api/rest/v1/d2/rpc/E.Demo/4f1c2a9be07d4c55', `/a${'/b'.repeat(20)}`], true);
+  expect(rest?.path).toBe('/smartWeb/api/rest/v1/d2/rpc/E.Demo/{}');
+  expect(long?.path).toBe(`/a${'/b'.repeat(7)}`);
 });
 
 it.each([

@@ -43,7 +43,19 @@ async function plantWith(entries: readonly SessionEntry[]) {
 it('a report has all of its parts', async () => {
   const report = await reportOf();
   expect(Object.keys(report)).toEqual([
-    ...['report', 'time', 'hasUsers', 'versions', 'system', 'process', 'configuration', 'state', 'log', 'jvm'],
+    ...[
+      'report',
+      'time',
+      'hasUsers',
+      'versions',
+      'system',
+      'process',
+      'configuration',
+      'state',
+      'verdicts',
+      'log',
+      'jvm',
+    ],
     ...['metrics', 'statistics', 'sessions', 'unclassified'],
   ]);
   expect(report).toMatchObject({

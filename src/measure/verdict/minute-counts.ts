@@ -1,0 +1,41 @@
+import type { CallTotalsReading } from '../record/call-totals.ts';
+
+/** Differences of counters over the last minute. Times are in seconds. */
+export interface MinuteCounts extends CallTotalsReading {
+  /** Requests that are no calls: below the application, and those that would be calls of another one. */
+  readonly unclassified: number;
+  readonly misplaced: number;
+}
+
+const KEYS = [
+  ...(['ok', 'clientErrors', 'errors', 'unanswered', 'aborted', 'late'] as const),
+  ...(['durationS', 'clientWaitS', 'longWaits', 'unclassified', 'misplaced'] as const),
+];
+
+const SECONDS = 60;
+
+/** Remembers counters of the last 60 s, one set each second. */
+export class CountsOfMinute {
+  readonly #read: () => MinuteCounts;
+  /** Oldest first. */
+  readonly #before: MinuteCounts[] = [];
+
+  constructor(read: () => MinuteCounts) {
+    this.#read = read;
+    this.#before.push(read());
+  }
+
+  /** Ends a second and returns what has been counted in the last 60. */
+  take(): MinuteCounts {
+    const now = this.#read();
+    const oldest = this.#before[0] ?? now;
+    this.#before.push(now);
+    if (this.#before.length > SECONDS) this.#before.shift();
+    return Object.fromEntries(KEYS.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
+  }
+}
+
+/** Calls that ended for the client: answered, or without an answer. Those that the client aborted are not included. */
+export function endedCalls({ ok, clientErrors, errors, unanswered }: MinuteCounts): number {
+  return ok + clientErrors + errors + unanswered;
+}

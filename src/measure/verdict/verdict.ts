@@ -1,0 +1,125 @@
+/** What the verdict is, and the record that its rules read. */
+import type { ServerState } from '../../jvm/server-reading.ts';
+import type { UpstreamCondition } from '../history/conditions.ts';
+import type { HungName } from '../record/hung-calls.ts';
+import type { MinuteCounts } from './minute-counts.ts';
+
+/** Shown in place of a name without an answered call. */
+const UNCONFIRMED = '(not answered yet)';
+
+export const SUBJECTS = ['server', 'network', 'client', 'sidecar', 'nobody', 'unknown'] as const;
+
+export type Subject = (typeof SUBJECTS)[number];
+
+/** In the order in which they are judged: the first that applies is the verdict. */
+export const VERDICT_CODES = [
+  'draining',
+  'own-certificate',
+  'upstream-tls',
+  'upstream-unreachable',
+  'deadlock',
+  'no-threads',
+  'descriptors',
+  'hung-calls',
+  'calls-fail',
+  'calls-late',
+  'processors',
+  'garbage-collection',
+  'calls-slow',
+  'clients-slow',
+  'clients-leave',
+  'not-classified',
+  'quiet',
+  'fine',
+] as const;
+
+export type VerdictCode = (typeof VERDICT_CODES)[number];
+
+export interface RuleResult {
+  readonly code: VerdictCode;
+  readonly applies: boolean;
+  /** The condition, and the current figure. */
+  readonly text: string;
+}
+
+/** E.g. `{ subject: 'server', code: 'calls-fail', text: 'The server: 12 % of the calls failed ...', ... }`. */
+export interface Verdict {
+  readonly subject: Subject;
+  readonly code: VerdictCode;
+  /** The call to look at first, e.g. `E.Boiler.Start`; null if the verdict is not about a call. */
+  readonly name: string | null;
+  readonly kind: string | null;
+  readonly text: string;
+  /** When this code became the verdict, in milliseconds since 1970. */
+  readonly sinceEpochMs: number;
+  readonly rules: readonly RuleResult[];
+  /** A hung call whose name no answer has confirmed, so that it may be any text that a client sent. */
+  readonly unconfirmed: SuspectCall | undefined;
+}
+
+/** A call that a verdict points to. */
+export interface SuspectCall {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** The state of the last minute, for one application. All that the rules read. */
+export interface Evidence {
+  readonly application: string;
+  readonly lifecycleState: string;
+  readonly isLeaving: boolean;
+  /** Why clients cannot trust the sidecar's certificate, e.g. `it expired on 2026-11-20`; undefined if they can. */
+  readonly ownCertificateFault: string | undefined;
+  readonly upstream: UpstreamCondition;
+  readonly server: ServerState | undefined;
+  readonly deadlock: { readonly threads: number; readonly file: string } | undefined;
+  readonly hung: HungName | null;
+  readonly minute: MinuteCounts;
+  /** The name with the most failed calls of the minute. */
+  readonly worst: (SuspectCall & { readonly failed: number; readonly ended: number }) | undefined;
+  /** The slowest call that ended in the minute. */
+  readonly slowest: SuspectCall | undefined;
+  /** `calls.clientTimeout`; 0: clients wait forever. */
+  readonly clientTimeoutS: number;
+  /** Share of the minute that collectors took, from 0 to 1; null if no JVM is read. */
+  readonly collectorShare: number | null;
+  /** In seconds; null without enough calls. */
+  readonly p95: { readonly now: number | null; readonly usual: number | null };
+  /** The most frequent path of requests below the application that are no calls, e.g. `/smartWeb/odata`. */
+  readonly unclassifiedPath: string | undefined;
+  /** E.g. `/smartWeb/...`: outside of all applications, but otherwise the path of a call. */
+  readonly misplacedPath: string | undefined;
+}
+
+export interface Judgement {
+  readonly applies: boolean;
+  /** The condition, and the current figure. */
+  readonly text: string;
+  readonly subject: Subject;
+  /** The sentence, if this rule is the verdict. */
+  readonly says: string;
+  /** The call to look at first. */
+  readonly suspect?: SuspectCall | undefined;
+}
+
+export type Rule = (evidence: Evidence) => Judgement;
+
+/** For readers without the role `sessions`: hides the name that no answer has confirmed. */
+export function withConfirmedNames(verdict: Verdict): Verdict {
+  const { unconfirmed, name, text, rules } = verdict;
+  if (unconfirmed === undefined) return verdict;
+  const hidden = (sentence: string) =>
+    sentence.replace(hungText(unconfirmed), () => hungText({ ...unconfirmed, name: UNCONFIRMED }));
+  return {
+    ...verdict,
+    unconfirmed: undefined,
+    name: name === unconfirmed.name ? UNCONFIRMED : name,
+    text: hidden(text),
+    rules: rules.map((rule) => ({ ...rule, text: hidden(rule.text) })),
+  };
+}
+
+/** The words with which the verdict names a hung call. */
+export function hungText({ kind, name }: SuspectCall): string {
+  return `${kind} ${name} hangs`;
+}

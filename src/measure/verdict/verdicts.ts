@@ -1,0 +1,185 @@
+/**
+ * Judges each application once a second. The live page, `top`, the report, `/metrics` and alerts show what stands here.
+ * This folder reads numbers that others have counted; it must not know HTTP, and calls cost nothing for it.
+ */
+import { type Clock, MS_PER_S } from '../../base/clock.ts';
+import { gauge, info, type MetricDescription } from '../../base/metric-description.ts';
+import type { JvmState } from '../../jvm/jvm-monitor.ts';
+import type { UpstreamCondition } from '../history/conditions.ts';
+import type { History } from '../history/history.ts';
+import type { Mark } from '../history/marks.ts';
+import type { CallTotals } from '../record/call-totals.ts';
+import { findHung } from '../record/hung-calls.ts';
+import type { OutsidePaths } from '../record/outside-paths.ts';
+import type { RecordedApplication } from '../record/recorded-application.ts';
+import type { SlowestCalls } from '../record/slowest-calls.ts';
+import type { UnclassifiedPaths } from '../record/unclassified-paths.ts';
+import { ApplicationVerdict } from './application-verdict.ts';
+import { CountsOfMinute, type MinuteCounts } from './minute-counts.ts';
+import { type Evidence, SUBJECTS, type SuspectCall, type Verdict, type VerdictCode } from './verdict.ts';
+
+export interface JudgedApplication extends Pick<RecordedApplication, 'name' | 'statistics' | 'running'> {
+  readonly slowest: Pick<SlowestCalls, 'slowestSince'>;
+  readonly totals: CallTotals;
+}
+
+export interface VerdictSources {
+  readonly applications: readonly JudgedApplication[];
+  readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare' | 'mark'>;
+  readonly lifecycle: { readonly state: string };
+  readonly upstream: { readonly reachability: UpstreamCondition };
+  readonly jvm: { readonly state: JvmState };
+  readonly outside: Pick<OutsidePaths, 'belowOf' | 'misplaced'>;
+  readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
+  deadlock(): Evidence['deadlock'];
+  ownCertificateFault(): string | undefined;
+  clientTimeoutMs(): number;
+}
+
+interface Judged {
+  readonly application: JudgedApplication;
+  readonly counts: CountsOfMinute;
+  readonly verdict: ApplicationVerdict;
+  /** Figures of the minute that the verdict is of. */
+  minute: MinuteCounts;
+  code: VerdictCode | undefined;
+  /** The mark of a finding that still holds. */
+  mark: Mark | undefined;
+}
+
+const JUDGE_MS = 1_000;
+const MINUTE_S = 60;
+const MAX_PATHS = 200;
+
+export class Verdicts {
+  readonly #sources: VerdictSources;
+  readonly #clock: Clock;
+  readonly #judged: ReadonlyMap<string, Judged>;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Create it after saved state has been loaded. */
+  constructor(sources: VerdictSources, clock: Clock) {
+    this.#sources = sources;
+    this.#clock = clock;
+    this.#judged = new Map(
+      sources.applications.map((application) => {
+        const counts = new CountsOfMinute(() => this.#readCounts(application));
+        return [
+          application.name,
+          {
+            ...{ application, counts, verdict: new ApplicationVerdict(clock), minute: counts.take() },
+            ...{ code: undefined, mark: undefined },
+          },
+        ];
+      }),
+    );
+  }
+
+  /** `shield` runs each turn and handles what it throws. */
+  start(shield: (work: () => void) => void): void {
+    this.#timer = setInterval(() => shield(() => this.judge()), JUDGE_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  judge(): void {
+    for (const judged of this.#judged.values()) {
+      judged.minute = judged.counts.take();
+      const { code } = judged.verdict.judge(this.#evidenceOf(judged));
+      if (code !== judged.code) this.#mark(judged, code);
+    }
+  }
+
+  /** Findings become marks with their length; `quiet` and `fine` are none. */
+  #mark(judged: Judged, code: VerdictCode): void {
+    if (judged.mark !== undefined) judged.mark.endEpochMs = this.#clock.epochMs();
+    judged.code = code;
+    const where = this.#judged.size === 1 ? '' : ` of /${judged.application.name}`;
+    const isFinding = code !== 'quiet' && code !== 'fine';
+    judged.mark = isFinding ? this.#sources.history.mark('verdict', `The verdict${where} is ${code}.`) : undefined;
+  }
+
+  /** The current verdict; judges now if it has not been judged yet. Throws for an unknown application. */
+  of(application: string): Verdict {
+    const judged = this.#judgedOf(application);
+    return judged.verdict.current ?? judged.verdict.judge(this.#evidenceOf(judged));
+  }
+
+  /** What was counted in the last minute, to the second. */
+  minuteOf(application: string): MinuteCounts {
+    return this.#judgedOf(application).minute;
+  }
+
+  *all(): Generator<readonly [application: string, verdict: Verdict]> {
+    for (const name of this.#judged.keys()) yield [name, this.of(name)];
+  }
+
+  #judgedOf(application: string): Judged {
+    const judged = this.#judged.get(application);
+    if (judged === undefined) throw new Error('no such application');
+    return judged;
+  }
+
+  #readCounts({ name, totals }: JudgedApplication): MinuteCounts {
+    const { outside } = this.#sources;
+    const { ok, clientErrors, errors, unanswered, aborted, late, durationS, clientWaitS, longWaits } = totals;
+    return {
+      ...{ ok, clientErrors, errors, unanswered, aborted, late, durationS, clientWaitS, longWaits },
+      ...{ unclassified: outside.belowOf(name), misplaced: outside.misplaced.count },
+    };
+  }
+
+  #evidenceOf({ application, minute }: Judged): Evidence {
+    const { history, lifecycle, upstream, jvm, ...sources } = this.#sources;
+    const { name } = application;
+    return {
+      application: name,
+      lifecycleState: lifecycle.state,
+      isLeaving: lifecycle.state === 'draining' || lifecycle.state === 'stopping',
+      ownCertificateFault: sources.ownCertificateFault(),
+      upstream: upstream.reachability,
+      server: jvm.state.kind === 'available' ? jvm.state.server : undefined,
+      deadlock: sources.deadlock(),
+      hung: findHung(application),
+      minute,
+      worst: history.worstCallOf(name),
+      slowest: slowestOf(application),
+      clientTimeoutS: sources.clientTimeoutMs() / MS_PER_S,
+      collectorShare: history.collectorShare,
+      p95: history.p95Of(name),
+      get unclassifiedPath() {
+        const context = `/${name}`;
+        return sources.unclassified.read(MAX_PATHS).find(({ path }) => path.startsWith(context))?.path;
+      },
+      misplacedPath: sources.outside.misplaced.path,
+    };
+  }
+}
+
+/** Only names of answers that can have a metric: any other one may be any text that a client sent. */
+function slowestOf({ slowest }: JudgedApplication): SuspectCall | undefined {
+  return slowest.slowestSince(MINUTE_S).find(({ outcome }) => outcome === 'ok' || outcome === 'error');
+}
+
+export const VERDICT_METRICS: readonly MetricDescription<Pick<Verdicts, 'all'>>[] = [
+  gauge(
+    'd2_sidecar_verdict',
+    'Whether the verdict is about this subject: server, network, client, sidecar, nobody or unknown.',
+    (verdicts) =>
+      Array.from(verdicts.all(), ([application, { subject }]) => [
+        application,
+        Object.fromEntries(SUBJECTS.map((one) => [one, Number(one === subject)])),
+      ]),
+    'application',
+    'subject',
+  ),
+  info(
+    'd2_sidecar_verdict_info',
+    'The code of the verdict.',
+    (verdicts) => Array.from(verdicts.all(), ([application, { code }]) => [application, { [code]: 1 }]),
+    'application',
+    'code',
+  ),
+];

@@ -1,0 +1,92 @@
+import { expect, it } from 'vitest';
+import type { Logger } from '../../../../src/base/logger.ts';
+import { OutageRecord } from '../../../../src/proxy/upstream/outage-record.ts';
+import { UpstreamProbe } from '../../../../src/proxy/upstream/upstream-probe.ts';
+import { ManualClock } from '../../../support/clock.ts';
+
+function outagesOf() {
+  const clock = new ManualClock();
+  const lines: unknown[] = [];
+  const counts = { failed: 0 };
+  const logger = {
+    info: (members: object, message: string) => lines.push({ ...members, message }),
+  } as unknown as Logger;
+  return { clock, lines, counts, outages: new OutageRecord(() => counts.failed, clock, logger) };
+}
+
+it('an outage that ends is one line, with its length and the requests that failed meanwhile', () => {
+  const { clock, lines, counts, outages } = outagesOf();
+  counts.failed = 4;
+  for (let call = 0; call < 6; call += 1) {
+    outages.lost();
+    counts.failed += 1;
+    clock.advanceS(1);
+  }
+  outages.back();
+  outages.back();
+  const since = new Date(new ManualClock().epochMs()).toISOString();
+  expect(lines).toEqual([{ since, seconds: 6, failed: 6, message: 'the upstream can be reached again' }]);
+});
+
+it('a server that is lost and back many times a second does not flood the log, and nothing is hidden', () => {
+  const { clock, lines, outages } = outagesOf();
+  for (let flip = 0; flip < 1_000; flip += 1) {
+    outages.lost();
+    clock.advanceMs(10);
+    outages.back();
+  }
+  expect(lines.length).toBeLessThanOrEqual(11);
+  expect(lines[1]).toMatchObject({ furtherOutages: expect.any(Number) });
+});
+
+function probeOf() {
+  const clock = new ManualClock();
+  const state = { kind: 'reachable', answers: 0, isServing: true, intervalMs: 5_000, tried: 0 };
+  const probe = new UpstreamProbe({
+    upstream: {
+      get reachability() {
+        return { kind: state.kind };
+      },
+      tryConnection: () => {
+        state.tried += 1;
+        return Promise.resolve(true);
+      },
+    },
+    readAnswers: () => state.answers,
+    isServing: () => state.isServing,
+    intervalMs: () => state.intervalMs,
+    clock,
+  });
+  const pass = async (seconds: number, each: () => void = () => undefined) => {
+    for (let second = 0; second < seconds; second += 1) {
+      clock.advanceS(1);
+      each();
+      await probe.check();
+    }
+    return state.tried;
+  };
+  return { state, pass };
+}
+
+it('a connection is tried every upstream.probe without traffic', async () => {
+  const { pass } = probeOf();
+  expect(await pass(4)).toBe(0);
+  expect(await pass(1)).toBe(1);
+  expect(await pass(50)).toBe(11);
+});
+
+it('no connection is tried while answers show that the server is there, while draining, and with 0', async () => {
+  const { state, pass } = probeOf();
+  expect(await pass(60, () => (state.answers += 1))).toBe(0);
+  state.isServing = false;
+  expect(await pass(60)).toBe(0);
+  state.isServing = true;
+  state.intervalMs = 0;
+  expect(await pass(60)).toBe(0);
+});
+
+it('a lost server is tried although old connections are still answered', async () => {
+  const { state, pass } = probeOf();
+  state.kind = 'unreachable';
+  expect(await pass(10, () => (state.answers += 1))).toBe(2);
+});
