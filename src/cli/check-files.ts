@@ -7,7 +7,7 @@ import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
 import { AccessList, type ListedReader } from '../monitor/access/access-list.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
-import { findObstacle } from '../state/read-state.ts';
+import { findObstacle } from '../state/restore-state.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
 import { readAuthorities } from '../tls/pem.ts';
 import { checkPrivateFolder, isWindowsPipe } from './control/socket-folder.ts';

@@ -3,7 +3,7 @@ import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { MAX_DURATION_NS } from './duration-buckets.ts';
 import { DurationMoments } from './duration-moments.ts';
 import { Meter } from './meter.ts';
-import { bucketOf, middleOf, SparseBuckets } from './sparse-buckets.ts';
+import { bucketOf, mergedBuckets, middleOf, SparseBuckets } from './sparse-buckets.ts';
 import { type Timer, type TimerSnapshot, toTimerSnapshot } from './timer.ts';
 
 /** Eight buckets per octave: the middle of a bucket is at most 1/16 = 6.3 % off, and 10 % are allowed. */
@@ -61,10 +61,11 @@ export class LifetimeTimer implements Timer {
   }
 
   snapshot(): TimerSnapshot {
+    const bucketAtRank = mergedBuckets([this.#buckets]);
     return toTimerSnapshot(
       this.#moments,
       this.#meter.snapshot(),
-      (rank) => middleOf(this.#buckets.bucketAtRank(rank), PER_OCTAVE) * NS_PER_US,
+      (rank) => middleOf(bucketAtRank(rank), PER_OCTAVE) * NS_PER_US,
     );
   }
 }

@@ -62,19 +62,6 @@ export class SparseBuckets {
     }
   }
 
-  /** The bucket that holds the `rank`-th smallest value; the last used bucket if there are fewer values. */
-  bucketAtRank(rank: number): number {
-    let seen = 0;
-    let bucket = 0;
-    for (const element of this.#elements) {
-      if (element === UNUSED) break;
-      bucket = bucketIn(element);
-      seen += countIn(element);
-      if (seen >= rank) break;
-    }
-    return bucket;
-  }
-
   /** The elements without the unused ones at the end. */
   save(): readonly number[] {
     const unused = this.#elements.indexOf(UNUSED);

@@ -12,8 +12,8 @@ import type { CometListener } from '../measure/record/comet/comet-listener.ts';
 import { createRecorder } from '../measure/record/create-recorder.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import { MonitorAccess } from '../monitor/access/monitor-access.ts';
+import { restoreState } from '../state/restore-state.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
-import { takeUp } from '../state/take-up.ts';
 import { SidecarTls } from './sidecar-tls.ts';
 
 interface Surroundings {
@@ -60,7 +60,7 @@ async function openRecorder(
   const { file, intervalMs } = config.state;
   if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await takeUp(create, (recorder) => recorder.destroy(), options);
+  const { made, keeper } = await restoreState(create, (recorder) => recorder.destroy(), options);
   return { recorder: made, state: keeper };
 }
 

@@ -5,6 +5,16 @@
  */
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** What the file keeps. */
+export interface Savable {
+  /** Context paths. */
+  readonly applications: readonly string[];
+  /** Its records, each built when the iterator reaches it; other work runs in between. */
+  save(): Iterable<Fields>;
+  /** Restores what `save` yielded. Rejects if that is unreadable; then discard this object. */
+  load(records: AsyncIterable<SavedRecord>): Promise<void>;
+}
+
 /** A field of the wrong type. The message names the field, never its content. */
 export class SavedRecordError extends Error {
   constructor(expected: string, field: string) {

@@ -11,26 +11,14 @@ import type { Logger } from '../base/logger.ts';
 import { counter, gauge, info, type MetricDescription } from '../base/metric-description.ts';
 import { toFileReason } from '../base/trusted-file.ts';
 import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
-import type { Fields, SavedRecord } from './saved-record.ts';
-import { writeInSlices } from './sliced-write.ts';
-import { type Header, headerFields, type StateRefusal } from './state-file.ts';
+import type { Loaded } from './load-state.ts';
+import type { Savable } from './saved-record.ts';
+import { type Header, type Written, writeState } from './state-file.ts';
 import type { StateOwner } from './state-owner.ts';
 
-export interface Savable {
-  /** Context paths. */
-  readonly applications: readonly string[];
-  /** Its records, each built when the iterator reaches it; other work runs in between. */
-  save(): Iterable<Fields>;
-  /** Restores what `save` yielded. Throws if that is unreadable; then discard this object. */
-  load(records: Iterable<SavedRecord>): void;
-}
-
-export interface LastSave {
+export interface LastSave extends Written {
   readonly epochMs: number;
   readonly durationNs: number;
-  readonly bytes: number;
-  /** The longest time that the event loop was blocked. */
-  readonly longestSliceNs: number;
 }
 
 /** A lasting problem is logged this often. */
@@ -56,7 +44,7 @@ export class StateKeeper {
   #isStopped = false;
   #isFailing = false;
   /** The outcome of loading the file at the start. */
-  readonly restored: 'restored' | 'absent' | StateRefusal;
+  readonly restored: Loaded['kind'];
   last: LastSave | undefined;
   saves = 0;
   failures = 0;
@@ -92,26 +80,26 @@ export class StateKeeper {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#running;
-    await this.save(true);
+    await this.save();
   }
 
-  /** `isUrgent`: the process has nothing else to do. Never rejects. */
-  async save(isUrgent = false): Promise<void> {
+  /** Never rejects. */
+  async save(): Promise<void> {
     try {
       const whose = await this.#owner.ask();
       if (whose !== 'own') this.#conflict(whose === 'leave' ? 'it started later, so it keeps the file' : 'replaced');
-      if (whose !== 'leave') await this.#write(isUrgent);
+      if (whose !== 'leave') await this.#write();
     } catch (error) {
       if (error instanceof WrittenByAnotherError) this.#conflict('both write it at this moment');
       else this.#fail(error);
     }
   }
 
-  async #write(isUrgent: boolean): Promise<void> {
+  async #write(): Promise<void> {
     const beganNs = this.#clock.nowNs();
     const epochMs = this.#clock.epochMs();
     const written = await writeAside(this.#file, (handle) =>
-      writeInSlices(handle, this.#records(), { clock: this.#clock, isUrgent }),
+      writeState(handle, this.#header, this.#state.save(), this.#clock),
     );
     await this.#owner.claim();
     this.saves += 1;
@@ -120,11 +108,6 @@ export class StateKeeper {
     this.#isFailing = false;
     this.#remindedNs.clear();
     this.#logger.info({ file: this.#file }, 'the state is saved again');
-  }
-
-  *#records(): Generator<Fields> {
-    yield headerFields(this.#header, this.#clock);
-    yield* this.#state.save();
   }
 
   #schedule(waitMs: number): void {

@@ -1,7 +1,5 @@
-import { constants } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { openTrusted } from '../base/trusted-file.ts';
-import { HEADER_BYTES, type Header, peekHeader } from './state-file.ts';
+import { type Header, parseHeader, readLines } from './state-file.ts';
 
 /** The properties of a file that change when it is rewritten. */
 interface Print {
@@ -67,18 +65,12 @@ export class StateOwner {
   }
 
   async #header(): Promise<Header | undefined> {
-    const opened = await openTrusted(this.#file, constants.O_RDONLY).catch(() => undefined);
-    if (opened === undefined) return undefined;
-    const { handle } = opened;
     try {
-      const { bytesRead, buffer } = await handle.read(Buffer.alloc(HEADER_BYTES), 0, HEADER_BYTES, 0);
-      return peekHeader(buffer.subarray(0, bytesRead));
+      for await (const line of readLines(this.#file)) return parseHeader(line);
     } catch {
       // Unreadable: the save that follows reports it.
-      return undefined;
-    } finally {
-      await handle.close();
     }
+    return undefined;
   }
 }
 

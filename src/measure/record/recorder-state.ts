@@ -56,11 +56,11 @@ export class RecorderState {
     }
   }
 
-  /** Call it before anything is recorded. Throws for an invalid state; the recorder is unusable then. */
-  load(records: Iterable<SavedRecord>): void {
+  /** Call it before anything is recorded. Rejects for an invalid state; the recorder is unusable then. */
+  async load(records: AsyncIterable<SavedRecord>): Promise<void> {
     const { credentials, own, cometMetrics, applications } = this.#parts;
     let application: RecordedApplication | undefined;
-    for (const saved of records) {
+    for await (const saved of records) {
       const kind = saved.text('record');
       if (kind === 'recorder') {
         credentials.adopt(saved.textOrThrow('secret'));

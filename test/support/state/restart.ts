@@ -1,7 +1,7 @@
 /** The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock. */
 import path from 'node:path';
 import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
-import { takeUp } from '../../../src/state/take-up.ts';
+import { restoreState } from '../../../src/state/restore-state.ts';
 import { ManualClock } from '../clock.ts';
 import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
 import { Folder } from '../monitor/access/access-files.ts';
@@ -21,7 +21,7 @@ export class StateFolder extends Folder {
     const keep = (level: string) => (details: unknown, message?: string) =>
       void log.push([level, details as Record<string, unknown>, message ?? '']);
     const logger = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
-    const { made, keeper } = await takeUp(
+    const { made, keeper } = await restoreState(
       () => new CometTraffic(change, undefined, clock),
       ({ recorder }) => recorder.destroy(),
       { file, intervalMs: 10_000, sidecarVersion: '1.2.3', clock, logger: logger as never },

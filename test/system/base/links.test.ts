@@ -20,7 +20,8 @@ import { LineFile } from '../../../src/export/access-log/line-file.ts';
 import { shiftFiles } from '../../../src/export/access-log/shift-files.ts';
 import { ThreadDiagnosis } from '../../../src/jvm/thread-diagnosis.ts';
 import { putAccessLine } from '../../../src/monitor/access/access-file.ts';
-import { readState, setAside } from '../../../src/state/read-state.ts';
+import { loadState } from '../../../src/state/load-state.ts';
+import { setAside } from '../../../src/state/restore-state.ts';
 import { ControlStand, NotingTarget, Printed } from '../../support/cli/control/stand.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { giveToOther } from '../../support/other-user.ts';
@@ -31,6 +32,8 @@ afterEach(() => vi.restoreAllMocks());
 
 const OTHERS_LINK = /is a symbolic link owned by uid \d+, expected the owner to be/;
 const LINE = 'anna:metrics:sha256$x';
+
+const NO_STATE = { applications: [], save: () => [], load: () => Promise.resolve() };
 
 const write = (file: string) => writeAside(file, (handle) => handle.writeFile('new'));
 
@@ -116,7 +119,7 @@ describe('a link of another user is refused, and what it leads to stays as it is
 
   it('as the state file that is read and set aside', async () => {
     const { link, victim } = plant('file');
-    expect(await readState(link, [], new ManualClock())).toMatchObject({ kind: 'unreadable' });
+    expect(await loadState(NO_STATE, link, new ManualClock())).toMatchObject({ kind: 'unreadable' });
     expect(await setAside(link, 'unreadable')).toBeUndefined();
     expect([existsSync(link), readFileSync(victim, 'utf8')]).toEqual([true, 'precious']);
   });
@@ -159,7 +162,7 @@ describe('a file of another user stays', () => {
     writeFileSync(at('state'), '', { mode: 0o644 });
     giveToOther(at('state'));
     const why = expect.stringMatching(/^it belongs to uid \d+/);
-    expect(await readState(at('state'), [], new ManualClock())).toEqual({ kind: 'foreign', why, isFile: false });
+    expect(await loadState(NO_STATE, at('state'), new ManualClock())).toEqual({ kind: 'foreign', why, isFile: false });
   });
 
   it('as a thread dump beside our own', async () => {

@@ -1,10 +1,24 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
+import { writeAside } from '../../../src/base/write-aside.ts';
+import { type Bounds, readLines, writeState } from '../../../src/state/state-file.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { BASE, RPC } from '../../support/measure/record/traffic.ts';
 import { StateFolder } from '../../support/state/restart.ts';
+import { recordsOf } from '../../support/state/state-records.ts';
 
 let folder: StateFolder;
 beforeEach(() => {
@@ -157,7 +171,6 @@ it('a save in slices during traffic has totals that are the sums of their names,
 });
 
 it('a save in slices lets the event loop turn between slices', async () => {
-  const { writeInSlices } = await import('../../../src/state/sliced-write.ts');
   let turns = 0;
   let isDone = false;
   const turn = () => {
@@ -165,19 +178,34 @@ it('a save in slices lets the event loop turn between slices', async () => {
     if (!isDone) setImmediate(turn);
   };
   setImmediate(turn);
-  const chunks: Buffer[] = [];
-  const file = {
-    write: (bytes: Buffer, at: number, length: number) => {
-      // A disk that takes little at a time.
-      const bytesWritten = Math.min(length, 1_000);
-      chunks.push(Buffer.from(bytes.subarray(at, at + bytesWritten)));
-      return Promise.resolve({ bytesWritten });
-    },
-  };
+  const handle = await open(folder.file, 'wx');
+  const header = { sidecarVersion: '1.2.3', writer: 'one', writerStartedMs: 0, applications: [] };
   const records = Array.from({ length: 400 }, () => ({ text: 'x'.repeat(100) }));
-  const { bytes, longestSliceNs } = await writeInSlices(file as never, records, { clock: new RunningClock() });
+  const { bytes, longestSliceNs } = await writeState(handle, header, records, new RunningClock());
   isDone = true;
+  await handle.close();
   expect(turns).toBeGreaterThan(90);
   expect(longestSliceNs).toBeLessThanOrEqual(4 * NS_PER_MS);
-  expect(Buffer.concat(chunks)).toHaveLength(bytes);
+  expect(statSync(folder.file).size).toBe(bytes);
+  expect(recordsOf(readFileSync(folder.file)).slice(1)).toEqual(records);
 });
+
+it.each<[string, number, number, Bounds]>([
+  ['a record', 1, 200_000, { maxChars: 1_000_000, maxRecordChars: 1_000 }],
+  ['all records', 10_000, 100, { maxChars: 10_000, maxRecordChars: 1_000 }],
+])(
+  'a save whose length of %s exceeds its bound fails, as does reading such a file',
+  async (_what, count, length, bounds) => {
+    const header = { sidecarVersion: '1.2.3', writer: 'one', writerStartedMs: 0, applications: [] };
+    const records = Array.from({ length: count }, (_, i) => ({ text: `${i}`.padEnd(length) }));
+    const write = (bound?: Bounds) =>
+      writeAside(folder.file, (handle) => writeState(handle, header, records, new ManualClock(), bound));
+    await expect(write(bounds)).rejects.toThrow(expect.objectContaining({ code: 'EFBIG' }));
+    expect(readdirSync(folder.path)).toEqual([]);
+    await write();
+    const read = async () => {
+      for await (const _ of readLines(folder.file, bounds));
+    };
+    await expect(read()).rejects.toThrow(expect.objectContaining({ code: 'EFBIG' }));
+  },
+);
