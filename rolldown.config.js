@@ -123,7 +123,7 @@ const server = {
     chunkFileNames: 'parts/[name]-[hash].js',
     // V8 keeps the memory that it needed to parse the largest file: separate files for packages save 4 MB.
     codeSplitting: { groups: [{ name: 'packages', test: /node_modules/, entriesAware: true }] },
-    // `compress` could drop names that the code depends on: proxy/gateway/proxy.ts removes a function by its name.
+    // Names stay readable in stack traces.
     minify: { compress: false, mangle: { keepNames: true }, codegen: { removeWhitespace: false } },
   },
 };

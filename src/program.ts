@@ -22,7 +22,7 @@ const OPEN_DEBUGGER =
 
 /**
  * If many objects survive a young collection, V8 creates further ones like them in the old heap. Calls that wait for the
- * server look like that, although they end soon: the processor time of the gateway doubled in one of three starts
+ * server look like that, although they end soon: the processor time of a small call doubled in one of three starts
  * (`npm run bench -- --workload rpc`).
  */
 const V8_FLAGS = '--no-allocation-site-pretenuring';

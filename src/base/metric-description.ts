@@ -58,7 +58,7 @@ export interface DurationBucketsReading {
 
 export type MetricValue = number | Summary | DurationBucketsReading;
 
-/** By the values of a label, e.g. `{ relay: 3, gateway: 4 }`; entries may also come from a map or a generator. */
+/** By the values of a label, e.g. `{ rpc: 3, sba: 4 }`; entries may also come from a map or a generator. */
 type Labelled = { readonly [label: string]: MetricValues } | Iterable<readonly [label: string, value: MetricValues]>;
 
 /** One value, or values by the first label, by the second label, and so on. `undefined` is omitted. */

@@ -10,7 +10,7 @@ import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { findObstacle } from '../state/read-state.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
 import { readAuthorities } from '../tls/pem.ts';
-import { checkPrivateFolder } from './control/socket-folder.ts';
+import { checkPrivateFolder, isWindowsPipe } from './control/socket-folder.ts';
 
 interface Findings {
   /** Errors that prevent a start, or that make the monitoring port refuse everybody. */
@@ -62,7 +62,7 @@ function tlsChecks({ listen, monitor, upstream }: Config, warn: (warning: unknow
 
 /** Skipped for root, whose folder may belong to another user's sidecar. Startup creates a missing folder. */
 function checkControlFolder({ control: { socket } }: Config): void {
-  if (socket === undefined || process.getuid?.() === 0) return;
+  if (socket === undefined || isWindowsPipe(socket) || process.getuid?.() === 0) return;
   try {
     checkPrivateFolder(path.dirname(socket));
   } catch (error) {

@@ -5,7 +5,7 @@ import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
 import { loadControlSocket } from '../config/load-config.ts';
 import type { FlagsOf, SidecarSelection } from './command-line.ts';
-import { requestShutdown, sendCommand } from './control/control-client.ts';
+import { requestDrain, requestShutdown, requestStatus } from './control/control-client.ts';
 import { findSidecar } from './control/find-sidecar.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { EXIT_FAILED, type Output } from './output.ts';
@@ -25,7 +25,7 @@ export async function drain(
   clock: Clock = systemClock,
 ): Promise<number> {
   const socket = await findSocket(flags, env);
-  let status = await sendCommand(socket, 'drain');
+  let status = await requestDrain(socket);
   output.out(`d2-sidecar ${status.pid} is draining: no longer ready, ${toOpen(status)} open\n`);
   const startedNs = clock.nowNs();
   let reportedMs = 0;
@@ -71,7 +71,7 @@ export async function findSocket(flags: SidecarSelection, env: Environment): Pro
 
 async function statusOrGone(socket: string): Promise<ControlStatus | undefined> {
   try {
-    return await sendCommand(socket, 'status');
+    return await requestStatus(socket);
   } catch (error) {
     // The sidecar answered a moment ago, so it has exited since.
     if (error instanceof SidecarError) return undefined;

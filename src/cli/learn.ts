@@ -49,6 +49,9 @@ export async function learn({ config, logger, signals, createSidecar, ...parts }
       },
       stop: () => sidecar.stop(),
       isReady: () => sidecar.isReady(),
+      report: (includesUsers) => sidecar.report(includesUsers),
+      dumpThreads: () => sidecar.dumpThreads(),
+      top: () => sidecar.top(),
       lifecycle: {
         ended: life.ended,
         get state() {

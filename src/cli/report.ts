@@ -6,7 +6,7 @@ import { openTrusted, toFileReason } from '../base/trusted-file.ts';
 import { removeOwn } from '../base/write-aside.ts';
 import type { Environment } from '../config/environment.ts';
 import type { FlagsOf } from './command-line.ts';
-import { requestReport } from './control/control-client.ts';
+import { requestReport, requestStatus } from './control/control-client.ts';
 import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
@@ -23,7 +23,8 @@ export async function report(
   output: Output,
 ): Promise<number> {
   const socket = await findSocket(flags, env).catch(explainNoSidecar);
-  const { status, text } = await requestReport(socket, includesUsers);
+  const { pid } = await requestStatus(socket);
+  const text = await requestReport(socket, includesUsers);
   // Indented for people. Doing this in the sidecar would make its traffic wait.
   const document = `${escapeHidden(JSON.stringify(JSON.parse(text), undefined, 2))}\n`;
   if (file === undefined) {
@@ -32,7 +33,7 @@ export async function report(
   }
   await writeNew(file, document);
   const whom = includesUsers ? 'with user names and addresses' : 'without user names and addresses';
-  output.out(`d2-sidecar ${status.pid}: report written to ${file}, ${Buffer.byteLength(document)} bytes, ${whom}\n`);
+  output.out(`d2-sidecar ${pid}: report written to ${file}, ${Buffer.byteLength(document)} bytes, ${whom}\n`);
   return 0;
 }
 

@@ -6,7 +6,8 @@ import type { Config } from '../config/config.ts';
 import { findLoopbackTrust } from '../config/config.ts';
 import type { Life } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
-import { type Controllable, ControlServer } from './control/control-server.ts';
+import type { Controllable } from './control/control-routes.ts';
+import { ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
@@ -21,9 +22,9 @@ export interface Servable {
   readonly lifecycle: Life;
   /** Reopens log files, which may have been moved away. */
   reopenLogs?(): void;
-  report?(includesUsers: boolean): Promise<Readable>;
-  dumpThreads?(): Promise<string>;
-  top?(): string;
+  report(includesUsers: boolean): Promise<Readable>;
+  dumpThreads(): Promise<string>;
+  top(): string;
 }
 
 interface ServeParts<Made extends Servable> {
@@ -66,12 +67,12 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       sidecar.reopenLogs?.();
       return reloader?.reload(reason);
     };
-    const controllable = {
+    const controllable: Controllable = {
       status,
       isReady: () => sidecar.isReady(),
-      report: sidecar.report?.bind(sidecar),
-      dumpThreads: sidecar.dumpThreads?.bind(sidecar),
-      top: sidecar.top?.bind(sidecar),
+      report: (includesUsers) => sidecar.report(includesUsers),
+      dumpThreads: () => sidecar.dumpThreads(),
+      top: () => sidecar.top(),
       drain: () => {
         manager?.draining();
         lifecycle.drain();

@@ -6,6 +6,7 @@
 import { ConfigError } from '../base/errors.ts';
 import type { Mistake } from './explain.ts';
 import { nearest } from './nearest.ts';
+import { removedKeyOf } from './removed-keys.ts';
 import { type Key, listKeys, VARIABLE_PREFIX } from './schema-walk.ts';
 import { createGroup, type Layer, setAt } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
@@ -39,7 +40,10 @@ export async function readEnvironment(env: Environment): Promise<EnvironmentResu
     // Templates may leave a variable empty; it then counts as absent.
     if (text === undefined || text.trim() === '') continue;
     const key = keys.get(name);
-    if (key === undefined) {
+    const removed = removedKeyOf(name);
+    if (removed !== undefined) {
+      layers.push({ group: { [removed]: text }, origin: () => name });
+    } else if (key === undefined) {
       warnings.push(...warnUnknown(name, text, keys));
     } else if (name.endsWith('_PORT') && SERVICE_LINK_VALUE.test(text)) {
       warnings.push(

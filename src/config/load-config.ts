@@ -8,6 +8,7 @@ import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
+import { RemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { restoreWords } from './words.ts';
@@ -35,7 +36,7 @@ export interface LoadedConfig {
   readonly config: Config;
   /** The same configuration by its keys; see reload-config.ts. */
   readonly parsed: ParsedConfig;
-  /** For the log: unknown environment variables with our prefix, without their values. */
+  /** For the log: keys that are gone, and unknown environment variables with our prefix, without their values. */
   readonly warnings: readonly string[];
 }
 
@@ -77,16 +78,19 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
 
 async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) {
   const written = new Written();
+  const removed = new RemovedKeys();
   const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
   const environment = await readEnvironment(env);
   const fromFile = path === undefined ? [] : [{ group: await readGroup(path, readFile), origin: () => path }];
   for (const layer of [...fromFile, ...environment.layers]) {
+    removed.take(layer.group, layer.origin);
     restoreWords(layer.group);
     written.add(layer);
   }
   const fromFlags = readFlags(flags);
   written.add(fromFlags.layer);
-  return { written, warnings: environment.warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
+  const warnings = [...environment.warnings, ...removed.warnings];
+  return { written, warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
 }
 
 function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mistake[] } {

@@ -43,7 +43,7 @@ function listBelow(
 }
 
 /** `['upstream', 'connectTimeout']` to `D2_SIDECAR_UPSTREAM_CONNECT_TIMEOUT`. */
-function toVariable(path: readonly string[]): string {
+export function toVariable(path: readonly string[]): string {
   return VARIABLE_PREFIX + path.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase()).join('_');
 }
 

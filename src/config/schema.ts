@@ -121,11 +121,6 @@ export const configSchema = z
           examples: [['smartWeb', 'smartWebTest']],
           reload: 'restart',
         }),
-      dataPath: oneOf(
-        ['auto', 'gateway'],
-        'auto',
-        '`auto` relays what it can; `gateway` sends everything through the slower gateway.',
-      ),
       forwarded,
       monitor,
       metrics,

@@ -5,11 +5,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { type WebSocket, WebSocketServer } from 'ws';
 import { CALL_CHANNELS, type CometCall, type CometMessage, toObjectChannel } from './comet-message.ts';
 import type { SampleLogins } from './logins.ts';
 import { SAMPLE_OBJECTS } from './plant.ts';
 import type { Random } from './random.ts';
-import { SampleWebSocket } from './web-socket.ts';
 
 interface SampleCometOptions {
   readonly logins: SampleLogins;
@@ -24,7 +24,7 @@ interface Client {
   readonly id: string;
   readonly channels: Set<string>;
   readonly waiting: CometMessage[];
-  socket: SampleWebSocket | undefined;
+  socket: WebSocket | undefined;
   answerConnect: () => void;
   expiry: NodeJS.Timeout | undefined;
 }
@@ -33,12 +33,13 @@ const PUSH_EVERY_MS = 500;
 const HOLD_MS = 10_000;
 const EXPIRY_MS = 30_000;
 const MAX_WAITING = 100;
+const MAX_MESSAGE_BYTES = 65_536;
 const CHANGE_SHARE = 0.6;
 
 export class SampleComet {
   readonly #options: SampleCometOptions;
   readonly #clients = new Map<string, Client>();
-  readonly #sockets = new Set<SampleWebSocket>();
+  readonly #webSockets = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE_BYTES });
   readonly #values = new Map(SAMPLE_OBJECTS.map((name, index) => [name, 20 * (index + 1)]));
   readonly #pushing: NodeJS.Timeout;
   #ids = 0;
@@ -60,25 +61,25 @@ export class SampleComet {
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const user = this.#options.logins.userOf(request);
-    const webSocket = new SampleWebSocket(request, socket, head, {
-      onText: (json) => {
-        for (const message of toMessages(json)) void this.#answer(message, user, webSocket);
-      },
-      onClose: () => {
-        this.#sockets.delete(webSocket);
+    this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
+      webSocket.on('message', (json) => {
+        for (const message of toMessages(String(json))) void this.#answer(message, user, webSocket);
+      });
+      // A close follows.
+      webSocket.on('error', () => undefined);
+      webSocket.on('close', () => {
         for (const client of this.#clients.values()) if (client.socket === webSocket) this.#end(client);
-      },
+      });
     });
-    this.#sockets.add(webSocket);
   }
 
   stop(): void {
     clearInterval(this.#pushing);
     for (const client of [...this.#clients.values()]) this.#end(client);
-    for (const socket of this.#sockets) socket.terminate();
+    for (const webSocket of this.#webSockets.clients) webSocket.terminate();
   }
 
-  async #answer(message: CometMessage, user: string | undefined, socket: SampleWebSocket): Promise<void> {
+  async #answer(message: CometMessage, user: string | undefined, socket: WebSocket): Promise<void> {
     const client = this.#clients.get(message.clientId ?? '');
     if (client !== undefined) client.socket = socket;
     try {

@@ -11,7 +11,7 @@ export const DEFAULT_MEMORY_BYTES = 64 * 1024 * 1024;
 /**
  * `bodies`: bodies and WebSocket messages that are being read.
  * `windows`: compression windows of WebSockets.
- * `requests`: unfinished heads, and pipelined requests.
+ * `requests`: unfinished heads, pipelined requests, and heads of WebSocket handshakes that wait.
  * `ahead`: bytes that follow an upgrade request which is not answered yet.
  * `names`: Comet requests and calls that wait for their answers, and monitorings.
  * `running`: what running requests keep; bounded by the connections.

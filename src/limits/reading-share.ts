@@ -3,8 +3,8 @@
  * clients send. The rest is for passing traffic on.
  *
  * While there is time, a reading runs at once, inside the call that brought its bytes. Otherwise it waits in the queue
- * (lane) of its client. So the traffic of one client is read in the order in which it passed. The lanes alternate. If
- * a reading must wait and there is no memory for it, its bytes pass unread (`giveUp`).
+ * (lane) of its client. So the traffic of one client is read in the order in which it passed. The lanes alternate after
+ * each step. If a reading must wait and there is no memory for it, its bytes pass unread (`giveUp`).
  */
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { RecentTime } from './recent-time.ts';
@@ -13,8 +13,6 @@ import { RecentTime } from './recent-time.ts';
 const MAX_SHARE_NS = 20 * NS_PER_MS;
 /** Delay before the next attempt when the time is used up. */
 const PAUSE_MS = 5;
-/** A lane runs for about this long before the next one runs. */
-const LANE_SLICE_NS = NS_PER_MS;
 /** Maximum charge for one step. No step takes longer by itself; another process on the core used the rest. */
 const MAX_STEP_NS = 20 * NS_PER_MS;
 /** See `ReadingShare.readUpToNs`. */
@@ -57,13 +55,8 @@ interface Waiting {
 
 /** The waiting readings of one client. */
 interface Lane {
-  /** Finished entries are undefined. */
-  readonly queue: (Waiting | undefined)[];
-  /** Index of the first unfinished entry. Not shifted away, since that would copy a long array. */
-  at: number;
+  readonly queue: Waiting[];
   bytes: number;
-  /** Time used beyond its slices. */
-  debtNs: number;
 }
 
 /** The readings of one exchange or WebSocket; they wait in the lane of its client. */
@@ -161,7 +154,7 @@ export class ReadingShare {
   get readUpToNs(): number {
     const nowNs = this.#parts.clock.nowNs();
     let oldestNs = nowNs;
-    for (const { queue, at } of this.#lanes.values()) oldestNs = Math.min(oldestNs, queue[at]?.sinceNs ?? nowNs);
+    for (const { queue } of this.#lanes.values()) oldestNs = Math.min(oldestNs, queue[0]?.sinceNs ?? nowNs);
     return Math.max(oldestNs, nowNs - MAX_LAG_NS);
   }
 
@@ -181,34 +174,18 @@ export class ReadingShare {
     if (this.#lanes.size === 0) return;
     const beganNs = this.#parts.clock.nowNs();
     const untilNs = beganNs + maxNs - this.#recentCatchUps.spentNs(beganNs);
-    this.#readUntil(untilNs);
+    this.#runLanes((nowNs) => nowNs < untilNs);
     const endedNs = this.#parts.clock.nowNs();
     this.#recentCatchUps.spend(endedNs - beganNs, endedNs);
   }
 
-  #readUntil(untilNs: number): void {
-    for (const [key, lane] of this.#lanes) {
-      while (lane.at < lane.queue.length) {
-        const sinceNs = this.#parts.clock.nowNs();
-        if (sinceNs >= untilNs) return;
-        this.#stepOf(lane);
-        const nowNs = this.#parts.clock.nowNs();
-        this.#spend(nowNs - sinceNs, nowNs);
-      }
-      this.#lanes.delete(key);
-    }
-  }
-
   /** Reads all waiting traffic, however long it takes. Called before the process ends. */
   finish(): void {
-    for (const [key, lane] of this.#lanes) {
-      while (lane.at < lane.queue.length) this.#stepOf(lane);
-      this.#lanes.delete(key);
-    }
+    this.#runLanes(() => true);
   }
 
   #wait(key: string, waiting: Waiting): void {
-    const lane = this.#lanes.get(key) ?? { queue: [], at: 0, bytes: 0, debtNs: 0 };
+    const lane = this.#lanes.get(key) ?? { queue: [], bytes: 0 };
     lane.queue.push(waiting);
     lane.bytes += waiting.bytes;
     this.#waitingBytes += waiting.bytes;
@@ -233,11 +210,8 @@ export class ReadingShare {
     return this.#recent.spentNs(nowNs) < MAX_SHARE_NS;
   }
 
-  /** Charges `tookNs`, up to `MAX_STEP_NS`, and returns what it charged. */
-  #spend(tookNs: number, nowNs: number): number {
-    const spentNs = Math.min(tookNs, MAX_STEP_NS);
-    this.#recent.spend(spentNs, nowNs);
-    return spentNs;
+  #spend(tookNs: number, nowNs: number): void {
+    this.#recent.spend(Math.min(tookNs, MAX_STEP_NS), nowNs);
   }
 
   #scheduleRun(): void {
@@ -245,35 +219,28 @@ export class ReadingShare {
     this.#isScheduled = true;
     this.#schedule(() => {
       this.#isScheduled = false;
-      this.#runLanes();
+      this.#runLanes((nowNs) => this.#hasTime(nowNs));
       if (this.#lanes.size > 0) this.#scheduleRun();
     }, PAUSE_MS);
   }
 
-  #runLanes(): void {
-    for (const [key, lane] of this.#lanes) {
-      if (!this.#hasTime(this.#parts.clock.nowNs())) return;
-      this.#runSlice(lane);
-      this.#lanes.delete(key);
-      if (lane.at < lane.queue.length) this.#lanes.set(key, lane);
-    }
-  }
-
-  #runSlice(lane: Lane): void {
-    lane.debtNs -= LANE_SLICE_NS;
+  /** One step of each lane in turn, while there is time. */
+  #runLanes(hasTime: (nowNs: number) => boolean): void {
     let sinceNs = this.#parts.clock.nowNs();
-    while (lane.debtNs < 0 && lane.at < lane.queue.length && this.#hasTime(sinceNs)) {
+    // A lane that is added again runs again in this loop.
+    for (const [key, lane] of this.#lanes) {
+      if (!hasTime(sinceNs)) return;
       this.#stepOf(lane);
-      const untilNs = this.#parts.clock.nowNs();
-      lane.debtNs += this.#spend(untilNs - sinceNs, untilNs);
-      sinceNs = untilNs;
+      this.#lanes.delete(key);
+      if (lane.queue.length > 0) this.#lanes.set(key, lane);
+      const nowNs = this.#parts.clock.nowNs();
+      this.#spend(nowNs - sinceNs, nowNs);
+      sinceNs = nowNs;
     }
-    // Unused time is not saved up.
-    lane.debtNs = Math.max(0, lane.debtNs);
   }
 
   #stepOf(lane: Lane): void {
-    const { reading, bytes } = lane.queue[lane.at] as Waiting;
+    const { reading, bytes } = lane.queue[0] as Waiting;
     let isMore = false;
     try {
       isMore = reading.step();
@@ -281,19 +248,8 @@ export class ReadingShare {
       this.#parts.onFailure(cause);
     }
     if (isMore) return;
-    lane.queue[lane.at] = undefined;
-    lane.at += 1;
+    lane.queue.shift();
     lane.bytes -= bytes;
     this.#waitingBytes -= bytes;
-    if (lane.at === lane.queue.length) {
-      lane.queue.length = 0;
-      lane.at = 0;
-    } else if (lane.at > MAX_FINISHED && lane.at > lane.queue.length / 2) {
-      lane.queue.splice(0, lane.at);
-      lane.at = 0;
-    }
   }
 }
-
-/** Up to this many finished entries stay in the queue until it is empty. */
-const MAX_FINISHED = 1_000;

@@ -1,8 +1,8 @@
 /**
  * Limits the connections to the monitoring port, in total and per address. At a limit the new connection is accepted
- * and another one is closed: one without an accepted request, or else an idle one. So clients without credentials who
- * hold connections open cannot keep a reader out. A connection with an accepted request in progress is never closed for
- * a new one.
+ * and another one is closed: the oldest one without an accepted request, or else the longest idle one. So clients
+ * without credentials who hold connections open cannot keep a reader out. A connection with an accepted request in
+ * progress is never closed for a new one.
  *
  * It also limits pipelined requests on one connection (RFC 9112 §9.3.2): Node starts all requests of one read at once,
  * which can be 3,000. Requests of many connections begin in turns of the event loop, which they share with the traffic.
@@ -15,7 +15,6 @@ import { counter, gauge, type MetricDescription } from '../base/metric-descripti
 import { AddressCounts } from '../limits/address-counts.ts';
 import { toAddressKey } from '../limits/address-key.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
-import { ClosingOrder } from './closing-order.ts';
 import type { LoopShare } from './loop-share.ts';
 
 export interface ConnectionLimits {
@@ -36,6 +35,8 @@ interface Connection {
   requests: number;
   /** Unfinished requests that were accepted. */
   running: number;
+  /** A request was accepted. */
+  isAccepted: boolean;
 }
 
 export class MonitorConnections {
@@ -43,13 +44,12 @@ export class MonitorConnections {
   readonly #share: LoopShare;
   readonly #addresses: AddressCounts;
   #maxConnections: number;
+  /** Oldest first; those that were accepted, by their last answer. */
   readonly #open = new Set<Connection>();
   /** By the socket of their requests, which with TLS is the TLS socket. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
   /** Connections in the TLS handshake, by their addresses and ports: Node does not link the two sockets. */
   readonly #inHandshake = new Map<string, Connection>();
-  readonly #new = new ClosingOrder<Connection>();
-  readonly #idle = new ClosingOrder<Connection>();
   readonly #endTurn = (): void => {
     this.#hasBegun = false;
   };
@@ -101,12 +101,12 @@ export class MonitorConnections {
   accepted(socket: Socket, response: ServerResponse): void {
     const connection = this.#bySocket.get(socket);
     if (connection === undefined) return;
-    this.#new.remove(connection.address, connection);
-    this.#idle.remove(connection.address, connection);
+    connection.isAccepted = true;
     connection.running += 1;
     response.once('close', () => {
       connection.running -= 1;
-      if (connection.running === 0 && this.#open.has(connection)) this.#idle.add(connection.address, connection);
+      // Among idle ones, the longest idle is first.
+      if (this.#open.delete(connection)) this.#open.add(connection);
     });
   }
 
@@ -158,9 +158,8 @@ export class MonitorConnections {
       socket.destroy();
       return;
     }
-    const connection: Connection = { socket, address, leave, requests: 0, running: 0 };
+    const connection: Connection = { socket, address, leave, requests: 0, running: 0, isAccepted: false };
     this.#open.add(connection);
-    this.#new.add(address, connection);
     const ends = endsOf(socket);
     if (isSecure) this.#inHandshake.set(ends, connection);
     else this.#bySocket.set(socket, connection);
@@ -199,21 +198,26 @@ export class MonitorConnections {
   /** Closes one connection, of `address` if given; false if all are busy. The limit is counted in both cases. */
   #close(limit: LimitKey, address?: string): boolean {
     this.#hits.hit(limit);
-    const connection =
-      address === undefined
-        ? (this.#new.first() ?? this.#idle.first())
-        : (this.#new.firstOf(address) ?? this.#idle.firstOf(address));
+    const connection = this.#leastNeeded(address);
     if (connection === undefined) return false;
     this.#forget(connection);
     connection.socket.destroy();
     return true;
   }
 
+  #leastNeeded(address: string | undefined): Connection | undefined {
+    let idle: Connection | undefined;
+    for (const connection of this.#open) {
+      if (connection.running > 0 || (address !== undefined && connection.address !== address)) continue;
+      if (!connection.isAccepted) return connection;
+      idle ??= connection;
+    }
+    return idle;
+  }
+
   /** Runs before the socket has closed, since the next connection may come earlier. */
   #forget(connection: Connection): void {
     if (!this.#open.delete(connection)) return;
-    this.#new.remove(connection.address, connection);
-    this.#idle.remove(connection.address, connection);
     connection.leave();
   }
 }

@@ -30,7 +30,7 @@ const CHECK_INTERVAL_MS = 1_000;
 const MAX_HEAD_BYTES = 16 * 1024;
 
 /** No route has a schema. Fastify's compilers are not loaded, and are not in the build (rolldown.config.js). */
-const NO_SCHEMAS = { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } };
+export const NO_SCHEMAS = { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } };
 
 export type MonitorLimits = Pick<
   Config['monitor'],
@@ -181,7 +181,7 @@ export class Monitor {
 }
 
 function refuseSchema(): never {
-  throw new Error('routes of the monitor have no schemas');
+  throw new Error('routes have no schemas');
 }
 
 function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>): Problem {

@@ -18,7 +18,6 @@ import type { CallStatistics } from '../metrics/call-statistics.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
 import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
-import type { Gateway } from '../proxy/gateway/gateway.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import type { ProcessReading } from './process-reading.ts';
 
@@ -65,8 +64,9 @@ export interface MonitoredSidecar {
     readonly failures: Pick<ExchangeReporter['failures'], 'counts'>;
   };
   readonly limits: Pick<LimitHits, 'counts'>;
-  readonly dispatcher: Pick<Dispatcher, 'openConnections' | 'refusedConnections'>;
-  readonly gateway: Pick<Gateway, 'upgradedConnections'>;
+  readonly dispatcher: Pick<Dispatcher, 'openConnections' | 'refusedConnections'> & {
+    readonly webSockets: Pick<Dispatcher['webSockets'], 'open'>;
+  };
   /** `leftMs`: time until the deadline, once a stop was requested. */
   readonly lifecycle: { readonly state: string; readonly leftMs: number | undefined };
   readonly upstream: { readonly reachability: UpstreamCondition };

@@ -134,7 +134,6 @@ export interface Live {
   readonly failures: readonly ({ readonly code: string } & RecentCount)[];
   readonly connections: { readonly open: number; readonly refused: RecentCount };
   /** Share in the last minute. */
-  readonly gatewayShare: number;
   readonly observerErrors: RecentCount;
   readonly outside: Outside;
   /** The window of the percentiles in the tables (`metrics.window`). */

@@ -1,5 +1,5 @@
 /** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
-import { toCount, toPercent, toSpan, toTime } from './format.ts';
+import { toCount, toSpan, toTime } from './format.ts';
 import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
 import { isLeaving } from './verdict.ts';
 
@@ -11,7 +11,6 @@ export interface Sentence {
 }
 
 /** From this share on the slower path is mentioned. */
-const GATEWAY_SHARE = 0.25;
 
 /** Reasons for failed connections, by the code of the system or the sidecar (docs/errors.md). */
 const UNREACHABLE: Readonly<Record<string, string>> = {
@@ -93,8 +92,8 @@ function toFailure(code: string, count: number): string {
   return `${toCounted(count, 'exchange')} failed with ${code}`;
 }
 
-function toOwnFaults({ connections, observerErrors, gatewayShare }: Live, start: string): Sentence[] {
-  const sentences = [
+function toOwnFaults({ connections, observerErrors }: Live, start: string): Sentence[] {
+  return [
     ...toRecent(
       connections.refused,
       start,
@@ -106,11 +105,6 @@ function toOwnFaults({ connections, observerErrors, gatewayShare }: Live, start:
       (count) => `A fault in the sidecar left ${toCounted(count, 'exchange')} served but unmeasured`,
     ),
   ];
-  if (gatewayShare >= GATEWAY_SHARE) {
-    const text = `${toPercent(gatewayShare)} of the exchanges of the last minute took the gateway, which costs more than the relay.`;
-    sentences.push({ tone: 'info', text });
-  }
-  return sentences;
 }
 
 /** E.g. `1 request`, `5 requests`. */

@@ -5,12 +5,11 @@ import type { Config } from '../config/config.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
 import { replacedFields } from '../protocol/http1/forwarded.ts';
 import { ClientFinder } from '../proxy/exchange/client-finder.ts';
-import type { DataPathOptions } from '../proxy/exchange/data-path-options.ts';
 import type { Admission } from '../proxy/exchange/exchange-reporter.ts';
-import type { LiveGatewayOptions } from '../proxy/gateway/services.ts';
+import type { TrafficOptions } from '../proxy/exchange/traffic-options.ts';
 import type { LiveDispatcherOptions } from '../proxy/listener/dispatcher.ts';
 
-export function toDataPathOptions(config: Config): DataPathOptions {
+export function toTrafficOptions(config: Config): TrafficOptions {
   const { forwarded, clientCertificate, upstream, limits, timeouts } = config;
   return {
     forwarded,
@@ -25,13 +24,8 @@ export function toDataPathOptions(config: Config): DataPathOptions {
   };
 }
 
-export function toGatewayOptions(config: Config): LiveGatewayOptions {
-  return { ...toDataPathOptions(config), connectTimeoutMs: config.upstream.connectTimeoutMs };
-}
-
-export function toDispatcherOptions({ dataPath, listen, limits }: Config): LiveDispatcherOptions {
+export function toDispatcherOptions({ listen, limits }: Config): LiveDispatcherOptions {
   return {
-    dataPath,
     trustedProxies: new AddressRanges(listen.trustedProxies),
     hasProxyHeaders: listen.clientAddress === 'proxy-protocol',
     maxConnections: limits.connections,

@@ -20,11 +20,11 @@ import { LOOP_METRICS } from '../monitor/loop-delay.ts';
 import { MONITOR_METRICS } from '../monitor/monitor-connections.ts';
 import { PROCESS_METRICS } from '../monitor/process-reading.ts';
 import { REPORTER_METRICS } from '../proxy/exchange/exchange-reporter.ts';
-import { GATEWAY_METRICS } from '../proxy/gateway/gateway.ts';
 import { DISPATCHER_METRICS } from '../proxy/listener/dispatcher.ts';
 import { PROXY_HEADER_METRICS } from '../proxy/listener/proxy-headers.ts';
 import { UPSTREAM_METRICS } from '../proxy/upstream/upstream.ts';
 import { UPSTREAM_TLS_METRICS } from '../proxy/upstream/upstream-tls.ts';
+import { WEB_SOCKET_METRICS } from '../proxy/websocket/web-sockets.ts';
 import { STATE_METRICS } from '../state/state-keeper.ts';
 import { HANDSHAKE_METRICS } from '../tls/listener-tls.ts';
 import { CERTIFICATE_METRICS } from '../tls/watched-tls.ts';
@@ -42,7 +42,7 @@ export const METRICS = {
   reporter: REPORTER_METRICS,
   dispatcher: DISPATCHER_METRICS,
   proxyHeaders: PROXY_HEADER_METRICS,
-  gateway: GATEWAY_METRICS,
+  webSockets: WEB_SOCKET_METRICS,
   lifecycle: LIFECYCLE_METRICS,
   limits: LIMIT_METRICS,
   memory: MEMORY_METRICS,

@@ -16,8 +16,6 @@ import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
-import { RequestMemory } from '../limits/request-memory.ts';
-import { StalledWrites } from '../limits/stalled-writes.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
 import type { CometListener } from '../measure/record/comet/comet-listener.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
@@ -34,18 +32,17 @@ import type { Monitored, MonitoredJvm, MonitoredLive } from '../monitor/monitore
 import { type ProcessReading, readProcess } from '../monitor/process-reading.ts';
 import { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import { ProxyHint } from '../proxy/exchange/proxy-hint.ts';
-import type { Gateway } from '../proxy/gateway/gateway.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
-import { createDispatcher, createGateway } from './data-paths.ts';
 import { createDiagnosis } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
-import { toAdmission, toDataPathOptions, toDispatcherOptions, toGatewayOptions } from './live-options.ts';
+import { toAdmission, toDispatcherOptions, toTrafficOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
 import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
+import { createDispatcher } from './traffic.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
@@ -61,7 +58,6 @@ const NO_JVM = 'The condition of the JVM is not read (jvm.source: none).';
 export class Sidecar {
   readonly recorder: Recorder;
   readonly dispatcher: Dispatcher;
-  readonly gateway: Gateway;
   readonly reporter: ExchangeReporter;
   readonly limits: LimitHits;
   readonly access: MonitorAccess;
@@ -123,9 +119,7 @@ export class Sidecar {
     this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     this.#upstream = new Upstream(config.upstream, clock, tls.upstream);
     const { memory } = parts.recorder;
-    const dataPaths = { ...parts, memory: new RequestMemory(memory), stalled: new StalledWrites(memory, clock) };
-    this.gateway = createGateway(config, this.#upstream, this.reporter, dataPaths);
-    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, this.gateway, dataPaths);
+    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, { ...parts, memory });
     this.#jvm = parts.jvm;
     this.#diagnosis = createDiagnosis(config, parts);
     this.#loopDelay = new LoopDelay(clock);
@@ -217,16 +211,17 @@ export class Sidecar {
   }
 
   #stoppable(): Stoppable {
-    const { dispatcher, gateway, reporter, recorder } = this;
+    const { dispatcher, reporter, recorder } = this;
+    const { webSockets } = dispatcher;
     return {
       inProgress: () => ({
         exchanges: reporter.open,
         heldPolls: recorder.own.read().comet.holds.now,
-        webSockets: gateway.upgradedConnections,
-        connections: dispatcher.openConnections - gateway.upgradedConnections,
+        webSockets: webSockets.open,
+        connections: dispatcher.openConnections - webSockets.open,
       }),
       announceEnd: () => dispatcher.drain(),
-      closeWebSockets: (overMs) => gateway.closeTunnels(overMs),
+      closeWebSockets: (overMs) => webSockets.closeTunnels(overMs),
       stopListening: () => dispatcher.stopListening(),
       closeIdle: (quietMs) => dispatcher.closeIdle(quietMs),
       end: () => this.#end(),
@@ -276,8 +271,7 @@ export class Sidecar {
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
       this.reporter.reconfigure(toAdmission(config));
       this.#upstream.reconfigure(config.upstream);
-      this.gateway.reconfigure(toGatewayOptions(config));
-      this.dispatcher.reconfigure(toDispatcherOptions(config), toDataPathOptions(config));
+      this.dispatcher.reconfigure(toDispatcherOptions(config), toTrafficOptions(config));
       this.#monitor.reconfigure(config.monitor);
     };
   }
@@ -316,7 +310,6 @@ export class Sidecar {
         limits: this.limits,
         lifecycle: this.lifecycle,
         dispatcher: this.dispatcher,
-        gateway: this.gateway,
         upstream: this.#upstream,
         readProcess,
       },
@@ -353,7 +346,7 @@ export class Sidecar {
       reporter: this.reporter,
       dispatcher: this.dispatcher,
       proxyHeaders: this.dispatcher.proxyHeaders,
-      gateway: this.gateway,
+      webSockets: this.dispatcher.webSockets,
       lifecycle: this.lifecycle,
       limits: this.limits,
       memory: this.recorder.memory,

@@ -13,10 +13,9 @@ describe('a line', () => {
   });
   bench('of an object, by JSON.stringify', () => {
     for (let i = 0; i < CALLS; i += 1) {
-      const { kind, name, application, status, outcome, requestBytes, responseBytes, path, remoteAddress, session } =
-        call;
+      const { kind, name, application, status, outcome, requestBytes, responseBytes, remoteAddress, session } = call;
       const duration = (call.endedNs - call.beganNs) / 1e9;
-      const more = { requestBytes, responseBytes, path, session: session?.id, user: session?.userName, remoteAddress };
+      const more = { requestBytes, responseBytes, session: session?.id, user: session?.userName, remoteAddress };
       const fields = { time, kind, name, application, over: 'http', method: call.method, status, outcome, error: null };
       JSON.stringify({ ...fields, duration, ...more, trace: null });
     }

@@ -38,7 +38,7 @@ function read(bytes: Buffer): Http1RequestHead {
 function observe(heads: readonly Buffer[], observer: ExchangeObserver): void {
   for (const bytes of heads) {
     const head = read(bytes);
-    const exchange = new Exchange(head.method, CLIENT, 'relay', systemClock.nowNs());
+    const exchange = new Exchange(head.method, CLIENT, systemClock.nowNs());
     observer.onBegin(exchange, head);
     exchange.status = 200;
     exchange.markEnded(systemClock.nowNs());

@@ -52,7 +52,7 @@ function renderPoints({ points }: ChaosRun): string {
     row('descriptors', (point) => String(point.figures.descriptors)),
   ];
   return renderTable(
-    row('', ({ life, dataPath }) => `life ${life}, ${dataPath}`),
+    row('', ({ life }) => `life ${life}`),
     [...equations, ...figures],
   );
 }

@@ -19,7 +19,6 @@ const LOGOUT = `GET ${BASE}/d2/auth/logout`;
 const HANDSHAKE = 'POST /smartWeb/api/cometd/handshake';
 
 type Fields = readonly string[];
-type DataPath = 'relay' | 'gateway';
 type Counted = Readonly<Record<string, { readonly count: number }>>;
 
 interface Listed {
@@ -44,11 +43,11 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
   /** Each test has an address of its own, since the number of sessions begun by an address in a minute is limited. */
   let hostOfTest = 1;
 
-  /** The gateway handles absolute-form targets, the relay all others. Returns the user that Tomcat has authenticated as well. */
-  async function call(path: DataPath, line: string, fields: Fields, body = '', { listen } = sidecar) {
+  /** Returns the user that Tomcat has authenticated as well. */
+  async function call(line: string, fields: Fields, body = '', { listen } = sidecar) {
     const [method = '', target = ''] = line.split(' ');
     const head = ['Host', listen, 'Content-Type', 'application/json', 'Content-Length', `${body.length}`];
-    const { status, headers } = await send(portOf(listen), path === 'gateway' ? `http://${listen}${target}` : target, {
+    const { status, headers } = await send(portOf(listen), target, {
       method,
       body,
       localAddress: `127.0.0.${hostOfTest}`,
@@ -89,7 +88,7 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
     const counted = async () =>
       (await read<{ timers: Counted }>('metrics/d2/rpc')).timers['rpc.E.Demo.Settle']?.count ?? 0;
     const before = await counted();
-    await call('relay', `POST ${BASE}/d2/rpc/E.Demo/Settle`, BELA);
+    await call(`POST ${BASE}/d2/rpc/E.Demo/Settle`, BELA);
     await vi.waitFor(async () => expect(await counted()).toBe(before + 1), { timeout: 5_000 });
   }
 
@@ -97,11 +96,11 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
     const tomcat = await startTomcat(defer, { webapp: WEBAPP, context: 'smartWeb' });
     origin = `http://127.0.0.1:${tomcat.port}/smartWeb`;
     sidecar = await startConfigured(defer, origin, { sessions: { apiKeys: [{ user: 'anna', key: 'key-of-anna' }] } });
-    const [first, second] = [await call('relay', RPC, ANNA), await call('relay', RPC, BELA)];
+    const [first, second] = [await call(RPC, ANNA), await call(RPC, BELA)];
     expect([first.user, second.user]).toEqual(['anna', 'bela']);
     ofBela = second.cookie ?? '';
     expect(ofBela).toMatch(/^\w+$/);
-    await call('relay', RPC, ['X-API-Key', 'key-of-anna']);
+    await call(RPC, ['X-API-Key', 'key-of-anna']);
     await settled();
   }, 90_000);
 
@@ -131,44 +130,42 @@ describe.runIf(hasTomcat())('a sidecar in front of a Tomcat with cached principa
       },
     ]);
 
-  for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
-    for (const [how, login] of logins) {
-      for (const [what, credential] of credentials) {
-        it(`${path}: béla’s login by ${how} with ${what} does not change anna’s sessions and numbers`, async () => {
-          const callAsBela = async (line: string, body?: string) => {
-            const [target, fields] = login(line);
-            const answer = await call(path, target, [...fields, ...credential], body);
-            expect([answer.status, answer.user]).toEqual([200, 'bela']);
-          };
-          await expectUntouchedBy(async () => {
-            await callAsBela(RPC);
-            await callAsBela(`HEAD ${BASE}/d2/object/H.Level`);
-            await callAsBela(HANDSHAKE, handshake('anna'));
-            await callAsBela(HANDSHAKE, handshake());
-            await settled();
-            expect((await claims()).map(({ requests }) => requests)).toEqual(credential.length === 0 ? [] : [2]);
-            await callAsBela(LOGOUT);
-            await settled();
-            expect(await claims()).toEqual([]);
-          });
+  for (const [how, login] of logins) {
+    for (const [what, credential] of credentials) {
+      it(`béla’s login by ${how} with ${what} does not change anna’s sessions and numbers`, async () => {
+        const callAsBela = async (line: string, body?: string) => {
+          const [target, fields] = login(line);
+          const answer = await call(target, [...fields, ...credential], body);
+          expect([answer.status, answer.user]).toEqual([200, 'bela']);
+        };
+        await expectUntouchedBy(async () => {
+          await callAsBela(RPC);
+          await callAsBela(`HEAD ${BASE}/d2/object/H.Level`);
+          await callAsBela(HANDSHAKE, handshake('anna'));
+          await callAsBela(HANDSHAKE, handshake());
+          await settled();
+          expect((await claims()).map(({ requests }) => requests)).toEqual(credential.length === 0 ? [] : [2]);
+          await callAsBela(LOGOUT);
+          await settled();
+          expect(await claims()).toEqual([]);
         });
-      }
+      });
     }
-
-    it(`${path}: another user’s key with anna’s name and a wrong password does not change them`, () =>
-      expectUntouchedBy(async () => {
-        for (const line of [RPC, LOGOUT]) {
-          const answer = await call(path, line, [...WRONG, 'X-API-Key', 'key-of-dana']);
-          expect([answer.status, answer.user]).toEqual([200, 'dana']);
-        }
-      }));
   }
+
+  it('another user’s key with anna’s name and a wrong password does not change them', () =>
+    expectUntouchedBy(async () => {
+      for (const line of [RPC, LOGOUT]) {
+        const answer = await call(line, [...WRONG, 'X-API-Key', 'key-of-dana']);
+        expect([answer.status, answer.user]).toEqual([200, 'dana']);
+      }
+    }));
 
   it('a login cookie alone has a session of the user that the server tells, with sessions.userField', async () => {
     const told = await startConfigured(defer, origin, { sessions: { userField: 'X-User' } });
     const cookie = ['Cookie', `JSESSIONID=${ofBela}`];
-    for (const path of ['relay', 'gateway'] as const) {
-      expect(await call(path, RPC, cookie, '', told)).toMatchObject({ status: 200, user: 'bela' });
+    for (let i = 0; i < 2; i += 1) {
+      expect(await call(RPC, cookie, '', told)).toMatchObject({ status: 200, user: 'bela' });
     }
     const list = () => jsonOf(`http://${told.monitor}${BASE}/admin/d2/sessions`);
     const session = { userName: 'bela', connectionType: 'REST', requests: 2 };

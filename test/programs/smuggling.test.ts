@@ -20,7 +20,7 @@ import {
   type Setting,
   startSmugglingStand,
 } from '../support/smuggling/smuggling-stand.ts';
-import { readTolerantly } from '../support/smuggling/strict-reader.ts';
+import { readStrictly } from '../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER, type Outcome, type Verdict } from '../support/smuggling/verdict.ts';
 import { hasTomcat } from '../support/tomcat/tomcat.ts';
 
@@ -37,7 +37,7 @@ const servers = [
 describe('the judge', () => {
   const content = 'GET /smuggled HTTP/1.1\r\nHost: app.example\r\n\r\n';
   const message = `POST /m HTTP/1.1\r\nHost: app.example\r\nContent-Length: ${content.length}\r\n\r\n`;
-  const sent = readTolerantly(message + content + MARKER);
+  const sent = readStrictly(message + content + MARKER);
   const seen = (what: string, body = '') =>
     `HTTP/1.1 200 OK\r\nX-Seen: ${what} ${digestOf(Buffer.from(body))}\r\nContent-Length: 0\r\n\r\n`;
   const [post, get, smuggled] = [seen('POST /m', content), seen('GET /marker'), seen('GET /smuggled')];
@@ -80,7 +80,7 @@ async function playAll(server: NetConnectOpts, setting: Setting): Promise<{ faul
     try {
       for (let next = left.pop(); next !== undefined; next = left.pop()) {
         const { name, bytes, taken } = next;
-        const sent = readTolerantly(bytes + MARKER);
+        const sent = readStrictly(bytes + MARKER);
         const isHalfClosed = taken.includes('open') || (!endsByItself(sent) && !taken.includes('refused'));
         const played = await harness.play([Buffer.from(bytes + MARKER, 'latin1')], isHalfClosed);
         const verdict = judge(sent, played, setting.forwarded);
@@ -107,7 +107,7 @@ for (const { name, start, isThere } of servers) {
     });
 
     it.each(SETTINGS)(
-      '$dataPath, $forwarded: gives each message one reading, and the server only what was sent',
+      '$forwarded: gives each message one reading, and the server only what was sent',
       {
         timeout: LIMIT_MS,
       },

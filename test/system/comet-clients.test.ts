@@ -119,7 +119,6 @@ interface Case {
   readonly startPlant: () => Promise<Plant>;
   readonly nextClient: () => CometdPeerOptions;
   readonly connectionType: 'COMET_LONG_POLLING' | 'COMET_WEBSOCKET';
-  readonly dataPath: 'auto' | 'gateway';
 }
 
 // Extensions that clients offer; the server accepts all, and compresses everything once agreed.
@@ -133,15 +132,12 @@ const OFFERS: readonly (PerMessageDeflateOptions | false)[] = [
 let offered = 0;
 let extensions: ReadonlySet<string> = new Set();
 
-const POLLING: Omit<Case, 'dataPath'> = {
-  startPlant: () => startCometdPlant(),
-  nextClient: () => ({ transport: 'long-polling' }),
-  connectionType: 'COMET_LONG_POLLING',
-};
-
 const CASES: Readonly<Record<string, Case>> = {
-  'long-polling': { ...POLLING, dataPath: 'auto' },
-  'long-polling by the gateway': { ...POLLING, dataPath: 'gateway' },
+  'long-polling': {
+    startPlant: () => startCometdPlant(),
+    nextClient: () => ({ transport: 'long-polling' }),
+    connectionType: 'COMET_LONG_POLLING',
+  },
   'compressed WebSocket': {
     startPlant: async () => {
       const plant = await startWebSocketPlant({ threshold: 0 });
@@ -152,7 +148,7 @@ const CASES: Readonly<Record<string, Case>> = {
       offered += 1;
       return { transport: 'websocket', webSocket: { perMessageDeflate: OFFERS[offered % OFFERS.length] ?? false } };
     },
-    ...{ connectionType: 'COMET_WEBSOCKET', dataPath: 'auto' },
+    connectionType: 'COMET_WEBSOCKET',
   },
 };
 
@@ -171,7 +167,7 @@ describe.each(Object.entries(CASES))('cometd over %s', { timeout: 60_000 }, (_, 
   beforeAll(async () => {
     const plant = await one.startPlant();
     defer(() => plant.close());
-    const { listen, monitor } = await startCometSidecar(defer, plant.port, { dataPath: one.dataPath });
+    const { listen, monitor } = await startCometSidecar(defer, plant.port);
     defer(() => all.map((peer) => peer.kill()));
     origin = `http://${listen}`;
     reader = new StatisticsReader(monitor);

@@ -7,7 +7,7 @@ import { listenerTls, upstreamTls } from '../support/tls/ends.ts';
 import { startStand } from '../support/wire/stand.ts';
 import { dataPathCases } from './data-path.cases.ts';
 import { splitCases } from './wire/cases/connections.ts';
-import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, RELAY } from './wire/comparison.ts';
+import { Comparison, EVERY_SPLIT_LIMIT } from './wire/comparison.ts';
 import { CaseRunner } from './wire/run-case.ts';
 import { ScriptedUpstream } from './wire/scripted-upstream.ts';
 
@@ -25,41 +25,36 @@ const ends = [
   { name: 'TLS at both ends', hasClient: true, hasUpstream: true },
 ] as const;
 
-for (const path of [RELAY, GATEWAY]) {
-  for (const { name, hasClient, hasUpstream } of ends) {
-    const upstream = hasUpstream ? secure : plain.upstream;
-    const runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
-    const stand = await startStand({
-      upstreamPort: upstream.port,
-      config: (base) => ({
-        ...{ dataPath: path.dataPath, forwarded: 'append' },
-        listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
-        upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
-      }),
-    });
-    defer(() => stand.close());
+for (const { name, hasClient, hasUpstream } of ends) {
+  const upstream = hasUpstream ? secure : plain.upstream;
+  const runner = new CaseRunner(upstream, hasClient ? textOf(authority.certFile) : undefined);
+  const stand = await startStand({
+    upstreamPort: upstream.port,
+    config: (base) => ({
+      forwarded: 'append',
+      listen: { ...base.listen, tls: hasClient ? listenerTls(own) : undefined },
+      upstream: { ...base.upstream, tls: hasUpstream ? upstreamTls(authority) : undefined },
+    }),
+  });
+  defer(() => stand.close());
 
-    describe(`through the ${path.name}, ${name}`, () => {
-      if (hasClient && hasUpstream) {
-        for (const subject of someOf(dataPathCases, 2)) {
-          const known = subject.knownDifference?.[path.name];
-          it.skipIf(known !== undefined)(known === undefined ? subject.name : `${subject.name} (${known})`, () =>
-            plain.play(subject, stand.port, path, runner),
-          );
-        }
-        return;
-      }
-
-      // The code is the same for one end or both.
-      it('a part of the cases', EVERY_SPLIT_LIMIT, async () => {
-        const part = dataPathCases.filter(({ deadlineMs }, index) => deadlineMs === undefined && index % 6 === 0);
-        await plain.playAll(part, stand.port, path, runner);
+  describe(name, () => {
+    if (hasClient && hasUpstream) {
+      it.each(someOf(dataPathCases, 2))('$name', async (subject) => {
+        await plain.play(subject, stand.port, 'fields', runner);
       });
+      return;
+    }
 
-      // Cut elsewhere, TLS delivers one record or two.
-      it.each(splitCases.slice(0, 1))('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
-        await plain.playEverySplit(subject, stand.port, path, runner);
-      });
+    // The code is the same for one end or both.
+    it('a part of the cases', EVERY_SPLIT_LIMIT, async () => {
+      const part = dataPathCases.filter(({ deadlineMs }, index) => deadlineMs === undefined && index % 6 === 0);
+      await plain.playAll(part, stand.port, 'fields', runner);
     });
-  }
+
+    // Cut elsewhere, TLS delivers one record or two.
+    it.each(splitCases.slice(0, 1))('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
+      await plain.playEverySplit(subject, stand.port, 'fields', runner);
+    });
+  });
 }

@@ -44,7 +44,3 @@ it('the bundle has no part of Fastify, hdr-histogram-js and their packages that 
     expect(holds(text), name).toBe(false);
   }
 });
-
-it('the bundle keeps the names of functions, one of which proxy/gateway/proxy.ts looks for', () => {
-  expect(CODE.filter((part) => part.includes('function deleteLength('))).toHaveLength(1);
-});

@@ -1,6 +1,5 @@
 /** `sessions.userField`: the server states the user in its responses, as with single sign-on. */
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Config } from '../../src/config/config.ts';
 import { basic } from '../support/monitor/access/access-files.ts';
 import { send, startApplication } from '../support/net.ts';
 import { startStand } from '../support/wire/stand.ts';
@@ -10,7 +9,7 @@ const LOGOUT = '/smartWeb/api/rest/v0/d2/auth/logout';
 const COMET = '/smartWeb/api/cometd';
 
 /** Accepts `Negotiate <user>` or the cookie `JSESSIONID=<user>` as a login, and ignores everything else. */
-async function start(dataPath: Config['dataPath'], userField: string | null = 'X-Remote-User') {
+async function start(userField: string | null = 'X-Remote-User') {
   const upstream = await startApplication(({ url, headers }, response, body) => {
     const { authorization = '', cookie = '' } = headers;
     const user = /^Negotiate (.*)$/.exec(authorization)?.[1] ?? /JSESSIONID=([^;]*)/.exec(cookie)?.[1];
@@ -21,7 +20,7 @@ async function start(dataPath: Config['dataPath'], userField: string | null = 'X
   onTestFinished(upstream.close);
   const stand = await startStand({
     upstreamPort: upstream.port,
-    config: ({ sessions }) => ({ dataPath, sessions: { ...sessions, userField: userField ?? undefined } }),
+    config: ({ sessions }) => ({ sessions: { ...sessions, userField: userField ?? undefined } }),
   });
   onTestFinished(stand.close);
   const ask = async (path: string, headers: Record<string, string>, body = '') =>
@@ -39,9 +38,9 @@ function toReply(text: string): string {
   return JSON.stringify([{ ...known, channel: message?.channel, id: message?.id, successful: true }]);
 }
 
-describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
+describe('a user that the server states', () => {
   it('calls with single sign-on have a session of the user that the server states', async () => {
-    const { ask, listed } = await start(dataPath);
+    const { ask, listed } = await start();
     for (const user of ['anna', 'béla', 'anna']) await ask(RPC, { authorization: `Negotiate ${user}` });
     await expect.poll(listed).toEqual([
       { userName: 'anna', connectionType: 'REST', requests: 2, verified: undefined },
@@ -52,7 +51,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
   });
 
   it('names the user of an application key', async () => {
-    const { ask, listed } = await start(dataPath);
+    const { ask, listed } = await start();
     await ask(RPC, { 'x-api-key': 'key-1' });
     await expect.poll(listed).toMatchObject([{ userName: null, requests: 1 }]);
     await ask(RPC, { 'x-api-key': 'key-1', authorization: 'Negotiate anna' });
@@ -60,7 +59,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
   });
 
   it('ignores a wrong credential beside a login, and does not identify a session by it later', async () => {
-    const { ask, listed } = await start(dataPath);
+    const { ask, listed } = await start();
     const wrong = basic('bela', 'wrong');
     await ask(RPC, { cookie: 'JSESSIONID=anna', authorization: wrong });
     expect(await ask(RPC, { authorization: wrong })).toBe(401);
@@ -68,7 +67,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
   });
 
   it('names the session of a Comet client', async () => {
-    const { ask, listed } = await start(dataPath);
+    const { ask, listed } = await start();
     const handshake = {
       channel: '/meta/handshake',
       id: '1',
@@ -82,7 +81,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
   });
 
   it('reads nothing when it is not configured', async () => {
-    const { ask, listed } = await start(dataPath, null);
+    const { ask, listed } = await start(null);
     await ask(RPC, { authorization: 'Negotiate anna' });
     expect(listed()).toEqual([]);
   });

@@ -20,9 +20,9 @@ const USED_BY_TOP = ['format', 'history-points', 'live-data', 'verdict'];
 /** What a folder may import of the others in its room: no other one, unless it stands here. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'measure/record': ['measure/classify', 'measure/sessions'],
-  'proxy/listener': ['proxy/relay', 'proxy/gateway', 'proxy/exchange'],
+  'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/exchange'],
   'proxy/relay': ['proxy/upstream', 'proxy/exchange'],
-  'proxy/gateway': ['proxy/upstream', 'proxy/exchange'],
+  'proxy/websocket': ['proxy/upstream', 'proxy/exchange'],
   'proxy/upstream': ['proxy/exchange'],
   'config/rules': ['config'],
 };
@@ -105,9 +105,9 @@ it('the page imports no room, and two packages that run in a browser', () => {
   );
 });
 
-it('only the gateway imports http-proxy', () => {
+it('only websocket/ imports http-proxy', () => {
   const importers = IMPORTS.filter(({ to }) => to === 'http-proxy').map(({ from }) => folderOf(from));
-  expect(new Set(importers)).toEqual(new Set(['proxy/gateway']));
+  expect(new Set(importers)).toEqual(new Set(['proxy/websocket']));
 });
 
 it.each<[string, (text: string) => boolean, string[]]>([

@@ -1,172 +1,128 @@
-/** The client's side of the control socket: sends one command, reads one answer. */
-import net from 'node:net';
+/**
+ * The client's side of the control socket: each function sends one request. They throw D2S_ERR_CONTROL if nothing
+ * listens there, if the sidecar refuses, and if the answer is not a sidecar's.
+ */
+import http from 'node:http';
+import { z } from 'zod';
 import { isErrno, toErrno } from '../../base/errors.ts';
-import {
-  type ControlCommand,
-  ControlError,
-  type ControlStatus,
-  MAX_ANSWER_BYTES,
-  MAX_REPORT_BYTES,
-  parseAnswer,
-  type ReloadAnswer,
-} from './protocol.ts';
+import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
 const ANSWER_TIMEOUT_MS = 5_000;
 const RELOAD_TIMEOUT_MS = 60_000;
 /** Long, since the JVM first stops all its threads. */
 const THREADS_TIMEOUT_MS = 20_000;
-/** A document follows the answer to these. */
-const WITH_DOCUMENT: ReadonlySet<ControlCommand> = new Set(['report', 'report-with-users', 'threads', 'top']);
+/** More than the largest report: 64 Mi characters of up to four bytes. */
+const MAX_ANSWER_BYTES = 300_000_000;
 
-/** The answer to a command, on a connection that is still open. */
-interface Reply {
-  readonly socket: net.Socket;
-  readonly status: ControlStatus;
-  readonly reload?: ReloadAnswer | undefined;
-  readonly isReady?: boolean | undefined;
-  /** Bytes that arrived with the answer and belong to the document after it. */
-  readonly rest: Buffer;
-}
+const HEALTH = z.object({ status: STATUS, isReady: z.boolean() });
+const RELOAD = z.object({ status: STATUS, reload: RELOADED });
+const PROBLEM = z.object({ detail: z.string() });
 
-/** Sends one command. Throws D2S_ERR_CONTROL if nothing listens there, or if the listener refuses or is no sidecar. */
-export async function sendCommand(socketPath: string, command: ControlCommand): Promise<ControlStatus> {
-  const { socket, status } = await ask(socketPath, command);
-  socket.destroy();
-  return status;
-}
+type Path = `${'GET' | 'POST'} /${string}`;
 
-export async function requestReload(
-  socketPath: string,
-): Promise<{ readonly status: ControlStatus; readonly reload: ReloadAnswer }> {
-  const { socket, status, reload } = await ask(socketPath, 'reload', RELOAD_TIMEOUT_MS);
-  socket.destroy();
-  if (reload === undefined) throw notASidecar(socketPath);
-  return { status, reload };
-}
+export const requestStatus = (socket: string) => fetchJson(socket, 'GET /status', STATUS);
 
-/** Asks for the health; `isReady` is the answer of `/readyz`. Throws like `sendCommand`. */
-export async function requestHealth(
-  socketPath: string,
-): Promise<{ readonly status: ControlStatus; readonly isReady: boolean }> {
-  const { socket, status, isReady } = await ask(socketPath, 'health');
-  socket.destroy();
-  if (isReady === undefined) throw notASidecar(socketPath);
-  return { status, isReady };
-}
+export const requestDrain = (socket: string) => fetchJson(socket, 'POST /drain', STATUS);
 
-/** Asks for a report; `text` is one JSON document. Throws like `sendCommand`. */
-export async function requestReport(
-  socketPath: string,
-  includesUsers: boolean,
-  maxBytes = MAX_REPORT_BYTES,
-): Promise<{ readonly status: ControlStatus; readonly text: string }> {
-  const reply = await ask(socketPath, includesUsers ? 'report-with-users' : 'report');
-  return { status: reply.status, text: await readDocument(socketPath, reply, 'the report', maxBytes) };
-}
+/** `isReady` is the answer of `/readyz`. */
+export const requestHealth = (socket: string) => fetchJson(socket, 'GET /health', HEALTH);
 
-/** Asks for a thread dump of the server's JVM. Throws like `sendCommand`. */
-export async function requestThreads(socketPath: string): Promise<string> {
-  const reply = await ask(socketPath, 'threads', THREADS_TIMEOUT_MS);
-  return await readDocument(socketPath, reply, 'the thread dump', MAX_REPORT_BYTES);
-}
+export const requestReload = (socket: string) => fetchJson(socket, 'POST /reload', RELOAD, RELOAD_TIMEOUT_MS);
 
-/** Asks for the data of `top`: one JSON document. Throws like `sendCommand`. */
-export async function requestTop(socketPath: string): Promise<string> {
-  return await readDocument(socketPath, await ask(socketPath, 'top'), 'the list of calls', MAX_REPORT_BYTES);
-}
+/** One JSON document. */
+export const requestReport = (socket: string, includesUsers: boolean, maxBytes?: number) =>
+  fetchText(socket, `GET /report?users=${includesUsers}`, ANSWER_TIMEOUT_MS, maxBytes);
 
-/** Reads the document that follows the answer. `what` names it in errors. */
-async function readDocument(
-  socketPath: string,
-  { socket, rest }: Reply,
-  what: string,
-  maxBytes: number,
-): Promise<string> {
-  const chunks = [rest];
-  let bytes = rest.length;
-  try {
-    // The timeout applies to each chunk: the sidecar writes the document while it serves traffic.
-    for await (const chunk of socket as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > maxBytes) throw new ControlError(`${socketPath}: ${what} is larger than ${maxBytes} bytes`);
-    }
-  } catch (cause) {
-    throw cause instanceof ControlError
-      ? cause
-      : new ControlError(`${socketPath}: ${what} was cut off: ${toErrno(cause)}`);
-  }
-  const text = Buffer.concat(chunks).toString('utf8');
-  if (!text.endsWith('\n')) throw new ControlError(`${socketPath}: ${what} was cut off`);
-  return text;
-}
+/** A thread dump of the server's JVM. */
+export const requestThreads = (socket: string) => fetchText(socket, 'GET /threads', THREADS_TIMEOUT_MS);
+
+/** The data of `top`: one JSON document. */
+export const requestTop = (socket: string) => fetchText(socket, 'GET /top');
 
 /** Asks the sidecar to stop. `gone` settles when its process has ended (true) or the deadline passes (false). */
 export async function requestShutdown(
   socketPath: string,
   graceMs: number,
 ): Promise<{ readonly status: ControlStatus; readonly gone: Promise<boolean> }> {
-  const { socket, status } = await ask(socketPath, 'shutdown');
+  const response = await send(socketPath, 'POST /shutdown', ANSWER_TIMEOUT_MS);
+  const closed = new Promise<void>((resolve) => response.once('close', resolve));
+  // The body ends when the process does; its first chunk is the answer.
+  const chunk = new Promise<Buffer>((resolve) => response.once('data', resolve));
+  const status = parseAs(STATUS, String((await Promise.race([chunk, closed])) ?? ''), socketPath);
+  response.socket.setTimeout(0);
   const gone = new Promise<boolean>((resolve) => {
-    socket.setTimeout(0);
     const timer = setTimeout(() => resolve(false), status.stopDeadlineMs + graceMs);
-    const onGone = () => {
+    void closed.then(() => {
       clearTimeout(timer);
       resolve(true);
-    };
-    if (socket.closed) onGone();
-    else socket.once('close', onGone);
-  });
-  return { status, gone: gone.finally(() => socket.destroy()) };
-}
-
-export async function isListening(socketPath: string): Promise<boolean> {
-  return await new Promise((resolve, reject) => {
-    const socket = net.connect(socketPath);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', (error) => {
-      if (isErrno(error, 'ECONNREFUSED') || isErrno(error, 'ENOENT')) resolve(false);
-      else reject(error);
     });
   });
+  return { status, gone: gone.finally(() => response.destroy()) };
 }
 
-function ask(socketPath: string, command: ControlCommand, timeoutMs: number = ANSWER_TIMEOUT_MS): Promise<Reply> {
+async function fetchJson<T>(socketPath: string, path: Path, schema: z.ZodType<T>, timeoutMs?: number): Promise<T> {
+  return parseAs(schema, await fetchText(socketPath, path, timeoutMs), socketPath);
+}
+
+async function fetchText(
+  socketPath: string,
+  path: Path,
+  timeoutMs = ANSWER_TIMEOUT_MS,
+  maxBytes = MAX_ANSWER_BYTES,
+): Promise<string> {
+  const response = await send(socketPath, path, timeoutMs);
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  try {
+    // The timeout applies to each chunk: the sidecar writes a document while it serves traffic.
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > maxBytes) throw new ControlError(`${socketPath}: the answer is larger than ${maxBytes} bytes`);
+    }
+  } catch (cause) {
+    if (cause instanceof ControlError) throw cause;
+    throw new ControlError(`${socketPath}: the answer was cut off: ${toErrno(cause)}`, cause);
+  }
+  const text = Buffer.concat(chunks).toString('utf8');
+  if (response.statusCode === 200) return text;
+  throw new ControlError(`${socketPath}: ${parseAs(PROBLEM, text, socketPath).detail}`);
+}
+
+/** Resolves when the head of the answer is there. */
+function send(socketPath: string, path: Path, timeout: number): Promise<http.IncomingMessage> {
+  const [method, target] = path.split(' ');
   return new Promise((resolve, reject) => {
-    const socket = net.connect(socketPath);
-    const fail = (error: ControlError) => {
-      socket.destroy();
-      reject(error);
-    };
-    let received = Buffer.alloc(0);
-    socket.setTimeout(timeoutMs, () => fail(new ControlError(`${socketPath}: no answer`)));
-    socket.on('error', (cause) => fail(new ControlError(`${socketPath}: cannot be reached: ${toErrno(cause)}`, cause)));
-    socket.once('close', () => fail(new ControlError(`${socketPath}: closed without an answer`)));
-    const onData = (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      const end = received.indexOf('\n');
-      if (end < 0) {
-        if (received.length > MAX_ANSWER_BYTES) fail(notASidecar(socketPath));
-        return;
-      }
-      const answer = parseAnswer(received.toString('utf8', 0, end));
-      if (answer === undefined) return fail(notASidecar(socketPath));
-      if (answer.kind === 'refused') return fail(new ControlError(`${socketPath}: ${answer.reason}`));
-      socket.off('data', onData);
-      // The document waits in the socket until the caller reads it. After other commands the socket only closes.
-      if (WITH_DOCUMENT.has(command)) socket.pause();
-      const { status, reload, isReady } = answer;
-      resolve({ socket, status, reload, isReady, rest: received.subarray(end + 1) });
-    };
-    socket.on('data', onData);
-    socket.write(`${command}\n`);
+    const request = http.request({ socketPath, method, path: target, agent: false, timeout });
+    request.on('response', (response) => {
+      if (response.headers.server === SERVER_NAME) return resolve(response);
+      request.destroy(notASidecar(socketPath));
+    });
+    request.on('timeout', () => request.destroy(new ControlError(`${socketPath}: no answer`)));
+    request.on('error', (cause) => reject(cause instanceof ControlError ? cause : explain(socketPath, cause)));
+    request.end();
   });
+}
+
+function explain(socketPath: string, cause: Error): ControlError {
+  // Not HTTP: another program, or a sidecar of an earlier version.
+  if (toErrno(cause).startsWith('HPE_')) return notASidecar(socketPath);
+  if (isErrno(cause, 'ECONNRESET')) return new ControlError(`${socketPath}: closed without an answer`, cause);
+  return new ControlError(`${socketPath}: cannot be reached: ${toErrno(cause)}`, cause);
+}
+
+/** `text` as JSON of that shape. */
+function parseAs<T>(schema: z.ZodType<T>, text: string, socketPath: string): T {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch {
+    throw notASidecar(socketPath);
+  }
 }
 
 function notASidecar(socketPath: string): ControlError {
-  return new ControlError(`${socketPath}: did not answer like a d2-sidecar`);
+  return new ControlError(
+    `${socketPath}: did not answer like a d2-sidecar of this version: run the command of the version that runs`,
+  );
 }

@@ -2,9 +2,9 @@
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
-import { isListening, sendCommand } from './control-client.ts';
+import { requestStatus } from './control-client.ts';
 import { ControlError, type ControlStatus } from './protocol.ts';
-import { checkPrivateFolder, defaultFolder, defaultSocketPath } from './socket-folder.ts';
+import { checkPrivateFolder, defaultFolder, defaultSocketPath, isListening } from './socket-folder.ts';
 
 interface Selection {
   readonly socket?: string | undefined;
@@ -22,14 +22,15 @@ const BATCH_SIZE = 50;
  */
 export async function findSidecar({ socket, pid, folder = defaultFolder() }: Selection): Promise<string> {
   if (socket !== undefined) return socket;
-  const live = await listLive(folder);
+  const sockets = listSockets(folder);
   if (pid !== undefined) {
     const wanted = defaultSocketPath(pid, folder);
-    if (live.some((one) => one.path === wanted)) return wanted;
+    if (sockets.includes(wanted) && (await isListening(wanted))) return wanted;
     throw new ControlError(
       `no running sidecar of this user has the process id ${pid} (looked in ${folder}); run this as its user, and in its container`,
     );
   }
+  const live = await queryAll(sockets);
   const [only, ...others] = live;
   if (only === undefined) {
     throw new ControlError(
@@ -48,36 +49,36 @@ interface Live {
   readonly status: ControlStatus;
 }
 
-async function listLive(folder: string): Promise<readonly Live[]> {
-  let names: string[];
+/** Paths of sockets in the folder, by process id. */
+function listSockets(folder: string): readonly string[] {
   try {
     checkPrivateFolder(folder);
-    names = readdirSync(folder);
   } catch (error) {
-    const cause = error instanceof SidecarError ? error.cause : error;
-    if (isErrno(cause, 'ENOENT')) return [];
+    if (error instanceof SidecarError && isErrno(error.cause, 'ENOENT')) return [];
     throw error;
   }
-  const sockets = names
+  return readdirSync(folder)
     .filter((name) => /^\d+\.sock$/.test(name))
-    .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10));
-  const live: Live[] = [];
-  for (let first = 0; first < sockets.length; first += BATCH_SIZE) {
-    const batch = sockets.slice(first, first + BATCH_SIZE);
-    const asked = await Promise.all(batch.map((name) => ask(path.join(folder, name))));
-    live.push(...asked.filter((one) => one !== undefined));
-  }
-  return live;
+    .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))
+    .map((name) => path.join(folder, name));
 }
 
-async function ask(socketPath: string): Promise<Live | undefined> {
-  try {
-    return { path: socketPath, status: await sendCommand(socketPath, 'status') };
-  } catch (error) {
-    // The socket of a killed process, which nothing else would ever remove.
-    if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED') && !(await isListening(socketPath))) {
-      rmSync(socketPath, { force: true });
-    }
-    return undefined;
+/** Those that answer. Throws what the last one answered if there is none, but some listen. */
+async function queryAll(sockets: readonly string[]): Promise<readonly Live[]> {
+  const live: Live[] = [];
+  let unusable: unknown;
+  for (let first = 0; first < sockets.length; first += BATCH_SIZE) {
+    const query = async (path: string) => live.push({ path, status: await requestStatus(path) });
+    const batch = sockets.slice(first, first + BATCH_SIZE).map(
+      async (path) =>
+        await query(path).catch((error: unknown) => {
+          // The socket of a killed process, which nothing else would ever remove.
+          if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED')) rmSync(path, { force: true });
+          else unusable = error;
+        }),
+    );
+    await Promise.all(batch);
   }
+  if (live.length === 0 && unusable !== undefined) throw unusable;
+  return live.sort((one, other) => one.status.pid - other.status.pid);
 }

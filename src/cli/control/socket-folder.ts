@@ -2,7 +2,9 @@
  * The folder of control sockets. A user who can write into it can replace a socket, so only its owner
  * may write there. The socket's own mode then keeps other users from connecting.
  */
-import { lstatSync, mkdirSync } from 'node:fs';
+import { once } from 'node:events';
+import { lstatSync, mkdirSync, rmSync } from 'node:fs';
+import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isErrno, toErrno } from '../../base/errors.ts';
@@ -18,6 +20,11 @@ export function defaultFolder(): string {
 
 export function defaultSocketPath(pid: number, folder: string = defaultFolder()): string {
   return path.join(folder, `${pid}.sock`);
+}
+
+/** `\\.\pipe\d2-sidecar` on Windows: no file, so it has neither a folder nor a mode. */
+export function isWindowsPipe(socketPath: string): boolean {
+  return socketPath.startsWith('\\\\.\\pipe\\');
 }
 
 /** Creates a missing folder, but not its parent. Throws D2S_ERR_CONTROL unless only this user can write to it. */
@@ -48,6 +55,33 @@ export function checkPrivateFolder(folder: string): void {
   throw new ControlError(
     `${folder} must belong to user ${owner} and not be writable by others; a missing folder is created with mode 0700`,
   );
+}
+
+/** Removes the socket of a dead process, which would block a new one. */
+export async function removeStale(socketPath: string): Promise<void> {
+  let isSocket: boolean;
+  try {
+    isSocket = lstatSync(socketPath).isSocket();
+  } catch (cause) {
+    if (isErrno(cause, 'ENOENT')) return;
+    throw new ControlError(`${socketPath} cannot be inspected: ${toErrno(cause)}`, cause);
+  }
+  if (!isSocket) throw new ControlError(`${socketPath} exists and is not a socket`);
+  if (await isListening(socketPath)) throw new ControlError(`${socketPath} is in use by another process`);
+  rmSync(socketPath, { force: true });
+}
+
+export async function isListening(socketPath: string): Promise<boolean> {
+  const socket = net.connect(socketPath);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ECONNREFUSED') || isErrno(error, 'ENOENT')) return false;
+    throw error;
+  } finally {
+    socket.destroy();
+  }
 }
 
 function userId(): number | undefined {

@@ -22,7 +22,7 @@ export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): 
     `"over":"${call.isComet ? 'comet' : 'http'}","method":${toMethod(call.method)},"status":${call.status || null},` +
     `"outcome":"${call.outcome}","error":${errorCode === undefined ? 'null' : `"${errorCode}"`},` +
     `"duration":${toSeconds(call.endedNs - call.beganNs)},` +
-    `"requestBytes":${requestBytes ?? null},"responseBytes":${responseBytes ?? null},"dataPath":"${call.path}",` +
+    `"requestBytes":${requestBytes ?? null},"responseBytes":${responseBytes ?? null},` +
     `"session":${session === undefined ? 'null' : `"${session.id}"`},${hasUsers ? toPersonal(call, session) : ''}` +
     `"trace":${toTraceId(call.ownTraceparent ?? call.traceparent)}}\n`
   );

@@ -27,8 +27,10 @@ import { shiftFiles } from './shift-files.ts';
 
 /** Some 10,000 lines: seconds of traffic. Further lines are lost. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
-/** Size of one write. Under heavy traffic a batch is written as soon as it is full. */
+/** Under heavy traffic lines are written as soon as so many bytes wait. */
 const BATCH_BYTES = 64 * 1024;
+/** Lines of one write. Systems take up to 1,024 buffers. */
+const BATCH_LINES = 256;
 const FLUSH_MS = 100;
 const RETRY_MS = 1_000;
 /** Retry interval for a full FIFO: nothing signals that its reader has read. */
@@ -36,7 +38,6 @@ const FULL_RETRY_MS = 10;
 const FILE_MODE = 0o600;
 const OPEN_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
 const OTHERS_WRITE = 0o002;
-const LINE_FEED = 0x0a;
 /** Transient errors, after which the same file can be written again. */
 const TRANSIENT = new Set(['ENOSPC', 'EDQUOT', 'EAGAIN']);
 
@@ -78,11 +79,10 @@ export class LineFile {
   #rotateAtBytes = Number.POSITIVE_INFINITY;
   #isReopenDue = false;
   /** As bytes, since concatenated strings cost more the longer they live. */
-  #lines: Buffer[] = [];
-  #lineBytes = 0;
-  /** The unwritten part of a batch, and whether its first line has been written in part. */
-  #rest: Buffer | undefined;
-  #isTorn = false;
+  readonly #lines: Buffer[] = [];
+  /** Bytes of the first line that are written already. */
+  #writtenOfFirst = 0;
+  #waitingBytes = 0;
   #work: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** The timer waits for a retry. */
@@ -106,22 +106,22 @@ export class LineFile {
   }
 
   get waitingBytes(): number {
-    return this.#lineBytes + (this.#rest?.length ?? 0);
+    return this.#waitingBytes;
   }
 
   /** Never throws and never waits. `line` ends with its line feed. */
   write(line: string): void {
-    if (this.#isClosed || this.waitingBytes + line.length > this.#maxWaitingBytes) {
+    const bytes = Buffer.from(line);
+    if (this.#isClosed || this.#waitingBytes + bytes.length > this.#maxWaitingBytes) {
       this.#lose(1);
       return;
     }
-    const bytes = Buffer.from(line);
     this.#lines.push(bytes);
-    this.#lineBytes += bytes.length;
+    this.#waitingBytes += bytes.length;
     if (this.#work !== undefined) return;
     if (this.#timer === undefined) this.#timer = setTimeout(() => this.#begin(), FLUSH_MS).unref();
     // Sooner under heavy traffic, but not before a retry is due.
-    else if (this.#lineBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
+    else if (this.#waitingBytes >= BATCH_BYTES && !this.#isRetryDue) this.#begin();
   }
 
   /** Call it after the file has been moved away: the next batch goes to a new file. No line is lost. */
@@ -146,10 +146,8 @@ export class LineFile {
     await Promise.race([this.#finish(), isLate]);
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#lose(this.#lines.length + countLines(this.#rest));
-    this.#lines = [];
-    this.#lineBytes = 0;
-    this.#rest = undefined;
+    this.#lose(this.#lines.splice(0).length);
+    this.#waitingBytes = 0;
     // Closing can block for the same reasons as writing.
     await Promise.race([this.#letGo(), isLate]);
   }
@@ -159,7 +157,7 @@ export class LineFile {
     this.#begin();
     await this.#work;
     // A full FIFO may have a reader that is still reading.
-    while (this.waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
+    while (this.#waitingBytes > 0 && this.#handle !== undefined && !this.#isRegular && !this.#isTroubled) {
       await new Promise((resolve) => setTimeout(resolve, FULL_RETRY_MS));
       await this.#work;
     }
@@ -174,7 +172,7 @@ export class LineFile {
       this.#work = undefined;
       if (this.#isOver) return;
       this.#isRetryDue = retryMs !== undefined;
-      const waitMs = retryMs ?? (this.waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
+      const waitMs = retryMs ?? (this.#waitingBytes > 0 || this.#isReopenDue ? FLUSH_MS : undefined);
       if (waitMs !== undefined) this.#timer = setTimeout(() => this.#begin(), waitMs).unref();
     });
   }
@@ -186,12 +184,11 @@ export class LineFile {
         if (!(await this.#open())) return this.#retryMs;
       }
       if (this.#bytes >= this.#rotateAtBytes && !(await this.#rotate())) return this.#retryMs;
-      this.#rest ??= this.#takeBatch();
-      if (this.#rest === undefined) {
+      if (this.#lines.length === 0) {
         this.#recovered();
         return undefined;
       }
-      const failure = await this.#put(this.#rest);
+      const failure = await this.#put();
       if (failure !== undefined) return failure === 'EAGAIN' ? FULL_RETRY_MS : this.#retryMs;
     }
   }
@@ -254,29 +251,14 @@ export class LineFile {
     return await this.#open();
   }
 
-  #takeBatch(): Buffer | undefined {
-    if (this.#lines.length === 0) return undefined;
-    let count = 0;
-    let bytes = 0;
-    for (const line of this.#lines) {
-      if (count > 0 && bytes + line.length > BATCH_BYTES) break;
-      count += 1;
-      bytes += line.length;
-    }
-    this.#lineBytes -= bytes;
-    return Buffer.concat(this.#lines.splice(0, count), bytes);
-  }
-
-  /** Writes as much of `bytes` as it can. `bytes` is all of `#rest`. Returns the error code, or undefined. */
-  async #put(bytes: Buffer): Promise<string | undefined> {
-    let at = 0;
+  /** Writes as many lines as one write takes. Returns the error code, or undefined. */
+  async #put(): Promise<string | undefined> {
+    const [first = Buffer.alloc(0), ...others] = this.#lines.slice(0, BATCH_LINES);
     try {
-      while (at < bytes.length) {
-        const { bytesWritten } = (await this.#handle?.write(bytes, at)) ?? { bytesWritten: 0 };
-        at += bytesWritten;
-      }
+      const batch = [first.subarray(this.#writtenOfFirst), ...others];
+      this.#wrote((await this.#handle?.writev(batch))?.bytesWritten ?? 0);
+      return undefined;
     } catch (cause) {
-      this.#wrote(bytes, at);
       const code = toFileReason(cause);
       // A slow reader is not a failure as long as the queue has room.
       if (code !== 'EAGAIN') this.#failed(code);
@@ -286,23 +268,29 @@ export class LineFile {
       }
       return code;
     }
-    this.#wrote(bytes, at);
-    return undefined;
   }
 
-  #wrote(bytes: Buffer, written: number): void {
-    this.#bytes += written;
-    this.#counts.written += countLines(bytes.subarray(0, written));
-    if (written > 0) this.#isTorn = bytes[written - 1] !== LINE_FEED;
-    this.#rest = written === bytes.length ? undefined : bytes.subarray(written);
+  #wrote(bytes: number): void {
+    // `close` has counted these lines as lost.
+    if (this.#isOver) return;
+    this.#bytes += bytes;
+    let count = 0;
+    this.#writtenOfFirst += bytes;
+    for (let line = this.#lines[0]; line !== undefined && line.length <= this.#writtenOfFirst; ) {
+      this.#writtenOfFirst -= line.length;
+      count += 1;
+      line = this.#lines[count];
+    }
+    this.#lines.splice(0, count);
+    this.#waitingBytes -= bytes;
+    this.#counts.written += count;
   }
 
   /** Drops the rest of a partly written line, since its beginning is in the file that is being left. */
   #dropTornLine(): void {
-    if (!this.#isTorn || this.#rest === undefined) return;
-    this.#isTorn = false;
-    const end = this.#rest.indexOf(LINE_FEED) + 1;
-    this.#rest = end === this.#rest.length ? undefined : this.#rest.subarray(end);
+    if (this.#writtenOfFirst === 0) return;
+    this.#waitingBytes -= (this.#lines.shift()?.length ?? 0) - this.#writtenOfFirst;
+    this.#writtenOfFirst = 0;
     this.#lose(1);
   }
 
@@ -351,11 +339,4 @@ export async function checkOwner(realPath: string, stats: Stats): Promise<void> 
   const isOpenFolder = ((await stat(path.dirname(realPath))).mode & OTHERS_WRITE) !== 0;
   if (stats.isFile() || (stats.isFIFO() && isOpenFolder))
     throw new UntrustedFileError(`it belongs to uid ${stats.uid}, expected ${trustedOwners()}`);
-}
-
-function countLines(bytes: Buffer | undefined): number {
-  let count = 0;
-  if (bytes === undefined) return count;
-  for (let at = bytes.indexOf(LINE_FEED); at !== -1; at = bytes.indexOf(LINE_FEED, at + 1)) count += 1;
-  return count;
 }

@@ -126,7 +126,6 @@ function toAttributes(call: EndedCall): Attributes {
     'd2.call.name': toName(call),
     'd2.call.outcome': call.outcome,
     'd2.call.transport': isComet ? 'comet' : 'rest',
-    'd2.data_path': call.path,
     'client.address': remoteAddress,
   };
   if (isError(call)) attributes['error.type'] = errorCode ?? String(status);

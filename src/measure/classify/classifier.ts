@@ -5,12 +5,12 @@
  * know sockets, sessions or metrics.
  */
 
+import QuickLRU from 'quick-lru';
 import { toShownText } from '../../base/shown-text.ts';
 import type { Config } from '../../config/config.ts';
 import { matchPattern } from '../../config/rules/pattern.ts';
 import { type CompiledRestRule, compileRestRule, type RestRule } from '../../config/rules/rest-rules.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { CallCache } from './call-cache.ts';
 import { DEFAULT_REST_RULES } from './default-rest-rules.ts';
 import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
 
@@ -29,7 +29,7 @@ export interface Call {
 
 export type ClassifierConfig = Pick<Config, 'applications'> & { readonly rest: Omit<Config['rest'], 'deny'> };
 
-/** Paths in one generation of a method's cache. Above 10,000 objects and 4,000 RPCs only busy paths profit. */
+/** Paths that a method's cache keeps for sure; it may hold twice as many. Above 10,000 objects and 4,000 RPCs only busy paths profit. */
 export const CACHED_PATHS = 8_192;
 
 /** Longest cached path, in bytes (one latin1 character each). Together with `CACHED_PATHS` it bounds the cache. */
@@ -48,7 +48,7 @@ interface Context {
 
 interface MethodRules {
   readonly rules: CompiledRestRule[];
-  readonly cache: CallCache<Call>;
+  readonly cache: QuickLRU<string, Call>;
 }
 
 export class Classifier {
@@ -69,7 +69,7 @@ export class Classifier {
     for (const rule of [...config.rest.rules, ...defaults]) this.#add(compileRestRule(rule));
   }
 
-  /** Cached paths of all methods; each method has up to 2 * `CACHED_PATHS`. */
+  /** Cached paths of all methods. */
   get cachedPaths(): number {
     let size = 0;
     for (const { cache } of this.#methods.values()) size += cache.size;
@@ -85,11 +85,13 @@ export class Classifier {
     if (rules === undefined) return undefined;
     const path = toRawPath(target);
     if (path === undefined) return undefined;
-    const cached = rules.cache.get(path);
+    // The hash of a long path would cost more than the rest.
+    const isCacheable = path.length <= CACHED_PATH_CHARS;
+    const cached = isCacheable ? rules.cache.get(path) : undefined;
     if (cached !== undefined) return cached;
     const call = this.#match(rules.rules, path);
     // Only calls are cached, so that a scan of other paths cannot evict them.
-    if (call !== undefined) rules.cache.set(path, call);
+    if (call !== undefined && isCacheable) rules.cache.set(detached(path), call);
     return call;
   }
 
@@ -97,7 +99,10 @@ export class Classifier {
     // Servers run HEAD as GET and drop the content (RFC 9110 §9.3.2), so a rule for GET also matches HEAD.
     const methods = rule.methods.includes('GET') ? [...rule.methods, 'HEAD'] : rule.methods;
     for (const method of new Set(methods)) {
-      const known = this.#methods.get(method) ?? { rules: [], cache: new CallCache(CACHED_PATHS, CACHED_PATH_CHARS) };
+      const known = this.#methods.get(method) ?? {
+        rules: [],
+        cache: new QuickLRU<string, Call>({ maxSize: CACHED_PATHS }),
+      };
       this.#methods.set(method, known);
       known.rules.push(rule);
     }

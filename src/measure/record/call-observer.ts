@@ -9,7 +9,6 @@
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { ErrorCode } from '../../base/errors.ts';
-import type { DataPath } from '../../proxy/exchange/exchange.ts';
 import type { CallKind } from '../classify/classifier.ts';
 
 /** `comet` and `other` are not calls: exchanges with the Comet endpoint or a login form, and all other ones. */
@@ -55,7 +54,6 @@ export interface EndedCall {
   /** Payload from and to the client, without heads and chunk framing. Undefined if unwanted and for Bayeux messages. */
   readonly requestBytes: number | undefined;
   readonly responseBytes: number | undefined;
-  readonly path: DataPath;
   /** The client's, also behind a trusted proxy, e.g. `10.0.0.7`. */
   readonly remoteAddress: string;
   /** Undefined without an accepted session. */

@@ -82,10 +82,6 @@ export class EndedExchange implements EndedCall {
     return bytesOf(this.#exchange.responseObserver);
   }
 
-  get path(): Exchange['dataPath'] {
-    return this.#exchange.dataPath;
-  }
-
   get remoteAddress(): string {
     return this.#exchange.client.remoteAddress;
   }

@@ -1,7 +1,7 @@
 import { counter, histogram, type MetricDescription } from '../../base/metric-description.ts';
 import { DurationBuckets, toBounds } from '../../metrics/duration-buckets.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
-import type { DataPath, Ending } from '../../proxy/exchange/exchange.ts';
+import type { Ending } from '../../proxy/exchange/exchange.ts';
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
@@ -18,10 +18,7 @@ export type OwnNumbers = ReturnType<OwnMetrics['read']>;
 type CountedTable = Pick<SessionTable, 'untracked' | 'refusedClaims'>;
 
 export class OwnMetrics {
-  readonly #exchanges: Record<DataPath, Record<EndingKind, number>> = {
-    relay: { completed: 0, failed: 0, cancelled: 0, denied: 0 },
-    gateway: { completed: 0, failed: 0, cancelled: 0, denied: 0 },
-  };
+  readonly #exchanges: Record<EndingKind, number> = { completed: 0, failed: 0, cancelled: 0, denied: 0 };
   readonly #aborted: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #unanswered: Record<CallKind, number> = { rpc: 0, sba: 0, object: 0, session: 0 };
   readonly #tables: readonly CountedTable[];
@@ -35,8 +32,8 @@ export class OwnMetrics {
   }
 
   /** `status`: of the final response, 101 for an accepted upgrade, 0 without a response. */
-  exchangeEnded(path: DataPath, ending: EndingKind, status: number): void {
-    this.#exchanges[path][ending] += 1;
+  exchangeEnded(ending: EndingKind, status: number): void {
+    this.#exchanges[ending] += 1;
     if (status === 101) this.#counts.upgrades += 1;
   }
 
@@ -64,8 +61,11 @@ export class OwnMetrics {
 
   load(saved: SavedRecord): void {
     const exchanges = saved.record('exchanges');
-    exchanges.record('relay').countsInto(this.#exchanges.relay);
-    exchanges.record('gateway').countsInto(this.#exchanges.gateway);
+    // Earlier versions counted by data path.
+    const records = [exchanges, exchanges.record('relay'), exchanges.record('gateway')];
+    for (const ending of Object.keys(this.#exchanges) as EndingKind[]) {
+      this.#exchanges[ending] = records.reduce((sum, record) => sum + record.count(ending), 0);
+    }
     saved.record('aborted').countsInto(this.#aborted);
     saved.record('failed').countsInto(this.#unanswered);
     saved.countsInto(this.#counts);
@@ -73,7 +73,7 @@ export class OwnMetrics {
 
   read() {
     return {
-      exchanges: { relay: { ...this.#exchanges.relay }, gateway: { ...this.#exchanges.gateway } },
+      exchanges: { ...this.#exchanges },
       upgrades: this.#counts.upgrades,
       aborted: { ...this.#aborted },
       unanswered: { ...this.#unanswered },
@@ -104,9 +104,8 @@ export const OWN_METRICS: readonly MetricDescription<OwnNumbers>[] = [
   counter('d2_calls_unanswered_total', 'REST calls without a whole answer.', ({ unanswered }) => unanswered, 'kind'),
   counter(
     'd2_sidecar_exchanges_total',
-    'Exchanges by data path and ending: completed, failed (upstream), cancelled (client), denied (rest.deny).',
+    'Exchanges by ending: completed, failed (upstream), cancelled (client), denied (rest.deny).',
     ({ exchanges }) => exchanges,
-    'path',
     'ending',
   ),
   counter(

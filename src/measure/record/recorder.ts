@@ -221,7 +221,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     if (observation === undefined) return;
     exchange.observation = undefined;
     this.memory.giveBack('running', bytesOf(observation));
-    this.own.exchangeEnded(exchange.dataPath, ending.kind, exchange.status);
+    this.own.exchangeEnded(ending.kind, exchange.status);
     if (observation.kind === 'other') {
       this.own.exchangeUnclassified();
       if (ending.kind === 'completed') this.#countUnclassified(observation.target, exchange);

@@ -12,7 +12,6 @@ import type { ApiKeyUser, Config } from '../../config/config.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
 import { cookieValues } from './login-cookies.ts';
-import { RecentTokens } from './recent-tokens.ts';
 
 /** The fields of a request head that identify its sender. Values are latin1, byte for byte as on the wire. */
 export interface CredentialFields {
@@ -72,7 +71,6 @@ export const MAX_USER_NAME_CHARS = 256;
 export class Credentials {
   // Hashed before the value, in one pass. An HMAC costs three times as much and only protects hashes that others see.
   #secret = randomBytes(SECRET_BYTES).toString('base64');
-  #basicTokens = this.#createBasicTokens();
   readonly #apiKeyUsers = new Map<string, string>();
   readonly #cookieName: string;
   #apiKeys: readonly ApiKeyUser[];
@@ -94,7 +92,6 @@ export class Credentials {
   /** Takes over the key of the previous process, so that its hashes stay valid. Call it before anything is hashed. */
   adopt(secret: string): void {
     this.#secret = secret;
-    this.#basicTokens = this.#createBasicTokens();
     this.#hashApiKeys();
   }
 
@@ -118,10 +115,6 @@ export class Credentials {
     return { key: this.#hash('user', user), userName: toShownName(user) };
   }
 
-  #createBasicTokens(): RecentTokens {
-    return new RecentTokens((authorization) => this.#hash('basic', authorization));
-  }
-
   #hashApiKeys(): void {
     this.#apiKeyUsers.clear();
     for (const { user, key } of this.#apiKeys) {
@@ -138,7 +131,7 @@ export class Credentials {
    */
   tokenOf(fields: CredentialFields, holder: CertificateHolder = {}, sessions?: KnownTokens): string | undefined {
     const authorization = fields.field('authorization');
-    if (isBasic(authorization)) return this.#basicTokens.tokenOf(authorization);
+    if (isBasic(authorization)) return this.#hash('basic', authorization);
     const apiKey = fields.field('x-api-key');
     if (apiKey !== undefined && apiKey !== '') return this.#hash('key', apiKey);
     const { certificateSubject } = holder;

@@ -64,20 +64,21 @@ export class AccessControl {
   #list: AccessList;
   #wrongCount = 0;
   #limitedCount = 0;
+  #uncheckedCount = 0;
 
   /** Tests replace `verify` to see what is verified. */
   constructor(list: AccessList, clock: Clock, verify: typeof isPassword = isPassword) {
     this.#list = list;
     this.#verifyHash = verify;
     this.#limit = new FailureLimit(clock);
-    this.#queue = new VerificationQueue(this.#limit);
+    this.#queue = new VerificationQueue((address) => this.#limit.failuresOf(address));
   }
 
   get counts(): AccessCounts {
     return {
       wrong: this.#wrongCount,
       limited: this.#limitedCount,
-      unchecked: this.#queue.refused,
+      unchecked: this.#uncheckedCount,
       forgotten: this.#limit.evicted,
     };
   }
@@ -95,8 +96,8 @@ export class AccessControl {
   /**
    * A credential in the request takes precedence over the certificate of its connection. A token, or a password that
    * was right before, is checked at once, whatever failures its address has. Any other password waits in the queue
-   * (verification-queue.ts). It is refused unverified only if the queue has no room: with 429 if its address had too
-   * many failures, otherwise with 503.
+   * (verification-queue.ts). It is refused unverified only if the queue evicts it: with 429 if its address had too many
+   * failures, otherwise with 503.
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
@@ -124,6 +125,7 @@ export class AccessControl {
   }
 
   #refuse(address: string): Verdict {
+    this.#uncheckedCount++;
     const retryAfterS = this.#limit.retryAfterS(address);
     if (retryAfterS > 0) return this.#overLimit(retryAfterS);
     this.#limitedCount++;

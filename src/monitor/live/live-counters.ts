@@ -5,7 +5,7 @@ import type { MonitoredApplication, MonitoredSidecar } from '../monitored.ts';
 
 export interface LiveCounterSources {
   readonly sidecar: Pick<MonitoredSidecar, 'limits'> & {
-    readonly own: { read(): Pick<OwnNumbers, 'exchanges' | 'sessionsUntracked'> };
+    readonly own: { read(): Pick<OwnNumbers, 'sessionsUntracked'> };
     readonly reporter: Pick<MonitoredSidecar['reporter'], 'failures' | 'observerErrors'>;
     readonly dispatcher: Pick<MonitoredSidecar['dispatcher'], 'refusedConnections'>;
   };
@@ -15,14 +15,13 @@ export interface LiveCounterSources {
 
 export const LIMIT = 'limit ';
 export const FAILURE = 'failure ';
-export const PATH = 'path ';
 export const REFUSED = 'refused';
 export const OBSERVER_ERRORS = 'observerErrors';
 export const OUTSIDE = 'outside';
 
 /** Current values, e.g. `limit sessions.max` => 3, `failure D2S_ERR_UPSTREAM_REFUSED` => 17. No limits of silence. */
 export function readLiveCounters({ sidecar, applications, outside }: LiveCounterSources): ReadonlyMap<string, number> {
-  const { exchanges, sessionsUntracked } = sidecar.own.read();
+  const { sessionsUntracked } = sidecar.own.read();
   const folded = (kind: 'rpc' | 'sba' | 'object') =>
     applications.reduce((sum, { statistics }) => sum + statistics[kind].foldedCount, 0);
   const limits = [
@@ -35,13 +34,8 @@ export function readLiveCounters({ sidecar, applications, outside }: LiveCounter
   return new Map<string, number>([
     ...limits.map(([key, hits]) => [LIMIT + key, hits] as const),
     ...Array.from(sidecar.reporter.failures.counts, ([code, count]) => [FAILURE + code, count] as const),
-    ...Object.entries(exchanges).map(([path, counts]) => [PATH + path, sumOf(counts)] as const),
     [REFUSED, sidecar.dispatcher.refusedConnections],
     [OBSERVER_ERRORS, sidecar.reporter.observerErrors],
     [OUTSIDE, outside.count],
   ]);
-}
-
-function sumOf(counts: Readonly<Record<string, number>>): number {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
 }

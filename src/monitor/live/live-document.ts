@@ -11,7 +11,7 @@ import { findHung, type HungName, toConfirmedName } from '../../measure/record/h
 import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
 import type { Role } from '../access/reader.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
-import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, PATH, REFUSED } from './live-counters.ts';
+import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, REFUSED } from './live-counters.ts';
 
 export interface LiveRequest {
   readonly role: Role;
@@ -42,7 +42,6 @@ export function* renderLive(
     limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
     failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
     connections: { open: sidecar.dispatcher.openConnections, refused: countOf(recent, REFUSED) },
-    gatewayShare: toGatewayShare(recent),
     observerErrors: countOf(recent, OBSERVER_ERRORS),
     outside: toOutside(live, countOf(recent, OUTSIDE), role),
     windowSeconds: windowMs / MS_PER_S,
@@ -173,13 +172,6 @@ function keyed(recent: Recent, prefix: string): (readonly [string, RecentCount])
 
 function countOf(recent: Recent, key: string): RecentCount {
   return recent.get(key) ?? { sinceStart: 0, inMinute: 0 };
-}
-
-/** Share of the gateway, from 0 to 1, in the exchanges that ended in the last minute. */
-function toGatewayShare(recent: Recent): number {
-  const gateway = countOf(recent, `${PATH}gateway`).inMinute;
-  const all = gateway + countOf(recent, `${PATH}relay`).inMinute;
-  return all === 0 ? 0 : toShort(gateway / all);
 }
 
 /**

@@ -79,7 +79,7 @@ function processOfNode(): object {
   return { heapLimitBytes, uptimeSeconds: process.uptime(), userId: process.getuid?.() ?? null };
 }
 
-function toState({ lifecycle, upstream, limits, reporter, gateway, dispatcher }: Monitored['sidecar']): object {
+function toState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitored['sidecar']): object {
   return {
     lifecycle: lifecycle.state,
     stopLeftMs: lifecycle.leftMs ?? null,
@@ -87,7 +87,7 @@ function toState({ lifecycle, upstream, limits, reporter, gateway, dispatcher }:
     openConnections: dispatcher.openConnections,
     openExchanges: reporter.open,
     inFlight: reporter.inFlight,
-    webSockets: gateway.upgradedConnections,
+    webSockets: dispatcher.webSockets.open,
     observerErrors: reporter.observerErrors,
     limitsHit: Object.fromEntries(limits.counts),
     upstreamFailures: Object.fromEntries(reporter.failures.counts),

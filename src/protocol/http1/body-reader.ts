@@ -13,6 +13,11 @@ export class BodyReader {
     this.#maxTrailerBytes = maxTrailerBytes;
   }
 
+  /** The reader of the current chunked body; after `MALFORMED` it describes the fault. */
+  get chunked(): Pick<ChunkedReader, 'part' | 'isTooLarge'> | undefined {
+    return this.#framing === 'chunked' ? this.#chunked : undefined;
+  }
+
   begin(framing: Framing): void {
     this.#framing = framing.kind;
     this.#hasContent = framing.kind === 'length';

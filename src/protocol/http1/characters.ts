@@ -8,6 +8,8 @@ export const CR = 0x0d;
 export const SPACE = 0x20;
 export const COMMA = 0x2c;
 export const COLON = 0x3a;
+export const QUOTE = 0x22;
+export const BACKSLASH = 0x5c;
 
 function tableOf(isMember: (code: number) => boolean): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, code) => (isMember(code) ? 1 : 0));
@@ -25,8 +27,8 @@ export const TOKEN = tableOf((code) => isAlphanumeric(code) || TOKEN_MARKS.inclu
 /** Characters of a field value: visible characters, obs-text, space and tab (RFC 9110 §5.5). */
 export const FIELD_VALUE = tableOf((code) => code === TAB || (code >= SPACE && code !== 0x7f));
 
-/** Visible ASCII of a request-target in origin-form, without `#`, which none may contain (RFC 9112 §3.2). */
-export const TARGET = tableOf((code) => code > SPACE && code < 0x7f && code !== 0x23);
+/** Characters of a request-target, without `#`, which none may contain (RFC 9112 §3.2). Above ASCII the server decides. */
+export const TARGET = tableOf((code) => code > SPACE && code !== 0x7f && code !== 0x23);
 
 /** Value of a hexadecimal digit, or 255. */
 export const HEX_VALUE = Uint8Array.from({ length: 256 }, (_, code) => {

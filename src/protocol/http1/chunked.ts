@@ -1,4 +1,4 @@
-import { COLON, CR, FIELD_VALUE, HEX_VALUE, isWordAt, LF, TOKEN } from './characters.ts';
+import { BACKSLASH, COLON, CR, FIELD_VALUE, HEX_VALUE, isWordAt, LF, QUOTE, SPACE, TAB, TOKEN } from './characters.ts';
 
 /** `read` has consumed all bytes, and the body continues. */
 export const MORE = -1;
@@ -7,8 +7,6 @@ export const MALFORMED = -2;
 
 const SEMICOLON = 0x3b;
 const EQUALS = 0x3d;
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 
 /** Longer than every name that matters. Only the beginning of a longer name is kept: a text that grows by single characters takes 32 times its length. */
 const MAX_NAME_CHARS = 64;
@@ -26,11 +24,12 @@ type State =
   | 'size'
   | 'extension-first'
   | 'extension-name'
+  | 'extension-name-end'
   | 'extension-value-first'
   | 'extension-value'
   | 'quoted'
   | 'quoted-pair'
-  | 'quoted-end'
+  | 'extension-end'
   | 'size-lf'
   | 'data'
   | 'data-cr'
@@ -43,8 +42,8 @@ type State =
 
 /**
  * Finds the end of a chunked body (RFC 9112 §7.1) in bytes that arrive in any pieces. As strict as Node's parser: CRLF
- * only, extensions of tokens and quoted strings (none empty), well-formed trailers. No trailer may name a framing
- * field.
+ * only, extensions of tokens and quoted strings (none empty), well-formed trailers. Unlike Node's, it accepts blanks
+ * around the parts of extensions and after a size (§7.1.1). No trailer may name a framing field.
  */
 export class ChunkedReader {
   readonly #maxTrailerBytes: number;
@@ -53,6 +52,8 @@ export class ChunkedReader {
   #size = 0;
   #overheadBytes = 0;
   #trailerName = '';
+  /** After `MALFORMED`: the size, an extension or the trailers have exceeded their limit. */
+  isTooLarge = false;
   /** A chunk has content. */
   hasContent = false;
   /** Where the trailer section begins, or goes on, in the bytes of the last `read`; `MORE` before it. */
@@ -125,27 +126,36 @@ export class ChunkedReader {
       return this.#sizeDigits > MAX_SIZE_DIGITS || this.#isOverLimit() ? undefined : 'size';
     }
     if (this.#state === 'size-first') return undefined;
-    if (byte === CR) return 'size-lf';
-    return byte === SEMICOLON ? 'extension-first' : undefined;
+    return afterExtension(byte);
+  }
+
+  /** After `MALFORMED`: the part that is broken. */
+  get part(): string {
+    if (this.#state.startsWith('size')) return 'chunk size';
+    if (this.#state.startsWith('data')) return 'end of a chunk';
+    return this.#state.startsWith('trailer') || this.#state === 'end-lf' ? 'trailers' : 'chunk extension';
   }
 
   #inExtension(byte: number): State | undefined {
     this.#overheadBytes += 1;
-    if (this.#isOverLimit() || this.#overheadBytes > MAX_EXTENSION_BYTES) return undefined;
+    if (this.#isOverLimit(MAX_EXTENSION_BYTES)) return undefined;
     switch (this.#state) {
       case 'extension-first':
+        if (isBlank(byte)) return 'extension-first';
         return TOKEN[byte] === 1 ? 'extension-name' : undefined;
       case 'extension-name':
         if (TOKEN[byte] === 1) return 'extension-name';
-        if (byte === EQUALS) return 'extension-value-first';
-        return afterExtension(byte);
+        return afterExtensionName(byte);
+      case 'extension-name-end':
+        return afterExtensionName(byte);
       case 'extension-value-first':
+        if (isBlank(byte)) return 'extension-value-first';
         if (byte === QUOTE) return 'quoted';
         return TOKEN[byte] === 1 ? 'extension-value' : undefined;
       case 'extension-value':
         return TOKEN[byte] === 1 ? 'extension-value' : afterExtension(byte);
       case 'quoted':
-        if (byte === QUOTE) return 'quoted-end';
+        if (byte === QUOTE) return 'extension-end';
         if (byte === BACKSLASH) return 'quoted-pair';
         return FIELD_VALUE[byte] === 1 ? 'quoted' : undefined;
       case 'quoted-pair':
@@ -183,14 +193,26 @@ export class ChunkedReader {
       : undefined;
   }
 
-  #isOverLimit(): boolean {
-    return this.#overheadBytes > this.#maxTrailerBytes;
+  #isOverLimit(maxBytes = Number.POSITIVE_INFINITY): boolean {
+    this.isTooLarge = this.#overheadBytes > Math.min(this.#maxTrailerBytes, maxBytes);
+    return this.isTooLarge;
   }
 }
 
+function afterExtensionName(byte: number): State | undefined {
+  if (byte === EQUALS) return 'extension-value-first';
+  return isBlank(byte) ? 'extension-name-end' : afterExtension(byte);
+}
+
+/** After a size or a value: blanks, another extension, or the end of the line. */
 function afterExtension(byte: number): State | undefined {
   if (byte === SEMICOLON) return 'extension-first';
+  if (isBlank(byte)) return 'extension-end';
   return byte === CR ? 'size-lf' : undefined;
+}
+
+function isBlank(byte: number): boolean {
+  return byte === SPACE || byte === TAB;
 }
 
 /**

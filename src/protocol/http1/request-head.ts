@@ -1,7 +1,6 @@
 /**
  * HTTP/1.1 and 1.0 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a
- * clock, and nothing of the relay, the gateway or sessions. See request-reader.ts and response-reader.ts for a
- * connection's messages in order.
+ * clock. See request-reader.ts and response-reader.ts for a connection's messages in order.
  */
 import http from 'node:http';
 import { CR, LF, TARGET, TOKEN } from './characters.ts';
@@ -9,36 +8,49 @@ import { ABSENT, type FieldSummary, fieldValue, fieldValues, readFields, UNCLEAR
 import { CHUNKED, type Framing, lengthFraming, NO_BODY } from './framing.ts';
 import { detached } from './text.ts';
 
-/** The relay serves neither: CONNECT asks for a tunnel, and PRI is HTTP/2's preface. */
-const NO_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'PRI']);
-const METHODS: ReadonlySet<string> = new Set(http.METHODS.filter((method) => !NO_METHODS.has(method)));
-/** Any other token may also be a method (RFC 9110 §9.1). Only the upstream knows. */
+/** Any token may be a method (RFC 9110 §9.1): only the upstream knows. */
 const METHOD = /^[\w!#$%&'*+.^`|~-]{1,64}$/;
+const KNOWN_METHODS: ReadonlySet<string> = new Set(http.METHODS);
+/** Asks for a tunnel to elsewhere. */
+const CONNECT = 'CONNECT';
+/** The method in HTTP/2's preface. */
+const PREFACE = 'PRI';
 
 const VERSION = ' HTTP/1.1\r\n';
 const OLD_VERSION = ' HTTP/1.0\r\n';
+const ANY_VERSION = /^ HTTP\/\d\.\d\r\n/;
+const SLASH = 0x2f;
+const ASTERISK = 0x2a;
+/** RFC 9112 §3.2.2. */
+const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?@]*@)?([^/?@]+)/i;
 
-/** Why the relay cannot serve a request: the gateway serves or refuses it. */
-export type Irregularity = (typeof IRREGULARITIES)[number];
+/** Why a request is refused. */
+export type RequestFault = (typeof REQUEST_FAULTS)[number];
 
-export const IRREGULARITIES = [
-  /** CONNECT, no method, neither HTTP/1.1 nor 1.0, or a target in neither origin form nor `OPTIONS *`. */
+export const REQUEST_FAULTS = [
+  /** No method, no target, or no version. */
   'start-line',
+  /** CONNECT. */
+  'method',
+  /** Neither HTTP/1.1 nor 1.0. */
+  'version',
   /** A line that is not a well-formed field. */
   'fields',
   /** No Host in HTTP/1.1, or several. */
   'host',
   /**
-   * An invalid Content-Length, one together with Transfer-Encoding, a transfer coding other than a single chunked, or
-   * any transfer coding in HTTP/1.0.
+   * An invalid Content-Length, one together with Transfer-Encoding, transfer codings other than plain tokens with one
+   * `chunked` at the end, or any transfer coding in HTTP/1.0.
    */
   'framing',
-  /** A WebSocket. `RequestReader` removes other upgrades. */
-  'upgrade',
   /** A bare CR or LF, a NUL, or a first byte that cannot begin a method, e.g. of a TLS handshake on the plain port. */
   'line-breaks',
-  /** Larger than `limits.headBytes`. The gateway answers 431. */
+  /** The head is larger than `limits.headBytes`. */
   'too-large',
+  /** A chunked body is broken, or a trailer belongs in a head. */
+  'body',
+  /** The extensions of a chunk, or the trailers, are too large. */
+  'body-overhead',
 ] as const;
 
 /** A request head with unambiguous framing. Strings are latin1 and share the memory of the head's text. */
@@ -78,8 +90,27 @@ export class Http1RequestHead {
     return this.#fields.hasForwardedHost;
   }
 
-  /** Value of Host; undefined without one (HTTP/1.0). */
+  /** It asks for a protocol other than HTTP. */
+  get hasUpgrade(): boolean {
+    return this.#fields.hasUpgrade;
+  }
+
+  /** It asks for WebSocket and nothing else (RFC 6455 §4.1). */
+  get isWebSocket(): boolean {
+    const { isToWebSocket, connectionUpgrade } = this.#fields;
+    const isAsked = isToWebSocket && connectionUpgrade;
+    return isAsked && this.method === 'GET' && !this.isOld && this.framing.kind === 'none';
+  }
+
+  /**
+   * The host that is asked for: that of an absolute target, which overrides Host (RFC 9112 §3.2.2), or the value of
+   * Host; undefined without one (HTTP/1.0).
+   */
   get host(): string | undefined {
+    if (this.target.charCodeAt(0) !== SLASH) {
+      const authority = ABSOLUTE_FORM.exec(this.target)?.[1];
+      if (authority !== undefined) return authority;
+    }
     const { hostCount, hostStart, hostEnd } = this.#fields;
     return hostCount === 0 ? undefined : this.text.slice(hostStart, hostEnd);
   }
@@ -95,53 +126,59 @@ export class Http1RequestHead {
 
 /**
  * Reads one whole request head of HTTP/1.1 or 1.0 (latin1 text up to and including its empty line), e.g.
- * `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6 and what Node's strict
- * parser accepts too. Otherwise it returns the irregularity. `bytes` begin with those of `text`.
+ * `GET /a HTTP/1.1\r\nHost: b\r\n\r\n`. Accepts only what is unambiguous by RFC 9112 §2 to §6. Otherwise it returns the
+ * fault. `bytes` begin with those of `text`.
  */
 export function parseRequestHead(
   text: string,
   bytes: Uint8Array = Buffer.from(text, 'latin1'),
-): Http1RequestHead | Irregularity {
+): Http1RequestHead | RequestFault {
   const method = methodOf(text);
-  if (method === undefined) return 'start-line';
+  if (method === undefined || method === PREFACE) return 'start-line';
 
   const targetStart = method.length + 1;
   let at = targetStart;
   while (TARGET[bytes[at] as number] === 1) at += 1;
+  if (at === targetStart) return 'start-line';
   const isOld = !text.startsWith(VERSION, at);
-  if (isOld && !text.startsWith(OLD_VERSION, at)) return 'start-line';
-  const isOriginForm = bytes[targetStart] === 0x2f;
-  if (!isOriginForm && !(method === 'OPTIONS' && at === targetStart + 1 && text[targetStart] === '*'))
+  if (isOld && !text.startsWith(OLD_VERSION, at)) {
+    return ANY_VERSION.test(text.slice(at, at + VERSION.length)) ? 'version' : 'start-line';
+  }
+  if (method === CONNECT) return 'method';
+  const target = text.slice(targetStart, at);
+  if (bytes[targetStart] !== SLASH && bytes[targetStart] !== ASTERISK && !ABSOLUTE_FORM.test(target)) {
     return 'start-line';
+  }
 
   const fields = readFields(bytes, at + VERSION.length, text.length);
   if (fields.end === UNCLEAR) return 'fields';
   // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
-  if (fields.hasUpgrade) return 'upgrade';
   const framing = toRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
-  return new Http1RequestHead(text, method, text.slice(targetStart, at), framing, fields, isOld);
+  return new Http1RequestHead(text, method, target, framing, fields, isOld);
 }
 
-/** The method before the first space; undefined if the relay does not serve it. */
+/** The method before the first space; undefined without one. */
 function methodOf(text: string): string | undefined {
   const method = text.slice(0, text.indexOf(' '));
-  if (METHODS.has(method)) return method;
+  if (KNOWN_METHODS.has(method)) return method;
   // A connection keeps the method: a slice would keep the head.
-  return METHOD.test(method) && !NO_METHODS.has(method) ? detached(method) : undefined;
+  return METHOD.test(method) ? detached(method) : undefined;
 }
 
 function toRequestFraming(fields: FieldSummary): Framing | undefined {
-  if (fields.hasTransferEncoding) return fields.isChunked && fields.contentLength === ABSENT ? CHUNKED : undefined;
+  if (fields.hasTransferEncoding) {
+    return fields.isChunked && !fields.hasOddCodings && fields.contentLength === ABSENT ? CHUNKED : undefined;
+  }
   if (fields.contentLength === UNCLEAR) return undefined;
   return fields.contentLength === ABSENT ? NO_BODY : lengthFraming(fields.contentLength);
 }
 
 /**
- * Whether bytes, still without an empty line, can never become a regular head: the first byte cannot begin a method, or
- * there is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
+ * Whether bytes, still without an empty line, can never become a head: the first byte cannot begin a method, or there
+ * is a bare CR or LF. Without this check, `GET / HTTP/1.1\n\n` would wait until the time limit.
  */
 export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   const first = bytes[0];
@@ -153,13 +190,3 @@ export function isOddPrefix(bytes: Buffer, from = 0): boolean {
   }
   return false;
 }
-
-/**
- * Whether bytes begin with a request line that Node's parser accepts as HTTP, although it is not: `OPTIONS / RTSP/1.0`.
- */
-export function isOtherProtocol(bytes: Buffer): boolean {
-  const end = bytes.indexOf(LF);
-  return OTHER_PROTOCOL.test(bytes.toString('latin1', 0, end === -1 ? bytes.length : end));
-}
-
-const OTHER_PROTOCOL = / (?:RTSP|ICE)\/[0-9.]*\r?$/;

@@ -1,12 +1,15 @@
 import { BodyReader } from './body-reader.ts';
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
-import { type Http1RequestHead, type Irregularity, isOddPrefix, parseRequestHead } from './request-head.ts';
+import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { TrailerFilter } from './trailer-filter.ts';
-import { asksForWebSocket, withoutUpgrade } from './upgrade.ts';
+import { withoutUpgrade } from './upgrade.ts';
 
 const NOTHING = Buffer.alloc(0);
+const HEAD = 'HEAD ';
+/** Some clients send one after a body; more than a few are no client's. */
+const MAX_EMPTY_LINES = 32;
 
 /**
  * Follows one request after another through the bytes of a client's connection. Bytes of later requests wait in
@@ -18,14 +21,12 @@ export class RequestReader {
   #unread: Buffer = NOTHING;
   #text = '';
   #isDone = true;
-  /** An empty line before the next request was dropped. */
-  #hasSkipped = false;
+  /** Empty lines before the next request that were dropped. */
+  #skipped = 0;
   /** Our copy that holds `unread`, possibly with room after it; undefined while `unread` is the buffer of a read. */
   #store: Buffer | undefined;
   /** `unread` was searched up to this offset: no head ends there, and `isOddPrefix` found nothing. */
   #searched = 0;
-  /** Whether the relay can serve the head at the start of `unread`; undefined: not known yet. */
-  #isNextRegular: boolean | undefined;
   #trailers: TrailerFilter | undefined;
 
   constructor(maxHeadBytes: number) {
@@ -92,39 +93,37 @@ export class RequestReader {
     this.#unread = this.#store;
   }
 
-  /** Drops an empty line before the next request line (RFC 9112 §2.2), or `all` of them. Further ones are irregular. */
-  skipEmptyLines(all = false): void {
+  /** Drops empty lines before the next request line (RFC 9112 §2.2), up to a bound; a further one is a fault. */
+  skipEmptyLines(): void {
     let at = 0;
-    while (this.#unread[at] === CR && this.#unread[at + 1] === LF && (all || !this.#hasSkipped)) {
+    while (this.#unread[at] === CR && this.#unread[at + 1] === LF && this.#skipped < MAX_EMPTY_LINES) {
       at += 2;
-      this.#hasSkipped = true;
+      this.#skipped += 1;
     }
     if (at > 0) this.#unread = this.#unread.subarray(at);
   }
 
   clear(): void {
     this.#searched = 0;
-    this.#isNextRegular = undefined;
     this.#unread = NOTHING;
     this.#store = undefined;
   }
 
-  /** The head of the next request is complete, and the relay cannot serve it. Parses each head once. */
-  isNextIrregular(): boolean {
-    if (this.#isNextRegular === undefined) {
-      const head = this.nextHead();
-      if (head !== undefined) this.#isNextRegular = typeof head !== 'string';
-      // `nextHead` runs again when the request begins.
-      this.#text = '';
-    }
-    return this.#isNextRegular === false;
+  /** Whether the next request is HEAD, also if the rest of its head cannot be read. */
+  get isNextHead(): boolean {
+    return this.#unread.toString('latin1', 0, HEAD.length) === HEAD;
+  }
+
+  /** Why the current body is malformed. */
+  get bodyFault(): RequestFault {
+    return this.#body.chunked?.isTooLarge === true ? 'body-overhead' : 'body';
   }
 
   /**
-   * The head of the next request; undefined until it is complete; a string if the relay cannot serve the request.
-   * `unread` keeps the head. An upgrade to anything but a WebSocket is removed from both.
+   * The head of the next request; undefined until it is complete; a string if the request is refused. `unread` keeps
+   * the head. An upgrade to anything but a WebSocket is removed from both.
    */
-  nextHead(): Http1RequestHead | Irregularity | undefined {
+  nextHead(): Http1RequestHead | RequestFault | undefined {
     this.skipEmptyLines();
     // The LF of an empty line may follow.
     if (this.#unread.length === 1 && this.#unread[0] === CR) return undefined;
@@ -144,7 +143,7 @@ export class RequestReader {
     this.#text = this.#unread.toString('latin1', 0, length <= MAX_TEXT_BYTES ? length : end);
     const text = this.#text.slice(0, end);
     const head = parseRequestHead(text, this.#unread);
-    if (head !== 'upgrade' || asksForWebSocket(text)) return head;
+    if (typeof head === 'string' || !head.hasUpgrade || head.isWebSocket) return head;
     // Any other upgrade may be ignored (RFC 9110 §7.8). The JDK's client asks for h2c in each first request; if the
     // upstream agreed, the sidecar could not read anything that follows.
     const plain = withoutUpgrade(text);
@@ -163,8 +162,7 @@ export class RequestReader {
     const isFiltered = removed !== undefined && removed.size > 0 && head.framing.kind === 'chunked';
     this.#trailers = isFiltered ? new TrailerFilter(removed) : undefined;
     this.#searched = 0;
-    this.#hasSkipped = false;
-    this.#isNextRegular = undefined;
+    this.#skipped = 0;
     this.#unread = NOTHING;
     this.#body.begin(head.framing);
     const taken = this.#readBody(bytes, head.text.length);

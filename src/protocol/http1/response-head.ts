@@ -96,7 +96,8 @@ function toResponseFraming(status: number, method: string, fields: FieldSummary)
   if (fields.contentLength === UNCLEAR) return undefined;
   if (fields.hasTransferEncoding && fields.contentLength !== ABSENT) return undefined;
   if (method === 'HEAD' || status < 200 || status === 204 || status === 304) return NO_BODY;
-  // A body with a coding other than a single `chunked` ends with the connection (RFC 9112 §6.3, item 4).
+  // The final coding decides, also if `chunked` was said twice, as Tomcat does when an application sets the field, too
+  // (RFC 9112 §6.3, item 4).
   if (fields.hasTransferEncoding) return fields.isChunked ? CHUNKED : UNTIL_CLOSE;
   return fields.contentLength === ABSENT ? UNTIL_CLOSE : lengthFraming(fields.contentLength);
 }

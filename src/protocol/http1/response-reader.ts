@@ -1,6 +1,7 @@
 import { BodyReader } from './body-reader.ts';
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
+import { describeHeadFault, mendedHead } from './response-fault.ts';
 import { isInterim, parseResponseHead, type ResponseHead } from './response-head.ts';
 
 const NOTHING = Buffer.alloc(0);
@@ -36,6 +37,8 @@ export class ResponseReader {
   interimStatus = 0;
   /** Offset just past the final response's head in `bytes` if it came with this `read`, else 0. */
   headEnd = 0;
+  /** After `malformed`: the field, the line or the part of a body that is wrong, for the log. */
+  fault = '';
   /** Offset of the final response's head in `bytes` if it came with this `read`; interim ones may precede it. */
   headStart = 0;
 
@@ -75,7 +78,10 @@ export class ResponseReader {
       if (progress !== undefined) return progress;
     }
     const bodyEnd = this.#body.read(this.bytes, this.end, this.length);
-    if (bodyEnd === MALFORMED) return 'malformed';
+    if (bodyEnd === MALFORMED) {
+      this.fault = this.#body.chunked?.part ?? '';
+      return 'malformed';
+    }
     this.end = bodyEnd === MORE ? this.length : bodyEnd;
     return bodyEnd === MORE ? 'more' : 'complete';
   }
@@ -108,8 +114,12 @@ export class ResponseReader {
     if (end === -1) return this.#holdBack();
     this.#dropHeld();
     const head = parseResponseHead(this.bytes, this.end, end, this.#method);
+    if (head === undefined) return this.#mendHead(end);
     // 101 answers an upgrade, and the relay asks for none.
-    if (head === undefined || head.status === 101) return 'malformed';
+    if (head.status === 101) {
+      this.fault = 'status 101';
+      return 'malformed';
+    }
     const start = this.end;
     this.end = end;
     this.interimStatus = head.status;
@@ -123,9 +133,26 @@ export class ResponseReader {
     return undefined;
   }
 
+  /** Replaces a head that cannot be read by what a proxy has to make of it; then it is read again. */
+  #mendHead(end: number): ResponseProgress | undefined {
+    const text = this.bytes.toString('latin1', this.end, end);
+    const mended = mendedHead(text);
+    if (mended === text) {
+      this.fault = describeHeadFault(text);
+      return 'malformed';
+    }
+    const before = this.bytes.subarray(0, this.end);
+    this.bytes = Buffer.concat([before, Buffer.from(mended, 'latin1'), this.bytes.subarray(end, this.length)]);
+    this.length = this.bytes.length;
+    return undefined;
+  }
+
   /** Copies the beginning of a head, since the memory is reused for the next read. */
   #holdBack(): ResponseProgress {
-    if (isNoHead(this.bytes.subarray(this.end, this.length), this.#heldBytes)) return 'malformed';
+    if (isNoHead(this.bytes.subarray(this.end, this.length), this.#heldBytes)) {
+      this.fault = 'status line';
+      return 'malformed';
+    }
     const isHeld = this.bytes === this.#store;
     this.#heldBytes = this.length - this.end;
     if (isHeld && this.end === 0) return 'more';

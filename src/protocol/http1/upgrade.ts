@@ -4,11 +4,6 @@ import { withEditedLines } from './head-lines.ts';
 /** Fields of an upgrade request, also listed in Connection (RFC 9110 §7.8; HTTP2-Settings: RFC 7540 §3.2.1). */
 const UPGRADE_FIELDS: readonly string[] = ['upgrade', 'http2-settings'];
 
-/** Whether a request's head names `websocket` in an Upgrade field; the sidecar upgrades to no other protocol. */
-export function asksForWebSocket(headText: string): boolean {
-  return /\r\nupgrade:[^\r]*websocket/i.test(headText);
-}
-
 /**
  * A request's head without its upgrade, e.g. without `Upgrade: h2c`. A server may ignore an upgrade (RFC 9110 §7.8),
  * and then answers in HTTP/1.1. Removes Upgrade, HTTP2-Settings and their names in Connection; everything else stays

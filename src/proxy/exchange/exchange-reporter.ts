@@ -3,12 +3,12 @@ import type { Logger } from '../../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
 import { isLoopback } from '../../config/host-port.ts';
 import { LimitHits } from '../../limits/limit-hits.ts';
+import { REQUEST_FAULTS, type RequestFault } from '../../protocol/http1/request-head.ts';
 import { AddedTime, type Direction } from './added-time.ts';
 import type { ClientFinder } from './client-finder.ts';
 import {
   type BodyObserver,
   type ClientConnection,
-  type DataPath,
   type Ending,
   Exchange,
   type ExchangeObserver,
@@ -47,7 +47,7 @@ export interface ReporterOptions extends Partial<Admission> {
 }
 
 /**
- * Receives the reports of `relay/` and `gateway/` on their exchanges. Shields the traffic from the observer: its
+ * Receives the reports of `relay/` and `websocket/` on their exchanges. Shields the traffic from the observer: its
  * exception is counted and logged once. It ends the observation of that exchange, not the exchange, and the ending is
  * still reported.
  */
@@ -59,10 +59,12 @@ export class ExchangeReporter {
   #denial: PathDenial | undefined;
   #clientFinder: ClientFinder | undefined;
   #hint: ProxyHint | undefined;
-  /** Both data paths count here what they refuse or end because of a limit. */
+  /** Requests and connections that were refused or ended because of a limit. */
   readonly hits: LimitHits;
   /** Failed exchanges by code. */
   readonly failures: FailureRecord;
+  /** All faults exist from the start, so that a first refusal is a step and not a new series. */
+  readonly #refused = new Map<RequestFault, number>(REQUEST_FAULTS.map((fault) => [fault, 0]));
   readonly added: Readonly<Record<Direction, AddedTime>>;
   #observerErrors = 0;
   #hasLoggedUnnamed = false;
@@ -94,6 +96,11 @@ export class ExchangeReporter {
     return this.#inFlight;
   }
 
+  /** Requests that were refused for what is wrong with them, by fault. */
+  get refused(): ReadonlyMap<RequestFault, number> {
+    return this.#refused;
+  }
+
   get observerErrors(): number {
     return this.#observerErrors;
   }
@@ -110,9 +117,9 @@ export class ExchangeReporter {
   }
 
   /** Call when the request's head has been read. The exchange does not keep `request`. */
-  begin(request: RequestHead, connection: ClientConnection, path: DataPath): Exchange {
+  begin(request: RequestHead, connection: ClientConnection): Exchange {
     const client = connection.viaProxy === 'field' ? this.#clientFinder?.clientOf(request, connection) : undefined;
-    const exchange = new Exchange(request.method, client ?? connection, path, this.#clock.nowNs());
+    const exchange = new Exchange(request.method, client ?? connection, this.#clock.nowNs());
     exchange.isDenied = this.#denial?.denies(request.target, exchange.client) === true;
     this.#open += 1;
     if (this.#hint?.search(exchange, request) === false) this.#hint = undefined;
@@ -141,6 +148,12 @@ export class ExchangeReporter {
     this.#inFlight += 1;
     exchange.isAdmitted = true;
     return undefined;
+  }
+
+  /** Call once for each request that is refused for its `fault`. */
+  noteRefused(fault: RequestFault): void {
+    this.#refused.set(fault, (this.#refused.get(fault) ?? 0) + 1);
+    if (fault === 'too-large') this.hits.hit('limits.headBytes');
   }
 
   /** An operator who asks through the proxy expects to be let in, as the proxy is on loopback. */
@@ -194,7 +207,7 @@ export class ExchangeReporter {
     if (!exchange.markEnded(endedNs)) return;
     this.#open -= 1;
     if (exchange.isAdmitted) this.#inFlight -= 1;
-    if (ending.kind === 'failed') this.failures.record(ending.failure, exchange.dataPath);
+    if (ending.kind === 'failed') this.failures.record(ending.failure);
     try {
       this.#observer.onEnd(exchange, ending);
     } catch (cause) {
@@ -252,6 +265,12 @@ export const REPORTER_METRICS: readonly MetricDescription<ExchangeReporter>[] = 
     'Exchanges that ended as failed, by code (docs/errors.md).',
     ({ failures }) => failures.counts,
     'code',
+  ),
+  counter(
+    'd2_sidecar_requests_refused_total',
+    'Requests refused for what is wrong with them, by fault (docs/prometheus.md).',
+    ({ refused }) => refused,
+    'fault',
   ),
   gauge('d2_sidecar_exchanges_open', 'Exchanges begun and not yet ended.', ({ open }) => open),
   gauge(

@@ -2,7 +2,7 @@
  * This folder is the vocabulary between the data plane and measuring: a request with its response, its client, its
  * ending.
  *
- * The data plane (`relay/`, `gateway/`) creates exchanges and reports moments; `measure/record/` observes them. This
+ * The data plane (`relay/`, `websocket/`) creates exchanges and reports moments; `measure/record/` observes them. This
  * folder must not know sockets or metrics/. An observer that throws never affects the traffic: the exchange continues
  * unobserved.
  */
@@ -71,8 +71,6 @@ export const COMPLETED: Ending = { kind: 'completed' };
 export const CANCELLED: Ending = { kind: 'cancelled' };
 export const DENIED: Ending = { kind: 'denied' };
 
-export type DataPath = 'relay' | 'gateway';
-
 /** The head of a final response, or of a 101, as observers read it. Strings are like those of a request's head. */
 export interface ResponseHeadView {
   /** 200 to 999, or 101. */
@@ -128,7 +126,7 @@ export interface ExchangeObserver<Observation = unknown> {
    * removed.
    */
   onResponse?(exchange: Exchange<Observation>, response: ResponseHeadView): void;
-  /** How long the sidecar kept a request or response before writing it on. A sample, from the relay only. */
+  /** How long the sidecar kept a request or response before writing it on. A sample. */
   onAdded?(direction: Direction, addedNs: number): void;
 }
 
@@ -136,7 +134,6 @@ export interface ExchangeObserver<Observation = unknown> {
 export class Exchange<Observation = unknown> {
   readonly method: string;
   readonly client: ClientConnection;
-  readonly dataPath: DataPath;
   /** Monotonic moment when the request's head had been read. */
   readonly beganNs: number;
   /** Status of the final response (never 1xx, except 101 for an upgrade); 0 until the upstream has sent its head. */
@@ -161,10 +158,9 @@ export class Exchange<Observation = unknown> {
   isAdmitted = false;
   #ended = false;
 
-  constructor(method: string, client: ClientConnection, dataPath: DataPath, beganNs: number) {
+  constructor(method: string, client: ClientConnection, beganNs: number) {
     this.method = method;
     this.client = client;
-    this.dataPath = dataPath;
     this.beganNs = beganNs;
   }
 

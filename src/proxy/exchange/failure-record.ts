@@ -1,7 +1,6 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { ERROR_CODES } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { DataPath } from './exchange.ts';
 import {
   reasonOf,
   UPSTREAM_FAILURE_CODES,
@@ -45,7 +44,7 @@ export class FailureRecord {
   }
 
   /** Call once for each failed exchange. */
-  record(failure: UpstreamFailure, path: DataPath): void {
+  record(failure: UpstreamFailure): void {
     const entry = this.#entries.get(failure.code);
     if (entry === undefined) return;
     entry.count += 1;
@@ -55,6 +54,7 @@ export class FailureRecord {
     const failed = entry.count - entry.loggedCount;
     entry.loggedNs = nowNs;
     entry.loggedCount = entry.count;
-    this.#logger.warn({ code: failure.code, reason: reasonOf(failure), path, failed }, ERROR_CODES[failure.code]);
+    const { code, fault } = failure;
+    this.#logger.warn({ code, reason: reasonOf(failure), fault, failed }, ERROR_CODES[code]);
   }
 }

@@ -4,6 +4,8 @@
  */
 import { ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Fields } from '../../protocol/http1/certificate-fields.ts';
+import type { RequestFault } from '../../protocol/http1/request-head.ts';
 import { DENIED, type Ending } from './exchange.ts';
 import { UpstreamFailure } from './upstream-failure.ts';
 
@@ -11,7 +13,7 @@ import { UpstreamFailure } from './upstream-failure.ts';
 const REQUEST_PROBLEMS = {
   400: 'The request cannot be read.',
   408: 'The request’s head did not arrive in time.',
-  413: 'The request’s chunk extensions are too large.',
+  413: 'The request’s chunk extensions or trailers are too large.',
   431: 'The request’s head is larger than limits.headBytes, or has more fields than limits.fields.',
   501: 'The request’s method is not served here.',
   503: 'Too many requests wait, or limits.memoryBytes has no room for this one.',
@@ -19,6 +21,20 @@ const REQUEST_PROBLEMS = {
 } as const;
 
 export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
+
+/** The answer to each fault. */
+export const FAULT_STATUSES: Readonly<Record<RequestFault, RequestProblemStatus>> = {
+  'start-line': 400,
+  fields: 400,
+  host: 400,
+  framing: 400,
+  'line-breaks': 400,
+  body: 400,
+  'body-overhead': 413,
+  'too-large': 431,
+  method: 501,
+  version: 505,
+};
 
 /** For a request that was not forwarded: most calls are shorter, so a slot will be free by then. */
 const RETRY_AFTER_S = 1;
@@ -64,26 +80,6 @@ function toProxyStatus(error: string): Record<string, string> {
   return { 'Proxy-Status': `d2-sidecar; error=${error}` };
 }
 
-/** A problem as it is sent, without the Connection field. */
-export interface ProblemAnswer {
-  readonly fields: readonly (readonly [name: string, value: string])[];
-  /** ASCII only. */
-  readonly body: string;
-}
-
-export function toAnswer(problem: Problem): ProblemAnswer {
-  const body = toAscii(problem.body);
-  return {
-    fields: [
-      ['Content-Type', 'application/problem+json'],
-      ['Content-Length', String(body.length)],
-      ['Cache-Control', 'no-store'],
-      ...Object.entries(problem.fields).map(([name, value]) => [name, String(value)] as const),
-    ],
-    body,
-  };
-}
-
 export interface RawResponseOptions {
   /** The request was HEAD: no body is sent. */
   readonly isHead: boolean;
@@ -93,10 +89,16 @@ export interface RawResponseOptions {
 
 /** The whole HTTP/1.1 response as bytes. */
 export function toRawResponse(problem: Problem, { isHead, isLast }: RawResponseOptions): Buffer {
-  const { fields, body } = toAnswer(problem);
+  const body = toAscii(problem.body);
+  const fields: Fields = [
+    ['Content-Type', 'application/problem+json'],
+    ['Content-Length', String(body.length)],
+    ['Cache-Control', 'no-store'],
+    ...Object.entries(problem.fields).map(([name, value]) => [name, String(value)] as const),
+    ...(isLast ? [['Connection', 'close'] as const] : []),
+  ];
   const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  const connection = isLast ? 'Connection: close\r\n' : '';
-  const head = `HTTP/1.1 ${problem.status} ${problem.title}\r\n${lines}${connection}\r\n`;
+  const head = `HTTP/1.1 ${problem.status} ${problem.title}\r\n${lines}\r\n`;
   return Buffer.from(isHead ? head : head + body, 'latin1');
 }
 

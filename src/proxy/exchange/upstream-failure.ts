@@ -45,9 +45,12 @@ export const UPSTREAM_FAILURE_CODES = Object.keys(KINDS) as readonly UpstreamFai
 /** Why the upstream gave no complete answer. The client gets `status` and `proxyError` if the answer has not begun. */
 export class UpstreamFailure extends SidecarError {
   declare readonly code: UpstreamFailureCode;
+  /** For the log: what is wrong in an answer, e.g. `field X-Name (line 3)`; never a value. */
+  readonly fault: string | undefined;
 
-  constructor(code: UpstreamFailureCode, cause?: unknown) {
+  constructor(code: UpstreamFailureCode, cause?: unknown, fault?: string) {
     super(code, undefined, cause === undefined ? undefined : { cause });
+    this.fault = fault;
   }
 
   /** 503 if the upstream was not contacted, 504 after a timeout, otherwise 502 (RFC 9110 §15.6). */

@@ -1,9 +1,7 @@
 /**
  * This folder accepts clients, enforces the limits on their number, and closes the listener without resetting any. The
- * dispatcher gives each new connection to the relay, or to the gateway with `dataPath: gateway`. After that the relay
- * decides, request by request: it calls `handOver` before one that it cannot serve (an `Irregularity`). The dispatcher
- * then gives the connection to the gateway, for the rest of its life. Neither path knows the other. The folder must not
- * know metrics/; it only describes its own numbers.
+ * dispatcher gives each new connection to the relay, and takes a WebSocket from the relay to `websocket/`. Neither knows
+ * the other. The folder must not know metrics/; it only describes its own numbers.
  */
 
 import net from 'node:net';
@@ -18,24 +16,23 @@ import { Roster } from '../../base/roster.ts';
 import type { HostPort } from '../../config/config.ts';
 import { AddressCounts } from '../../limits/address-counts.ts';
 import { type CertificateMode, certificateFields } from '../../protocol/http1/certificate-fields.ts';
-import { IRREGULARITIES, type Irregularity } from '../../protocol/http1/request-head.ts';
 import { certificateChainOf } from '../../tls/client-certificate.ts';
 import type { ListenerTls } from '../../tls/listener-tls.ts';
-import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import type { ClientConnection } from '../exchange/exchange.ts';
-import type { Gateway } from '../gateway/gateway.ts';
+import type { TrafficOptions } from '../exchange/traffic-options.ts';
 import { ClientReads } from '../relay/client-reads.ts';
-import { RelayConnection, type RelayContext } from '../relay/relay-connection.ts';
-import type { HandedOver, RelayServices } from '../relay/relay-services.ts';
+import { RelayConnection } from '../relay/relay-connection.ts';
+import type { RelayContext, RelayServices } from '../relay/relay-services.ts';
+import type { WebSocketRequest } from '../websocket/handshake.ts';
+import { WebSockets } from '../websocket/web-sockets.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
 import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
-import { type ClosableConnection, QuietConnections } from './quiet-connections.ts';
+import { QuietConnections } from './quiet-connections.ts';
 
 /** Options that a reload can change. */
 export interface LiveDispatcherOptions {
-  readonly dataPath: 'auto' | 'gateway';
   readonly maxConnections: number;
   /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
@@ -61,16 +58,14 @@ const BACKLOG = 4096;
 /** Interval at which a drain samples connections. */
 const SAMPLE_MS = 250;
 
-export class Dispatcher implements RelayContext {
+export class Dispatcher implements RelayContext<RelayConnection> {
   readonly services: RelayServices;
-  readonly #gateway: Gateway;
+  readonly webSockets: WebSockets;
   readonly #logger: Logger;
   readonly #server: net.Server;
   readonly #relayed = new Roster<RelayConnection>();
   /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
-  /** All reasons exist from the start, so that a first hit is a step and not a new series. */
-  readonly #handedOver = new Map<Irregularity, number>(IRREGULARITIES.map((reason) => [reason, 0]));
   readonly #descriptors: DescriptorWatch;
   readonly #addresses: AddressCounts;
   readonly #quiet: QuietConnections;
@@ -81,10 +76,10 @@ export class Dispatcher implements RelayContext {
   #sampleTimer: NodeJS.Timeout | undefined;
   #accepted = 0;
 
-  constructor(options: DispatcherOptions, services: RelayServices, gateway: Gateway, clock: Clock, logger: Logger) {
+  constructor(options: DispatcherOptions, services: RelayServices, clock: Clock, logger: Logger) {
     this.services = services;
     this.#options = options;
-    this.#gateway = gateway;
+    this.webSockets = new WebSockets(services, clock);
     this.#logger = logger;
     this.#descriptors = new DescriptorWatch(clock, logger);
     this.#addresses = new AddressCounts(options.maxConnectionsPerAddress);
@@ -98,13 +93,13 @@ export class Dispatcher implements RelayContext {
   }
 
   /**
-   * `options` apply to new connections; those above a new limit stay, and no new one is accepted. `relayOptions`
-   * apply to the relay's next requests, `idleTimeoutMs` to open connections, too, `headBytes` to new connections.
+   * `options` apply to new connections; those above a new limit stay, and no new one is accepted. `trafficOptions`
+   * apply to the next requests, `idleTimeoutMs` to open connections, too, `headBytes` to new connections.
    */
-  reconfigure(options: LiveDispatcherOptions, relayOptions: DataPathOptions): void {
+  reconfigure(options: LiveDispatcherOptions, trafficOptions: TrafficOptions): void {
     const hasNewLimit = options.maxConnections !== this.#options.maxConnections;
     this.#options = { ...this.#options, ...options };
-    this.services.options = relayOptions;
+    this.services.options = trafficOptions;
     this.#addresses.max = options.maxConnectionsPerAddress;
     if (!hasNewLimit) return;
     this.#server.maxConnections = options.maxConnections;
@@ -116,7 +111,7 @@ export class Dispatcher implements RelayContext {
   }
 
   get openConnections(): number {
-    return this.#relayed.size + this.#gateway.openConnections;
+    return this.#relayed.size + this.webSockets.connections;
   }
 
   get clientAddresses(): number {
@@ -134,11 +129,6 @@ export class Dispatcher implements RelayContext {
   /** How many of the checks, one a second, found no free file descriptor. */
   get descriptorShortages(): number {
     return this.#descriptors.shortages;
-  }
-
-  /** Client connections handed over from the relay to the gateway, by irregularity. */
-  get handedOver(): ReadonlyMap<Irregularity, number> {
-    return this.#handedOver;
   }
 
   /** Opens the listener and returns the bound address. Throws `D2S_ERR_LISTEN`. */
@@ -164,14 +154,13 @@ export class Dispatcher implements RelayContext {
   /** From now on, answers announce the end of their connection. Idle connections stay, and new ones are served. */
   drain(): void {
     this.#isDraining = true;
-    this.#gateway.drain();
-    this.#sampleTimer ??= setInterval(() => this.#quiet.sample(this.#connections()), SAMPLE_MS).unref();
-    this.#quiet.sample(this.#connections());
+    this.#sampleTimer ??= setInterval(() => this.#quiet.sample(this.#relayed), SAMPLE_MS).unref();
+    this.#quiet.sample(this.#relayed);
   }
 
   /** Closes connections that are idle and have sent nothing for `quietMs`, counted from `drain` at the earliest. */
   closeIdle(quietMs: number): void {
-    this.#quiet.close(this.#connections(), quietMs);
+    this.#quiet.close(this.#relayed, quietMs);
   }
 
   /** Stops accepting connections, after those in the kernel's accept queue. */
@@ -184,28 +173,19 @@ export class Dispatcher implements RelayContext {
     clearInterval(this.#sampleTimer);
     this.#server.close();
     for (const connection of this.#relayed) connection.destroy();
-    this.#gateway.destroy();
+    this.webSockets.destroy();
     this.proxyHeaders.destroy();
-    // Connections in the TLS handshake belong to neither path yet.
+    // Connections in the TLS handshake belong to nobody yet.
     for (const { socket } of this.#secured.values()) socket.destroy();
   }
 
-  handOver(connection: RelayConnection, { socket, unread, upstream }: HandedOver, irregularity: Irregularity): void {
+  onWebSocket(connection: RelayConnection, request: WebSocketRequest): void {
     this.#relayed.delete(connection);
-    this.#handedOver.set(irregularity, (this.#handedOver.get(irregularity) ?? 0) + 1);
-    socket.pause();
-    socket.unshift(unread);
-    this.#gateway.take(socket, connection.client, upstream);
-    socket.resume();
+    this.webSockets.take(request);
   }
 
   onRelayClosed(connection: RelayConnection): void {
     this.#relayed.delete(connection);
-  }
-
-  *#connections(): Iterable<ClosableConnection> {
-    yield* this.#relayed;
-    yield* this.#gateway.connections();
   }
 
   #createServer(): net.Server {
@@ -219,7 +199,7 @@ export class Dispatcher implements RelayContext {
     return net.createServer(options, (accepted) => {
       if (this.#listenerEnd.isOwn(accepted)) return;
       const peer = toClientConnection(accepted);
-      const { trustedProxies, hasProxyHeaders, dataPath } = this.#options;
+      const { trustedProxies, hasProxyHeaders } = this.#options;
       const isProxy = trustedProxies.has(peer.remoteAddress);
       if (isProxy && hasProxyHeaders) {
         this.#readProxyHeader(accepted, peer, acceptSecure);
@@ -234,8 +214,7 @@ export class Dispatcher implements RelayContext {
         return;
       }
       // Not after a PROXY header or TLS: those connections have been read as streams.
-      const reads = dataPath === 'auto' ? ClientReads.of(accepted, this.services.buffers) : undefined;
-      this.#onConnection(accepted, client, reads);
+      this.#onConnection(accepted, client, ClientReads.of(accepted, this.services.buffers));
     });
   }
 
@@ -296,8 +275,7 @@ export class Dispatcher implements RelayContext {
       socket.destroy();
       return;
     }
-    if (this.#options.dataPath === 'gateway') this.#gateway.take(socket, client);
-    else this.#relayed.add(new RelayConnection(socket, client, this, reads));
+    this.#relayed.add(new RelayConnection(socket, client, this, reads));
   }
 
   /**
@@ -333,7 +311,7 @@ function toSecureClient(
   plain: ClientConnection,
   socket: TLSSocket,
   listenerTls: ListenerTls,
-  { clientCertificate }: DataPathOptions,
+  { clientCertificate }: TrafficOptions,
 ): ClientConnection {
   const client = { ...plain, secure: true, ...certificateFieldsOf(socket, clientCertificate) };
   const certificate = listenerTls.clientOf(socket);
@@ -358,12 +336,6 @@ export const DISPATCHER_METRICS: readonly MetricDescription<Dispatcher>[] = [
     'd2_sidecar_connections_accepted_total',
     'Client connections accepted.',
     ({ acceptedConnections }) => acceptedConnections,
-  ),
-  counter(
-    'd2_sidecar_connections_handed_over_total',
-    'Client connections handed over to the gateway, by reason.',
-    ({ handedOver }) => handedOver,
-    'reason',
   ),
   counter(
     'd2_sidecar_connections_refused_total',

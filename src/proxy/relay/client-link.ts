@@ -163,6 +163,7 @@ export class ClientLink implements Watched {
     this.#services.silence.delete(this);
     this.#writer.flush();
     socket.setTimeout(0);
+    if (this.isPaused) socket.resume();
     if (this.#reads !== undefined) this.#reads.listener = undefined;
     socket.off('data', this.#onBytes);
     socket.off('end', this.#onEnd);

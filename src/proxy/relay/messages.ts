@@ -9,8 +9,8 @@ import {
 import { withEditedLines } from '../../protocol/http1/head-lines.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
-import type { DataPathOptions } from '../exchange/data-path-options.ts';
 import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+import type { TrafficOptions } from '../exchange/traffic-options.ts';
 
 const EMPTY_LINE_BYTES = 2;
 const CLOSE_LINE = 'Connection: close\r\n';
@@ -21,7 +21,7 @@ const CLOSE_LINE = 'Connection: close\r\n';
  * two. `text` is the latin1 text of `bytes`, of their beginning, or of more than `bytes`.
  */
 export function withOwnFields(
-  { forwarded, replacedFields }: DataPathOptions,
+  { forwarded, replacedFields }: TrafficOptions,
   head: Http1RequestHead,
   client: ForwardedClient,
   bytes: Buffer,
@@ -38,8 +38,19 @@ export function withOwnFields(
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
+/** The head of a WebSocket's handshake with the same fields, as latin1 text. */
+export function toHandshakeHead(
+  options: TrafficOptions,
+  head: Http1RequestHead,
+  client: ForwardedClient,
+  traceparent: string | undefined,
+): string {
+  const sent = withOwnFields(options, head, client, Buffer.from(head.text, 'latin1'), head.text, traceparent);
+  return typeof sent === 'string' ? sent : sent.toString('latin1');
+}
+
 function withReplacedFields(
-  { forwarded, replacedFields }: Pick<DataPathOptions, 'forwarded' | 'replacedFields'>,
+  { forwarded, replacedFields }: Pick<TrafficOptions, 'forwarded' | 'replacedFields'>,
   head: Http1RequestHead,
   client: ForwardedClient,
   bytes: Buffer,
@@ -75,8 +86,9 @@ export function withDrainNotice(bytes: Buffer, headEnd: number, end: number): Bu
   return withLines(bytes, headEnd, end, CLOSE_LINE);
 }
 
-export function toRawRefusal(status: RequestProblemStatus): Buffer {
-  return toRawResponse(requestProblem(status), { isHead: false, isLast: true });
+/** The answer to a request that is refused: the last on its connection. */
+export function toRawRefusal(status: RequestProblemStatus, isHead = false): Buffer {
+  return toRawResponse(requestProblem(status), { isHead, isLast: true });
 }
 
 /** Copies `bytes` up to `end`, with latin1 `lines` inserted before the empty line that ends at `headEnd`. */

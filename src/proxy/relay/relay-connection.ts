@@ -1,51 +1,42 @@
 /**
- * The relay is the fast path. This folder serves one client connection with one upstream connection of its own. It
- * reads heads, follows framing, and passes all bytes on unchanged except for the forwarding fields. The relay decides
- * per request: before one that it cannot frame without doubt (`Irregularity`) it hands the connection over to the
- * gateway, through the dispatcher. The folder must not know the gateway or metrics/: it reports exchanges.
+ * The relay serves every HTTP request, and gives every refusal. This folder serves one client connection with one
+ * upstream connection of its own. It reads heads, follows framing, and passes all bytes on unchanged except for the
+ * forwarding fields. What it cannot frame without doubt it refuses (`RequestFault`). Only a WebSocket leaves it. The
+ * folder must not know websocket/ or metrics/: it reports exchanges.
  */
 import type { Socket } from 'node:net';
 import type { Problem } from '../../base/problem.ts';
 import type { LimitKey } from '../../limits/limit-hits.ts';
 import { type HeadWaiter, RequestAccount } from '../../limits/request-memory.ts';
-import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
-import { type Http1RequestHead, type Irregularity, isOtherProtocol } from '../../protocol/http1/request-head.ts';
+import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
-import { type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
+import { FAULT_STATUSES, type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
-import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
+import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
+import { toHandshakeHead, toRawRefusal, withDrainNotice, withOwnFields } from './messages.ts';
 import { ObservedExchange } from './observed-exchange.ts';
-import type { HandedOver, RelayServices } from './relay-services.ts';
+import type { RelayContext, RelayServices } from './relay-services.ts';
 import { type RunningHead, runningHead } from './running-head.ts';
+import { StalledLinks } from './stalled-links.ts';
 import { UpstreamLink } from './upstream-link.ts';
 
-/** The owner of relay connections: the dispatcher. */
-export interface RelayContext {
-  readonly services: RelayServices;
-  /** True while the sidecar drains: responses then announce the end of their connection. */
-  readonly isDraining: boolean;
-  /** The relay cannot serve the next request of this connection: the gateway must. */
-  handOver(connection: RelayConnection, sockets: HandedOver, irregularity: Irregularity): void;
-  onRelayClosed(connection: RelayConnection): void;
-}
-
-export class RelayConnection implements ClientListener, HeadWaiter, StallingConnection, UpstreamListener {
+export class RelayConnection implements ClientListener, HeadWaiter, UpstreamListener {
   readonly client: ClientConnection;
   place = -1;
-  readonly #context: RelayContext;
+  readonly #context: RelayContext<RelayConnection>;
   readonly #services: RelayServices;
   readonly #request: RequestReader;
   readonly #response: ResponseReader;
   readonly #toClient: ClientLink;
   readonly #toUpstream: UpstreamLink;
+  readonly #stalled: StalledLinks;
   readonly #timer = new PhaseTimer();
   #exchange: Exchange | undefined;
   #observed: ObservedExchange | undefined;
@@ -63,7 +54,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #isOverfull = false;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
-  constructor(socket: Socket, client: ClientConnection, context: RelayContext, reads?: ClientReads) {
+  constructor(socket: Socket, client: ClientConnection, context: RelayContext<RelayConnection>, reads?: ClientReads) {
     this.client = client;
     this.#context = context;
     this.#services = context.services;
@@ -72,6 +63,15 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
     this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
+    this.#stalled = new StalledLinks(
+      context.services.stalled,
+      [this.#toClient, this.#toUpstream],
+      this.#response,
+      () => {
+        this.#services.reporter.hits.hit('limits.memoryBytes');
+        this.#toClient.abort();
+      },
+    );
   }
 
   get isIdle(): boolean {
@@ -131,24 +131,19 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       this.#answerAndClose(toRawRefusal(503));
       return;
     }
-    // RFC 9112 §2.2: an empty line before a request line is ignored.
-    this.#request.skipEmptyLines(this.#toClient.hasEnded);
+    this.#request.skipEmptyLines();
     if (this.#request.unread.length === 0) {
+      // It may have been the beginning of an empty line.
+      this.#timer.stop();
       if (this.#toClient.hasEnded) this.#close();
       return;
     }
     const head = this.#request.nextHead();
-    if (head === undefined) {
-      this.#awaitHead();
-    } else if (typeof head === 'string') {
-      // The gateway cannot take an ended stream, and Node's parser would read RTSP as HTTP.
-      if (this.#toClient.hasEnded || isOtherProtocol(this.#request.unread)) this.#answerAndClose(toRawRefusal(400));
-      else this.#handOver(head);
-    } else if (head.fieldCount > this.#services.options.maxFields) {
-      this.#refuseAndClose(431, 'limits.fields');
-    } else {
-      this.#beginExchange(head);
-    }
+    if (head === undefined) this.#awaitHead();
+    else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
+    else if (head.fieldCount > this.#services.options.maxFields) {
+      this.#refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
+    } else this.#beginExchange(head);
   }
 
   #awaitHead(): void {
@@ -160,10 +155,14 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #beginExchange(head: Http1RequestHead): void {
     this.#timer.stop();
     const { reporter, options } = this.#services;
-    this.#exchange = reporter.begin(head, this.client, 'relay');
+    this.#exchange = reporter.begin(head, this.client);
     const refusal = reporter.admit(this.#exchange);
     if (refusal !== undefined) {
       this.#refuseExchange(this.#exchange, head, refusal);
+      return;
+    }
+    if (head.isWebSocket) {
+      this.#leaveForWebSocket(this.#exchange, head);
       return;
     }
     this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
@@ -250,8 +249,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (this.#observed?.takesTime === true) this.#toClient.flush();
     this.#observed?.onResponse(this.#response, progress === 'complete');
     if (progress === 'complete') this.#completed(endedNs);
-    else if (progress === 'malformed') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
-    else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
+    else if (progress === 'malformed') {
+      this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', undefined, this.#response.fault));
+    } else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
     return canGoOn;
   }
 
@@ -282,7 +282,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       return;
     }
     if (failure !== undefined || !this.#response.endsWithConnection) {
-      this.#fail(this.#toFailure(failure));
+      const hasBegun = this.#response.head !== undefined;
+      if (hasBegun) this.#fail(toUpstreamFailure(failure?.cause, 'response'));
+      else this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
       return;
     }
     this.#observed?.onResponseEnd();
@@ -354,13 +356,23 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   #rejectRequest(): void {
     this.#endExchange(CANCELLED);
     this.#toUpstream.drop(true);
-    if (this.#response.head === undefined) this.#answerAndClose(toRawRefusal(400));
-    else this.destroy();
+    const fault = this.#request.bodyFault;
+    if (this.#response.head === undefined) this.#refuseFault(fault, this.#head?.method === 'HEAD');
+    else {
+      this.#services.reporter.noteRefused(fault);
+      this.destroy();
+    }
   }
 
-  #refuseAndClose(status: 408 | 431 | 503, limit: LimitKey): void {
+  #refuseAndClose(status: 408 | 431 | 503, limit: LimitKey, isHead = false): void {
     this.#services.reporter.hits.hit(limit);
-    this.#answerAndClose(toRawRefusal(status));
+    this.#answerAndClose(toRawRefusal(status, isHead));
+  }
+
+  /** The end of the request is unknown, so it is the last on its connection. */
+  #refuseFault(fault: RequestFault, isHead: boolean): void {
+    this.#services.reporter.noteRefused(fault);
+    this.#answerAndClose(toRawRefusal(FAULT_STATUSES[fault], isHead));
   }
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
@@ -377,11 +389,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
       return;
     }
     this.#answer(upstreamProblem(failure), !this.#request.isDone);
-  }
-
-  #toFailure(failure: UpstreamFailure | undefined): UpstreamFailure {
-    if (this.#response.head !== undefined) return toUpstreamFailure(failure?.cause, 'response');
-    return failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED');
   }
 
   /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
@@ -415,12 +422,12 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     if (this.#toUpstream.isFull) this.checkStalled();
   };
 
-  /** Bounds pipelined bytes. Reading stops before a request for the gateway, which cannot take an ended stream. */
+  /** Bounds pipelined bytes. */
   #isTooFarAhead(): boolean {
     if (this.#exchange === undefined || !this.#request.isDone) return false;
     const { length } = this.#request.unread;
     if (length === 0) return this.#isOverfull;
-    return length > this.#services.options.headBytes || this.#request.isNextIrregular();
+    return length > this.#services.options.headBytes;
   }
 
   onUpstreamDrain(upstream: Socket): void {
@@ -440,39 +447,31 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
   }
 
   checkStalled(): void {
-    this.#services.stalled.check(this);
+    this.#stalled.check();
   }
 
   keepUpstreamAlive(): void {
     this.#toUpstream.keepAlive();
   }
 
-  /** The paused side also holds one read. */
-  get stalledBytes(): number {
-    const unsentBytes = this.#toClient.unsentBytes + this.#toUpstream.unsentBytes + this.#response.keptBytes;
-    return unsentBytes < PAUSING_BYTES ? unsentBytes : unsentBytes + READ_BUFFER_BYTES;
-  }
-
-  get sentBytes(): number {
-    return this.#toClient.sentBytes + this.#toUpstream.sentBytes;
-  }
-
-  onStalledTooLong(): void {
-    this.#services.reporter.hits.hit('limits.memoryBytes');
-    this.#toClient.abort();
-  }
-
   // ---- the end of the connection
 
-  #handOver(irregularity: Irregularity): void {
-    const socket = this.#toClient.detach();
-    const unread = Buffer.from(this.#request.unread);
+  #leaveForWebSocket(exchange: Exchange, head: Http1RequestHead): void {
+    // Both sides close a WebSocket (RFC 6455 §7.1.1): this client has left.
+    if (this.#toClient.hasEnded) {
+      this.#endExchange(CANCELLED);
+      this.#close();
+      return;
+    }
+    this.#request.begin(head);
+    const headText = toHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
+    const leftover = Buffer.from(this.#request.unread);
     this.#request.clear();
     this.#account.keep(0);
-    this.#timer.stop();
-    const upstream = this.#toUpstream.release();
-    this.#services.stalled.remove(this);
-    this.#context.handOver(this, { socket, unread, upstream }, irregularity);
+    this.#exchange = undefined;
+    const socket = this.#toClient.detach();
+    this.#stalled.remove();
+    this.#context.onWebSocket(this, { socket, exchange, headText, leftover, upstream: this.#toUpstream.release() });
   }
 
   #close(): void {
@@ -493,7 +492,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, StallingConn
     this.#account.keep(0);
     if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);
-    this.#services.stalled.remove(this);
+    this.#stalled.remove();
     this.#context.onRelayClosed(this);
   }
 }

@@ -1,17 +1,19 @@
 import type { Socket } from 'node:net';
 import type { RequestMemory } from '../../limits/request-memory.ts';
 import type { StalledWrites } from '../../limits/stalled-writes.ts';
-import type { DataPathOptions } from '../exchange/data-path-options.ts';
+import type { Exchange } from '../exchange/exchange.ts';
 import type { ExchangeReporter } from '../exchange/exchange-reporter.ts';
+import type { TrafficOptions } from '../exchange/traffic-options.ts';
 import type { ReadBuffers } from '../upstream/read-buffer.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
 import type { SilenceWatch } from './silence-watch.ts';
 import type { WriteBatch } from './write-batch.ts';
 
 /** Shared by all relay connections. */
 export interface RelayServices {
   /** A reload replaces this object. */
-  options: DataPathOptions;
+  options: TrafficOptions;
   readonly upstream: Upstream;
   readonly reporter: ExchangeReporter;
   readonly writes: WriteBatch;
@@ -24,11 +26,24 @@ export interface RelayServices {
   readonly stalled: StalledWrites;
 }
 
-/** What the gateway needs to continue a relayed connection. */
-export interface HandedOver {
+/** The owner of relay connections: the dispatcher. */
+export interface RelayContext<Connection> {
+  readonly services: RelayServices;
+  /** True while the sidecar drains: responses then announce the end of their connection. */
+  readonly isDraining: boolean;
+  /** The connection asks for a WebSocket, and its exchange has been admitted: the relay leaves both sockets. */
+  onWebSocket(connection: Connection, request: LeavingWebSocket): void;
+  onRelayClosed(connection: Connection): void;
+}
+
+/** A WebSocket's request, and what goes on with it. */
+export interface LeavingWebSocket {
   readonly socket: Socket;
-  /** Begins with the first byte of the next request. */
-  readonly unread: Buffer;
-  /** The connection to the upstream that served the requests before, if it can serve another. */
-  readonly upstream: Socket | undefined;
+  readonly exchange: Exchange;
+  /** The request's head as it goes to the upstream; latin1. */
+  readonly headText: string;
+  /** The client's bytes after the head. */
+  readonly leftover: Buffer;
+  /** The connection that has served the requests before, if it can serve another. */
+  readonly upstream: UpstreamConnection | undefined;
 }

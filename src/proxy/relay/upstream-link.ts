@@ -107,11 +107,14 @@ export class UpstreamLink {
   }
 
   /** Gives the connection to a new owner; undefined without one that can serve another request. */
-  release(): Socket | undefined {
-    const socket = this.#connection?.release();
-    if (socket === undefined) this.drop(false);
-    else this.#connection = undefined;
-    return socket;
+  release(): UpstreamConnection | undefined {
+    const connection = this.#connection;
+    if (connection?.isUsable !== true) {
+      this.drop(false);
+      return undefined;
+    }
+    this.#connection = undefined;
+    return connection;
   }
 
   /**

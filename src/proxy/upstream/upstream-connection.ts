@@ -26,20 +26,21 @@ interface ConnectionOptions {
   readonly reachability: { noteReachable(): void; noteUnreachable(failure: UpstreamFailure): void };
 }
 
-/** One connection to the upstream, which reports to its listener until it is released to another owner. */
+/** One connection to the upstream. It reports to its listener until it becomes a stream for another owner. */
 export class UpstreamConnection {
   readonly socket: net.Socket;
   readonly #options: ConnectionOptions;
   readonly #isSecure: boolean;
   readonly #timer = new PhaseTimer();
   #listener: UpstreamListener | undefined;
+  #onEnded: ((failure: UpstreamFailure | undefined) => void) | undefined;
   #phase: 'connect' | 'handshake' | 'wait' = 'connect';
   #failure: UpstreamFailure | undefined;
   #isClosed = false;
 
   constructor(
     address: HostPort,
-    listener: UpstreamListener,
+    listener: UpstreamListener | undefined,
     options: ConnectionOptions,
     names: SharedLookup,
     tls: UpstreamTls | undefined,
@@ -54,21 +55,36 @@ export class UpstreamConnection {
     this.#listen();
   }
 
-  /**
-   * Stops reporting and returns the socket as an ordinary stream; undefined if it cannot serve another
-   * request. Call only between two exchanges.
-   */
-  release(): net.Socket | undefined {
+  /** Why the connection could not be opened, or broke. */
+  get failure(): UpstreamFailure | undefined {
+    return this.#failure;
+  }
+
+  /** It can serve another request. Call only between two exchanges. */
+  get isUsable(): boolean {
     const { socket } = this;
-    const isUsable = this.#phase === 'wait' && !this.#isClosed && socket.writable && socket.writableLength === 0;
-    if (!isUsable) return undefined;
+    return this.#phase === 'wait' && !this.#isClosed && socket.writable && socket.writableLength === 0;
+  }
+
+  /**
+   * Makes the socket an ordinary stream. Instead of a listener, `onEnded` is called once when the connection has ended,
+   * with its failure, or undefined if the upstream closed its side in order.
+   */
+  becomeStream(onEnded: (failure: UpstreamFailure | undefined) => void): net.Socket {
+    const { socket } = this;
     this.#listener = undefined;
+    this.#onEnded = onEnded;
     socket.off('data', this.#onData);
     socket.off('drain', this.#onDrain);
-    socket.off('end', this.#onEnd);
-    socket.off('close', this.#onClosed);
     socket.resume();
     return socket;
+  }
+
+  /** Reports nothing any more. */
+  forget(): void {
+    this.#onEnded = undefined;
+    this.socket.off('end', this.#onEnd);
+    this.socket.off('close', this.#onClosed);
   }
 
   #dial({ host, port }: HostPort, dialOptions: DialOptions): net.Socket {
@@ -149,5 +165,6 @@ export class UpstreamConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#listener?.onUpstreamClosed(this.socket, this.#failure);
+    this.#onEnded?.(this.#failure);
   };
 }

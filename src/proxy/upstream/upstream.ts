@@ -59,8 +59,8 @@ export class Upstream {
     return this.#reachability;
   }
 
-  /** Opens a connection. Earlier writes wait in its socket until it is connected. */
-  connect(listener: UpstreamListener): UpstreamConnection {
+  /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
+  connect(listener?: UpstreamListener): UpstreamConnection {
     const options = { connectTimeoutMs: this.#connectTimeoutMs, buffers: this.#buffers, reachability: this };
     return new UpstreamConnection(this.#address, listener, options, this.#names, this.#tls);
   }

@@ -39,7 +39,7 @@ function unfinished(count: number): Flood['attack'] {
 
 const manyChannels = () => zlib.gzipSync(subscription(200_000));
 
-/** A held request in absolute form, which takes the gateway, and large heads sent after it. */
+/** A held request in absolute form, and large heads sent after it. */
 function largeHeads(connections: number): Flood['attack'] {
   const head = toHead('GET http://a/app/x', FIELDS);
   return onMany({
@@ -94,13 +94,13 @@ export const BODIES: Floods = {
     },
   },
   'large-heads-6': {
-    what: 'on each of six connections a held request for the gateway, and 254 heads of 62 kB behind it',
+    what: 'on each of six connections a held request, and 254 heads of 62 kB behind it',
     maxGrowthBytes: 60e6,
     attack: largeHeads(6),
   },
   'large-heads-7': { what: 'the same on seven connections', attack: largeHeads(7) },
   'small-requests': {
-    what: '200,000 pipelined requests for the gateway on one connection whose client does not read',
+    what: '200,000 pipelined requests on one connection whose client does not read',
     maxGrowthBytes: 40e6,
     attack: onMany({
       full: 1,

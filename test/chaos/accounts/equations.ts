@@ -30,7 +30,6 @@ const ZEROS = [
   'd2_comet_holds',
   'd2_sidecar_observer_errors_total',
   'd2_sidecar_connections_refused_total',
-  'd2_sidecar_gateway_overflows_total',
   'd2_sidecar_sessions_untracked_total',
   'd2_sidecar_comet_unread_total',
   'd2_sidecar_comet_untracked_total',

@@ -9,7 +9,7 @@ import { type Equation, equationsOf, holds, knownOf } from '../accounts/equation
 import type { Crowd } from '../clients/crowd.ts';
 import { LedgerReader, type Seen } from '../truth/ledger.ts';
 import type { Storm } from './storm.ts';
-import type { DataPath, Life, Stage, Weather } from './weather.ts';
+import type { Life, Stage, Weather } from './weather.ts';
 
 export interface ChaosParts {
   readonly sidecar: SidecarParts;
@@ -22,7 +22,6 @@ export interface ChaosParts {
 
 export interface QuietPoint {
   readonly life: number;
-  readonly dataPath: string;
   readonly equations: readonly Equation[];
   readonly figures: Figures;
 }
@@ -59,18 +58,18 @@ export class ChaosRun {
 
   /** The life in which memory is compared, once warm: calm, chaos, and the same calm again. */
   async #liveLong(life: Life): Promise<void> {
-    await this.#quiet(life);
+    await this.#quiet();
     await this.#stop('SIGTERM', 'stopped');
     await this.#start(life);
     const [warmUp, ...stages] = life.stages;
     if (warmUp !== undefined) await this.#storm(warmUp);
-    await this.#quiet(life);
-    const before = await this.#calm(life);
+    await this.#quiet();
+    const before = await this.#calm();
     for (const stage of stages) {
       await this.#storm(stage);
-      await this.#quiet(life);
+      await this.#quiet();
     }
-    const after = await this.#calm(life);
+    const after = await this.#calm();
     this.memory = { before, after };
     const { differences } = this.#parts.book;
     const grown = after.residentBytes - before.residentBytes;
@@ -80,10 +79,10 @@ export class ChaosRun {
     await this.#stop('SIGTERM', 'stopped');
   }
 
-  async #calm(life: Life): Promise<Figures> {
+  async #calm(): Promise<Figures> {
     this.#parts.crowd.begin('calm');
     await sleep(CALM_MS);
-    return await this.#quiet(life);
+    return await this.#quiet();
   }
 
   async #live(life: Life): Promise<void> {
@@ -91,20 +90,20 @@ export class ChaosRun {
     for (const stage of life.stages) {
       await this.#storm(stage);
       this.ends[stage.end] += 1;
-      if (stage.end === 'quiet') await this.#quiet(life);
+      if (stage.end === 'quiet') await this.#quiet();
       else await this.#stop(stage.end === 'term' ? 'SIGTERM' : 'SIGKILL', stage.end);
     }
     await this.#stop('SIGTERM', 'stopped');
   }
 
-  async #start({ upstreamComesAfterMs: lateMs, awayMs, dataPath, responseTimeoutMs }: Life): Promise<void> {
+  async #start({ upstreamComesAfterMs: lateMs, awayMs, responseTimeoutMs }: Life): Promise<void> {
     const { sidecar, upstream, book } = this.#parts;
     const closeLate =
       lateMs === undefined ? undefined : book.windows.open('upstream: not there yet', performance.now());
     if (lateMs !== undefined) await upstream.end('SIGTERM');
     await sleep(awayMs);
     this.life += 1;
-    this.#sidecar = await SidecarProcess.start(sidecar, settingsOf(dataPath, responseTimeoutMs));
+    this.#sidecar = await SidecarProcess.start(sidecar, settingsOf(responseTimeoutMs));
     this.#closeAway?.(performance.now());
     this.#closeAway = undefined;
     this.#parts.crowd.begin('chaos');
@@ -138,7 +137,7 @@ export class ChaosRun {
   }
 
   /** Lets all clients finish, and compares everything; resolves to the sidecar's figures. */
-  async #quiet({ dataPath }: Life): Promise<Figures> {
+  async #quiet(): Promise<Figures> {
     const { crowd, book } = this.#parts;
     const { differences, windows } = book;
     await crowd.stop();
@@ -153,11 +152,11 @@ export class ChaosRun {
     const equations = equationsOf(book.lifeTally(this.life), samples);
     for (const equation of equations.filter((one) => !holds(one))) {
       const sides = `${equation.counted} at the sidecar, ${knownOf(equation)} at the clients`;
-      differences.add('numbers', `${equation.what}: ${sides} (life ${this.life}, ${dataPath})`);
+      differences.add('numbers', `${equation.what}: ${sides} (life ${this.life})`);
     }
     await this.#compareStatistics(sidecar, samples);
     const figures = await steadyFiguresOf(sidecar.pid);
-    this.points.push({ life: this.life, dataPath, equations, figures });
+    this.points.push({ life: this.life, equations, figures });
     return figures;
   }
 
@@ -197,9 +196,8 @@ export class ChaosRun {
   }
 }
 
-export function settingsOf(dataPath: DataPath, responseTimeoutMs = 0): Settings {
+export function settingsOf(responseTimeoutMs = 0): Settings {
   return {
-    dataPath,
     upstream: { responseTimeout: `${responseTimeoutMs}ms` },
     // Short, since a run has many stops; but long enough for some WebSockets to be closed in order.
     stop: { delay: '300ms', window: '700ms', deadline: '4s' },

@@ -6,7 +6,7 @@ import { randomOf } from '../truth/pattern.ts';
  * `kill` and `restart`: the upstream ends by SIGKILL or SIGTERM and comes back; `refuse`: its port is closed; `silent`: it is
  * stopped (SIGSTOP); `reset-new`: it resets new connections; `reset-all`: it resets open connections.
  */
-export const UPSTREAM_FAULTS = ['kill', 'restart', 'refuse', 'silent', 'reset-new', 'reset-all'] as const;
+const UPSTREAM_FAULTS = ['kill', 'restart', 'refuse', 'silent', 'reset-new', 'reset-all'] as const;
 
 export type UpstreamFaultKind = (typeof UPSTREAM_FAULTS)[number];
 
@@ -28,10 +28,7 @@ export interface Stage {
   readonly end: StageEnd;
 }
 
-export type DataPath = 'auto' | 'gateway';
-
 export interface Life {
-  readonly dataPath: DataPath;
   readonly responseTimeoutMs: number;
   /** The upstream starts this much later than the sidecar; undefined: it is running already. */
   readonly upstreamComesAfterMs: number | undefined;
@@ -53,14 +50,12 @@ const OVERHEAD_MS = 1_500;
 const FAULT_GAP_MS = 2_500;
 
 /** Every kind of life once; a longer run repeats them. */
-const SKETCHES: readonly (readonly [dataPath: DataPath, ends: readonly StageEnd[]])[] = [
-  ['auto', ['quiet']],
-  ['auto', ['term']],
-  ['gateway', ['quiet']],
-  ['auto', ['kill']],
-  ['gateway', ['term']],
-  ['auto', ['quiet', 'kill']],
-  ['gateway', ['quiet', 'quiet']],
+const SKETCHES: readonly (readonly StageEnd[])[] = [
+  ['quiet'],
+  ['term'],
+  ['kill'],
+  ['quiet', 'kill'],
+  ['quiet', 'quiet'],
 ];
 
 export function makeWeather(seed: number, totalMs: number): Weather {
@@ -70,10 +65,9 @@ export function makeWeather(seed: number, totalMs: number): Weather {
   const lives: Life[] = [];
   // Two thirds for restarts, the last third for the long life.
   for (let leftMs = (totalMs * 2) / 3, i = 0; leftMs > stageMs; i += 1) {
-    const [dataPath, ends] = SKETCHES[i % SKETCHES.length] as (typeof SKETCHES)[number];
+    const ends = SKETCHES[i % SKETCHES.length] as (typeof SKETCHES)[number];
     const stages = ends.map((end) => makeStage(random, draw, stageMs, end));
     lives.push({
-      dataPath,
       responseTimeoutMs: random.chance(0.4) ? 4_000 : 0,
       upstreamComesAfterMs: i % 4 === 0 ? 300 + random.below(1_500) : undefined,
       awayMs: i === 0 ? 0 : random.below(1_000),
@@ -83,7 +77,7 @@ export function makeWeather(seed: number, totalMs: number): Weather {
   }
   const longStages = Math.max(3, Math.round(totalMs / 3 / (stageMs + OVERHEAD_MS)));
   const stages = Array.from({ length: longStages }, () => makeStage(random, draw, stageMs, 'quiet'));
-  const long: Life = { dataPath: 'auto', responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
+  const long: Life = { responseTimeoutMs: 0, upstreamComesAfterMs: undefined, awayMs: 0, stages };
   return { lives, long };
 }
 

@@ -26,7 +26,7 @@ async function run({ minutes }: { minutes: number }, processes: Processes, folde
   const upstream = processes.start(nodeProgram('stand', upstreamPort));
   await untilListening(upstreamPort, () => hasEnded(upstream));
   const parts = { processes, folder, port, monitorPort, upstreamPort };
-  const sidecar = await SidecarProcess.start(parts, settingsOf('auto'));
+  const sidecar = await SidecarProcess.start(parts, settingsOf());
   const load = new Load(port);
   const running = load.run();
   const samples = await watch(minutes, sidecar, load);

@@ -51,7 +51,7 @@ export class LedgerReader {
   }
 }
 
-export function noteLine(seen: Map<string, Seen>, line: string): void {
+function noteLine(seen: Map<string, Seen>, line: string): void {
   const [letter, id = '-'] = line.split(' ', 2);
   const of = seen.get(id) ?? { heads: 0, complete: 0, messages: 0, wrong: [] };
   seen.set(id, of);

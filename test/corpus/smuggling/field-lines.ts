@@ -97,12 +97,8 @@ export const fieldLineMessages: readonly AmbiguousMessage[] = [
     ),
     'X-Forwarded-For folded': get('X-Forwarded-For: 6.6.6.6,', ' 7.7.7.7'),
   }),
-  ...messages(
-    'RFC 9112 §2.2, line ends of any kind before a request line: skipped or refused, by the version of Node',
-    ['served', 'refused'],
-    {
-      'LF or CR at the head’s beginning': [`\n${get()}`, `\r${get()}`],
-      'LF between two requests': `${get()}\n${get()}`,
-    },
-  ),
+  ...messages('RFC 9112 §2.2, other line ends before a request line', 'refused', {
+    'LF or CR at the head’s beginning': [`\n${get()}`, `\r${get()}`],
+    'LF between two requests': `${get()}\n${get()}`,
+  }),
 ];

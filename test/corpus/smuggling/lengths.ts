@@ -107,9 +107,7 @@ export const lengthMessages: readonly AmbiguousMessage[] = [
       'a length one too long': each(N + 1),
     },
   ),
-  ...messages(
-    'RFC 9110 §5.5, tabs around a value: Node’s parser takes none behind it, so the gateway refuses',
-    ['served', 'refused'],
-    { 'Content-Length by tabs': lines(`Content-Length:\t${N}\t`) },
-  ),
+  ...messages('RFC 9110 §5.5, tabs around a value', 'served', {
+    'Content-Length by tabs': lines(`Content-Length:\t${N}\t`),
+  }),
 ];

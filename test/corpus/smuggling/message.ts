@@ -9,7 +9,7 @@ export interface AmbiguousMessage {
   readonly name: string;
   /** Latin1. */
   readonly bytes: string;
-  /** Several if it depends on the version of Node, the server, or the data path; `why` says which. */
+  /** Several if it depends on the server; `why` says how. */
   readonly taken: readonly Taken[];
   readonly why: string;
 }

@@ -156,7 +156,6 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
       });
     expect((await post('rest/v0/d2/rpc/E.Demo/TestInOut')).status).toBe(200);
     await post('cometd', '[{"channel":"/meta/handshake"}]');
-    // HTTP/1.0 is for the gateway.
     expect(await exchange(portOf(listen), 'GET /smartWeb/old HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.\d 200 /);
     const read = async (target: string) => (await send(portOf(monitor), target)).body;
     expect(await read('/')).toContain('<script');

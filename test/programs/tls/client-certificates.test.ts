@@ -69,29 +69,26 @@ describe.runIf(hasTomcat())('a Tomcat with SSLValve and CLIENT-CERT', () => {
     tomcat = await startTomcat(deferToEnd, { webapp, context: 'smartWeb' }, VALVE);
   });
 
-  const startWith = async (dataPath: Config['dataPath'], clientCertificate: Config['clientCertificate']) => {
+  const startWith = async (clientCertificate: Config['clientCertificate']) => {
     const { port } = await start((base) => ({
       upstream: { ...base.upstream, port: tomcat.port },
       listen: { ...base.listen, tls: listenerTls(own, { clientCaFile: authority.certFile, clientAuth: 'request' }) },
-      ...{ clientCertificate, dataPath },
+      clientCertificate,
     }));
     return port;
   };
   const forged = { ssl_client_cert: textOf(ann.certFile).trim().replaceAll('\n', ' ') };
 
-  it.each(['auto', 'gateway'] as const)(
-    'logs a client in by its certificate alone, with dataPath %s',
-    async (dataPath) => {
-      const port = await startWith(dataPath, 'tomcat');
-      expect((await ask(port, ann)).body).toContain('user CN=ann; by CN=plant authority; TLS_AES_256_GCM_SHA384 256');
-      // Another client's certificate in the field that overrides ours.
-      const both = { ssl_client_escaped_cert: encodeURIComponent(textOf(ann.certFile)), ...forged };
-      for (const own of [bob, undefined]) expect(await ask(port, own, both)).toMatchObject(REFUSED);
-    },
-  );
+  it('logs a client in by its certificate alone', async () => {
+    const port = await startWith('tomcat');
+    expect((await ask(port, ann)).body).toContain('user CN=ann; by CN=plant authority; TLS_AES_256_GCM_SHA384 256');
+    // Another client's certificate in the field that overrides ours.
+    const both = { ssl_client_escaped_cert: encodeURIComponent(textOf(ann.certFile)), ...forged };
+    for (const own of [bob, undefined]) expect(await ask(port, own, both)).toMatchObject(REFUSED);
+  });
 
   it('without the feature believes a client that writes the field itself', async () => {
-    expect((await ask(await startWith('auto', 'off'), undefined, forged)).body).toContain('user CN=ann');
+    expect((await ask(await startWith('off'), undefined, forged)).body).toContain('user CN=ann');
   });
 });
 

@@ -31,7 +31,7 @@ export function parseStat(line: string): ProcessStat {
 }
 
 /** Time that a core ran programs, or that its host stole. Without interrupts: those of the process's sockets are among them. */
-export function parseBusyMs(stat: string, core: number): number {
+function parseBusyMs(stat: string, core: number): number {
   const line = new RegExp(`^cpu${core} (.*)$`, 'm').exec(stat)?.[1];
   if (line === undefined) throw new Error(`no core ${core} in /proc/stat`);
   const [user = 0, nice = 0, system = 0, , , , , steal = 0] = line.split(' ').map(Number);

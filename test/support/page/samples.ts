@@ -20,7 +20,6 @@ export function live(differences: Partial<Live> = {}): Live {
     limits: [],
     failures: [],
     connections: { open: 1, refused: NONE },
-    gatewayShare: 0,
     observerErrors: NONE,
     outside: { ...NONE, segments: [], other: 0 },
     windowSeconds: 300,

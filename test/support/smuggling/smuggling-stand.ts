@@ -34,20 +34,15 @@ export interface Played {
   readonly isEndedFirst: boolean;
 }
 
-export type Setting = Pick<Config, 'dataPath' | 'forwarded'>;
+export type Setting = Pick<Config, 'forwarded'>;
 
-export const SETTINGS: readonly Setting[] = [
-  { dataPath: 'auto', forwarded: 'append' },
-  { dataPath: 'auto', forwarded: 'replace' },
-  { dataPath: 'gateway', forwarded: 'append' },
-  { dataPath: 'gateway', forwarded: 'replace' },
-];
+export const SETTINGS: readonly Setting[] = [{ forwarded: 'append' }, { forwarded: 'replace' }];
 
 /** A sidecar with one client at a time and a real server behind a tap, so that bytes can be attributed with certainty. */
-export async function startSmugglingStand(server: net.NetConnectOpts, { dataPath, forwarded }: Setting) {
+export async function startSmugglingStand(server: net.NetConnectOpts, { forwarded }: Setting) {
   const tap = await Tap.listen(server);
   const observer = new Counting();
-  const stand = await startObserved({ upstreamPort: tap.port, config: () => ({ dataPath, forwarded }) }, observer);
+  const stand = await startObserved({ upstreamPort: tap.port, config: () => ({ forwarded }) }, observer);
   /** Sends `pieces` on a new connection, optionally half-closes after them, and waits until everything has ended. */
   const play = async (pieces: readonly Buffer[], isHalfClosed: boolean): Promise<Played> => {
     const conversed = await converse(stand.port, pieces, isHalfClosed);

@@ -23,24 +23,14 @@ export interface StrictReading {
 }
 
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([\x21\x22\x24-\x7e\x80-\xff]+) HTTP\/1\.([01])$/;
-/**
- * Accepts a run of spaces as one, as RFC 9112 §3 allows a server to (it then forwards one), and the protocols
- * that Node's parser silently accepts as HTTP.
- */
-const TOLERANT_REQUEST_LINE =
-  /^([!#$%&'*+.^_`|~0-9A-Za-z-]+) +([\x21\x22\x24-\x7e\x80-\xff]+) +(?:HTTP|RTSP|ICE)\/1\.([01])$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)$/;
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
 const QUOTED = '"(?:[\\t \\x21\\x23-\\x5b\\x5d-\\x7e\\x80-\\xff]|\\\\[\\t\\x20-\\x7e\\x80-\\xff])*"';
-const CHUNK_LINE = toChunkLine(`(?:${TOKEN}|${QUOTED})`);
-/** Node's parser accepts odd values as well: the gateway then forwards the chunk without them. */
-const TOLERANT_CHUNK_LINE = toChunkLine(`(?:${TOKEN})?(?:${QUOTED})?`);
+const EXTENSION = `[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|${QUOTED}))?`;
+/** Blanks may end it, too. */
+const CHUNK_LINE = new RegExp(`^([0-9A-Fa-f]+)(?:${EXTENSION})*[ \\t]*$`);
 /** RFC 9112 §6.2, §7.1: any number of 64 bits is a length, however long it would take. */
 const MAX_SIZE = 2n ** 64n - 1n;
-
-function toChunkLine(value: string): RegExp {
-  return new RegExp(`^([0-9A-Fa-f]+)(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*${value})?)*$`);
-}
 
 type Fields = readonly (readonly [name: string, value: string])[];
 
@@ -48,26 +38,7 @@ type Fields = readonly (readonly [name: string, value: string])[];
 type End = number | 'open' | 'refused';
 
 export function readStrictly(text: string): StrictReading {
-  return read(text, { emptyLines: /(?:\r\n)*/y, requestLine: REQUEST_LINE, chunkLine: CHUNK_LINE });
-}
-
-/** Reads a client's bytes: RFC 9112 §2.2 and §3 let a server skip empty lines before a request line, and spaces in it (see above). */
-export function readTolerantly(text: string): StrictReading {
-  return read(text, {
-    emptyLines: /[\r\n]*/y,
-    requestLine: TOLERANT_REQUEST_LINE,
-    chunkLine: TOLERANT_CHUNK_LINE,
-  });
-}
-
-interface Grammar {
-  readonly emptyLines: RegExp;
-  readonly requestLine: RegExp;
-  readonly chunkLine: RegExp;
-}
-
-function read(text: string, grammar: Grammar): StrictReading {
-  const { emptyLines, requestLine } = grammar;
+  const emptyLines = /(?:\r\n)*/y;
   const requests: StrictRequest[] = [];
   for (let at = 0; ; ) {
     emptyLines.lastIndex = at;
@@ -75,9 +46,9 @@ function read(text: string, grammar: Grammar): StrictReading {
     if (at === text.length) return { requests, end: 'complete' };
     const headEnd = text.indexOf('\r\n\r\n', at);
     if (headEnd === -1) return { requests, end: 'cut' };
-    const head = readHead(text.slice(at, headEnd), requestLine);
+    const head = readHead(text.slice(at, headEnd));
     if (head === undefined) return { requests, end: 'refused' };
-    const body = readBody(text, headEnd + 4, head.framing, grammar.chunkLine);
+    const body = readBody(text, headEnd + 4, head.framing);
     requests.push({ ...head, body: typeof body.end === 'number' ? body.content : undefined });
     if (typeof body.end !== 'number') return { requests, end: body.end };
     at = body.end;
@@ -91,9 +62,9 @@ interface StrictHead {
   readonly framing: number | 'chunked';
 }
 
-function readHead(text: string, requestLine: RegExp): StrictHead | undefined {
+function readHead(text: string): StrictHead | undefined {
   const [first = '', ...lines] = text.split('\r\n');
-  const start = requestLine.exec(first);
+  const start = REQUEST_LINE.exec(first);
   const fields = readFields(lines);
   if (start === null || fields === undefined) return undefined;
   const [, method = '', target = '', minor] = start;
@@ -139,26 +110,21 @@ function readFraming(fields: Fields, isVersion10: boolean): number | 'chunked' |
 
 /** The content of a chunked body that is whole. */
 export function contentOfChunks(text: string): string {
-  return readChunks(text, 0, CHUNK_LINE).content;
+  return readChunks(text, 0).content;
 }
 
-function readBody(
-  text: string,
-  from: number,
-  framing: number | 'chunked',
-  chunkLine: RegExp,
-): { content: string; end: End } {
-  if (framing === 'chunked') return readChunks(text, from, chunkLine);
+function readBody(text: string, from: number, framing: number | 'chunked'): { content: string; end: End } {
+  if (framing === 'chunked') return readChunks(text, from);
   const end = from + framing;
   return end > text.length ? { content: '', end: 'open' } : { content: text.slice(from, end), end };
 }
 
-function readChunks(text: string, from: number, chunkLine: RegExp): { content: string; end: End } {
+function readChunks(text: string, from: number): { content: string; end: End } {
   let content = '';
   for (let at = from; ; ) {
     const lineEnd = endOfLine(text, at);
     if (typeof lineEnd !== 'number') return { content, end: lineEnd };
-    const digits = chunkLine.exec(text.slice(at, lineEnd))?.[1];
+    const digits = CHUNK_LINE.exec(text.slice(at, lineEnd))?.[1];
     if (digits === undefined || BigInt(`0x${digits}`) > MAX_SIZE) return { content, end: 'refused' };
     const size = Number.parseInt(digits, 16);
     at = lineEnd + 2;

@@ -109,9 +109,11 @@ function comparePassed(passed: readonly StrictRequest[], sent: StrictReading, fa
 const FORWARDED: ReadonlySet<string> = new Set(['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host']);
 
 function checkReplaced(passed: readonly StrictRequest[], fail: Fail): void {
-  for (const { fields } of passed) {
+  for (const { target, fields } of passed) {
     const told = fields.filter(([name]) => FORWARDED.has(name)).map(([name, value]) => `${name}: ${value}`);
-    const host = fields.find(([name]) => name === 'host')?.[1] ?? '';
+    // That of an absolute target overrides Host (RFC 9112 §3.2.2).
+    const [, authority] = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?@]*@)?([^/?]+)/i.exec(target) ?? [];
+    const host = authority ?? fields.find(([name]) => name === 'host')?.[1] ?? '';
     const all = ['x-forwarded-for: 127.0.0.1', 'x-forwarded-proto: http', `x-forwarded-host: ${host}`];
     // An HTTP/1.0 request need not have a Host to report; it is given the upstream's.
     if (![all, all.slice(0, 2)].some((lines) => lines.join() === told.join()))

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { StartError } from '../../../src/base/errors.ts';
@@ -33,6 +34,9 @@ class HeldSidecar implements Servable, Stoppable {
   }
 
   isReady = async () => this.lifecycle.state === 'serving';
+  report = async () => Readable.from(['{}']);
+  dumpThreads = async () => '';
+  top = () => '{}';
   inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
   announceEnd = () => void this.told.push('drain');
   closeWebSockets = () => {};

@@ -17,10 +17,10 @@ function block(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * LIMIT_MS);
 }
 
-describe.each(['auto', 'gateway'] as const)('dataPath %s: a blocked event loop', (dataPath) => {
+describe('a blocked event loop', () => {
   it('does not time out a connection that was established in time', async () => {
     const { client } = await startFaultStand({
-      ...{ dataPath, script: sound },
+      ...{ script: sound },
       config: ({ upstream }) => ({ upstream: { ...upstream, connectTimeoutMs: LIMIT_MS } }),
     });
     const peer = client();
@@ -39,9 +39,9 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: a blocked event loop',
   });
 });
 
-it('with dataPath auto a blocked event loop does not time out a head that arrived in time', async () => {
+it('a blocked event loop does not time out a head that arrived in time', async () => {
   const { client } = await startFaultStand({
-    ...{ dataPath: 'auto', script: sound },
+    ...{ script: sound },
     config: ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: LIMIT_MS } }),
   });
   const peer = client(GET);
@@ -60,10 +60,10 @@ const STOPPED_LIMIT_MS = 400;
 const defer = deferTo(afterEach);
 let sidecar: SidecarProcess;
 
-async function start(dataPath: string, env: Readonly<Record<string, string>>) {
+async function start(env: Readonly<Record<string, string>>) {
   const upstream = net.createServer({ noDelay: true });
   defer(() => upstream.close());
-  sidecar = await startSidecarBefore(await listening(upstream), { D2_SIDECAR_DATA_PATH: dataPath, ...env });
+  sidecar = await startSidecarBefore(await listening(upstream), { ...env });
   defer(() => sidecar.stop('SIGKILL'));
   const client = new Peer(net.connect(portOf(sidecar.listen), '127.0.0.1'));
   const connected = once(upstream, 'connection');
@@ -85,9 +85,9 @@ async function stopProcess(meanwhile: () => void): Promise<void> {
   process.kill(pid, 'SIGCONT');
 }
 
-describe.each(['auto', 'gateway'])('dataPath %s: a process that was stopped for a while', (dataPath) => {
+describe('a process that was stopped for a while', () => {
   it('does not time out an upstream that answered in time, and shows the stop in its delay', async () => {
-    const { client, toUpstream } = await start(dataPath, {
+    const { client, toUpstream } = await start({
       D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${STOPPED_LIMIT_MS}ms`,
     });
     await stopProcess(() => toUpstream.write(OK));
@@ -101,7 +101,7 @@ describe.each(['auto', 'gateway'])('dataPath %s: a process that was stopped for 
   });
 
   it('times out an upstream that did not answer', async () => {
-    const { client } = await start(dataPath, { D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${STOPPED_LIMIT_MS}ms` });
+    const { client } = await start({ D2_SIDECAR_UPSTREAM_RESPONSE_TIMEOUT: `${STOPPED_LIMIT_MS}ms` });
     await stopProcess(() => undefined);
     await client.until('"code":"D2S_ERR_UPSTREAM_TIMEOUT"');
   });

@@ -19,11 +19,7 @@ const REQUESTS = [
 let harness: FaultStand;
 
 /** `leave` follows in the same turn as the last bytes, so that the sidecar reads both at once. */
-async function answered(
-  dataPath: 'auto' | 'gateway',
-  request: string,
-  leave: (upstream: net.Socket) => void,
-): Promise<Peer> {
+async function answered(request: string, leave: (upstream: net.Socket) => void): Promise<Peer> {
   const script = (upstream: net.Socket) =>
     atHeads(upstream, () => {
       upstream.write(`${HEAD}begin `);
@@ -32,7 +28,7 @@ async function answered(
         leave(upstream);
       });
     });
-  harness = await startFaultStand({ dataPath, script });
+  harness = await startFaultStand({ script });
   const client = harness.client(request);
   await client.ended();
   return client;
@@ -48,16 +44,16 @@ async function endings(): Promise<Record<string, number>> {
   };
 }
 
-describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that ends with its connection', (dataPath) => {
+describe('an answer that ends with its connection', () => {
   it.each(REQUESTS)('is broken off, for %s, when a reset follows its last bytes at once', async (_what, request) => {
-    await answered(dataPath, request, (upstream) => upstream.resetAndDestroy());
+    await answered(request, (upstream) => upstream.resetAndDestroy());
     expect(await endings()).toEqual({ completed: 0, failed: 1, incomplete: 1 });
   });
 
   it.each(REQUESTS)(
     'is complete, for %s, when the connection closes in order and is reset later',
     async (_what, request) => {
-      const client = await answered(dataPath, request, (upstream) => {
+      const client = await answered(request, (upstream) => {
         upstream.end();
         setImmediate(() => upstream.resetAndDestroy());
       });
@@ -67,7 +63,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer that ends wi
   );
 });
 
-describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end of its own', (dataPath) => {
+describe('an answer with an end of its own', () => {
   const LAST = OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
 
   it.each([
@@ -76,7 +72,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
     ['twice to a WebSocket handshake, marked as the last one', WEBSOCKET, LAST + LAST],
     ['to a WebSocket handshake, with rubbish after it', WEBSOCKET, `${OK}rubbish\r\n\r\n`],
   ])('is passed on when it comes %s', async (_what, request, answer) => {
-    harness = await startFaultStand({ dataPath, script: answering(answer) });
+    harness = await startFaultStand({ script: answering(answer) });
     const client = harness.client(request);
     await client.until('fine');
     await expect.poll(async () => (await endings()).completed).toBe(1);
@@ -95,7 +91,7 @@ describe.each(['auto', 'gateway'] as const)('dataPath %s: an answer with an end 
           isSent = true;
         });
       });
-    harness = await startFaultStand({ dataPath, script });
+    harness = await startFaultStand({ script });
     const client = harness.client(GET);
     await client.until('\r\n\r\n');
     await expect.poll(() => isSent).toBe(true);

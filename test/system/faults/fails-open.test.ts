@@ -8,7 +8,7 @@ import type { Recorder } from '../../../src/measure/record/recorder.ts';
 import type { Exchange, ResponseHeadView } from '../../../src/proxy/exchange/exchange.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { dataPathCases } from '../data-path.cases.ts';
-import { Comparison, EXACT_RELAY, GATEWAY, RELAY } from '../wire/comparison.ts';
+import { Comparison } from '../wire/comparison.ts';
 import { answeringWith, asking, request, requestWith, responseWith, SWITCHING, WEBSOCKET } from '../wire/compose.ts';
 import type { DataPathCase } from '../wire/run-case.ts';
 import { acceptUpgrade, heads, send, takeRequest, tunnelCame, untilEnded } from '../wire/steps.ts';
@@ -136,56 +136,53 @@ const defer = deferTo(afterAll);
 const comparison = await Comparison.start();
 defer(() => comparison.close());
 
-for (const path of [EXACT_RELAY, GATEWAY]) {
-  const { dataPath } = path;
-  const config = (base: Config) => ({
-    ...narrow(base),
-    upstream: { ...base.upstream, port: comparison.upstream.port },
-  });
-  const harness = await startFaultStand({ dataPath, config }, defer);
+const config = (base: Config) => ({
+  ...narrow(base),
+  upstream: { ...base.upstream, port: comparison.upstream.port },
+});
+const harness = await startFaultStand({ config }, defer);
 
-  describe(`dataPath ${dataPath}`, () => {
-    it(
-      'passes everything on unchanged when every table is full and the JVM cannot be read',
-      async () => {
-        await fill(harness.port);
-        await comparison.playAll(quick, harness.port, path);
-        const samples = await harness.samples();
-        for (const kind of ['rpc', 'object']) {
-          expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
-        }
-        expect(samples.get('d2_sidecar_sessions_untracked_total')).toBeGreaterThan(0);
-        const unread = [...samples].filter(
-          ([name, value]) => name.startsWith('d2_sidecar_comet_unread_total') && value > 0,
-        );
-        expect(unread).not.toEqual([]);
-        expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
-        expect(samples.get('d2_sidecar_jvm_read_failures_total')).toBeGreaterThan(0);
-        expect(samples.get('d2_sidecar_observer_errors_total')).toBe(0);
-      },
-      TIMEOUT_MS,
-    );
+describe('the sidecar', () => {
+  it(
+    'passes everything on unchanged when every table is full and the JVM cannot be read',
+    async () => {
+      await fill(harness.port);
+      await comparison.playAll(quick, harness.port, 'bytes');
+      const samples = await harness.samples();
+      for (const kind of ['rpc', 'object']) {
+        expect(samples.get(`d2_sidecar_names_folded_total{application="",kind="${kind}"}`), kind).toBeGreaterThan(0);
+      }
+      expect(samples.get('d2_sidecar_sessions_untracked_total')).toBeGreaterThan(0);
+      const unread = [...samples].filter(
+        ([name, value]) => name.startsWith('d2_sidecar_comet_unread_total') && value > 0,
+      );
+      expect(unread).not.toEqual([]);
+      expect(samples.get('d2_sidecar_jvm_source_up')).toBe(0);
+      expect(samples.get('d2_sidecar_jvm_read_failures_total')).toBeGreaterThan(0);
+      expect(samples.get('d2_sidecar_observer_errors_total')).toBe(0);
+    },
+    TIMEOUT_MS,
+  );
 
-    it(
-      'passes everything on unchanged when all measuring throws, and logs that once',
-      async () => {
-        breakAll(harness.sidecar.recorder);
-        await comparison.playAll(quick, harness.port, path);
-        const { reporter } = harness.sidecar;
-        const before = reporter.observerErrors;
-        expect(before).toBeGreaterThan(quick.length);
-        // Timers throw as well, and do not end the process.
-        await expect.poll(() => reporter.observerErrors, { timeout: 3_000 }).toBeGreaterThan(before);
-        expect((await harness.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
-        expect(harness.logged.filter(({ level }) => level === 'error').map(({ details }) => details)).toEqual([
-          { error: 'TypeError' },
-        ]);
-        expect(JSON.stringify(harness.logged)).not.toContain('secret');
-      },
-      TIMEOUT_MS,
-    );
-  });
-}
+  it(
+    'passes everything on unchanged when all measuring throws, and logs that once',
+    async () => {
+      breakAll(harness.sidecar.recorder);
+      await comparison.playAll(quick, harness.port, 'bytes');
+      const { reporter } = harness.sidecar;
+      const before = reporter.observerErrors;
+      expect(before).toBeGreaterThan(quick.length);
+      // Timers throw as well, and do not end the process.
+      await expect.poll(() => reporter.observerErrors, { timeout: 3_000 }).toBeGreaterThan(before);
+      expect((await harness.samples()).get('d2_sidecar_observer_errors_total')).toBeGreaterThan(before);
+      expect(harness.logged.filter(({ level }) => level === 'error').map(({ details }) => details)).toEqual([
+        { error: 'TypeError' },
+      ]);
+      expect(JSON.stringify(harness.logged)).not.toContain('secret');
+    },
+    TIMEOUT_MS,
+  );
+});
 
 /** Two users, names and objects, each one more than the table holds. */
 async function fill(port: number): Promise<void> {
@@ -197,6 +194,6 @@ async function fill(port: number): Promise<void> {
     client: asking(request(`GET ${target}`, `Authorization: Basic ${Buffer.from(`${user}:x`).toString('base64')}`)),
   });
   for (const user of ['one', 'two']) {
-    for (const target of [`/calls/${user}`, `/a/${user}`]) await comparison.play(subject(user, target), port, RELAY);
+    for (const target of [`/calls/${user}`, `/a/${user}`]) await comparison.play(subject(user, target), port, 'fields');
   }
 }

@@ -22,8 +22,8 @@ describe('a failure of the upstream', () => {
   it('is counted by code, and every code is there from the start', () => {
     const { record } = recorded();
     expect([...record.counts]).toEqual(UPSTREAM_FAILURE_CODES.map((code) => [code, 0]));
-    record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'relay');
-    record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'), 'gateway');
+    record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'));
+    record.record(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'));
     expect(record.counts.get('D2S_ERR_UPSTREAM_TIMEOUT')).toBe(2);
   });
 
@@ -31,7 +31,7 @@ describe('a failure of the upstream', () => {
     const { record, logged, clock } = recorded();
     const refused = toUpstreamFailure(withCode('ECONNREFUSED'), 'connect');
     for (let second = 0; second < 25; second += 1) {
-      record.record(refused, 'relay');
+      record.record(refused);
       clock.advanceS(1);
     }
     expect(logged.map(({ details }) => details.failed)).toEqual([1, 10, 10]);
@@ -40,18 +40,18 @@ describe('a failure of the upstream', () => {
 
   it('is logged for each code separately', () => {
     const { record, logged } = recorded();
-    record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'), 'relay');
-    record.record(toUpstreamFailure(withCode('ECONNRESET'), 'response'), 'gateway');
+    record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'));
+    record.record(toUpstreamFailure(withCode('ECONNRESET'), 'response'));
     expect(logged.map(({ details }) => details)).toEqual([
-      { code: 'D2S_ERR_UPSTREAM_REFUSED', reason: 'ECONNREFUSED', path: 'relay', failed: 1 },
-      { code: 'D2S_ERR_UPSTREAM_INCOMPLETE', reason: 'ECONNRESET', path: 'gateway', failed: 1 },
+      { code: 'D2S_ERR_UPSTREAM_REFUSED', reason: 'ECONNREFUSED', failed: 1 },
+      { code: 'D2S_ERR_UPSTREAM_INCOMPLETE', reason: 'ECONNRESET', failed: 1 },
     ]);
   });
 
   it('is not logged where another log line says more', () => {
     const { record, logged } = recorded();
     const codes = ['D2S_ERR_UPSTREAM_BUSY', 'D2S_ERR_UPSTREAM_TLS'] as const;
-    for (const code of codes) record.record(new UpstreamFailure(code), 'relay');
+    for (const code of codes) record.record(new UpstreamFailure(code));
     expect([codes.map((code) => record.counts.get(code)), logged]).toEqual([[1, 1], []]);
   });
 });

@@ -12,7 +12,6 @@ import { WEBSOCKET as HANDSHAKE } from '../wire/compose.ts';
 export { atHeads };
 
 export interface FaultOptions {
-  readonly dataPath: Config['dataPath'];
   /** Undefined: the port is closed. */
   readonly script?: Serve | undefined;
   readonly secure?: { readonly authority: Pair; readonly own: Pair } | undefined;
@@ -25,14 +24,14 @@ export interface FaultOptions {
 export type FaultStand = Awaited<ReturnType<typeof startFaultStand>>;
 
 export async function startFaultStand(options: FaultOptions, defer: Defer = untilTestEnds) {
-  const { dataPath, script, secure, isPlainDespiteTls, config, clock } = options;
+  const { script, secure, isPlainDespiteTls, config, clock } = options;
   const upstream = new RawUpstream(isPlainDespiteTls === true ? undefined : secure?.own);
   await upstream.comeUp(script);
   if (script === undefined) await upstream.goDown();
   const stand = await startStand({
     ...{ upstream, clock },
     config: (base) => {
-      const own = { dataPath, upstream: { ...base.upstream, tls: secure && upstreamTls(secure.authority) } };
+      const own = { upstream: { ...base.upstream, tls: secure && upstreamTls(secure.authority) } };
       return { ...own, ...config?.({ ...base, ...own }) };
     },
   });

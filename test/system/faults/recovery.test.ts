@@ -1,93 +1,89 @@
 /** Upstreams that are not there yet, restart, answer at the wrong time, or have no name for a while. */
 import { describe, expect, it } from 'vitest';
+import type { Config } from '../../../src/config/config.ts';
 import { answering } from '../../support/wire/stand.ts';
 import { FakeResolver, NAME } from './fake-resolver.ts';
 import { RPC, sound, startFaultStand, WEBSOCKET } from './fault-stand.ts';
 
-for (const dataPath of ['auto', 'gateway'] as const) {
-  const path = dataPath === 'auto' ? 'relay' : 'gateway';
-  describe(`dataPath ${dataPath}: an upstream`, () => {
-    it('that is down is logged once, not for each request, and serves the same client connection once it is up', async () => {
-      const harness = await startFaultStand({ dataPath });
-      expect((await harness.samples()).get('d2_upstream_reachable')).toBeUndefined();
-      const client = harness.client();
-      for (let count = 1; count <= 20; count += 1) {
-        client.send(RPC);
-        expect(await client.take('"D2S_ERR_UPSTREAM_REFUSED"}')).toMatch(/^HTTP\/1\.1 502 /);
-      }
-      const samples = await harness.samples();
-      expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_REFUSED"}')).toBe(20);
-      expect(samples.get('d2_upstream_reachable')).toBe(0);
-      const details = { code: 'D2S_ERR_UPSTREAM_REFUSED', reason: 'ECONNREFUSED', path, failed: 1 };
-      expect(harness.logged.filter(({ level }) => level !== 'info')).toEqual([
-        { level: 'warn', details, message: 'The upstream refused the connection.' },
-      ]);
-      await harness.upstream.comeUp(sound);
+describe('an upstream', () => {
+  it('that is down is logged once, not for each request, and serves the same client connection once it is up', async () => {
+    const harness = await startFaultStand({});
+    expect((await harness.samples()).get('d2_upstream_reachable')).toBeUndefined();
+    const client = harness.client();
+    for (let count = 1; count <= 20; count += 1) {
       client.send(RPC);
-      await client.until('fine');
-      expect((await harness.samples()).get('d2_upstream_reachable')).toBe(1);
-    });
-
-    it('that restarts fails the calls in progress, refuses calls while it is down, and serves again', async () => {
-      const harness = await startFaultStand({
-        dataPath,
-        script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegin'),
-      });
-      const [caught, tunnel] = [harness.client(RPC), harness.client(WEBSOCKET)];
-      await caught.until('begin');
-      await tunnel.until('begin');
-      const idle = harness.client();
-      await harness.upstream.goDown();
-      await Promise.all([caught.ended(), tunnel.ended()]);
-      idle.send(RPC);
-      await idle.until('"code"');
-      await harness.upstream.comeUp(sound);
-      idle.send(RPC);
-      await idle.until('fine');
-      const samples = await harness.samples();
-      expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_INCOMPLETE"}')).toBe(2);
-      expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_REFUSED"}')).toBe(1);
-      expect(samples.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(2);
-      expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
-    });
+      expect(await client.take('"D2S_ERR_UPSTREAM_REFUSED"}')).toMatch(/^HTTP\/1\.1 502 /);
+    }
+    const samples = await harness.samples();
+    expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_REFUSED"}')).toBe(20);
+    expect(samples.get('d2_upstream_reachable')).toBe(0);
+    const details = { code: 'D2S_ERR_UPSTREAM_REFUSED', reason: 'ECONNREFUSED', failed: 1 };
+    expect(harness.logged.filter(({ level }) => level !== 'info')).toEqual([
+      { level: 'warn', details, message: 'The upstream refused the connection.' },
+    ]);
+    await harness.upstream.comeUp(sound);
+    client.send(RPC);
+    await client.until('fine');
+    expect((await harness.samples()).get('d2_upstream_reachable')).toBe(1);
   });
 
-  describe(`dataPath ${dataPath}: the name of the upstream`, () => {
-    const named = {
-      dataPath,
-      config: ({ upstream }: { upstream: object }) => ({ upstream: { ...upstream, host: NAME } }),
-    };
-
-    it('affects new connections only when it is gone, and is looked up for each of them', async () => {
-      const resolver = new FakeResolver();
-      resolver.answer = resolver.loopback;
-      const harness = await startFaultStand({ ...named, script: sound } as never);
-      const [established, fresh] = [harness.client(RPC), harness.client()];
-      await established.until('fine');
-      resolver.answer = resolver.gone;
-      established.send(RPC);
-      await expect.poll(() => established.received.split('fine').length - 1).toBe(2);
-      fresh.send(RPC);
-      await fresh.until('"code":"D2S_ERR_UPSTREAM_DNS"');
-      expect((await harness.samples()).get('d2_upstream_reachable')).toBe(0);
-      resolver.answer = resolver.loopback;
-      fresh.send(RPC);
-      await fresh.until('fine');
-      expect(resolver.asked).toBe(3);
-      expect((await harness.samples()).get('d2_upstream_reachable')).toBe(1);
-      const failures = 'd2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_DNS"}';
-      expect((await harness.samples()).get(failures)).toBe(1);
+  it('that restarts fails the calls in progress, refuses calls while it is down, and serves again', async () => {
+    const harness = await startFaultStand({
+      script: answering('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nbegin'),
     });
-
-    it('is looked up once for all clients that wait for a silent resolver', async () => {
-      const resolver = new FakeResolver();
-      const harness = await startFaultStand({ ...named, script: sound } as never);
-      const clients = Array.from({ length: 20 }, () => harness.client(RPC));
-      await expect.poll(() => harness.sidecar.openExchanges).toBe(20);
-      expect(resolver.asked).toBe(1);
-      resolver.release();
-      await Promise.all(clients.map((client) => client.until('fine')));
-      expect(resolver.asked).toBe(1);
-    });
+    const [caught, tunnel] = [harness.client(RPC), harness.client(WEBSOCKET)];
+    await caught.until('begin');
+    await tunnel.until('begin');
+    const idle = harness.client();
+    await harness.upstream.goDown();
+    await Promise.all([caught.ended(), tunnel.ended()]);
+    idle.send(RPC);
+    await idle.until('"code"');
+    await harness.upstream.comeUp(sound);
+    idle.send(RPC);
+    await idle.until('fine');
+    const samples = await harness.samples();
+    expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_INCOMPLETE"}')).toBe(2);
+    expect(samples.get('d2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_REFUSED"}')).toBe(1);
+    expect(samples.get('d2_calls_unanswered_total{kind="rpc"}')).toBe(2);
+    expect(samples.get('d2_sidecar_exchanges_open')).toBe(0);
   });
-}
+});
+
+describe('the name of the upstream', () => {
+  const named = {
+    config: ({ upstream }: Config) => ({ upstream: { ...upstream, host: NAME } }),
+  };
+
+  it('affects new connections only when it is gone, and is looked up for each of them', async () => {
+    const resolver = new FakeResolver();
+    resolver.answer = resolver.loopback;
+    const harness = await startFaultStand({ ...named, script: sound });
+    const [established, fresh] = [harness.client(RPC), harness.client()];
+    await established.until('fine');
+    resolver.answer = resolver.gone;
+    established.send(RPC);
+    await expect.poll(() => established.received.split('fine').length - 1).toBe(2);
+    fresh.send(RPC);
+    await fresh.until('"code":"D2S_ERR_UPSTREAM_DNS"');
+    expect((await harness.samples()).get('d2_upstream_reachable')).toBe(0);
+    resolver.answer = resolver.loopback;
+    fresh.send(RPC);
+    await fresh.until('fine');
+    expect(resolver.asked).toBe(3);
+    expect((await harness.samples()).get('d2_upstream_reachable')).toBe(1);
+    const failures = 'd2_sidecar_upstream_failures_total{code="D2S_ERR_UPSTREAM_DNS"}';
+    expect((await harness.samples()).get(failures)).toBe(1);
+  });
+
+  it('is looked up once for all clients that wait for a silent resolver', async () => {
+    const resolver = new FakeResolver();
+    const harness = await startFaultStand({ ...named, script: sound });
+    const clients = Array.from({ length: 20 }, () => harness.client(RPC));
+    await expect.poll(() => harness.sidecar.openExchanges).toBe(20);
+    expect(resolver.asked).toBe(1);
+    resolver.release();
+    await Promise.all(clients.map((client) => client.until('fine')));
+    expect(resolver.asked).toBe(1);
+  });
+});

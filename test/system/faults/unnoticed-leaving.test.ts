@@ -28,8 +28,8 @@ async function fill(socket: Socket): Promise<number> {
   return await untilStill(() => sent, IDLE_MS);
 }
 
-async function stuckUpload(dataPath: Config['dataPath']) {
-  harness = await startFaultStand({ dataPath, script: (upstream) => void upstream.pause(), config: impatient });
+async function stuckUpload() {
+  harness = await startFaultStand({ script: (upstream) => void upstream.pause(), config: impatient });
   const client = harness.client(UPLOAD);
   await once(client.socket, 'connect');
   const sent = await fill(client.socket);
@@ -39,34 +39,31 @@ async function stuckUpload(dataPath: Config['dataPath']) {
   return client;
 }
 
-describe.each(['auto', 'gateway'] as const)(
-  'dataPath %s: a client that uploads to an upstream that does not read',
-  (dataPath) => {
-    it('is noticed when it resets its connection', async () => {
-      const { socket } = await stuckUpload(dataPath);
-      socket.end();
-      socket.resetAndDestroy();
-      await expect.poll(() => harness.sidecar.openExchanges, { timeout: 5_000 }).toBe(0);
-      const samples = await harness.samples();
-      expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
-    });
+describe('a client that uploads to an upstream that does not read', () => {
+  it('is noticed when it resets its connection', async () => {
+    const { socket } = await stuckUpload();
+    socket.end();
+    socket.resetAndDestroy();
+    await expect.poll(() => harness.sidecar.openExchanges, { timeout: 5_000 }).toBe(0);
+    const samples = await harness.samples();
+    expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
+  });
 
-    it('keeps its connection as long as it stays, and is idle only once the upstream reads', async () => {
-      const client = await stuckUpload(dataPath);
-      const { socket } = client;
-      // Three idle timeouts, by the client's own timer.
-      socket.setTimeout(3 * IDLE_MS);
-      await once(socket, 'timeout');
-      expect(harness.sidecar.openExchanges).toBe(1);
-      expect(socket.destroyed).toBe(false);
-      socket.removeAllListeners('drain');
-      harness.upstreams[0]?.resume();
-      await client.ended();
-      const samples = await harness.samples();
-      expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(1);
-    });
-  },
-);
+  it('keeps its connection as long as it stays, and is idle only once the upstream reads', async () => {
+    const client = await stuckUpload();
+    const { socket } = client;
+    // Three idle timeouts, by the client's own timer.
+    socket.setTimeout(3 * IDLE_MS);
+    await once(socket, 'timeout');
+    expect(harness.sidecar.openExchanges).toBe(1);
+    expect(socket.destroyed).toBe(false);
+    socket.removeAllListeners('drain');
+    harness.upstreams[0]?.resume();
+    await client.ended();
+    const samples = await harness.samples();
+    expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(1);
+  });
+});
 
 const openTunnels = async () => (await harness.samples()).get('d2_sidecar_upgraded_connections');
 
@@ -78,7 +75,7 @@ describe('a WebSocket of which one end sends and the other does not read', () =>
         upstream.pause();
       });
     };
-    harness = await startFaultStand({ dataPath: 'auto', script, config: impatient });
+    harness = await startFaultStand({ script, config: impatient });
     const client = harness.client(WEBSOCKET);
     await client.until('\r\n\r\n');
     client.socket.pause();
@@ -118,9 +115,9 @@ const socket = net.connect(port, '127.0.0.1', () => {
 });
 `;
 
-describe.each(['auto', 'gateway'] as const)('dataPath %s: a client that resets before it is accepted', (dataPath) => {
+describe('a client that resets before it is accepted', () => {
   it('is not served: its address is unknown', async () => {
-    harness = await startFaultStand({ dataPath, script: sound });
+    harness = await startFaultStand({ script: sound });
     const { port } = harness;
     const gate = new Int32Array(new SharedArrayBuffer(4));
     const worker = new Worker(LEAVES_UNSWITCHING, { eval: true, workerData: { port, request: GET, gate } });

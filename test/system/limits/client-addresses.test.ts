@@ -16,7 +16,7 @@ async function start(
 ): Promise<LimitStand> {
   return await startLimitStand(mode, (base) => {
     const listen = { ...base.listen, trustedProxies: ['127.0.0.1', '10.0.0.0/8'], clientAddress };
-    running = { ...base, dataPath: mode.dataPath, listen, ...more(base) };
+    running = { ...base, listen, ...more(base) };
     return running;
   });
 }
@@ -211,7 +211,7 @@ for (const mode of MODES) {
       ['never with trustedProxies', ['127.0.0.1'], [0, 0, 0]],
     ])('may have a proxy that is not listed: the log says so %s', async (_, trustedProxies, counts) => {
       const clock = new ManualClock();
-      const config = ({ listen }: Config) => ({ listen: { ...listen, trustedProxies }, dataPath: mode.dataPath });
+      const config = ({ listen }: Config) => ({ listen: { ...listen, trustedProxies } });
       const stand = await startLimitStand(mode, config, { clock });
       const ask = async () => (await stand.connect()).ask(call('X-Forwarded-For: 10.0.0.2'));
       await ask();

@@ -1,4 +1,4 @@
-/** A sidecar with limits that a test can reach, both data paths, with and without TLS; raw clients from addresses of their choice. */
+/** A sidecar with limits that a test can reach, with and without TLS; raw clients from addresses of their choice. */
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
@@ -13,17 +13,14 @@ import { SWITCHING } from '../faults/fault-stand.ts';
 
 export interface Mode {
   readonly name: string;
-  readonly dataPath: Config['dataPath'];
   readonly isSecure: boolean;
 }
 
 const ALL_MODES: readonly Mode[] = [
-  { name: 'relay', dataPath: 'auto', isSecure: false },
-  { name: 'gateway', dataPath: 'gateway', isSecure: false },
-  { name: 'relay, TLS', dataPath: 'auto', isSecure: true },
-  { name: 'gateway, TLS', dataPath: 'gateway', isSecure: true },
+  { name: 'plain', isSecure: false },
+  { name: 'TLS', isSecure: true },
 ];
-export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 2);
+export const MODES = playsAll ? ALL_MODES : ALL_MODES.slice(0, 1);
 
 export type { Response };
 export { Peer as RawPeer };
@@ -84,7 +81,7 @@ export type LimitStand = Awaited<ReturnType<typeof startLimitStand>>;
 
 /** Closed when its test has ended. */
 export async function startLimitStand(
-  { dataPath, isSecure }: Mode,
+  { isSecure }: Mode,
   config: (base: Config) => Partial<Config> = () => ({}),
   { onConnection, clock }: Pick<StandOptions, 'onConnection' | 'clock'> = {},
 ) {
@@ -98,7 +95,7 @@ export async function startLimitStand(
     clock,
     config: (base) => {
       const listen = { ...base.listen, tls: own };
-      return { listen, dataPath, ...config({ ...base, listen }) };
+      return { listen, ...config({ ...base, listen }) };
     },
   });
   const peers: Peer[] = [];

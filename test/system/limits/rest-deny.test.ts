@@ -26,8 +26,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
     let stand: LimitStand;
     let peer: RawPeer;
     let running: Config;
-    const path = mode.dataPath === 'auto' ? 'relay' : 'gateway';
-    const exchanges = (ending: string) => stand.sample(`d2_sidecar_exchanges_total{path="${path}",ending="${ending}"}`);
+    const exchanges = (ending: string) => stand.sample(`d2_sidecar_exchanges_total{ending="${ending}"}`);
 
     beforeEach(async () => {
       stand = await startLimitStand(mode, (base) => {
@@ -57,9 +56,7 @@ for (const mode of ADDRESS === undefined ? [] : MODES) {
 
     it('refuses upgrades to WebSocket and to others', async () => {
       expectDenied(await peer.ask(get('/manager/live', ...WEBSOCKET)));
-      await peer.ended();
-      const other = await stand.connect(ADDRESS);
-      expectDenied(await other.ask(get('/manager/live', 'Connection: Upgrade', 'Upgrade: h2c')));
+      expectDenied(await peer.ask(get('/manager/live', 'Connection: Upgrade', 'Upgrade: h2c')));
       expect(stand.upstream.received).not.toContain('manager');
       expect(await stand.sample('d2_sidecar_upgraded_connections')).toBe(0);
     });

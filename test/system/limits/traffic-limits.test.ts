@@ -1,6 +1,6 @@
 /**
  * Each limit on clients, reached through the configuration and by real sockets: what the one beyond it is told, that it is counted
- * in /metrics, that others are served all the same, and that it is over when its cause is. The same on both data paths, with and
+ * in /metrics, that others are served all the same, and that it is over when its cause is. The same with and
  * without TLS.
  */
 import type { Socket } from 'node:net';

@@ -13,8 +13,9 @@ export function say(address: string, text: string, ends = false): Promise<string
 /** The same, then ends the sending side. */
 export const breakOff = (address: string, text: string) => say(address, text, true);
 
-/** Over a local socket, with the text unchanged. */
-export const sayLocally = (path: string, text: string) => converse(net.connect(path), text, false);
+/** The same over a local socket. */
+export const sayLocally = (path: string, text: string) =>
+  converse(net.connect(path), text.replaceAll(/\r?\n/g, '\r\n'), false);
 
 function converse(socket: net.Socket, text: string, ends: boolean): Promise<string> {
   let came = '';

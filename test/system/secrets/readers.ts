@@ -86,7 +86,13 @@ export function askOddly(
 /** The answers of the control socket to valid and invalid commands. */
 export async function askControl(markers: Markers, name: string, socket: string): Promise<string[]> {
   const word = markers.at(`control socket of ${name}: a word that is no command`);
-  const commands = ['status\n', `${word}\n`, `status ${word}\n`, word.repeat(20)];
+  const commands = [
+    toRequest('GET /status'),
+    toRequest(`POST /${word}`),
+    `${toRequest('POST /drain', [`${word}: 1`, `Content-Type: ${word}`, 'Content-Length: 1'])}x`,
+    `${word}\n\n`,
+    toRequest(`GET /${word.repeat(2_000)}`),
+  ];
   return await Promise.all(commands.map((text) => sayLocally(socket, text)));
 }
 

@@ -46,10 +46,10 @@ async function statusOf(request: string): Promise<string> {
   return (await client.until('\r\n\r\n')).split(' ').slice(1, 2).join();
 }
 
-describe.each(['auto', 'gateway'] as const)('limits with the data path %s', (dataPath) => {
+describe('limits', () => {
   const request = (fields = '') => get(PATH, fields);
   const startIt = (options: StandOptions = {}) =>
-    start({ ...options, config: ({ timeouts }) => ({ dataPath, timeouts: { ...timeouts, headMs: 60_000 } }) });
+    start({ ...options, config: ({ timeouts }) => ({ timeouts: { ...timeouts, headMs: 60_000 } }) });
 
   it('of the size of a head', async () => {
     const reload = await startIt();
@@ -119,15 +119,6 @@ describe('limits of connections', () => {
     await reload(({ limits }) => ({ limits: { ...limits, connectionsPerAddress: 0 } }));
     expect(await statusOf(get(PATH))).toBe('200');
   });
-
-  it('and a new data path apply to new connections', async () => {
-    const reload = await start();
-    const paths = () => stand.sidecar.recorder.own.read().exchanges;
-    await statusOf(get(PATH));
-    await reload(() => ({ dataPath: 'gateway' }));
-    await statusOf(get(PATH));
-    expect([paths().relay.completed, paths().gateway.completed]).toEqual([1, 1]);
-  });
 });
 
 describe('the monitoring port', () => {
@@ -175,22 +166,19 @@ describe('the monitoring port', () => {
   });
 });
 
-it.each(['auto', 'gateway'] as const)(
-  'with the data path %s /metrics shows whether the upstream can be reached, and not what a client does',
-  async (dataPath) => {
-    const reachable = async () => (await readSamples(`127.0.0.1:${stand.monitorPort}`)).get('d2_upstream_reachable');
-    await start({ onConnection: (socket) => void socket.resume(), config: () => ({ dataPath }) });
-    expect(await reachable()).toBeUndefined();
-    const client = await stand.connect();
-    const upstream = stand.nextUpstream();
-    client.socket.write(get(PATH));
-    const socket = await upstream;
-    client.socket.resetAndDestroy();
-    await new Promise<void>((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
-    expect(await reachable()).toBe(1);
-    await stand.close();
-    await start({ config: ({ upstream }) => ({ dataPath, upstream: { ...upstream, port: 1 } }) });
-    expect(await statusOf(get(PATH))).toBe('502');
-    expect(await reachable()).toBe(0);
-  },
-);
+it('with the data path %s /metrics shows whether the upstream can be reached, and not what a client does', async () => {
+  const reachable = async () => (await readSamples(`127.0.0.1:${stand.monitorPort}`)).get('d2_upstream_reachable');
+  await start({ onConnection: (socket) => void socket.resume() });
+  expect(await reachable()).toBeUndefined();
+  const client = await stand.connect();
+  const upstream = stand.nextUpstream();
+  client.socket.write(get(PATH));
+  const socket = await upstream;
+  client.socket.resetAndDestroy();
+  await new Promise<void>((resolve) => void socket.once('end', resolve).once('close', () => resolve()));
+  expect(await reachable()).toBe(1);
+  await stand.close();
+  await start({ config: ({ upstream }) => ({ upstream: { ...upstream, port: 1 } }) });
+  expect(await statusOf(get(PATH))).toBe('502');
+  expect(await reachable()).toBe(0);
+});

@@ -63,11 +63,11 @@ afterAll(() => {
   folder.remove();
 });
 
-async function start(clientCertificate: Config['clientCertificate'], more: Partial<Config>): Promise<void> {
+async function start(clientCertificate: Config['clientCertificate']): Promise<void> {
   const clients = { clientCaFile: clientAuthority.certFile, clientAuth: 'request' } as const;
   stand = await startStand({
     upstreamPort,
-    config: ({ listen }) => ({ listen: { ...listen, tls: listenerTls(own, clients) }, clientCertificate, ...more }),
+    config: ({ listen }) => ({ listen: { ...listen, tls: listenerTls(own, clients) }, clientCertificate }),
   });
 }
 
@@ -83,18 +83,18 @@ async function ask(fields: string, as?: Pair, line = 'GET /a HTTP/1.1', end = CL
   return about;
 }
 
-describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
+describe('the fields about a certificate', () => {
   it.each([
     ['tomcat: its valve gets the certificate in one line, and the cipher', 'tomcat', FORGED_TOMCAT, TO_TOMCAT],
     ['rfc9440: the certificate is a byte sequence', 'rfc9440', FORGED_RFC9440, { 'client-cert': `:${base64}:` }],
     ['off: nothing is added or removed', 'off', 'Client-Cert: own\r\n', { 'client-cert': 'own' }],
   ] as const)('%s', async (_what, mode, fields, expected) => {
-    await start(mode, { dataPath });
+    await start(mode);
     expect(await ask(fields, ann)).toEqual(expected);
   });
 
   it('RFC 9440 has the authorities between a certificate and the root, the nearest first', async () => {
-    await start('rfc9440', { dataPath });
+    await start('rfc9440');
     const chain = [ben, lowest, middle].map(({ certFile }) => textOf(certFile)).join('');
     expect(await ask(FORGED_RFC9440, { ...ben, certFile: folder.file('chain.pem', chain) })).toEqual({
       'client-cert': `:${base64Of(ben)}:`,
@@ -107,10 +107,10 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     ['HTTP/1.0', 'GET /a HTTP/1.0', CLOSE],
     ['an upgrade', 'GET /a HTTP/1.1', UPGRADE],
   ])('a client cannot write the fields in a request with %s', async (_what, line, end) => {
-    await start('tomcat', { dataPath });
+    await start('tomcat');
     expect(await ask(FORGED_TOMCAT, undefined, line, end)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
     await stand.close();
-    await start('rfc9440', { dataPath });
+    await start('rfc9440');
     expect(await ask(FORGED_RFC9440, undefined, line, end)).toEqual({});
     expect(await ask(FORGED_RFC9440, ann, line, end)).toEqual({ 'client-cert': `:${base64}:` });
   });
@@ -119,16 +119,16 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
     ['no certificate', undefined],
     ['one of another authority', stranger],
   ])('a client with %s brings none, whatever it writes', async (_what, as) => {
-    await start('tomcat', { dataPath });
+    await start('tomcat');
     expect(await ask(FORGED_TOMCAT, as)).toEqual({ ...CIPHER, ssl_client_verify: 'NONE' });
     await stand.close();
-    await start('rfc9440', { dataPath });
+    await start('rfc9440');
     expect(await ask(FORGED_RFC9440, as)).toEqual({});
   });
 });
 
 it('the fields go with a WebSocket and with each further request of a connection, and hold the forwarding fields', async () => {
-  await start('rfc9440', { forwarded: 'append' });
+  await start('rfc9440');
   const socket = await connect(ann);
   for (const [index, fields] of ['', 'Client-Cert: :Zm9yZ2Vk:\r\n', UPGRADE].entries()) {
     socket.write(`GET /a HTTP/1.1\r\nHost: plant\r\n${fields}\r\n`);

@@ -110,11 +110,11 @@ const REFUSALS: readonly Refusal[] = [
   ['that asks for a certificate, in TLS 1.2', asking12, /^ERR_SSL_.*HANDSHAKE_FAILURE$/, ALERT, {}],
 ];
 
-describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (dataPath) => {
+describe('an upstream', () => {
   it.each(REFUSALS)(
     '%s gets nothing, its client a 502, and the log the reason once',
     async (_, listen, reason, error, toUpstream) => {
-      await start(await listen(), toUpstream, { dataPath });
+      await start(await listen(), toUpstream);
       const { status, body, headers } = await ask();
       expect(status).toBe(502);
       expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error, status: 502 });
@@ -134,21 +134,21 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (da
     ['the host of upstream.url', 'localhost', 'localhost'],
   ])('is asked and verified by %s', async (_what, name, host) => {
     const serverName = name === host ? undefined : name;
-    await start(await signed({ alternatives: `DNS:${name}` }), { serverName }, { dataPath, host });
+    await start(await signed({ alternatives: `DNS:${name}` }), { serverName }, { host });
     expect((await ask()).body).toBe('ok');
     expect(names).toEqual([name]);
   });
 
   it('is not verified if verification is off, with a warning', async () => {
     const unverified = { caFile: another.certFile, serverName: 'other', verify: false };
-    await start(await secureUpstream(), unverified, { dataPath });
+    await start(await secureUpstream(), unverified);
     expect((await ask()).body).toBe('ok');
     expect(warnings()).toEqual([expect.stringContaining('upstream.tls.verify is false')]);
   });
 
   it('is verified by replaced authorities from then on, and gets our certificate if it asks', async () => {
     const caFile = folder.file('upstream-ca.pem', textOf(another.certFile));
-    await start(await secureUpstream(own, ASKING), { ...sidecarOwn, caFile }, { dataPath });
+    await start(await secureUpstream(own, ASKING), { ...sidecarOwn, caFile });
     expect((await ask()).status).toBe(502);
     writeFileSync(caFile, textOf(authority.certFile));
     await stand.sidecar.tls.upstream?.files.poll();
@@ -156,7 +156,7 @@ describe.each(['auto', 'gateway'] as const)('with dataPath %s, an upstream', (da
   });
 
   it('is verified by a changed configuration from then on', async () => {
-    await start(await signed({ alternatives: 'DNS:smartweb.plant' }), { serverName: 'smartweb.plant' }, { dataPath });
+    await start(await signed({ alternatives: 'DNS:smartweb.plant' }), { serverName: 'smartweb.plant' });
     const statuses: number[] = [];
     for (const [serverName, verify] of [
       ['other.plant', true],

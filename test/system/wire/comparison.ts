@@ -1,21 +1,9 @@
-/** Plays cases through data paths: both ends see the same as without a sidecar, as far as a path may not change it. */
+/** Plays cases through the sidecar: both ends see the same as without it. */
 import { expect } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
 import { someOf } from '../../support/effort.ts';
 import { type Exactness, type Observation, toComparable } from './observation.ts';
 import { CaseRunner, type DataPathCase, type Split } from './run-case.ts';
 import { ScriptedUpstream } from './scripted-upstream.ts';
-
-export interface Path {
-  readonly name: 'relay' | 'gateway';
-  readonly dataPath: Config['dataPath'];
-  readonly exactness: Exactness;
-}
-
-export const RELAY: Path = { name: 'relay', dataPath: 'auto', exactness: 'fields' };
-/** Without fields of the sidecar's own, the relay passes all on byte for byte. */
-export const EXACT_RELAY: Path = { ...RELAY, exactness: 'bytes' };
-export const GATEWAY: Path = { name: 'gateway', dataPath: 'gateway', exactness: 'meaning' };
 
 /** Enough to use the waiting times. More are not quicker, and each takes longer: of 32 some met their deadline on a busy machine. */
 const AT_ONCE = 8;
@@ -53,23 +41,27 @@ export class Comparison {
   async play(
     subject: DataPathCase,
     port: number,
-    path: Path,
+    exactness: Exactness,
     runner = this.#runner,
     deadlineMs = subject.deadlineMs,
   ): Promise<Observation> {
     const seen = await runner.run({ ...subject, ...(deadlineMs !== undefined && { deadlineMs }) }, port);
     expectFacts(subject, seen);
     if (subject.sidecarOnly === undefined) {
-      expectSame(subject, seen, await this.directly(subject, deadlineMs), path.exactness);
+      expectSame(subject, seen, await this.directly(subject, deadlineMs), exactness);
     }
     return seen;
   }
 
-  /** Several at a time, but for those that the path is known to change. */
-  async playAll(subjects: readonly DataPathCase[], port: number, path: Path, runner = this.#runner): Promise<void> {
-    const known = subjects.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined);
-    await inParallel(known, async (subject) => {
-      await this.play(subject, port, path, runner, PATIENCE_MS).catch((cause: unknown) => {
+  /** Several at a time. */
+  async playAll(
+    subjects: readonly DataPathCase[],
+    port: number,
+    exactness: Exactness,
+    runner = this.#runner,
+  ): Promise<void> {
+    await inParallel(subjects, async (subject) => {
+      await this.play(subject, port, exactness, runner, PATIENCE_MS).catch((cause: unknown) => {
         throw new Error(`${subject.name}: ${String(cause)}`, { cause });
       });
     });
@@ -79,7 +71,12 @@ export class Comparison {
    * Plays `subject` once for each point at which the client's bytes, or the upstream's, can be divided into two segments;
    * for every seventh of them where not all cases are played. Resolves with the number of plays.
    */
-  async playEverySplit(subject: DataPathCase, port: number, path: Path, runner = this.#runner): Promise<number> {
+  async playEverySplit(
+    subject: DataPathCase,
+    port: number,
+    exactness: Exactness,
+    runner = this.#runner,
+  ): Promise<number> {
     const unsplit = await this.directly(subject);
     const { client = '', upstream = [] } = unsplit.raw ?? {};
     const splits: readonly Split[] = [
@@ -91,7 +88,7 @@ export class Comparison {
     const played = someOf(splits, 7);
     await inParallel(played, async (split) => {
       try {
-        expectSame(subject, await runner.run(patient, port, split), unsplit, path.exactness);
+        expectSame(subject, await runner.run(patient, port, split), unsplit, exactness);
       } catch (cause) {
         throw new Error(`divided at ${JSON.stringify(split)}: ${String(cause)}`, { cause });
       }

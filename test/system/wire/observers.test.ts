@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type ObservedStand, startObserved } from '../../support/wire/observed-stand.ts';
 import { dataPathCases } from '../data-path.cases.ts';
 import { splitCases } from './cases/connections.ts';
-import { Comparison, EVERY_SPLIT_LIMIT, GATEWAY, type Path, RELAY } from './comparison.ts';
+import { Comparison, EVERY_SPLIT_LIMIT } from './comparison.ts';
 import { answeringPostsEarly, OK, request, requestInChunks, response } from './compose.ts';
 import type { MessageSeen, Observation } from './observation.ts';
 import { type ExchangeSeen, RecordingObserver } from './recording-observer.ts';
@@ -97,57 +97,51 @@ const cases = dataPathCases.filter(({ name }) => !name.startsWith('back pressure
 const comparison = await Comparison.start();
 afterAll(() => comparison.close());
 
-function startObserving({ dataPath }: Path, observer: RecordingObserver): Promise<ObservedStand> {
-  return startObserved({ upstreamPort: comparison.upstream.port, config: () => ({ dataPath }) }, observer);
+function startObserving(observer: RecordingObserver): Promise<ObservedStand> {
+  return startObserved({ upstreamPort: comparison.upstream.port }, observer);
 }
 
-for (const path of [RELAY, GATEWAY]) {
+describe('observers are told everything once and in order, and no case changes:', async () => {
   const observer = new RecordingObserver();
-  const stand = await startObserving(path, observer);
+  const stand = await startObserving(observer);
   afterAll(() => stand.close());
+  const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
+  let played = 0;
 
-  describe(`observers of the ${path.name} are told everything once and in order, and no case changes:`, () => {
-    const compared: Compared = { requests: 0, responses: 0, tunnels: 0 };
-    let played = 0;
+  function expectTold(seen: readonly ExchangeSeen[], ends: Observation): void {
+    for (const one of seen) expectOrder(one);
+    expectPayloads(seen, ends, compared);
+  }
 
-    function expectTold(seen: readonly ExchangeSeen[], ends: Observation): void {
-      for (const one of seen) expectOrder(one);
-      expectPayloads(seen, ends, compared);
-    }
-
-    it.each(cases.filter(({ knownDifference }) => knownDifference?.[path.name] === undefined))(
-      '$name',
-      async (subject) => {
-        const ends = await comparison.play(subject, stand.port, path);
-        await stand.allClosed();
-        expectTold(observer.takeAll(), ends);
-        played += 1;
-        expect([stand.sidecar.reporter.observerErrors, stand.sidecar.openExchanges]).toEqual([0, 0]);
-      },
-    );
-
-    it('the payloads of nearly all cases have been compared', () => {
-      expect(played).toBeGreaterThan(200);
-      expect(compared.requests).toBeGreaterThan(1.6 * played);
-      expect(compared.responses).toBeGreaterThan(1.48 * played);
-      expect(compared.tunnels).toBeGreaterThan(8);
-    });
-
-    it.each(splitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
-      const straight = await comparison.directly(subject);
-      const plays = await comparison.playEverySplit(subject, stand.port, path);
-      await stand.allClosed();
-      const before = { ...compared };
-      const { tokens } = observer;
-      for (const token of tokens) expectTold(observer.seenOf(token), straight);
-      observer.takeAll();
-      expect(tokens.length).toBe(plays);
-      const exchanges = straight.requests.length * plays;
-      expect(compared.requests - before.requests).toBe(exchanges);
-      expect(compared.responses - before.responses).toBe(exchanges);
-    });
+  it.each(cases)('$name', async (subject) => {
+    const ends = await comparison.play(subject, stand.port, 'fields');
+    await stand.allClosed();
+    expectTold(observer.takeAll(), ends);
+    played += 1;
+    expect([stand.sidecar.reporter.observerErrors, stand.sidecar.openExchanges]).toEqual([0, 0]);
   });
-}
+
+  it('the payloads of nearly all cases have been compared', () => {
+    expect(played).toBeGreaterThan(200);
+    expect(compared.requests).toBeGreaterThan(1.6 * played);
+    expect(compared.responses).toBeGreaterThan(1.48 * played);
+    expect(compared.tunnels).toBeGreaterThan(8);
+  });
+
+  it.each(splitCases)('in two segments: $name', EVERY_SPLIT_LIMIT, async (subject) => {
+    const straight = await comparison.directly(subject);
+    const plays = await comparison.playEverySplit(subject, stand.port, 'fields');
+    await stand.allClosed();
+    const before = { ...compared };
+    const { tokens } = observer;
+    for (const token of tokens) expectTold(observer.seenOf(token), straight);
+    observer.takeAll();
+    expect(tokens.length).toBe(plays);
+    const exchanges = straight.requests.length * plays;
+    expect(compared.requests - before.requests).toBe(exchanges);
+    expect(compared.responses - before.responses).toBe(exchanges);
+  });
+});
 
 let stand: ObservedStand;
 let observer: RecordingObserver;
@@ -169,82 +163,80 @@ const breaking = (answer: string): UpstreamScript => [takeRequest, send(answer),
 
 const asking: ClientScript = [send(request('GET /calls/1')), untilEnded];
 
-for (const path of [RELAY, GATEWAY]) {
-  describe(`observers of the ${path.name}`, () => {
-    afterEach(() => stand.close());
+describe('an observer', () => {
+  afterEach(() => stand.close());
 
-    beforeEach(async () => {
-      observer = new RecordingObserver();
-      stand = await startObserving(path, observer);
-    });
-
-    it.each([
-      ['a broken chunk', 'zz\r\n'],
-      ['a trailer that frames', '0\r\nContent-Length: 1\r\n\r\n'],
-    ])('a request’s body that breaks at %s has had no end', async (_what, broken) => {
-      const [one] = await play(
-        [send(requestInChunks('3\r\nabc\r\n', 'POST /calls')), contentCame(3), send(broken), untilEnded],
-        reading,
-      );
-      expect(one?.request.describe()).toBe('abc');
-      expect(one?.ending?.kind).toBe('cancelled');
-      expect(one?.order).toBe('bqe');
-    });
-
-    it.each([
-      ['within a length', `${response('200 OK', 'Content-Length: 10')}half`],
-      ['within a chunk', `${CHUNKED}a\r\nhalf`],
-      ['behind a chunk', `${CHUNKED}4\r\nhalf\r\n`],
-      ['within the trailers', `${CHUNKED}4\r\nhalf\r\n0\r\nX-Sum:`],
-    ])('a response’s body that breaks off %s has had no end', async (_where, answer) => {
-      const [one] = await play(asking, breaking(answer));
-      expect(one?.response.describe()).toBe('half');
-      expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
-      expect(one?.order).toBe('bQhre');
-    });
-
-    it.each([
-      ['until close that is reset', 'INCOMPLETE', `${response('200 OK')}half`, [reset]],
-      ['whose chunks are malformed', 'PROTOCOL', `${CHUNKED}4\r\nhalf\r\n`, [send('zz\r\nbad'), untilEnded]],
-    ])('a response %s has had no end', async (_what, code, begun, then) => {
-      const [one] = await play(
-        [send(request('GET /calls/1')), bodyCame(4), note('client: has a half'), untilEnded],
-        [takeRequest, send(begun), noted(1), ...then],
-      );
-      expect(one?.response.describe()).toBe('half');
-      expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: `D2S_ERR_UPSTREAM_${code}` } });
-      expect(one?.order).toBe('bQhre');
-    });
-
-    it('the sidecar’s own answer is not reported as a response', async () => {
-      const [one] = await play([send(request('GET /calls/1')), finals(1)], breaking('HTTP/1.1 200'));
-      expect(one?.head).toBeUndefined();
-      expect(one?.order).toBe('bQe');
-    });
-
-    it('nothing is observed of a request after its early response', async () => {
-      const seen = await play(
-        [
-          send(`${request('POST /calls/1', 'Content-Length: 6')}abc`),
-          finals(1),
-          send('def'),
-          requestsCame(1),
-          send(request('GET /calls/2')),
-          finals(2),
-        ],
-        answeringPostsEarly(OK, 3),
-      );
-      expect(seen.map(({ order }) => order)).toEqual(['bqhrRe', 'bQhrRe']);
-      expect(seen[0]?.request.describe()).toBe('abc');
-    });
-
-    it('a request is observed to its end while its early response goes on', async () => {
-      const [one] = await play(
-        [send(`${request('POST /calls/1', 'Content-Length: 6')}abc`), bodyCame(2), send('def'), finals(1)],
-        [takeHead, send(`${response('200 OK', 'Content-Length: 4')}fi`), requestsCame(1), send('ne'), untilEnded],
-      );
-      expect(one?.order).toBe('bqhrqQrRe');
-      expect([one?.request.describe(), one?.response.describe()]).toEqual(['abcdef', 'fine']);
-    });
+  beforeEach(async () => {
+    observer = new RecordingObserver();
+    stand = await startObserving(observer);
   });
-}
+
+  it.each([
+    ['a broken chunk', 'zz\r\n'],
+    ['a trailer that frames', '0\r\nContent-Length: 1\r\n\r\n'],
+  ])('a request’s body that breaks at %s has had no end', async (_what, broken) => {
+    const [one] = await play(
+      [send(requestInChunks('3\r\nabc\r\n', 'POST /calls')), contentCame(3), send(broken), untilEnded],
+      reading,
+    );
+    expect(one?.request.describe()).toBe('abc');
+    expect(one?.ending?.kind).toBe('cancelled');
+    expect(one?.order).toBe('bqe');
+  });
+
+  it.each([
+    ['within a length', `${response('200 OK', 'Content-Length: 10')}half`],
+    ['within a chunk', `${CHUNKED}a\r\nhalf`],
+    ['behind a chunk', `${CHUNKED}4\r\nhalf\r\n`],
+    ['within the trailers', `${CHUNKED}4\r\nhalf\r\n0\r\nX-Sum:`],
+  ])('a response’s body that breaks off %s has had no end', async (_where, answer) => {
+    const [one] = await play(asking, breaking(answer));
+    expect(one?.response.describe()).toBe('half');
+    expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: 'D2S_ERR_UPSTREAM_INCOMPLETE' } });
+    expect(one?.order).toBe('bQhre');
+  });
+
+  it.each([
+    ['until close that is reset', 'INCOMPLETE', `${response('200 OK')}half`, [reset]],
+    ['whose chunks are malformed', 'PROTOCOL', `${CHUNKED}4\r\nhalf\r\n`, [send('zz\r\nbad'), untilEnded]],
+  ])('a response %s has had no end', async (_what, code, begun, then) => {
+    const [one] = await play(
+      [send(request('GET /calls/1')), bodyCame(4), note('client: has a half'), untilEnded],
+      [takeRequest, send(begun), noted(1), ...then],
+    );
+    expect(one?.response.describe()).toBe('half');
+    expect(one?.ending).toMatchObject({ kind: 'failed', failure: { code: `D2S_ERR_UPSTREAM_${code}` } });
+    expect(one?.order).toBe('bQhre');
+  });
+
+  it('the sidecar’s own answer is not reported as a response', async () => {
+    const [one] = await play([send(request('GET /calls/1')), finals(1)], breaking('HTTP/1.1 200'));
+    expect(one?.head).toBeUndefined();
+    expect(one?.order).toBe('bQe');
+  });
+
+  it('nothing is observed of a request after its early response', async () => {
+    const seen = await play(
+      [
+        send(`${request('POST /calls/1', 'Content-Length: 6')}abc`),
+        finals(1),
+        send('def'),
+        requestsCame(1),
+        send(request('GET /calls/2')),
+        finals(2),
+      ],
+      answeringPostsEarly(OK, 3),
+    );
+    expect(seen.map(({ order }) => order)).toEqual(['bqhrRe', 'bQhrRe']);
+    expect(seen[0]?.request.describe()).toBe('abc');
+  });
+
+  it('a request is observed to its end while its early response goes on', async () => {
+    const [one] = await play(
+      [send(`${request('POST /calls/1', 'Content-Length: 6')}abc`), bodyCame(2), send('def'), finals(1)],
+      [takeHead, send(`${response('200 OK', 'Content-Length: 4')}fi`), requestsCame(1), send('ne'), untilEnded],
+    );
+    expect(one?.order).toBe('bqhrqQrRe');
+    expect([one?.request.describe(), one?.response.describe()]).toEqual(['abcdef', 'fine']);
+  });
+});

@@ -14,14 +14,12 @@ export interface DataPathCase {
   readonly statuses: readonly number[];
   readonly upstream: UpstreamScript;
   readonly client: ClientScript;
-  /** Facts that hold on every path on which the case is played, beside being equal to the direct one. */
+  /** Facts that hold with and without the sidecar, beside being equal. */
   readonly verify?: (seen: Observation) => void;
-  /** True for what the relay hands over: then hop-by-hop fields and chunk sizes may change also on the path `relay`. */
+  /** True for WebSockets: hop-by-hop fields and the order of field lines may change, and the chunks of a refusal. */
   readonly isIrregular?: boolean;
   /** Why this case cannot be the same without the sidecar: it is played through it only, and `verify` says what holds. */
   readonly sidecarOnly?: string;
-  /** Why a path changes this: the case is skipped there, and listed. */
-  readonly knownDifference?: { readonly relay?: string; readonly gateway?: string };
   /** For large bodies; the default is `DEADLINE_MS`. */
   readonly deadlineMs?: number;
 }

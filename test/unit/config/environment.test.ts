@@ -13,7 +13,6 @@ async function load(env: Record<string, string>): Promise<Config> {
 it.each<[string, string, (config: Config) => unknown, unknown]>([
   ['UPSTREAM_CONNECT_TIMEOUT', '250ms', (config) => config.upstream.connectTimeoutMs, 250],
   ['APPLICATIONS', 'a, /b/,/', (config) => config.applications, ['smartWeb', 'a', 'b', '']],
-  ['DATA_PATH', 'gateway', (config) => config.dataPath, 'gateway'],
   ['FORWARDED_ADDRESSES', 'replace', (config) => config.forwarded, 'replace'],
   ['MONITOR_READY_WITH_UPSTREAM', 'True', (config) => config.monitor.readyWithUpstream, true],
   ['METRICS_MAX_NAMES', '{ rpc: 5 }', (config) => config.metrics.maxNames, { rpc: 5, sba: 2_000, object: 10_000 }],
@@ -72,4 +71,14 @@ it('environment variables that are no key are warned of by name, with the neares
     'D2_SIDECAR_UPSTREAM_URI is ignored: there is no such key; did you mean D2_SIDECAR_UPSTREAM_URL?',
     'D2_SIDECAR_XYZ is ignored: there is no such key',
   ]);
+});
+
+it.each<[string, Record<string, string>, string, string]>([
+  ['in the file', {}, 'dataPath: gateway\n', 'sidecar.yaml'],
+  ['in the environment', { D2_SIDECAR_DATA_PATH: 'auto' }, '{}', 'D2_SIDECAR_DATA_PATH'],
+  ['in both', { D2_SIDECAR_DATA_PATH: 'auto' }, 'dataPath: auto\n', 'sidecar.yaml, D2_SIDECAR_DATA_PATH'],
+])('a key that is gone is one warning, %s', async (_where, env, text, places) => {
+  const flags = { ...UPSTREAM, config: 'sidecar.yaml' };
+  const { warnings } = await loadConfig({ flags, env, readFile: () => text });
+  expect(warnings).toEqual([`dataPath is ignored, since all requests take one path now: delete it (${places})`]);
 });

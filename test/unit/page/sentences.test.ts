@@ -75,7 +75,7 @@ it('count what is unusual in the last minute, a denial by the configuration with
       { key: 'rest.deny', ...many },
     ],
     failures: [{ code: 'D2S_ERR_UPSTREAM_REFUSED', ...once }],
-    ...{ connections: { open: 1, refused: many }, observerErrors: once, gatewayShare: 0.3 },
+    ...{ connections: { open: 1, refused: many }, observerErrors: once },
   };
   expect(sentencesOf(state)).toEqual([
     ...[UPSTREAM, NO_JVM],
@@ -85,7 +85,6 @@ it('count what is unusual in the last minute, a denial by the configuration with
     'warn: 1 exchange failed with D2S_ERR_UPSTREAM_REFUSED in the last minute.',
     'warn: 1,200 connections were refused at a limit in the last minute.',
     'warn: A fault in the sidecar left 1 exchange served but unmeasured in the last minute.',
-    'info: 30 % of the exchanges of the last minute took the gateway, which costs more than the relay.',
   ]);
 });
 

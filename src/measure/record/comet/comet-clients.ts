@@ -9,12 +9,12 @@
  * | logout, idle, gone for too long | all its clients end | ends |
  */
 
+import QuickLRU from 'quick-lru';
 import { type Clock, NS_PER_MS } from '../../../base/clock.ts';
 import type { Config } from '../../../config/config.ts';
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../../metrics/statistics.ts';
 import type { Fields } from '../../../state/saved-record.ts';
-import { CallCache } from '../../classify/call-cache.ts';
 import type { Session } from '../../sessions/session.ts';
 import type { SessionTable } from '../../sessions/session-table.ts';
 import type { CallObservers } from '../call-observer.ts';
@@ -53,9 +53,8 @@ type Leaving = 'left' | 'idle';
 
 /** Highest expected average of tabs per login. */
 const CLIENTS_PER_SESSION = 4;
-/** Ended clients in one generation of the cache. */
+/** Ended clients that are kept for sure; the cache may hold twice as many. */
 const REMEMBERED_ENDS = 8_192;
-const TOKEN_CHARS = 64;
 
 /** Estimated memory of a monitoring, without its texts. */
 const MONITORING_BYTES = 100;
@@ -63,7 +62,7 @@ const MONITORING_BYTES = 100;
 export class CometClients {
   readonly #byToken = new Map<string, CometClient>();
   readonly #logins = new Map<Session, Login>();
-  readonly #ended = new CallCache<Leaving>(REMEMBERED_ENDS, TOKEN_CHARS);
+  readonly #ended = new QuickLRU<string, Leaving>({ maxSize: REMEMBERED_ENDS });
   #parts: CometClientsParts;
   #times: Times;
   #maxClients: number;

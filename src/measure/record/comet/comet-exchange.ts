@@ -55,7 +55,6 @@ export class CometExchange implements ExchangeReading {
     );
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
-      path: exchange.dataPath,
       remoteAddress: client.remoteAddress,
       traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
       stated,

@@ -27,12 +27,7 @@ export class CometTunnel implements TunnelObserver {
   readonly #client: WebSocketMessageReader | undefined;
   readonly #upstream: WebSocketMessageReader | undefined;
 
-  constructor(
-    application: CometApplication,
-    { client, dataPath }: Exchange,
-    login: RequestLogin,
-    response: ResponseHeadView,
-  ) {
+  constructor(application: CometApplication, { client }: Exchange, login: RequestLogin, response: ResponseHeadView) {
     const { credentials, sessions, config, metrics, memory, bodies, reading, frameRate, clock } = application;
     this.#application = application;
     const cookieToken = credentials.setCookieTokenOf(response.fields('set-cookie')) ?? login.cookieToken;
@@ -41,7 +36,6 @@ export class CometTunnel implements TunnelObserver {
     this.#readings = reading.of(() => (isKnown ? cookieToken : `${client.remoteAddress} ${client.remotePort}`));
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_WEBSOCKET',
-      path: dataPath,
       remoteAddress: client.remoteAddress,
       traceparent: undefined,
       stated: credentials.statedBy(response) ?? login.stated,

@@ -39,8 +39,8 @@ export class Conversation {
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
     this.#requests = new PendingRequests(application.memory);
-    const { path, connectionType, remoteAddress, traceparent } = speaker;
-    this.#source = { application: application.name, path, connectionType, remoteAddress, traceparent };
+    const { connectionType, remoteAddress, traceparent } = speaker;
+    this.#source = { application: application.name, connectionType, remoteAddress, traceparent };
     this.#registration = new Registration(application, speaker);
   }
 

@@ -1,4 +1,3 @@
-import type { DataPath } from '../../../proxy/exchange/exchange.ts';
 import type { UpstreamFailureCode } from '../../../proxy/exchange/upstream-failure.ts';
 import type { CallKind } from '../../classify/classifier.ts';
 import type { CallOutcome, CallSession, EndedCall } from '../call-observer.ts';
@@ -56,10 +55,6 @@ export class EndedMessage implements EndedCall {
 
   get beganNs(): number {
     return this.#pending.beganNs;
-  }
-
-  get path(): DataPath {
-    return this.#pending.source.path;
   }
 
   get remoteAddress(): string {

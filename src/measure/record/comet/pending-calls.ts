@@ -3,7 +3,6 @@
 import type { ReplyRule } from '../../../config/rules/comet-rules.ts';
 import type { MemoryBudget } from '../../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
-import type { DataPath } from '../../../proxy/exchange/exchange.ts';
 import type { ClassifiedMessage } from '../../classify/comet-classifier.ts';
 import { toReplyId } from '../../classify/comet-reply.ts';
 import type { ConnectionType, Session } from '../../sessions/session.ts';
@@ -15,7 +14,6 @@ export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
 export interface CallSource {
   readonly connectionType: ConnectionType;
   readonly application: string;
-  readonly path: DataPath;
   readonly remoteAddress: string;
   /** A copy of the exchange's `traceparent`, if an observer wants it. */
   readonly traceparent: string | undefined;

@@ -1,13 +1,5 @@
 import { NGINX, NGINX_LUA, NGINX_TLS } from './nginx.ts';
-import {
-  GATEWAY_SIDECAR,
-  HTTP_PROXY,
-  RAW_RELAY,
-  SIDECAR,
-  TLS_SIDECAR,
-  UNDICI_PROXY,
-  UNMEASURED_SIDECAR,
-} from './node-peers.ts';
+import { HTTP_PROXY, RAW_RELAY, SIDECAR, TLS_SIDECAR, UNDICI_PROXY, UNMEASURED_SIDECAR } from './node-peers.ts';
 import type { Peer } from './peer.ts';
 import { CADDY, HAPROXY, HAPROXY_TLS } from './plain-proxies.ts';
 
@@ -22,7 +14,6 @@ export const ALL_PEERS: readonly Peer[] = [
   RAW_RELAY,
   SIDECAR,
   UNMEASURED_SIDECAR,
-  GATEWAY_SIDECAR,
   UNDICI_PROXY,
   CADDY,
   HTTP_PROXY,

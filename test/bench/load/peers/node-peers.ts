@@ -107,11 +107,6 @@ export const UNMEASURED_SIDECAR = createSidecar({
   isMeasuring: false,
   main: MODULES_MAIN,
 });
-export const GATEWAY_SIDECAR = createSidecar({
-  name: 'sidecar-gateway',
-  title: 'sidecar, all through its gateway',
-  env: () => ({ D2_SIDECAR_DATA_PATH: 'gateway' }),
-});
 export const UNREADING_SIDECAR = createSidecar({
   name: 'sidecar-unreading',
   env: () => ({ D2_SIDECAR_COMET_ENABLED: 'false' }),

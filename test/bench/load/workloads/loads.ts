@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import tls from 'node:tls';
 import { ALL_PEERS, TLS_PEERS } from '../peers/all-peers.ts';
-import { GATEWAY_SIDECAR, HTTP_PROXY, RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
+import { RAW_RELAY, SIDECAR } from '../peers/node-peers.ts';
 import { type Figure, figure, type Read, ratio, type Sample } from '../results.ts';
 import type { Running } from '../rig.ts';
 import { fewNames, fill, firstCalls, MANY_CALLS, manyNames, UNEVEN_CALLS, unevenCalls } from '../small-client.ts';
@@ -55,11 +55,6 @@ function throughputTarget(text: string): Target {
   return { ...target, bound: 'at least' };
 }
 
-function gatewayTarget(key: 'cpuUs' | 'p99Us', text: string, limit: number): Target {
-  const read = ratio(figure(GATEWAY_SIDECAR.name, key), figure(HTTP_PROXY.name, key));
-  return atMost(limit, `gateway: ${text} to plain http-proxy`, read);
-}
-
 /** A measuring peer must have counted all calls, another peer none. */
 async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
   const { peer } = contestant;
@@ -69,8 +64,6 @@ async function inspectCount({ contestant, running }: Turn): Promise<string[]> {
   return [`${contestant.title}: has counted ${counted} calls; its numbers are not what they are said to be.`];
 }
 
-/** At full load a peer takes 0.1 s to accept 64 connections; in a short turn those first calls would be 1 % of all. */
-const GATEWAY_SECONDS = 10;
 const RPC_LOAD: Load = { kind: 'rpc', connections: 64 };
 const TLS_LOAD: Load = { ...RPC_LOAD, isSecure: true };
 const PLANT_USERS = 300;
@@ -211,16 +204,6 @@ export const LOADS: readonly Workload[] = [
     targets: [cpuTarget('raw-relay', 'the raw TCP relay in Node', 1.3, 'behind a default nginx')],
     measure: async (turn) => await measureBehindLeadIn(turn, RPC_LOAD, (await frontOf(turn)).spot.port),
   },
-  createLoad({
-    name: 'gateway',
-    title: 'The gateway',
-    how: `The small RPC through the gateway and plain http-proxy, ${GATEWAY_SECONDS} s at a time.`,
-    load: RPC_LOAD,
-    contestants: toContestants([GATEWAY_SIDECAR, HTTP_PROXY]),
-    columns: [CPU, PER_SECOND, P50, P99, MEMORY],
-    targets: [gatewayTarget('cpuUs', 'processor time', 1.1), gatewayTarget('p99Us', 'p99', 1.2)],
-    measure: (turn) => measureBehindLeadIn({ ...turn, seconds: Math.max(turn.seconds, GATEWAY_SECONDS) }, RPC_LOAD),
-  }),
   createLoad({
     name: 'tls',
     title: 'Small RPC with TLS',

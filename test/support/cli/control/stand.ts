@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';
+import { Readable } from 'node:stream';
 import { afterEach, beforeEach } from 'vitest';
 import type { Logger } from '../../../../src/base/logger.ts';
-import { type Controllable, ControlServer } from '../../../../src/cli/control/control-server.ts';
+import type { Controllable } from '../../../../src/cli/control/control-routes.ts';
+import { ControlServer } from '../../../../src/cli/control/control-server.ts';
 import type { ControlStatus, ReloadAnswer } from '../../../../src/cli/control/protocol.ts';
 import type { Output } from '../../../../src/cli/output.ts';
 import { deferTo } from '../../deferred.ts';
@@ -39,6 +41,16 @@ export class NotingTarget implements Controllable {
 
   isReady(): Promise<boolean> {
     return Promise.resolve(!this.told.includes('drain'));
+  }
+
+  report = (_includesUsers: boolean): Promise<Readable> => Promise.resolve(Readable.from(['{}\n']));
+
+  dumpThreads(): Promise<string> {
+    return Promise.resolve('');
+  }
+
+  top(): string {
+    return '{}\n';
   }
 
   drain(): void {
@@ -93,8 +105,13 @@ export class ControlStand {
     return this.at('');
   }
 
-  async open(name: string, target: Controllable = new NotingTarget(), idleTimeoutMs?: number): Promise<ControlServer> {
-    const server = await ControlServer.open(this.at(name), target, this.log.logger, idleTimeoutMs);
+  async open(
+    name: string,
+    target: Controllable = new NotingTarget(),
+    requestTimeoutMs?: number,
+    answerTimeoutMs?: number,
+  ): Promise<ControlServer> {
+    const server = await ControlServer.open(this.at(name), target, this.log.logger, requestTimeoutMs, answerTimeoutMs);
     this.#defer(() => server.destroy());
     return server;
   }

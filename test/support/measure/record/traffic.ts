@@ -3,7 +3,7 @@ import type { CometListener } from '../../../../src/measure/record/comet/comet-l
 import { createRecorder } from '../../../../src/measure/record/create-recorder.ts';
 import type { Recorder, RecorderConfig } from '../../../../src/measure/record/recorder.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
-import type { ClientConnection, DataPath, Ending, Exchange } from '../../../../src/proxy/exchange/exchange.ts';
+import type { ClientConnection, Ending, Exchange } from '../../../../src/proxy/exchange/exchange.ts';
 import { CANCELLED, COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
 import { ExchangeReporter } from '../../../../src/proxy/exchange/exchange-reporter.ts';
 import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
@@ -40,7 +40,6 @@ export interface Sent {
   /** Several values are several lines. */
   readonly fields?: Readonly<Record<string, string | readonly string[]>>;
   readonly from?: string;
-  readonly path?: DataPath;
   readonly holder?: Pick<ClientConnection, 'certificateUser' | 'certificateSubject'>;
 }
 
@@ -74,7 +73,7 @@ export class Traffic {
   }
 
   begin({ line, user, password = 'pass', apiKey, fields = {}, ...connection }: Sent): Exchange {
-    const { from = '10.0.0.7', path = 'relay', holder } = connection;
+    const { from = '10.0.0.7', holder } = connection;
     const [method = '', target = ''] = line.split(' ');
     const all: Record<string, string | readonly string[]> = { ...fields };
     if (user !== undefined) all.authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
@@ -84,7 +83,7 @@ export class Traffic {
       field: (name: string) => linesOf(all[name])[0],
       fields: (name: string) => linesOf(all[name]),
     };
-    return this.reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false, ...holder }, path);
+    return this.reporter.begin(head, { remoteAddress: from, remotePort: 50_412, secure: false, ...holder });
   }
 
   end(exchange: Exchange, { ending = COMPLETED, status, afterMs = 0 }: Answered = {}): void {

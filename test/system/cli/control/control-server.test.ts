@@ -10,8 +10,9 @@ import {
 } from 'node:fs';
 import net from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { isListening, requestShutdown, sendCommand } from '../../../../src/cli/control/control-client.ts';
-import { MAX_COMMAND_BYTES } from '../../../../src/cli/control/protocol.ts';
+import { requestDrain, requestShutdown, requestStatus } from '../../../../src/cli/control/control-client.ts';
+import { ControlServer } from '../../../../src/cli/control/control-server.ts';
+import { isListening } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 import { collect } from '../../../support/install/run.ts';
 
@@ -27,21 +28,21 @@ async function talk(socketPath: string, bytes: string): Promise<string> {
   return received();
 }
 
-async function open(idleTimeoutMs?: number) {
+async function open(requestTimeoutMs?: number) {
   const target = new NotingTarget();
-  const server = await stand.open('a.sock', target, idleTimeoutMs);
+  const server = await stand.open('a.sock', target, requestTimeoutMs);
   return { target, server, path: server.path };
 }
 
 describe('the control socket', () => {
   it('answers with its status and changes nothing, and drains its target before it answers', async () => {
     const { target, path } = await open();
-    expect(await sendCommand(path, 'status')).toEqual({
+    expect(await requestStatus(path)).toEqual({
       ...{ pid: 4711, listen: '127.0.0.1:4711', monitor: '127.0.0.1:9280' },
       ...{ state: 'serving', isDraining: false, openExchanges: 0, openWebSockets: 0, stopDeadlineMs: 0 },
     });
     expect(target.told).toEqual([]);
-    expect(await sendCommand(path, 'drain')).toMatchObject({ isDraining: true });
+    expect(await requestDrain(path)).toMatchObject({ isDraining: true });
     expect(target.told).toEqual(['drain']);
   });
 
@@ -71,32 +72,52 @@ describe('the control socket', () => {
     expect(process.umask()).toBe(before);
     server.close();
     expect(existsSync(server.path)).toBe(false);
-    await expect(sendCommand(server.path, 'status')).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
+    await expect(requestStatus(server.path)).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL' });
   });
 });
 
-describe('an unknown command', () => {
-  it.each(['stop\n', '\n', 'DRAIN\n', '{"command":"drain"}\n', 'constructor\n'])('is refused: %j', async (bytes) => {
-    const { target, path } = await open();
-    expect(JSON.parse(await talk(path, bytes))).toEqual({ kind: 'refused', reason: 'unknown command' });
-    expect(target.told).toEqual([]);
-  });
+describe('an unusable request', () => {
+  const REFUSED = /^HTTP\/1\.1 40/;
 
   it.each([
-    ['longer than a command may be', ' '.repeat(MAX_COMMAND_BYTES)],
-    ['longer, with a command in it', `drain${' '.repeat(MAX_COMMAND_BYTES)}\n`],
-    ['not whole in time', 'dra'],
-  ])('ends the connection: %s', async (_what, bytes) => {
-    const { target, path } = await open(5);
-    expect(await talk(path, bytes)).toBe('');
+    [
+      'of another path',
+      'POST /stop HTTP/1.1\r\nConnection: close\r\n\r\n',
+      /404.*"this sidecar does not know that command: run/s,
+    ],
+    [
+      'that only looks',
+      'GET /drain HTTP/1.1\r\nConnection: close\r\n\r\n',
+      /404.*"this sidecar does not know that command: run/s,
+    ],
+    ['with a body', 'POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\n', /^HTTP\/1\.1 413/],
+    ['in the protocol of an earlier version', 'drain\n', REFUSED],
+    ['whose head is too large', `POST /drain HTTP/1.1\r\nA: ${'x'.repeat(20_000)}`, /^HTTP\/1\.1 431/],
+    ['whose head is not whole in time', 'POST /drain HTTP/1.1\r\n', /^$|408/],
+    [
+      'whose body is not whole in time',
+      'POST /drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\n',
+      /^$|408/,
+    ],
+  ])('is refused and changes nothing: %s', async (what, bytes, answer) => {
+    const { target, path } = await open(what.endsWith('in time') ? 50 : undefined);
+    expect(await talk(path, bytes)).toMatch(answer);
     expect(target.told).toEqual([]);
   });
+});
 
-  it('in a second line on the same connection is ignored', async () => {
-    const { target, path } = await open();
-    await talk(path, 'status\ndrain\n');
-    expect(target.told).toEqual([]);
-  });
+it('a Windows pipe is opened without a look at its folder or its mode', async () => {
+  const name = '\\\\.\\pipe\\d2-sidecar';
+  chmodSync(stand.folder, 0o777);
+  const before = process.cwd();
+  process.chdir(stand.folder);
+  try {
+    const server = await ControlServer.open(name, new NotingTarget(), stand.log.logger);
+    expect(await requestStatus(name)).toMatchObject({ pid: 4711 });
+    server.destroy();
+  } finally {
+    process.chdir(before);
+  }
 });
 
 it('too many clients are refused, counted, and logged once', async () => {
@@ -107,8 +128,8 @@ it('too many clients are refused, counted, and logged once', async () => {
     return socket;
   };
   const idle = await Promise.all(Array.from({ length: 16 }, connect));
-  expect(await talk(path, 'status\n')).toBe('');
-  expect(await talk(path, 'status\n')).toBe('');
+  expect(await talk(path, 'GET /status HTTP/1.1\r\n\r\n')).toBe('');
+  expect(await talk(path, 'GET /status HTTP/1.1\r\n\r\n')).toBe('');
   expect(server.refusedClients).toBe(2);
   expect(stand.log.lines).toEqual(['warn the control socket refuses clients']);
   for (const socket of idle) socket.destroy();
@@ -124,7 +145,7 @@ describe('a place', () => {
     stand.leaveStale('a.sock');
     expect(statSync(stand.at('a.sock')).isSocket()).toBe(true);
     const server = await stand.open('a.sock');
-    expect(await sendCommand(server.path, 'status')).toMatchObject({ pid: 4711 });
+    expect(await requestStatus(server.path)).toMatchObject({ pid: 4711 });
   });
 
   it('with the socket of a living process is refused, and the socket stays', async () => {

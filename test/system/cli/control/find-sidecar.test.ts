@@ -57,4 +57,11 @@ describe('findSidecar', () => {
     expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
     expect(existsSync(other)).toBe(true);
   });
+
+  it('reports that the only one that runs is of another version', async () => {
+    await stand.openOther('5.sock', '{"kind":"refused","reason":"unknown command"}\n');
+    const error = { code: 'D2S_ERR_CONTROL', message: expect.stringContaining('of this version') };
+    await expect(findSidecar({ folder: stand.folder })).rejects.toMatchObject(error);
+    expect(await findSidecar({ folder: stand.folder, pid: 5 })).toBe(stand.at('5.sock'));
+  });
 });

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { requestReport, sendCommand } from '../../../../src/cli/control/control-client.ts';
+import { requestReport, requestStatus } from '../../../../src/cli/control/control-client.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 
 const MAX_BYTES = 8_000_000;
@@ -10,11 +10,15 @@ const REFUSED = { code: 'D2S_ERR_CONTROL' };
 class Reported extends NotingTarget {
   readonly asked: boolean[] = [];
   source: () => Readable = () => Readable.from(['{"a":', '1}\n']);
-  report = (includesUsers: boolean): Promise<Readable> => {
+  override report = (includesUsers: boolean): Promise<Readable> => {
     this.asked.push(includesUsers);
     return Promise.resolve(this.source());
   };
 }
+
+const OTHER = 'did not answer like a d2-sidecar of this version: run the command of the version that runs';
+const ok = (body: string) =>
+  `HTTP/1.1 200 OK\r\nServer: d2-sidecar\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 const stand = new ControlStand();
 let target: Reported;
@@ -23,61 +27,57 @@ beforeEach(() => {
 });
 
 describe('a report over the control socket', () => {
-  it('arrives complete after the status, however large it is', async () => {
+  it('arrives complete, however large it is', async () => {
     const { path } = await stand.open('s.sock', target);
-    expect(await requestReport(path, false)).toMatchObject({ status: { pid: 4711 }, text: '{"a":1}\n' });
+    expect(await requestReport(path, false)).toBe('{"a":1}\n');
     const large = `"${'é'.repeat(3_000_000)}"\n`;
     target.source = () => Readable.from([Buffer.from(large.slice(0, 1_000_001)), Buffer.from(large.slice(1_000_001))]);
-    expect((await requestReport(path, true, MAX_BYTES)).text).toBe(large);
+    expect(await requestReport(path, true, MAX_BYTES)).toBe(large);
     expect(target.asked).toEqual([false, true]);
   });
 
   it('is refused when it has more bytes than allowed, though fewer characters', async () => {
     const { path } = await stand.open('s.sock', target);
     target.source = () => Readable.from([Buffer.from('é'.repeat(4_000_001))]);
-    const message = `${path}: the report is larger than 8000000 bytes`;
+    const message = `${path}: the answer is larger than 8000000 bytes`;
     await expect(requestReport(path, false, MAX_BYTES)).rejects.toMatchObject({ ...REFUSED, message });
   });
 
   it('distinguishes a report that was cut off from a complete one', async () => {
     const { path } = await stand.open('s.sock', target);
-    target.source = () => Readable.from(['{"a":1}']);
-    const message = `${path}: the report was cut off`;
-    await expect(requestReport(path, false)).rejects.toMatchObject({ ...REFUSED, message });
     function* broken() {
       yield '{"a":';
       throw new TypeError('never shown');
     }
     target.source = () => Readable.from(broken());
-    await expect(requestReport(path, false)).rejects.toMatchObject(REFUSED);
+    const message = `${path}: the answer was cut off: ECONNRESET`;
+    await expect(requestReport(path, false)).rejects.toMatchObject({ ...REFUSED, message });
     await vi.waitFor(() => expect(stand.log.lines).toEqual(['warn a report was cut off']));
     target.report = () => Promise.reject(new Error('never shown'));
-    await expect(requestReport(path, false)).rejects.toMatchObject(REFUSED);
-    expect(await sendCommand(path, 'status')).toMatchObject({ pid: 4711 });
-  });
-
-  it('is refused by a sidecar without reports', async () => {
-    const { path } = await stand.open('s.sock');
-    const message = `${path}: this sidecar gives no reports`;
-    await expect(requestReport(path, false)).rejects.toMatchObject({ message });
+    await expect(requestReport(path, false)).rejects.toMatchObject({ message: `${path}: an unexpected error` });
+    expect(await requestStatus(path)).toMatchObject({ pid: 4711 });
   });
 
   it('is closed when the client does not read it', async () => {
     const source = new Readable({ read: () => void source.push(Buffer.alloc(65_536, 'x')) });
     const isLetGo = new Promise((resolve) => source.once('close', resolve).on('error', () => undefined));
     target.source = () => source;
-    const { path } = await stand.open('s.sock', target, 50);
+    const { path } = await stand.open('s.sock', target, undefined, 50);
     const client = net.connect(path).on('error', () => undefined);
-    client.write('report\n');
+    client.write('GET /report HTTP/1.1\r\n\r\n');
     client.pause();
     await isLetGo;
     client.destroy();
   });
 });
 
-it('a client gives up on an answer with more bytes than allowed, though fewer characters', async () => {
-  const path = await stand.openOther('s.sock', 'é'.repeat(40_000));
-  await expect(sendCommand(path, 'status')).rejects.toMatchObject({
-    message: `${path}: did not answer like a d2-sidecar`,
-  });
+it.each([
+  ['of another shape', ok('{"pid":"4711"}'), OTHER],
+  ['of another program', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}', OTHER],
+  ['in the protocol of an earlier version', '{"kind":"refused","reason":"unknown command"}\n', OTHER],
+  ['missing', '', 'closed without an answer'],
+  ['cut off', ok('{"pid":4711').replace('Length: ', 'Length: 9'), 'the answer was cut off: ECONNRESET'],
+])('a client says what is wrong with an answer: %s', async (_what, answer, reason) => {
+  const path = await stand.openOther('s.sock', answer);
+  await expect(requestStatus(path)).rejects.toMatchObject({ ...REFUSED, message: `${path}: ${reason}` });
 });

@@ -1,4 +1,4 @@
-/** A whole sidecar on both data paths: it pushes what it shows, each call has its span, and traces connect. */
+/** A whole sidecar: it pushes what it shows, each call has its span, and traces connect. */
 import type http from 'node:http';
 import { defaultTextMapGetter, ROOT_CONTEXT, SpanKind } from '@opentelemetry/api';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -60,7 +60,6 @@ async function startTracedServer() {
 }
 
 async function start(
-  dataPath: Config['dataPath'],
   otlp: Partial<OtlpConfig>,
   deadlineMs = 5_000,
   { port }: { readonly port: number } = upstream,
@@ -70,7 +69,7 @@ async function start(
   stand = await startStand({
     upstreamPort: port,
     config: ({ listen, stop }) => ({
-      ...{ dataPath, otlp: otlpConfig(otlp), stop: { ...stop, deadlineMs } },
+      ...{ otlp: otlpConfig(otlp), stop: { ...stop, deadlineMs } },
       listen: { ...listen, ...listening },
     }),
   });
@@ -87,17 +86,17 @@ const scrape = () => send('/metrics', { accept: 'application/openmetrics-text; v
 const traceContextOf = (head: readonly string[]) =>
   head.flatMap((name, i) => (i % 2 === 0 && /^trace/i.test(name) ? [[name, head[i + 1]]] : []));
 
-describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
+describe('data path %s', () => {
   it('forwards trace context unchanged without spans, and also for requests without a span', async () => {
     const states = ['plant=a:1,  other=2', 'third=%20'];
     const sent = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: states };
     const seen = [['TraceParent', sent.TraceParent], ...states.map((state) => ['tracestate', state])];
-    await start(dataPath, {});
+    await start({});
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send('/page', { traceparent: 'not one', tracestate: '' });
-    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    await start({ endpoint: receiver.endpoint, traces: SPANS });
     await send('/page', sent);
-    await start(dataPath, { endpoint: receiver.endpoint, traces: { ...SPANS, slowerThanMs: 1 } });
+    await start({ endpoint: receiver.endpoint, traces: { ...SPANS, slowerThanMs: 1 } });
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sent);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
     const unread = Object.entries({ traceparent: 'not one', tracestate: '' });
@@ -105,7 +104,7 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
   });
 
   it('forwards an unsampled trace unchanged, and replaces lines that name none by one of its own', async () => {
-    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    await start({ endpoint: receiver.endpoint, traces: SPANS });
     const unsampled = `00-${TRACE}-${PARENT}-00`;
     const states = ['plant=a:1,  other=2', 'third=%20'];
     await send(`${BASE}/d2/rpc/E.Demo/Test`, { traceparent: unsampled, tracestate: states });
@@ -120,7 +119,7 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
 
   it('has the spans of a server with OpenTelemetry below its own, also where the client sent no trace', async () => {
     const server = await startTracedServer();
-    await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, server);
+    await start({ endpoint: receiver.endpoint, traces: SPANS }, 5_000, server);
     const sampled = { TraceParent: `00-${TRACE}-${PARENT}-01`, tracestate: 'plant=a:1' };
     await send(`${BASE}/d2/rpc/E.Demo/Test`, sampled);
     await send(`${BASE}/d2/rpc/E.Demo/Test`);
@@ -143,7 +142,7 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
   });
 
   it('pushes a span for each call when it stops, and none for other requests', async () => {
-    const running = await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS });
+    const running = await start({ endpoint: receiver.endpoint, traces: SPANS });
     const secret = { authorization: basic('alice', 's3cr3t'), cookie: 'JSESSIONID=s3cr3t' };
     await send(`${BASE}/d2/rpc/E.Demo/Test?token=s3cr3t`, { ...secret, traceparent: `00-${TRACE}-${PARENT}-01` });
     await send(`${BASE}/d2/rpc/E.Demo/Bad`, secret);
@@ -157,8 +156,7 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
       ['rpc E.Demo.Bad', 2, 2],
       ['object H.Pump', 0, 2],
     ]);
-    const path = dataPath === 'gateway' ? 'gateway' : 'relay';
-    expect(spans[0]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT, attributes: { 'd2.data_path': path } });
+    expect(spans[0]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT });
     expect(spans[1]).toMatchObject({ parentSpanId: '' });
     const bodies = Buffer.concat(receiver.received.map(({ body }) => body)).toString('latin1');
     for (const word of ['s3cr3t', 'alice']) expect(bodies).not.toContain(word);
@@ -169,7 +167,7 @@ describe.each(['auto', 'gateway'] as const)('data path %s', (dataPath) => {
     ['proxy-protocol', 'PROXY TCP4 203.0.113.8 10.0.0.1 50412 443\r\n', '203.0.113.8'],
   ] as const)('has the client behind a proxy in spans, but in no metric: %s', async (clientAddress, first, address) => {
     const listen = { trustedProxies: ['127.0.0.1'], clientAddress };
-    const running = await start(dataPath, { endpoint: receiver.endpoint, traces: SPANS }, 5_000, upstream, listen);
+    const running = await start({ endpoint: receiver.endpoint, traces: SPANS }, 5_000, upstream, listen);
     const client = await (stand as Stand).connect();
     client.socket.write(first + get(`${BASE}/d2/object/H.Pump`, 'X-Forwarded-For: 203.0.113.7\r\n'));
     await client.until('{}');
@@ -186,7 +184,7 @@ it('a silent receiver delays neither calls nor the stop', async () => {
   receiver.answer = () => undefined;
   const metrics = { enabled: true, intervalMs: 10, histograms: 'explicit' } as const;
   const otlp = { endpoint: receiver.endpoint, timeoutMs: 60_000, traces: SPANS, metrics };
-  const running = await start('auto', otlp, 300);
+  const running = await start(otlp, 300);
   await receiver.until(() => receiver.received.length > 0);
   for (let i = 0; i < 20; i += 1) expect(await send(`${BASE}/d2/rpc/E.Demo/Test`)).toBe('{}');
   await running.stop();
@@ -194,14 +192,14 @@ it('a silent receiver delays neither calls nor the stop', async () => {
 });
 
 it('without otlp.endpoint no call is observed, and /metrics has no table of it', async () => {
-  const running = await start('auto', {});
+  const running = await start({});
   expect(running.recorder.observers.isWanted).toBe(false);
   expect(await send('/metrics', {}, stand?.monitorPort)).not.toContain('otlp');
 });
 
 it('pushes the durations of calls as exponential histograms of one scale, if configured', async () => {
   const metrics = { enabled: true, intervalMs: 30, histograms: 'exponential' } as const;
-  await start('auto', { endpoint: receiver.endpoint, metrics });
+  await start({ endpoint: receiver.endpoint, metrics });
   for (const name of ['Test', 'Test', 'Bad']) await send(`${BASE}/d2/rpc/E.Demo/${name}`);
   const count = receiver.received.length;
   await receiver.until(() => receiver.received.length > count + 3);

@@ -91,7 +91,7 @@ it('/live has everything before the first call', async () => {
       reason: expect.stringContaining('jvm.source: none'),
     },
     ...{ server: {}, clientTimeoutSeconds: 10 },
-    ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, gatewayShare: 0, observerErrors: NONE },
+    ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, observerErrors: NONE },
     outside: { ...NONE, segments: [], other: 0 },
     ...{ windowSeconds: 300, seq: 0, droppedMarks: 0 },
     marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
@@ -257,21 +257,17 @@ it('/live shows where requests outside of the application went, and no others', 
   expect(await outside()).toEqual({ sinceStart: 3, inMinute: 3, other: 1, segments: [['plant', 2]] });
 });
 
-it('/live shows connections, the share of the gateway, and failed observers', async () => {
+it('/live shows connections and failed observers', async () => {
   const stand = await started();
   const client = await stand.connect();
   client.socket.write(`GET ${REST}/d2/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
   await client.until('ok');
-  const quiet = { connections: { open: 1, refused: NONE }, gatewayShare: 0, observerErrors: NONE };
+  const quiet = { connections: { open: 1, refused: NONE }, observerErrors: NONE };
   expect(await live(stand)).toMatchObject(quiet);
-  const other = await stand.connect();
-  other.socket.write(`GET http://plant${REST}/d2/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
-  await other.until('ok');
-  await until('it has ended', () => stand.sidecar.openExchanges === 0);
   stand.sidecar.reporter.shield(() => {
     throw new Error('on purpose');
   });
-  expect(await live(stand)).toMatchObject({ gatewayShare: 0.5, observerErrors: ONCE });
+  expect(await live(stand)).toMatchObject({ observerErrors: ONCE });
 });
 
 it('/live shows that it drains, which only readiness tells too, and the time left', async () => {

@@ -70,12 +70,7 @@ describe('a client that has sent everything ahead, and its end', () => {
   it.each([
     ['all its answers when an empty line is behind', '\r\n', /^$/],
     ['all its answers when a second request and an empty line are behind', `${get('/b')}\r\n`, new RegExp(`^${OK}$`)],
-    [
-      'the answer to a second request that is the gateway’s',
-      next,
-      /^HTTP\/1\.1 200 OK\r\n.*Connection: close\r\n\r\nok$/s,
-    ],
-    ['400 for a request that can no longer be handed over', get('/b') + next, new RegExp(`^${OK}HTTP/1\\.1 400 `)],
+    ['the answers to a request with an absolute target, too', get('/b') + next, new RegExp(`^${OK}${OK}$`)],
   ])('gets %s', async (_what, ahead, behind) => {
     const client = await connected({ onConnection: answeringLate });
     client.socket.end(get('/a') + ahead);
@@ -102,7 +97,7 @@ describe('a client', () => {
   });
 
   it.each(['OPTIONS /a RTSP/1.0', 'GET /a RTSP/1.0', 'SOURCE /a ICE/1.0', 'SOURCE /a ICE/1.1', 'POST /a RTSP/1.1'])(
-    'gets 400 for what is not HTTP though Node’s parser takes it for that: %s',
+    'gets 400 for what is not HTTP: %s',
     async (line) => {
       const client = await connected({ onConnection: answering(OK) }, `${get('/first')}${line}\r\nHost: a\r\n\r\n`);
       await client.ended();
@@ -122,8 +117,8 @@ describe('a client', () => {
     client.socket.end(`${get('/a')}POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nhalf`);
     await client.ended();
     expect(client.received.startsWith(OK)).toBe(true);
-    const { relay } = stand.sidecar.recorder.own.read().exchanges;
-    expect(relay).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
+    const { exchanges } = stand.sidecar.recorder.own.read();
+    expect(exchanges).toEqual({ completed: 1, failed: 0, cancelled: 1, denied: 0 });
   });
 
   it.each<[string, string, (upstream: net.Socket) => unknown]>([

@@ -4,7 +4,7 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import net from 'node:net';
 import { createInterface } from 'node:readline';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { attemptTimeoutMs } from '../../../../src/base/dial.ts';
 import { SharedLookup } from '../../../../src/proxy/upstream/shared-lookup.ts';
 import { ManualClock } from '../../../support/clock.ts';
@@ -42,23 +42,20 @@ function resolveTo(...addresses: readonly string[]): void {
   untilTestEnds(() => spy.mockRestore());
 }
 
-describe.each(['auto', 'gateway'] as const)('with dataPath %s', (dataPath) => {
-  it('an address that answers after a second is waited for, although the other one refuses', async () => {
-    const { port, child } = await startStill();
-    const stand = await startStand({
-      config: ({ upstream }) => ({
-        dataPath,
-        upstream: { ...upstream, host: 'two.example', port, connectTimeoutMs: 10_000 },
-      }),
-    });
-    untilTestEnds(() => stand.close());
-    const client = await stand.connect();
-    resolveTo(SLOW, '127.0.0.3');
-    client.send(get('/a', 'Connection: close\r\n'));
-    // Longer than Node's own limit. The kernel tries again a second after the first try.
-    setTimeout(() => child.kill('SIGCONT'), 400);
-    expect((await client.response()).body).toBe('slow');
+it('an address that answers after a second is waited for, although the other one refuses', async () => {
+  const { port, child } = await startStill();
+  const stand = await startStand({
+    config: ({ upstream }) => ({
+      upstream: { ...upstream, host: 'two.example', port, connectTimeoutMs: 10_000 },
+    }),
   });
+  untilTestEnds(() => stand.close());
+  const client = await stand.connect();
+  resolveTo(SLOW, '127.0.0.3');
+  client.send(get('/a', 'Connection: close\r\n'));
+  // Longer than Node's own limit. The kernel tries again a second after the first try.
+  setTimeout(() => child.kill('SIGCONT'), 400);
+  expect((await client.response()).body).toBe('slow');
 });
 
 it('an address that does not answer leaves time for the next one, and is then tried last for a while', async () => {

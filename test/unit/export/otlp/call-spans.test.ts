@@ -46,7 +46,6 @@ it('a span has only closed sets, names and the client as attributes: no user, se
     'd2.call.name': 'E.Demo.Test',
     'd2.call.outcome': 'answered',
     'd2.call.transport': 'rest',
-    'd2.data_path': 'relay',
     'client.address': '10.0.0.7',
     'http.request.method': 'POST',
     'http.response.status_code': 200,

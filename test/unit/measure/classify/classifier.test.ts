@@ -198,11 +198,10 @@ it('the cache stays bounded and keeps a used path during a scan of 100,000 calls
     classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);
     if (i % 1_000 === 0) expect(classifier.classify('POST', hot)).toBe(call);
   }
-  expect(classifier.cachedPaths).toBeLessThanOrEqual(2 * CACHED_PATHS);
-  expect(classifier.cachedPaths).toBeGreaterThan(CACHED_PATHS);
+  expect(classifier.cachedPaths).toBe(CACHED_PATHS);
 });
 
-it('the cache evicts a path that was not used for two generations', () => {
+it('the cache evicts a path that was not used for long', () => {
   const classifier = classifierOf();
   const call = classifier.classify('POST', hot);
   for (let i = 0; i < 2 * CACHED_PATHS + 1; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${i}`);

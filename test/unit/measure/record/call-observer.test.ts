@@ -7,7 +7,7 @@ import { testComet } from '../../../support/wire/test-config.ts';
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 const FIELDS = [
-  ...(['kind', 'name', 'application', 'isComet', 'method', 'status', 'outcome', 'errorCode', 'path'] as const),
+  ...(['kind', 'name', 'application', 'isComet', 'method', 'status', 'outcome', 'errorCode'] as const),
   ...(['remoteAddress', 'beganNs', 'endedNs', 'requestBytes', 'responseBytes', 'traceparent'] as const),
 ];
 
@@ -37,7 +37,7 @@ describe('an observer of calls', () => {
     const [call] = calls;
     expect(call).toMatchObject({
       ...{ kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', isComet: false, method: 'POST' },
-      ...{ status: 201, outcome: 'answered', errorCode: undefined, path: 'relay', remoteAddress: '10.0.0.7' },
+      ...{ status: 201, outcome: 'answered', errorCode: undefined, remoteAddress: '10.0.0.7' },
       ...{ traceparent: TRACEPARENT, session: { id: traffic.onlySession().id, userName: 'anna', isVerified: true } },
     });
     expect((call?.endedNs ?? 0) - (call?.beganNs ?? 0)).toBe(25e6);
@@ -46,11 +46,11 @@ describe('an observer of calls', () => {
   it('is told how calls ended, as they are counted', () => {
     const { traffic, calls } = observed(new Traffic());
     traffic.send({ line: RPC }, { ending: FAILED });
-    traffic.send({ line: RPC, path: 'gateway' }, { ending: CANCELLED, status: 200 });
+    traffic.send({ line: RPC }, { ending: CANCELLED, status: 200 });
     traffic.send({ line: RPC }, { status: 503 });
     expect(calls).toMatchObject([
       { outcome: 'failed', status: 0, errorCode: 'D2S_ERR_UPSTREAM_TERMINATED', session: undefined },
-      { outcome: 'aborted', status: 200, errorCode: undefined, path: 'gateway' },
+      { outcome: 'aborted', status: 200, errorCode: undefined },
       { outcome: 'answered', status: 503 },
     ]);
   });
@@ -77,11 +77,11 @@ describe('an observer of calls', () => {
     const { traffic, calls } = observed(new Traffic());
     const others = Object.assign(new Noting(), { wantsOthers: true });
     traffic.recorder.observers.add(others);
-    traffic.send({ line: 'GET /smartWeb/index.html?token=s3cr3t', path: 'gateway' });
+    traffic.send({ line: 'GET /smartWeb/index.html?token=s3cr3t' });
     traffic.send({ line: RPC });
     expect(calls.map(({ kind }) => kind)).toEqual(['rpc']);
     expect(others.calls).toMatchObject([
-      { kind: 'other', name: '', application: undefined, method: 'GET', status: 200, path: 'gateway' },
+      { kind: 'other', name: '', application: undefined, method: 'GET', status: 200 },
       { kind: 'rpc' },
     ]);
   });
@@ -145,7 +145,7 @@ it('of Comet, an observer is told of each call of a body, with the client’s ad
   const session = { id: traffic.onlySession().id, userName: 'anna', isVerified: true };
   const expected = {
     ...{ kind: 'rpc', name: 'E.Demo.Test', application: 'smartWeb', isComet: true, method: undefined, status: 200 },
-    ...{ outcome: 'answered', path: 'relay', remoteAddress: '10.0.0.9', session, requestBytes: undefined },
+    ...{ outcome: 'answered', remoteAddress: '10.0.0.9', session, requestBytes: undefined },
   };
   expect(calls).toMatchObject([expected, expected]);
   expect((calls[1]?.endedNs ?? 0) - (calls[1]?.beganNs ?? 0)).toBe(4e6);
@@ -163,10 +163,7 @@ it('of Comet, an observer is told the traceparent of a body, and none of a WebSo
   const socket = traffic.webSocket({ from: '10.0.0.10' });
   socket.client(rpcCall('2'));
   socket.upstream({ channel: CHANNEL, id: '2', data: {} });
-  expect(calls).toMatchObject([
-    { traceparent: TRACEPARENT, path: 'relay' },
-    { traceparent: undefined, path: 'gateway', remoteAddress: '10.0.0.10' },
-  ]);
+  expect(calls).toMatchObject([{ traceparent: TRACEPARENT }, { traceparent: undefined, remoteAddress: '10.0.0.10' }]);
 });
 
 it('of Comet, an observer is told how calls ended: refused, failed, timed out, acknowledged, left behind', () => {

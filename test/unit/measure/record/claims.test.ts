@@ -4,7 +4,6 @@
  */
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MAX_CLAIMS_PER_LOGIN } from '../../../../src/measure/sessions/claim-index.ts';
-import type { DataPath } from '../../../../src/proxy/exchange/exchange.ts';
 import type { Sent } from '../../../support/measure/record/traffic.ts';
 import { CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testSessions } from '../../../support/wire/test-config.ts';
@@ -37,59 +36,57 @@ function annasOf(traffic: Traffic) {
 
 const unverifiedOf = (traffic: Traffic) => traffic.sessions().filter(({ verified }) => verified === false);
 
-for (const path of ['relay', 'gateway'] satisfies DataPath[]) {
-  describe(`${path}: anna’s session`, () => {
-    for (const [what, login] of LOGINS) {
-      it(`is untouched by her name beside ${what} of another one`, () => {
-        traffic.send({ line: RPC, ...RIGHT, path });
-        traffic.clock.advanceMs(1_000);
-        const before = annasOf(traffic);
-        const sent = { ...login, path, from: '10.0.0.66' };
-        for (const status of [200, 500]) traffic.send(sent, { status });
-        traffic.send(sent, { ending: FAILED });
-        traffic.send(sent, { ending: CANCELLED, status: 200 });
-        expect(annasOf(traffic)).toEqual(before);
-        expect(unverifiedOf(traffic)).toMatchObject([{ userName: 'anna', requests: 4, remoteAddress: '10.0.0.66' }]);
-        const out = sent.line.replace(RPC, LOGOUT);
-        traffic.send({ ...sent, line: out });
-        expect(annasOf(traffic)).toEqual(before);
-        expect(unverifiedOf(traffic)).toEqual([]);
-        traffic.send({ ...sent, line: out });
-        traffic.clock.advanceMs(IDLE_MS - 1_000);
-        expect(traffic.sessions()).toEqual([]);
-      });
-    }
-
-    it('is not begun, named or joined by a claim that came before it', () => {
-      traffic.send({ line: LOGIN, ...WRONG, fields: COOKIE, path });
-      const [claim] = unverifiedOf(traffic);
-      traffic.send({ line: RPC, ...RIGHT, path });
-      expect(annasOf(traffic)?.entry).toMatchObject({ userName: 'anna', requests: 1 });
-      expect(annasOf(traffic)?.entry.id).not.toBe(claim?.id);
-      expect(unverifiedOf(traffic)).toEqual([claim]);
+describe('anna’s session', () => {
+  for (const [what, login] of LOGINS) {
+    it(`is untouched by her name beside ${what} of another one`, () => {
+      traffic.send({ line: RPC, ...RIGHT });
+      traffic.clock.advanceMs(1_000);
+      const before = annasOf(traffic);
+      const sent = { ...login, from: '10.0.0.66' };
+      for (const status of [200, 500]) traffic.send(sent, { status });
+      traffic.send(sent, { ending: FAILED });
+      traffic.send(sent, { ending: CANCELLED, status: 200 });
+      expect(annasOf(traffic)).toEqual(before);
+      expect(unverifiedOf(traffic)).toMatchObject([{ userName: 'anna', requests: 4, remoteAddress: '10.0.0.66' }]);
+      const out = sent.line.replace(RPC, LOGOUT);
+      traffic.send({ ...sent, line: out });
+      expect(annasOf(traffic)).toEqual(before);
+      expect(unverifiedOf(traffic)).toEqual([]);
+      traffic.send({ ...sent, line: out });
+      traffic.clock.advanceMs(IDLE_MS - 1_000);
+      expect(traffic.sessions()).toEqual([]);
     });
+  }
 
-    it('ends by her own logout, and the claims on her name stay with those who made them', () => {
-      traffic.send({ line: RPC, ...RIGHT, path });
-      traffic.send({ line: RPC, ...WRONG, fields: COOKIE, path });
-      traffic.send({ line: LOGOUT, ...RIGHT, path });
-      expect(annasOf(traffic)).toBeUndefined();
-      expect(unverifiedOf(traffic)).toHaveLength(1);
-    });
-
-    it.each<[string, Partial<Sent>, string[]]>([
-      ['the right password', RIGHT, ['anna 3', 'null 1']],
-      ['her key, seen before', KEY, ['anna 1', 'null 3']],
-    ])('takes a call with %s and any cookie, and none with a cookie alone', (_what, who, users) => {
-      for (const known of [RIGHT, KEY]) traffic.send({ line: RPC, ...known, path });
-      for (const fields of [{ cookie: 'JSESSIONID=of-anna' }, COOKIE]) {
-        traffic.send({ line: RPC, fields, path });
-        traffic.send({ line: RPC, ...who, fields, path });
-      }
-      expect(traffic.users()).toEqual(users);
-    });
+  it('is not begun, named or joined by a claim that came before it', () => {
+    traffic.send({ line: LOGIN, ...WRONG, fields: COOKIE });
+    const [claim] = unverifiedOf(traffic);
+    traffic.send({ line: RPC, ...RIGHT });
+    expect(annasOf(traffic)?.entry).toMatchObject({ userName: 'anna', requests: 1 });
+    expect(annasOf(traffic)?.entry.id).not.toBe(claim?.id);
+    expect(unverifiedOf(traffic)).toEqual([claim]);
   });
-}
+
+  it('ends by her own logout, and the claims on her name stay with those who made them', () => {
+    traffic.send({ line: RPC, ...RIGHT });
+    traffic.send({ line: RPC, ...WRONG, fields: COOKIE });
+    traffic.send({ line: LOGOUT, ...RIGHT });
+    expect(annasOf(traffic)).toBeUndefined();
+    expect(unverifiedOf(traffic)).toHaveLength(1);
+  });
+
+  it.each<[string, Partial<Sent>, string[]]>([
+    ['the right password', RIGHT, ['anna 3', 'null 1']],
+    ['her key, seen before', KEY, ['anna 1', 'null 3']],
+  ])('takes a call with %s and any cookie, and none with a cookie alone', (_what, who, users) => {
+    for (const known of [RIGHT, KEY]) traffic.send({ line: RPC, ...known });
+    for (const fields of [{ cookie: 'JSESSIONID=of-anna' }, COOKIE]) {
+      traffic.send({ line: RPC, fields });
+      traffic.send({ line: RPC, ...who, fields });
+    }
+    expect(traffic.users()).toEqual(users);
+  });
+});
 
 describe('an unverified session', () => {
   it('is shown as such, also of a key without a name', () => {

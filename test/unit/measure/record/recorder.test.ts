@@ -42,21 +42,18 @@ it('a call whose client left is neither answered nor an error', () => {
   expect(traffic.recorder.own.read().aborted).toEqual({ rpc: 2, sba: 0, object: 1, session: 0 });
 });
 
-it('what is no call counts in the sidecar’s own metrics only, with its data path and ending', () => {
+it('what is no call counts in the sidecar’s own metrics only, with its ending', () => {
   traffic.send({ line: 'GET /smartWeb/index.html', user: 'anna' });
   traffic.send({ line: `GET ${BASE}/admin/metrics/d2`, user: 'anna' });
-  traffic.send({ line: 'GET /other/api/rest/v0/d2/object/M.Level', user: 'anna', path: 'gateway' });
-  traffic.send({ line: 'GET /smartWeb/socket', path: 'gateway' }, { ending: CANCELLED, status: 101 });
-  traffic.send({ line: RPC, path: 'gateway' }, { ending: FAILED });
+  traffic.send({ line: 'GET /other/api/rest/v0/d2/object/M.Level', user: 'anna' });
+  traffic.send({ line: 'GET /smartWeb/socket' }, { ending: CANCELLED, status: 101 });
+  traffic.send({ line: RPC }, { ending: FAILED });
   traffic.send({ line: RPC });
   expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1, 'rpc.errors': 1 });
   expect(traffic.sessions()).toEqual([]);
   const { comet: _, added: __, ...numbers } = traffic.recorder.own.read();
   expect(numbers).toEqual({
-    exchanges: {
-      relay: { completed: 3, failed: 0, cancelled: 0, denied: 0 },
-      gateway: { completed: 1, failed: 1, cancelled: 1, denied: 0 },
-    },
+    exchanges: { completed: 4, failed: 1, cancelled: 1, denied: 0 },
     aborted: { rpc: 0, sba: 0, object: 0, session: 0 },
     unanswered: { rpc: 1, sba: 0, object: 0, session: 0 },
     ...{ upgrades: 1, unclassified: 4, cometExchanges: 0, sessionsUntracked: 0 },
@@ -78,7 +75,7 @@ it('applications are counted apart', () => {
 
 it('HEAD counts as GET, but brings no value: a download is a call, a logout ends the session', () => {
   traffic.send({ line: `HEAD ${BASE}/d2/object/M.Level`, user: 'anna' });
-  traffic.send({ line: `HEAD ${BASE}/d2/sba/E.Files/Download`, user: 'anna', path: 'gateway' });
+  traffic.send({ line: `HEAD ${BASE}/d2/sba/E.Files/Download`, user: 'anna' });
   expect(traffic.counts()).toEqual({
     ...{ sba: 1, 'sba.E.Files.Download': 1 },
   });
@@ -100,5 +97,5 @@ it('ignores a second ending of an exchange', () => {
   traffic.end(exchange);
   const observer: ExchangeObserver = traffic.recorder;
   observer.onEnd(exchange, CANCELLED);
-  expect(traffic.recorder.own.read().exchanges.relay).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
+  expect(traffic.recorder.own.read().exchanges).toEqual({ completed: 1, failed: 0, cancelled: 0, denied: 0 });
 });

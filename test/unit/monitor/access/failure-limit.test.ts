@@ -33,21 +33,6 @@ it('the limit on failures does not lengthen the wait for further failures', () =
   }
 });
 
-it('the limit on failures remembers an address for ten minutes after its last failure, longer than the refill takes', () => {
-  expect(limit.failuresOf('a')).toBe(0);
-  for (let count = 0; count < 3; count++) limit.add('a');
-  clock.advanceS(590);
-  expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([3, 0]);
-  for (let count = 0; count < 20; count++) limit.add('a');
-  expect([limit.failuresOf('a'), limit.retryAfterS('a')]).toEqual([10, 6]);
-  clock.advanceS(599);
-  expect(limit.failuresOf('a')).toBe(10);
-  clock.advanceS(1);
-  expect(limit.failuresOf('a')).toBe(0);
-  limit.add('a');
-  expect(limit.failuresOf('a')).toBe(1);
-});
-
 it('the limit on failures remembers a bounded number of addresses, and evicts the one that failed longest ago', () => {
   for (let count = 0; count < 10; count++) {
     limit.add('first');

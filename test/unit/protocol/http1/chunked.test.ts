@@ -11,6 +11,7 @@ function read(text: string): number {
 
 it.each([
   ...['0\r\n\r\n', '5\r\nhello\r\n0\r\n\r\n', '5;a;b=c;d="e \\" f"\r\nhello\r\n0;last\r\n\r\n'],
+  ...['5 \r\nhello\r\n0\t\r\n\r\n', '5 ; a = b\t;c ; d = "e f" \r\nhello\r\n0 ;\ta\r\n\r\n'],
   ...['00005\r\nhello\r\n000\r\n\r\n', 'a\r\n0123456789\r\nA\r\n0123456789\r\n0\r\nX-A: 1\r\nx-b:\r\n\r\n'],
 ])('ChunkedReader finds the end of %j at every split', (text) => {
   const bytes = Buffer.from(`${text}GET`, 'latin1');
@@ -25,7 +26,9 @@ it.each([
   ['no size', '\r\n'],
   ['a signed size', '+1\r\na\r\n'],
   ['a size with prefix', '0x1\r\na\r\n'],
-  ['a blank after the size', '1 \r\na\r\n'],
+  ['a blank in a size', '1 0\r\na\r\n'],
+  ['an extension of blanks', '1; \r\na\r\n'],
+  ['a second name after a blank', '1;a b\r\na\r\n'],
   ['a bare line feed', '1\na\r\n'],
   ['an empty extension', '1;\r\na\r\n'],
   ['an extension with an empty value', '1;a=\r\na\r\n'],

@@ -1,5 +1,4 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import type { Http1RequestHead } from '../../../../src/protocol/http1/request-head.ts';
 import { RequestReader } from '../../../../src/protocol/http1/request-reader.ts';
 import { countCopied } from '../../../support/protocol/count-copied.ts';
 
@@ -44,32 +43,6 @@ it('copies what waits twice at most, and the packet itself, however it comes', (
   expect(reader.keptBytes).toBeLessThan(2 * head.length);
 });
 
-it('parses a waiting request once, whatever follows it', () => {
-  const reader = new RequestReader(MAX_HEAD_BYTES);
-  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
-  reader.append(Buffer.from(get, 'latin1'));
-  const texts = vi.spyOn(Buffer.prototype, 'toString');
-  for (const byte of Buffer.from(get.repeat(30), 'latin1')) {
-    reader.append(Buffer.from([byte]));
-    expect(reader.isNextIrregular()).toBe(false);
-  }
-  expect(texts.mock.calls.filter(([encoding]) => encoding === 'latin1')).toHaveLength(1);
-});
-
-it.each(['/b HTTP/1.2', 'http://a/b HTTP/1.1'])('sees a request that is not for it behind others: %s', (odd) => {
-  const reader = new RequestReader(1_000);
-  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
-  for (const byte of Buffer.from(`${get}${get}GET ${odd}\r\nHost: a\r\n\r\n`, 'latin1'))
-    reader.append(Buffer.from([byte]));
-  for (let i = 0; i < 2; i += 1) {
-    expect(reader.isNextIrregular()).toBe(false);
-    const head = reader.nextHead();
-    expect(head).toMatchObject({ target: '/a' });
-    expect(reader.begin(head as Http1RequestHead)?.toString('latin1')).toBe(get);
-  }
-  expect(reader.isNextIrregular()).toBe(true);
-});
-
 it('keeps requests whole that wait, are begun and are added to in turns, cut at every byte', () => {
   const body = 'POST /b HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc';
   const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -89,4 +62,17 @@ it('keeps requests whole that wait, are begun and are added to in turns, cut at 
     }
     expect(passed).toBe(all);
   }
+});
+
+it('drops empty lines before a request, and refuses more than any client sends', () => {
+  const reader = new RequestReader(1_000);
+  const get = 'GET /a HTTP/1.1\r\nHost: a\r\n\r\n';
+  for (const byte of Buffer.from(`${'\r\n'.repeat(20)}${get}`, 'latin1')) {
+    reader.append(Buffer.from([byte]));
+    reader.skipEmptyLines();
+  }
+  expect(reader.nextHead()).toMatchObject({ target: '/a', text: get });
+  const flooded = new RequestReader(1_000);
+  flooded.append(Buffer.from('\r\n'.repeat(33) + get, 'latin1'));
+  expect(flooded.nextHead()).toBe('start-line');
 });

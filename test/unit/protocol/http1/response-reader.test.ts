@@ -66,6 +66,56 @@ describe('ResponseReader', () => {
     }
   });
 
+  it.each([
+    ['said twice, as Tomcat does', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
+    ['said twice in one line', 'Transfer-Encoding: chunked, chunked'],
+    ['after another coding', 'Transfer-Encoding: gzip, chunked'],
+    ['after another one with a parameter', 'Transfer-Encoding: x;a="b, c", chunked'],
+    ['with empty members', 'Transfer-Encoding: ,chunked,'],
+  ])('frames an answer by its final coding: chunked %s', (_what, fields) => {
+    const text = `HTTP/1.1 200 OK\r\n${fields}\r\n\r\n1\r\na\r\n0\r\n\r\n`;
+    for (let split = 0; split <= text.length; split += 1) {
+      expect(follow('GET', text, split)).toEqual({ passed: text, last: 'complete', status: 200 });
+    }
+  });
+
+  it('reads until close what ends with another coding', () => {
+    const reader = new ResponseReader(MAX_HEAD_BYTES);
+    reader.begin('GET');
+    const bytes = Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n');
+    expect(reader.read(bytes, bytes.length)).toBe('more');
+    expect(reader.endsWithConnection).toBe(true);
+  });
+
+  it.each([
+    ['blanks before a colon', 'X-A : b\r\nContent-Length\t: 1', 'X-A: b\r\nContent-Length: 1'],
+    ['folds', 'X-A: b\r\n \tc\r\nContent-Length:\r\n 1', 'X-A: b c\r\nContent-Length: 1'],
+  ])('removes %s from a head', (_what, fields, mended) => {
+    const [sent, passed] = [fields, mended].map((lines) => `HTTP/1.1 200 OK\r\n${lines}\r\n\r\nx`);
+    for (let split = 0; split <= sent!.length; split += 1) {
+      expect(follow('GET', sent!, split)).toEqual({ passed, last: 'complete', status: 200 });
+    }
+  });
+
+  it.each([
+    ['SSH-2.0-x\r\n\r\n', 'status line'],
+    ['HTTP/1.1 200 OK\r\nX-A: 1\r\nsecret\r\n\r\n', 'line 3'],
+    ['HTTP/1.1 200 OK\r\nX-A: secret\0\r\n\r\n', 'field X-A (line 2)'],
+    [`HTTP/1.1 200 OK\r\n${'x'.repeat(90)}: \0\r\n\r\n`, `field ${'x'.repeat(40)} (line 2)`],
+    ['HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n', 'field Content-Length'],
+    [`${CHUNKED.slice(0, -2)}Content-Length: 1\r\n\r\n`, 'Content-Length beside Transfer-Encoding'],
+    [`${CHUNKED}secret\r\n`, 'chunk size'],
+    [`${CHUNKED}1;=secret\r\n`, 'chunk extension'],
+    [`${CHUNKED}1\r\nab\r\n`, 'end of a chunk'],
+    [`${CHUNKED}0\r\nsecret\r\n`, 'trailers'],
+    ['HTTP/1.1 101 Switching Protocols\r\n\r\n', 'status 101'],
+  ])('names what is wrong with %j: %s', (text, fault) => {
+    const reader = new ResponseReader(MAX_HEAD_BYTES);
+    reader.begin('GET');
+    const bytes = Buffer.from(text, 'latin1');
+    expect([reader.read(bytes, bytes.length), reader.fault]).toEqual(['malformed', fault]);
+  });
+
   it('leaves what follows a complete response unread', () => {
     const first = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx';
     const followed = follow('GET', `${first}HTTP/1.1 200 OK\r\n\r\n`, 0);
@@ -84,7 +134,7 @@ describe('ResponseReader', () => {
     ['what is not HTTP', 'SSH-2.0-x\r\n\r\n'],
     ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\nx'],
     ['length and chunked', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
-    ['a folded line', 'HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n'],
+    ['a blank after the status line', 'HTTP/1.1 200 OK\r\n X: a\r\n\r\n'],
     ['an upgrade that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\n\r\n'],
     ['a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
     ['HTTP/2', 'HTTP/2.0 200 OK\r\n\r\n'],

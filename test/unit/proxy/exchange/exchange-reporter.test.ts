@@ -62,7 +62,7 @@ function createReporter(observer: ExchangeObserver): ExchangeReporter {
 
 /** Everything that a data path can report, as often as it could happen. */
 function playAll(reporter: ExchangeReporter): Exchange {
-  const exchange = reporter.begin(REQUEST, CLIENT, 'relay');
+  const exchange = reporter.begin(REQUEST, CLIENT);
   for (let i = 0; i < 2; i += 1) reporter.requestBytes(exchange, BYTES);
   reporter.requestEnd(exchange);
   reporter.response(exchange, HEAD);

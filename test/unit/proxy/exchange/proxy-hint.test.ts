@@ -20,7 +20,7 @@ class Site {
     const field = () => (isForwarded ? '203.0.113.7' : undefined);
     const head = { method: 'GET', target: '/', field, fields: () => [] };
     const client = { remoteAddress, remotePort: 1, secure: false };
-    return this.#hint.search(new Exchange('GET', client, 'relay', minute * MINUTE_NS), head);
+    return this.#hint.search(new Exchange('GET', client, minute * MINUTE_NS), head);
   }
 }
 
@@ -68,7 +68,7 @@ it.each([
     hint: new ProxyHint(logger),
   });
   const request = { method: 'GET', target: '/', field: () => '203.0.113.7', fields: () => [] };
-  const begin = () => reporter.begin(request, { remoteAddress: '10.0.0.2', remotePort: 1, secure: false }, 'relay');
+  const begin = () => reporter.begin(request, { remoteAddress: '10.0.0.2', remotePort: 1, secure: false });
   begin();
   reporter.reconfigure({ maxInFlight: 0, denial: undefined, clientFinder });
   nowNs = 60 * MINUTE_NS;

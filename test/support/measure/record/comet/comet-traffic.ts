@@ -144,7 +144,6 @@ export class CometTraffic extends Traffic {
   webSocket({ cookie, ...who }: Sender = {}, extensions: readonly string[] = []): Tunnel {
     const exchange = this.begin({
       line: `GET ${COMET}`,
-      path: 'gateway',
       fields: cookie === undefined ? {} : { cookie: `JSESSIONID=${cookie}` },
       ...who,
     });

@@ -1,0 +1,189 @@
+import type { Socket } from 'node:net';
+import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
+import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../protocol/websocket/close-frame.ts';
+import { FrameCursor } from '../../protocol/websocket/frame-cursor.ts';
+import { DirectionRate, type FrameRate } from '../../protocol/websocket/frame-rate.ts';
+import { resetConnection } from '../../tls/connection-end.ts';
+import { PAUSED_BYTES } from './tunnel.ts';
+
+/** How long each side may take to answer a close frame; RFC 6455 §7.1.1 does not say. */
+const CLOSE_LIMIT_MS = 2_000;
+
+/** `closed`: both sides got a close frame; `cut`: one side got none, or did not answer. */
+export type TunnelOutcome = 'closed' | 'cut';
+
+/**
+ * One WebSocket between client and upstream. The tunnel follows the frames of both, so that it can close them in order
+ * (RFC 6455 §7.1.2) with close frames of its own. Such a frame goes only between two frames of the peer that it
+ * replaces, and nothing is sent after it (§5.5.1):
+ *
+ * 1. The upstream gets the first close frame, as if its client went away. From then on nothing from the client is
+ *    passed on.
+ * 2. What the upstream still sends is passed on up to its own close frame, so no message that the upstream considers
+ *    delivered is lost.
+ * 3. In place of that close frame the client gets one with 1001: clients reconnect after that code.
+ * 4. When the client has answered, both connections end.
+ *
+ * If a side does not reach the end of a frame or does not answer in time, the tunnel proceeds without it. A stream that
+ * cannot be followed as frames is cut.
+ */
+export class OpenTunnel implements StallingConnection {
+  readonly #client: Socket;
+  readonly #upstream: Socket;
+  readonly #onStalled: () => void;
+  readonly #fromClient = new FrameCursor('client');
+  readonly #fromUpstream = new FrameCursor('upstream');
+  readonly #frameRate: FrameRate;
+  readonly #followClient: (bytes: Buffer) => void;
+  readonly #followUpstream: (bytes: Buffer) => void;
+  #isLeaving = false;
+  #isUpstreamTold = false;
+  #isClientTold = false;
+  #timer: NodeJS.Timeout | undefined;
+  #onOver: ((outcome: TunnelOutcome) => void) | undefined;
+
+  /** To be created right after the pipes, in the same turn of the event loop; see `observeTunnel`. */
+  constructor(client: Socket, upstream: Socket, frameRate: FrameRate, onStalled: () => void) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#onStalled = onStalled;
+    this.#frameRate = frameRate;
+    this.#followClient = this.#follow(this.#fromClient);
+    this.#followUpstream = this.#follow(this.#fromUpstream);
+    client.on('data', this.#followClient);
+    upstream.on('data', this.#followUpstream);
+  }
+
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  get stalledBytes(): number {
+    if (this.#client.destroyed) return 0;
+    const bytes = this.#client.writableLength + this.#upstream.writableLength;
+    return bytes < PAUSING_BYTES ? bytes : bytes + PAUSED_BYTES;
+  }
+
+  get sentBytes(): number {
+    const [client, upstream] = [this.#client, this.#upstream];
+    return client.bytesWritten - client.writableLength + upstream.bytesWritten - upstream.writableLength;
+  }
+
+  onStalledTooLong(): void {
+    this.#onStalled();
+    resetConnection(this.#client);
+  }
+
+  destroy(): void {
+    this.#client.destroy();
+  }
+
+  /** Follows one direction. Stops when so many frames pass that following them would slow the traffic. */
+  #follow(cursor: FrameCursor): (bytes: Buffer) => void {
+    const rate = new DirectionRate();
+    return (bytes) => {
+      if (cursor.isLost) return;
+      const before = cursor.frames;
+      cursor.follow(bytes);
+      if (this.#frameRate.isTooFast(rate, cursor.frames - before)) cursor.lose();
+    };
+  }
+
+  /** Closes the tunnel; only the first call counts. `onOver` gets the outcome, unless both peers close it meanwhile. */
+  goAway(onOver: (outcome: TunnelOutcome) => void): void {
+    if (this.#isLeaving) return;
+    this.#isLeaving = true;
+    this.#onOver = onOver;
+    this.#client.once('close', () => this.#over('cut'));
+    this.#waitFor(() => this.#onUpstreamSilent());
+    // The peers are already closing it.
+    if (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed) return;
+    this.#takeOver();
+    if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
+  }
+
+  /** Replaces http-proxy's pipes with listeners that can stop at a frame's end. */
+  #takeOver(): void {
+    const [client, upstream] = [this.#client, this.#upstream];
+    client.unpipe(upstream);
+    upstream.unpipe(client);
+    client.off('data', this.#followClient);
+    upstream.off('data', this.#followUpstream);
+    client.on('data', (bytes: Buffer) => this.#onClientBytes(bytes));
+    upstream.on('data', (bytes: Buffer) => this.#onUpstreamBytes(bytes));
+    client.on('end', () => this.#onClientEnded());
+    upstream.on('end', () => this.#tellClient());
+    client.on('drain', () => upstream.resume());
+    upstream.on('drain', () => client.resume());
+    client.resume();
+    upstream.resume();
+  }
+
+  #onClientBytes(bytes: Buffer): void {
+    if (this.#isUpstreamTold) {
+      this.#fromClient.follow(bytes);
+      if (this.#isClientTold && this.#fromClient.hasClosed) this.#endBoth('closed');
+      return;
+    }
+    const end = this.#fromClient.advance(bytes, 0);
+    if (!this.#upstream.write(bytes.subarray(0, end))) this.#client.pause();
+    // The client sent its own close frame; the upstream needs no other.
+    if (this.#fromClient.hasClosed) this.#isUpstreamTold = true;
+    else if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
+    this.#fromClient.follow(bytes.subarray(end));
+  }
+
+  #onUpstreamBytes(bytes: Buffer): void {
+    if (this.#isClientTold) return;
+    const end = this.#fromUpstream.advanceToClose(bytes);
+    if (end > 0 && !this.#client.write(bytes.subarray(0, end))) this.#upstream.pause();
+    if (end < bytes.length) this.#tellClient();
+  }
+
+  #tellUpstream(): void {
+    this.#isUpstreamTold = true;
+    this.#upstream.write(maskedCloseFrame(GOING_AWAY));
+  }
+
+  /** Sends the close frame between two frames of the upstream; inside one the client would read it as payload. */
+  #tellClient(): void {
+    if (this.#isClientTold) return;
+    if (!this.#fromUpstream.isBetweenFrames) {
+      this.#endBoth('cut');
+      return;
+    }
+    this.#isClientTold = true;
+    this.#client.write(closeFrame(GOING_AWAY));
+    if (this.#fromClient.hasClosed) this.#endBoth('closed');
+    else this.#waitFor(() => this.#endBoth('cut'));
+  }
+
+  #onUpstreamSilent(): void {
+    const areClosing = !this.#isUpstreamTold && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
+    if (areClosing) this.#endBoth('cut');
+    else this.#tellClient();
+  }
+
+  /** The client may close its side without a close frame, or after one. */
+  #onClientEnded(): void {
+    this.#endBoth(this.#isClientTold && this.#fromClient.hasClosed ? 'closed' : 'cut');
+  }
+
+  #waitFor(onTooLong: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(onTooLong, CLOSE_LIMIT_MS);
+  }
+
+  /** The server's side ends first (RFC 6455 §7.1.1), after all earlier writes. */
+  #endBoth(outcome: TunnelOutcome): void {
+    this.#over(outcome);
+    this.#client.destroySoon();
+    this.#upstream.destroySoon();
+  }
+
+  #over(outcome: TunnelOutcome): void {
+    clearTimeout(this.#timer);
+    this.#onOver?.(outcome);
+    this.#onOver = undefined;
+  }
+}

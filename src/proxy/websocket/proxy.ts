@@ -1,0 +1,73 @@
+/**
+ * The only file that loads http-proxy 1.18.1 (no release since 2020). It carries WebSocket handshakes, and pipes the
+ * two sockets into each other once the upstream has accepted.
+ */
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import util from 'node:util';
+import type HttpProxy from 'http-proxy';
+
+export type ProxyServer = HttpProxy;
+
+/** A client's request, as http-proxy needs it. */
+export interface ProxiedRequest {
+  readonly method: 'GET';
+  readonly url: string;
+  readonly headers: { readonly upgrade: 'websocket' };
+  /** Sets path and fields as they came. Called before anything is sent. */
+  readonly prepare: (upstream: ClientRequest) => void;
+}
+
+export interface ProxyCall {
+  readonly agent: unknown;
+  readonly headBytes: number;
+}
+
+// http-proxy reads util._extend while it loads; Node 22 and later print DEP0060 when it is called. So it gets
+// Object.assign.
+async function loadHttpProxy(): Promise<typeof HttpProxy> {
+  const deprecated = Object.getOwnPropertyDescriptor(util, '_extend');
+  if (deprecated === undefined) return (await import('http-proxy')).default;
+  Object.defineProperty(util, '_extend', { ...plainValue(deprecated), value: Object.assign });
+  try {
+    return (await import('http-proxy')).default;
+  } finally {
+    Object.defineProperty(util, '_extend', deprecated);
+  }
+}
+
+function plainValue(descriptor: PropertyDescriptor): PropertyDescriptor {
+  return { configurable: true, enumerable: descriptor.enumerable === true, writable: true };
+}
+
+const LoadedProxy = await loadHttpProxy();
+
+export function createProxy(): ProxyServer {
+  const proxy = new LoadedProxy({
+    // Not dialled: the agent has the connection.
+    target: { host: 'upstream', port: 80, protocol: 'http:' },
+    // `prepare` sets the path: http-proxy collapses `//` in it. With these options it neither parses nor joins one.
+    toProxy: true,
+    prependPath: false,
+    ignorePath: true,
+  });
+  // The handshake listens itself: http-proxy's callback does not distinguish the client's errors from the upstream's.
+  proxy.on('error', () => undefined);
+  proxy.on('proxyReqWs', (upstream, request) => (request as unknown as ProxiedRequest).prepare(upstream));
+  return proxy;
+}
+
+/** Sends a handshake. */
+export function callWebSocket(
+  proxy: ProxyServer,
+  request: ProxiedRequest,
+  socket: Socket,
+  { agent, headBytes }: ProxyCall,
+): void {
+  // http-proxy starts http.request's options from its `ssl` option; there is no other way to pass unknown ones.
+  const options = { agent, ssl: { maxHeaderSize: headBytes, setHost: false, insecureHTTPParser: false } };
+  proxy.ws(request as unknown as IncomingMessage, socket, NOTHING, options, () => undefined);
+}
+
+/** What the client sends ahead is read on, so that its leaving is seen (`ReadAhead`). */
+const NOTHING = Buffer.alloc(0);

@@ -1,0 +1,174 @@
+/**
+ * A login may belong to a connection (NTLM, Negotiate). So all requests of a client's connection reach the server on
+ * one connection, a WebSocket's included. The server here answers with the number of the connection.
+ */
+import { once } from 'node:events';
+import net from 'node:net';
+import tls from 'node:tls';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { REQUEST_FAULTS, type RequestFault } from '../../../src/protocol/http1/request-head.ts';
+import { deferTo } from '../../support/deferred.ts';
+import { listening } from '../../support/net.ts';
+import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
+import { upstreamTls } from '../../support/tls/ends.ts';
+import { Peer } from '../../support/wire/peer.ts';
+import { startStand } from '../../support/wire/stand.ts';
+import { UPGRADE as WEBSOCKET } from './stand.ts';
+
+const HOST = 'Host: plant.example\r\n';
+const RELAYED = `GET /a HTTP/1.1\r\n${HOST}\r\n`;
+const ABSOLUTE = `GET http://plant.example/a HTTP/1.1\r\n${HOST}\r\n`;
+
+const SERVED = [
+  ABSOLUTE,
+  `\r\n\r\n${RELAYED}`,
+  WEBSOCKET,
+  `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+] as const;
+
+/** One request for each fault of a head. */
+const REFUSED: readonly (readonly [RequestFault, string])[] = [
+  ['start-line', `GET /a HTTP\r\n${HOST}\r\n`],
+  ['method', `CONNECT db.example:5432 HTTP/1.1\r\n${HOST}\r\n`],
+  ['version', `GET /a HTTP/2.0\r\n${HOST}\r\n`],
+  ['framing', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked, gzip\r\n\r\n`],
+  ['fields', `GET /a HTTP/1.1\r\n${HOST}not a field\r\n\r\n`],
+  ['host', 'GET /a HTTP/1.1\r\n\r\n'],
+  ['line-breaks', 'GET /a HTTP/1.1\nHost: a\n\n'],
+  ['too-large', `GET /a HTTP/1.1\r\n${HOST}X: ${'x'.repeat(70_000)}\r\n\r\n`],
+  ['body', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\nx`],
+  ['body-overhead', `POST /a HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n1;${'a'.repeat(20_000)}`],
+];
+
+const REFUSALS = /^d2_sidecar_requests_refused_total\{fault="(.*)"\}$/;
+
+const defer = deferTo(afterEach);
+const folder = new CertificateFolder();
+afterAll(() => folder.remove());
+
+/** The server, whose upgraded connections say their number as well; and a function that connects a client. */
+async function start(isSecure = false) {
+  const sockets: net.Socket[] = [];
+  const serve = (socket: net.Socket) => {
+    const number = `<${sockets.push(socket)}>`;
+    const peer = new Peer(socket);
+    const answer = async () => {
+      for (;;) {
+        const head = await peer.head();
+        if (/^upgrade: websocket/im.test(head)) {
+          peer.send(`HTTP/1.1 101 Switching\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n${number}`);
+          return;
+        }
+        if (/gzip, chunked/.test(head)) await peer.take('0\r\n\r\n');
+        peer.send(`HTTP/1.1 200 OK\r\nContent-Length: ${number.length}\r\n\r\n${number}`);
+      }
+    };
+    // It ends with the connection.
+    answer().catch(() => undefined);
+  };
+  const authority = isSecure ? folder.authority() : undefined;
+  const server = authority
+    ? tls.createServer(pemOf(folder.signed(authority, { name: 'localhost' })), serve)
+    : net.createServer(serve);
+  /** The TCP connections; with TLS, `sockets` are those on top of them. */
+  const below: net.Socket[] = [];
+  server.on('connection', (socket: net.Socket) => below.push(socket));
+  const upstreamPort = await listening(server);
+  defer(() => server.close());
+  defer(() => sockets.map((socket) => socket.destroy()));
+  const stand = await startStand({
+    upstreamPort,
+    config: (base) => ({
+      upstream: { ...base.upstream, tls: authority && upstreamTls(authority, { serverName: 'localhost' }) },
+    }),
+  });
+  defer(() => stand.close());
+  /** E.g. `{ framing: 1 }` after one refusal. */
+  const refusals = async () => {
+    const samples = [...(await stand.samples())];
+    return Object.fromEntries(
+      samples
+        .flatMap(([key, count]) => (count > 0 ? [[REFUSALS.exec(key)?.[1], count]] : []))
+        .filter(([reason]) => reason !== undefined),
+    );
+  };
+  return { sockets, below, connect: () => stand.client(), refusals };
+}
+
+/** The number of the connection that the server answers on. */
+async function numberOf(client: Peer, request: string): Promise<string> {
+  client.send(request);
+  return /<(\d+)>/.exec(await client.take(/<\d+>/))?.[1] ?? '';
+}
+
+describe('a client’s connection', () => {
+  describe.each(SERVED)('with %j', (request) => {
+    it('has one connection to the server', async () => {
+      const { sockets, connect, refusals } = await start();
+      await numberOf(connect(), RELAYED);
+      const client = connect();
+      for (const each of [RELAYED, request]) expect(await numberOf(client, each)).toBe('2');
+      if (request !== WEBSOCKET) expect(await numberOf(client, RELAYED)).toBe('2');
+      expect(await refusals()).toEqual({});
+      expect(sockets).toHaveLength(2);
+      client.socket.destroy();
+      await once(sockets[1] as net.Socket, 'close');
+    });
+
+    it('has one connection with TLS to the server', async () => {
+      const { connect } = await start(true);
+      const client = connect();
+      for (const each of [RELAYED, request]) expect(await numberOf(client, each)).toBe('1');
+    });
+  });
+
+  it.each(REFUSED)('ends with a refusal for %s, which is counted', async (fault, request) => {
+    const { connect, refusals } = await start();
+    const client = connect();
+    await numberOf(client, RELAYED);
+    client.send(request);
+    await client.ended();
+    expect(client.received).toMatch(/^HTTP\/1\.1 [45]\d\d /);
+    expect(await refusals()).toEqual({ [fault]: 1 });
+    expect(await numberOf(connect(), RELAYED)).not.toBe('1');
+  });
+
+  it('is tested with each fault', () => {
+    expect(new Set(REFUSED.map(([fault]) => fault))).toEqual(new Set(REQUEST_FAULTS));
+  });
+
+  it('dials anew for a WebSocket where the server has closed its connection', async () => {
+    const { sockets, connect } = await start();
+    const client = connect();
+    expect(await numberOf(client, RELAYED)).toBe('1');
+    sockets[0]?.destroy();
+    await once(sockets[0] as net.Socket, 'close');
+    expect(await numberOf(client, WEBSOCKET)).toBe('2');
+  });
+
+  it('passes on what the server sends in a WebSocket', async () => {
+    const { sockets, connect } = await start();
+    const client = connect();
+    for (const each of [RELAYED, WEBSOCKET]) await numberOf(client, each);
+    const sent = 'abcdefghij'.repeat(300_000);
+    sockets[0]?.end(sent);
+    await client.ended();
+    expect(client.received === sent).toBe(true);
+  });
+});
+
+describe.each([
+  ['first', [WEBSOCKET], false],
+  ['after a GET', [RELAYED, WEBSOCKET], false],
+  ['with TLS to the server', [WEBSOCKET], true],
+] as const)('a WebSocket (%s)', (_how, requests, isSecure) => {
+  it.each(['server', 'client'])('that the %s resets is reset on the other side', async (side) => {
+    const { sockets, below, connect } = await start(isSecure);
+    const client = connect();
+    for (const each of requests) await numberOf(client, each);
+    const [from, to] = side === 'server' ? [below[0], client.socket] : [client.socket, sockets[0]];
+    const reset = once(to as net.Socket, 'error');
+    from?.resetAndDestroy();
+    expect((await reset)[0]).toMatchObject({ code: 'ECONNRESET' });
+  });
+});

@@ -1,0 +1,132 @@
+import type net from 'node:net';
+import { afterEach } from 'vitest';
+import type { Clock } from '../../../src/base/clock.ts';
+import type { Config } from '../../../src/config/config.ts';
+import type { MemoryBudget } from '../../../src/limits/memory-budget.ts';
+import type { Ending, Exchange, ExchangeObserver } from '../../../src/proxy/exchange/exchange.ts';
+import type { ExchangeReporter } from '../../../src/proxy/exchange/exchange-reporter.ts';
+import type { Dispatcher } from '../../../src/proxy/listener/dispatcher.ts';
+import type { WebSockets } from '../../../src/proxy/websocket/web-sockets.ts';
+import { type ObservedStand, startObserved } from '../../support/wire/observed-stand.ts';
+import { Peer, type PeerScript, playPeer } from '../../support/wire/peer.ts';
+
+export const GET = 'GET /x HTTP/1.1\r\nHost: a\r\n\r\n';
+export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+export const UPGRADE =
+  'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
+export const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
+
+export interface StandOptions {
+  /** What an upstream does with one connection. */
+  readonly upstream?: PeerScript;
+  /** Instead of that upstream's. */
+  readonly upstreamPort?: number;
+  readonly forwarded?: Config['forwarded'];
+  readonly limits?: Partial<Config['limits']>;
+  readonly timeouts?: Partial<Config['timeouts']>;
+  readonly observer?: Pick<ExchangeObserver, 'onBegin' | 'onResponse'>;
+  readonly clock?: Clock;
+}
+
+/** A sidecar between raw clients and a raw upstream, all in this process. */
+class ProxyStand {
+  upstreams: Peer[] = [];
+  ended: { readonly exchange: Exchange; readonly ending: Ending }[] = [];
+  #stand!: ObservedStand;
+  #failure: unknown;
+  #wakeUps: (() => void)[] = [];
+
+  async start({ upstream = [], observer, forwarded = 'off', ...options }: StandOptions = {}): Promise<void> {
+    [this.upstreams, this.ended, this.#failure] = [[], [], undefined];
+    const onEnd = (exchange: Exchange, ending: Ending) => {
+      this.ended.push({ exchange, ending });
+      this.#wake();
+    };
+    const config = (base: Config): Partial<Config> => ({
+      forwarded,
+      limits: { ...base.limits, headBytes: 16_384, ...options.limits },
+      timeouts: { ...base.timeouts, idleMs: 60_000, ...options.timeouts },
+    });
+    const onConnection = (socket: net.Socket) => this.#onUpstreamConnection(socket, upstream);
+    const observing = { onBegin: () => undefined, ...observer, onEnd };
+    this.#stand = await startObserved({ ...options, config, onConnection }, observing);
+  }
+
+  get dispatcher(): Dispatcher {
+    return this.#stand.sidecar.dispatcher;
+  }
+
+  get webSockets(): WebSockets {
+    return this.dispatcher.webSockets;
+  }
+
+  get reporter(): ExchangeReporter {
+    return this.#stand.sidecar.reporter;
+  }
+
+  get memory(): MemoryBudget {
+    return this.#stand.sidecar.recorder.memory;
+  }
+
+  /** A client of its own connection; `text` is its first bytes. */
+  client(text?: string): Peer {
+    return this.#stand.client(text);
+  }
+
+  /** A client whose upgrade the upstream has accepted. */
+  async tunnel(): Promise<Peer> {
+    const client = this.client(UPGRADE);
+    await client.head();
+    return client;
+  }
+
+  /** The newest upstream connection, once `pattern` has come on it. */
+  async asked(pattern: string | RegExp = '\r\n\r\n'): Promise<Peer> {
+    while (this.upstreams.length === 0) await this.#woken();
+    const upstream = this.upstreams.at(-1) as Peer;
+    await upstream.until(pattern);
+    return upstream;
+  }
+
+  /** Until that many exchanges have ended; how each did. */
+  async endings(count: number): Promise<readonly Ending['kind'][]> {
+    while (this.ended.length < count) await this.#woken();
+    return this.ended.map(({ ending }) => ending.kind);
+  }
+
+  /** Until no connection is left. Its sockets close a moment after their peers have seen their end. */
+  async allClosed(): Promise<void> {
+    while (this.dispatcher.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Ends everything; throws what an upstream's script threw. */
+  async close(): Promise<void> {
+    await this.#stand.close();
+    if (this.#failure !== undefined) throw this.#failure;
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((resolve) => this.#wakeUps.push(resolve));
+  }
+
+  #wake(): void {
+    for (const wake of this.#wakeUps.splice(0)) wake();
+  }
+
+  #onUpstreamConnection(socket: net.Socket, script: PeerScript): void {
+    const peer = new Peer(socket);
+    this.upstreams.push(peer);
+    this.#wake();
+    playPeer(script, peer).catch((failure: unknown) => {
+      // A script that still waits when its connection ends has nothing to complain about.
+      if (!peer.isClosed && !peer.hasEnded) this.#failure = failure;
+    });
+  }
+}
+
+/** A stand that each test starts, and that is closed after it. */
+export function useStand(): ProxyStand {
+  const stand = new ProxyStand();
+  afterEach(() => stand.close());
+  return stand;
+}

@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import type { Peer } from '../../../support/wire/peer.ts';
+import { turns } from '../../../support/wire/split-writer.ts';
+import { untilStill } from '../../../support/wire/still.ts';
+import { GET, SWITCHING, UPGRADE, useStand } from '../stand.ts';
+
+const OTHER_UPGRADE = UPGRADE.replace('websocket', 'h2c');
+const NO_CONTENT = 'HTTP/1.1 204 No Content\r\n\r\n';
+
+const stand = useStand();
+
+const leaving: readonly [string, (client: Peer) => void][] = [
+  ['resets', (client) => client.reset()],
+  ['closes', (client) => client.socket.destroy()],
+];
+/** What is asked, and what is sent ahead. */
+const asking = [
+  { what: 'a WebSocket', asked: UPGRADE, ahead: '', halfClosedMs: 3_600_000 },
+  { what: 'a WebSocket, and sends ahead,', asked: UPGRADE, ahead: 'sent ahead', halfClosedMs: 3_600_000 },
+  { what: 'a WebSocket after a held request', asked: GET + UPGRADE, ahead: '', halfClosedMs: 50 },
+  {
+    ...{ what: 'a WebSocket after a held request, and sends ahead,', asked: GET + UPGRADE },
+    ...{ ahead: 'sent ahead', halfClosedMs: 50 },
+  },
+  { what: 'another protocol after a held request', asked: GET + OTHER_UPGRADE, ahead: '', halfClosedMs: 50 },
+];
+
+describe.each(leaving)('a client that %s while the upstream is silent', (_how, leave) => {
+  it.each(asking)('having asked for $what ends its exchange and its upstream connection', async (way) => {
+    await stand.start({ timeouts: { halfClosedMs: way.halfClosedMs } });
+    const client = stand.client(way.asked + way.ahead);
+    const upstream = await stand.asked();
+    await expect.poll(() => stand.reporter.open).toBe(1);
+    client.send(way.ahead);
+    leave(client);
+    await upstream.ended();
+    expect(await stand.endings(1)).toEqual(['cancelled']);
+    await stand.allClosed();
+  });
+});
+
+describe('a client that asks for a WebSocket', () => {
+  it('after another request, and closes its side before that is answered, is not passed on', async () => {
+    await stand.start({ timeouts: { halfClosedMs: 3_600_000 } });
+    const client = stand.client(GET + UPGRADE);
+    const upstream = await stand.asked();
+    await turns(10);
+    client.finish();
+    await turns(10);
+    upstream.send(NO_CONTENT);
+    await client.ended();
+    expect(client.received).toBe(NO_CONTENT);
+    expect(await stand.endings(2)).toEqual(['completed', 'cancelled']);
+    await stand.allClosed();
+    expect(upstream.received).not.toContain('Upgrade');
+  });
+
+  it('or another protocol after a held request, and half-closes, gets both answers', async () => {
+    await stand.start();
+    const client = stand.client(GET + OTHER_UPGRADE);
+    const upstream = await stand.asked();
+    client.finish();
+    await turns(10);
+    upstream.send(NO_CONTENT);
+    await upstream.take(/\r\n\r\nGET \/ws .*\r\n\r\n/s);
+    upstream.send(NO_CONTENT);
+    await client.ended();
+    expect(client.received).toBe(NO_CONTENT + NO_CONTENT);
+  });
+
+  it('gets the whole refusal, whether it closes its side during it or has sent more', async () => {
+    for (const ahead of ['', 'ahead']) {
+      await stand.start();
+      const client = stand.client(UPGRADE + ahead);
+      const upstream = await stand.asked();
+      client.send(ahead);
+      upstream.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 6\r\n\r\nnot ');
+      await client.take('not ');
+      if (ahead === '') client.finish();
+      await turns(10);
+      upstream.send('so');
+      await client.take('so');
+      await client.ended();
+      expect(await stand.endings(1)).toEqual(['completed']);
+      await stand.close();
+    }
+  });
+
+  it('has what it sends ahead passed on after the upgrade, in order', async () => {
+    await stand.start();
+    const client = stand.client(`${GET}${UPGRADE}one `);
+    const upstream = await stand.asked();
+    client.send('two ');
+    await turns(10);
+    upstream.send(NO_CONTENT);
+    await stand.asked(/\r\n\r\n.*\r\n\r\n/s);
+    client.send('three ');
+    await client.take(NO_CONTENT);
+    // All that was sent has been read by now, since all ends share this event loop.
+    await turns(10);
+    upstream.send(SWITCHING);
+    await client.take(SWITCHING);
+    client.send('four');
+    expect(await upstream.take('four')).toMatch(/one two three four$/);
+  });
+
+  it('can send a bounded number of bytes ahead', async () => {
+    await stand.start();
+    const client = stand.client(UPGRADE);
+    const upstream = await stand.asked();
+    // More than the kernel's buffers on both sides of the loopback hold.
+    client.send('x'.repeat(32 * 1024 * 1024));
+    // One read beyond the bound; the rest waits in the kernel and with the client.
+    await untilStill(() => client.socket.writableLength, 100);
+    expect(client.socket.writableLength).toBeGreaterThan(0);
+    expect(stand.memory.used.ahead).toBeLessThan(1_048_576);
+    upstream.send(SWITCHING);
+    await client.take(SWITCHING);
+    await expect.poll(() => client.socket.writableLength, { timeout: 10_000 }).toBe(0);
+  });
+
+  it('has what it sends ahead charged to the memory budget until its upstream has answered', async () => {
+    await stand.start({ limits: { memoryBytes: 65_536 } });
+    const client = stand.client(`${UPGRADE}one`);
+    const upstream = await stand.asked();
+    client.send('x'.repeat(10_000));
+    await expect.poll(() => stand.memory.used.ahead).toBe(10_003);
+    upstream.send(SWITCHING);
+    await client.take(SWITCHING);
+    await upstream.take('x'.repeat(10_000));
+    expect([stand.memory.used.ahead, stand.memory.usedBytes]).toEqual([0, 0]);
+  });
+
+  it('has no memory charged for what it sent ahead once its upstream has failed', async () => {
+    await stand.start({ limits: { memoryBytes: 65_536 } });
+    const client = stand.client(`${UPGRADE}one`);
+    const upstream = await stand.asked();
+    await expect.poll(() => stand.memory.used.ahead).toBe(3);
+    upstream.socket.destroy();
+    await client.take(' 502 ');
+    expect(stand.memory.used.ahead).toBe(0);
+  });
+
+  it.each([
+    ['together with its request', '', /^HTTP\/1\.1 503 /],
+    ['behind it', 'y', /^$/],
+  ])('ends where there is no memory for what it sends ahead %s', async (_when, first, received) => {
+    await stand.start({ limits: { memoryBytes: 16_384 } });
+    const ahead = 'x'.repeat(12_000);
+    const client = stand.client(UPGRADE + (first || ahead));
+    if (first !== '') {
+      await stand.asked();
+      client.send(ahead);
+    }
+    await client.ended();
+    expect(client.received).toMatch(received);
+    expect(stand.reporter.hits.countOf('limits.memoryBytes')).toBe(1);
+    client.socket.destroy();
+    await stand.allClosed();
+    expect(stand.memory.usedBytes).toBe(0);
+  });
+});
