@@ -135,16 +135,25 @@ function entriesOf(values: MetricValues): Iterator<readonly [label: string, valu
   return (Symbol.iterator in byLabel ? byLabel : Object.entries(byLabel))[Symbol.iterator]();
 }
 
-/**
- * Values of a large map, each read when it is written. Names that are added meanwhile are left out, so that an answer
- * ends and has each name once.
- */
+/** Values of a large map, each read when it is written. */
 export function* readEach<Value>(
   map: ReadonlyMap<string, Value>,
   read: (value: Value) => MetricValues,
 ): Generator<readonly [label: string, value: MetricValues]> {
-  for (const label of [...map.keys()]) {
-    const value = map.get(label);
-    if (value !== undefined) yield [label, read(value)];
+  for (const [label, value] of eachOnce(map)) yield [label, read(value)];
+}
+
+/**
+ * The entries of a large map that gains and loses names meanwhile, each name once, and no more than the map has now:
+ * under a flood of names a plain loop would have no end.
+ */
+export function* eachOnce<Value>(map: ReadonlyMap<string, Value>): Generator<readonly [name: string, value: Value]> {
+  const { size } = map;
+  const seen = new Set<string>();
+  for (const entry of map) {
+    if (seen.size === size) return;
+    if (seen.has(entry[0])) continue;
+    seen.add(entry[0]);
+    yield entry;
   }
 }

@@ -18,7 +18,7 @@ import { MEMORY_BYTES } from './run/verdict.ts';
 async function run(options: ReturnType<typeof parseOptions>, processes: Processes, folder: string): Promise<number> {
   const { floods, isShort, isList, generateMinutes } = options;
   if (isList) {
-    process.stdout.write(floods.map(({ name, what }) => `${name.padEnd(24)}${what}\n`).join(''));
+    process.stdout.write(floods.map(({ name, what }) => `${name.padEnd(27)}${what}\n`).join(''));
     return 0;
   }
   const cgroup = MemoryCgroup.create(MEMORY_BYTES);

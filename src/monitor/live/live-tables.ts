@@ -1,6 +1,7 @@
 /** Renders the tables of the live page in pieces of one row each. Rows are compact, since there may be 10,000. */
 
 import { NS_PER_S } from '../../base/clock.ts';
+import { eachOnce } from '../../base/metric-description.ts';
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
 import type { CallEntry } from '../../measure/record/running-calls.ts';
@@ -34,8 +35,7 @@ function* rowsOfCalls(
 ): Generator<readonly unknown[]> {
   const { timers, meters } = statistics[kind].metrics();
   const { countsByName } = statistics[kind];
-  // A copy: under a flood of names, the live map would have no end.
-  for (const [metric, timer] of [...timers]) {
+  for (const [metric, timer] of eachOnce(timers)) {
     // The timer of this name is the total of all names.
     if (metric === kind) continue;
     const { count, rates, p50, p99 } = timer.snapshot();
@@ -57,7 +57,7 @@ export function* renderObjects({ statistics }: MonitoredApplication): Pieces {
 }
 
 function* rowsOfObjects({ object }: MonitoredApplication['statistics']): Generator<readonly unknown[]> {
-  for (const [name, { subscriptions, newValues }] of [...object.objects]) {
+  for (const [name, { subscriptions, newValues }] of eachOnce(object.objects)) {
     const { count, m1 } = newValues.snapshot();
     yield [name, subscriptions.count, count, toShort(m1)];
   }

@@ -352,8 +352,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       if (this.#exchange !== exchange) return;
       this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
       // RFC 9110 §10.1.1: a client that sends `Expect` may leave the body out.
-      const isBodyUnsure = !this.#request.isDone && head.field('expect') !== undefined;
-      this.#answer(problem, isBodyUnsure);
+      this.#answer(problem, !this.#request.isDone && head.field('expect') !== undefined);
     });
   }
 

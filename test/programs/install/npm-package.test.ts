@@ -2,6 +2,7 @@
  * `npm pack`, installed: what the package holds, and `npx d2-sidecar`. Each of its files is loaded by a user's action, and nothing is loaded
  * from elsewhere: Node.js lists the loaded files for NODE_V8_COVERAGE. So no lazily loaded part can be missing.
  */
+import { createPrivateKey } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -183,12 +184,16 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     const certificate = forge.pki.certificateFromPem(textOf(pair.certFile));
     const pfx = forge.pkcs12.toPkcs12Asn1(key, [certificate], 'word of the key');
     const pfxFile = write('monitor.pfx', Buffer.from(forge.asn1.toDer(pfx).getBytes(), 'latin1'));
+    const passphraseFile = write('passphrase', 'word of the key');
+    const encrypted = createPrivateKey(textOf(pair.keyFile)).export({
+      ...{ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'word of the key' },
+    });
     const made = await run('passwd', 'scraper', '--token');
     const file = write('tls.yaml', {
       upstream: { url: `${origin}/smartWeb` },
-      listen: { tls: pair },
+      listen: { tls: { ...pair, keyFile: write('encrypted.pem', encrypted), passphraseFile } },
       monitor: {
-        tls: { pfxFile, passphraseFile: write('passphrase', 'word of the key') },
+        tls: { pfxFile, passphraseFile },
         auth: { tokensFile: write('scrapers', made.stdout.match(/^scraper:.*$/m)?.[0] ?? '') },
       },
     });
