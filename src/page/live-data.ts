@@ -136,6 +136,8 @@ export interface Upstream {
   readonly state: 'unknown' | 'reachable' | 'unreachable';
   readonly since: string | null;
   readonly reason: string | null;
+  /** Connections open, but TLS fails: why. */
+  readonly tlsFault: string | null;
 }
 
 export interface Jvm {

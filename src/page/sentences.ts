@@ -51,12 +51,14 @@ function toLifecycle(live: Live): Sentence[] {
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
-export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
+export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
   }
+  if (tlsFault !== null)
+    return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault} (${reason}).` };
   const what = UNREACHABLE[reason ?? ''] ?? 'The upstream could not be reached';
   return { tone: 'bad', text: `${what}${time}${reason === null ? '' : ` (${reason})`}.` };
 }

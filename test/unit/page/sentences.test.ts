@@ -38,13 +38,21 @@ function sentencesOf(state: Partial<Live>, sources: Partial<NewsSources> = {}): 
 }
 
 const since = at(1_800);
-const upstream = (state: Live['upstream']['state'], reason: string | null) => ({ upstream: { state, since, reason } });
+const upstream = (state: Live['upstream']['state'], reason: string | null, tlsFault: string | null = null) => ({
+  upstream: { state, since, reason, tlsFault },
+});
 const jvm = (state: Live['jvm']['state'], source: string | null, reason: string | null) => ({
   jvm: { state, source, since, reason, heapMax: null },
 });
 
 it.each<[string, Partial<Live>, ...string[]]>([
   ['all is well', {}, UPSTREAM, NO_JVM],
+  [
+    'TLS with the upstream fails',
+    upstream('unreachable', 'CERT_HAS_EXPIRED', 'its certificate has expired'),
+    'bad: TLS with the upstream has failed since 11:30:00: its certificate has expired (CERT_HAS_EXPIRED).',
+    NO_JVM,
+  ],
   ['the sidecar starts', { state: 'starting' }, 'info: The sidecar is starting.', UPSTREAM, NO_JVM],
   ['the sidecar drains', { state: 'draining' }, `${DRAINS}.`, UPSTREAM, NO_JVM],
   ['the sidecar stops', { state: 'stopping', stopLeftSeconds: 12.3 }, STOPS, UPSTREAM, NO_JVM],
