@@ -1,7 +1,7 @@
 /** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
 import { formatCount, formatPercent, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
-import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
+import type { Jvm, Live, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
@@ -37,6 +37,7 @@ export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
     ...toLifecycle(live),
     toUpstream(live.upstream, nowMs),
     toJvm(live.jvm, nowMs),
+    ...live.certificates.flatMap(toCertificate),
     ...live.limits.flatMap(({ key, ...count }) => toReached(key, count, start)),
     ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => toFailure(code, failed))),
     ...toOwnFaults(live, start),
@@ -61,6 +62,11 @@ export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: 
     return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault} (${reason}).` };
   const what = UNREACHABLE[reason ?? ''] ?? 'The upstream could not be reached';
   return { tone: 'bad', text: `${what}${time}${reason === null ? '' : ` (${reason})`}.` };
+}
+
+function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
+  if (warning === null) return [];
+  return [{ tone: days < 0 ? 'bad' : 'warn', text: `The certificate of the sidecar in ${section}: ${warning}.` }];
 }
 
 export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {

@@ -14,6 +14,7 @@ export function live(differences: Partial<Live> = {}): Live {
     state: 'serving',
     stopLeftSeconds: null,
     upstream: { state: 'reachable', since: new Date(NOW_MS - 3_600_000).toISOString(), reason: null, tlsFault: null },
+    certificates: [],
     jvm: { state: 'none', source: null, since: null, reason: null, heapMax: null },
     server: {},
     clientTimeoutSeconds: 10,

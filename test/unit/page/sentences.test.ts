@@ -53,6 +53,20 @@ it.each<[string, Partial<Live>, ...string[]]>([
     'bad: TLS with the upstream has failed since 11:30:00: its certificate has expired (CERT_HAS_EXPIRED).',
     NO_JVM,
   ],
+  [
+    'certificates of the sidecar expire',
+    {
+      certificates: [
+        { section: 'listen.tls', expires: since, days: -1, warning: 'it expired on 2026-11-25' },
+        { section: 'monitor.tls', expires: since, days: 30, warning: null },
+        { section: 'upstream.tls', expires: since, days: 3, warning: 'it expires in 3 days, on 2026-12-01' },
+      ],
+    },
+    UPSTREAM,
+    NO_JVM,
+    'bad: The certificate of the sidecar in listen.tls: it expired on 2026-11-25.',
+    'warn: The certificate of the sidecar in upstream.tls: it expires in 3 days, on 2026-12-01.',
+  ],
   ['the sidecar starts', { state: 'starting' }, 'info: The sidecar is starting.', UPSTREAM, NO_JVM],
   ['the sidecar drains', { state: 'draining' }, `${DRAINS}.`, UPSTREAM, NO_JVM],
   ['the sidecar stops', { state: 'stopping', stopLeftSeconds: 12.3 }, STOPS, UPSTREAM, NO_JVM],
