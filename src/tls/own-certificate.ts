@@ -24,14 +24,14 @@ export function describeInvalidity({ notBeforeEpochMs, notAfterEpochMs }: Validi
 /** The same, and in its last 14 days e.g. `it expires in 3 days, on 2026-12-01`. */
 export function describeValidity(certificate: Validity, nowEpochMs: number): string | undefined {
   const invalidity = describeInvalidity(certificate, nowEpochMs);
-  const days = daysLeft(certificate, nowEpochMs);
+  const days = daysLeft(certificate.notAfterEpochMs, nowEpochMs);
   if (invalidity !== undefined || days >= WARN_DAYS) return invalidity;
   const left = days === 0 ? 'in less than a day' : `in ${days} ${days === 1 ? 'day' : 'days'}`;
   return `it expires ${left}, on ${formatDay(certificate.notAfterEpochMs)}`;
 }
 
 /** Whole days; negative once it has expired. */
-export function daysLeft({ notAfterEpochMs }: Validity, nowEpochMs: number): number {
+export function daysLeft(notAfterEpochMs: number, nowEpochMs: number): number {
   return Math.floor((notAfterEpochMs - nowEpochMs) / DAY_MS);
 }
 

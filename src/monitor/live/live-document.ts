@@ -153,7 +153,7 @@ function toCertificates({ certificates, clock }: MonitoredLive): readonly object
   return certificates().map((certificate) => ({
     section: certificate.section,
     expires: toIso(certificate.notAfterEpochMs),
-    days: daysLeft(certificate, nowEpochMs),
+    days: daysLeft(certificate.notAfterEpochMs, nowEpochMs),
     warning: describeValidity(certificate, nowEpochMs) ?? null,
   }));
 }
