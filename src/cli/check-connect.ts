@@ -123,7 +123,7 @@ async function ask(config: Config, socket: net.Socket, path: string, clock: Cloc
   const { upstream } = config;
   const answer = await new Promise<http.IncomingMessage | Error>((resolve) => {
     const request = http.get({
-      ...{ host: upstream.host, port: upstream.port, path, agent: false, timeout: ANSWER_TIMEOUT_MS },
+      ...{ host: upstream.host, port: upstream.port, path, timeout: ANSWER_TIMEOUT_MS },
       createConnection: () => socket,
     });
     request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));

@@ -63,7 +63,8 @@ it.each([
 
 it('with TLS, it shows version, cipher and the days of the certificate', async () => {
   const port = await listen(https.createServer(pemOf(own), answer(200)));
-  expect(await connect(`https://localhost:${port}/smartWeb`, `, tls: { caFile: ${authority.certFile} }`)).toBe(0);
+  const code = await connect(`https://localhost:${port}/smartWeb`, `, tls: { caFile: ${authority.certFile} }`);
+  expect([code, output.stderr]).toEqual([0, '']);
   expect(lines()[2]).toMatch(/^# upstream\.tls: TLSv1\.3, TLS_\w+; its certificate expires in 29 days$/);
   expect(heads).toEqual(['GET /smartWeb/']);
 });
