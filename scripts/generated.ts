@@ -1,6 +1,7 @@
 /** The files, and the parts of files, that `npm run generate` writes. test/unit/generated.test.ts fails when one differs. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
 import { METRICS } from '../src/sidecar/metrics.ts';
 import { configurationFiles } from './configuration-files.ts';
 
@@ -17,7 +18,7 @@ export interface Generated {
 
 /** To add a file, return it from a function here. `root` is the project's folder. */
 export async function listGenerated(root: string): Promise<readonly Generated[]> {
-  return [...configurationFiles(), metricsTable(), ...ruleCopies(root)];
+  return [...configurationFiles(), metricsTable(), restRulesTable(), ...ruleCopies(root)];
 }
 
 /** The content of each generated file by name. Files with markers keep the text outside them. */
@@ -66,4 +67,13 @@ function metricsTable(): Generated {
     });
   const text = ['| Metric | Meaning |', '|---|---|', ...rows].join('\n');
   return { file: 'docs/prometheus.md', marker: 'metrics', text };
+}
+
+function restRulesTable(): Generated {
+  const rows = DEFAULT_REST_RULES.map(
+    ({ methods, path: pattern, kind, name }) =>
+      `| ${(methods ?? []).join(', ')} | \`${pattern}\` | \`${kind}\` | \`${name}\` |`,
+  );
+  const text = ['| Method | Path | Counts as | Name |', '|---|---|---|---|', ...rows].join('\n');
+  return { file: 'docs/statistics.md', marker: 'rest-rules', text };
 }

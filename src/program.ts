@@ -51,7 +51,11 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       const { check } = await import('./cli/check.ts');
       if (RUNTIME_HOLES !== undefined) processOutput.err(`d2-sidecar: warning: ${RUNTIME_HOLES}\n`);
       const isRoot = process.getuid?.() === 0;
-      return await check({ flags: command.flags, env }, processOutput, { as: command.as, isRoot });
+      return await check({ flags: command.flags, env }, processOutput, {
+        as: command.as,
+        isRoot,
+        connects: command.connects,
+      });
     }
     case 'learn':
       return await startLearning(command.flags, command.minutes, env);

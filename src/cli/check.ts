@@ -1,4 +1,4 @@
-/** `d2-sidecar check`: prints the configuration that a start would use, and starts nothing. */
+/** `d2-sidecar check`: prints the configuration that a start would use, and starts nothing; with `--connect` tries the upstream. */
 
 import { ConfigError, StartError } from '../base/errors.ts';
 import { toFileReason } from '../base/trusted-file.ts';
@@ -10,10 +10,12 @@ import { checkFiles } from './check-files.ts';
 import type { Output } from './output.ts';
 import { findServiceUser } from './service-user.ts';
 
-interface CheckUser {
+interface CheckOptions {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
   readonly isRoot: boolean;
+  /** Try the upstream, too. */
+  readonly connects?: boolean;
   /** `become` is irreversible: everything that needs root must be read before it. */
   readonly find?: typeof findServiceUser;
   readonly become?: typeof becomeUser;
@@ -23,12 +25,12 @@ interface CheckUser {
  * Throws the errors that prevent a start or make the monitoring port refuse everybody; an AggregateError for more than
  * one. Warnings go to standard error, so that the output stays a configuration.
  */
-export async function check(sources: ConfigSources, output: Output, user: CheckUser): Promise<number> {
+export async function check(sources: ConfigSources, output: Output, options: CheckOptions): Promise<number> {
   const { config, warnings } = await loadConfig(sources);
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
   const yaml = await toYaml(config);
-  const who = await switchUser(user, warn);
+  const who = await switchUser(options, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
   const found = await checkFiles(config);
   found.warnings.forEach(warn);
@@ -38,12 +40,14 @@ export async function check(sources: ConfigSources, output: Output, user: CheckU
   for (const error of errors) throw error;
   output.out(yaml);
   for (const { name, role, kind } of found.readers) output.out(`# monitor.auth: ${name}, ${role}, by ${kind}\n`);
-  return 0;
+  if (options.connects !== true) return 0;
+  const { checkConnection } = await import('./check-connect.ts');
+  return await checkConnection(config, output);
 }
 
 /** Switches to the user of the service. Returns a description of that user; undefined if the process keeps its user. */
 async function switchUser(
-  { as, isRoot, find = findServiceUser, become = becomeUser }: CheckUser,
+  { as, isRoot, find = findServiceUser, become = becomeUser }: CheckOptions,
   warn: (warning: string) => void,
 ): Promise<string | undefined> {
   if (as === undefined) return isRoot ? await switchToServiceUser(find, become, warn) : undefined;

@@ -21,7 +21,7 @@ export interface SidecarSelection extends ConfigFlags {
 export type Command =
   | { readonly kind: 'help' | 'version' | 'demo' }
   | { readonly kind: 'serve'; readonly flags: ConfigFlags }
-  | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined }
+  | { readonly kind: 'check'; readonly flags: ConfigFlags; readonly as: string | undefined; readonly connects: boolean }
   | { readonly kind: 'learn'; readonly flags: ConfigFlags; readonly minutes: number }
   | { readonly kind: 'drain'; readonly flags: SidecarSelection; readonly waitMs: number }
   | { readonly kind: 'reload'; readonly flags: SidecarSelection }
@@ -65,6 +65,7 @@ const OPTIONS = {
   control: { type: 'string' },
   pid: { type: 'string' },
   as: { type: 'string' },
+  connect: { type: 'boolean' },
   wait: { type: 'string' },
   ready: { type: 'boolean' },
   once: { type: 'boolean' },
@@ -84,7 +85,7 @@ const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', '
 
 const OPTIONS_OF: Readonly<Record<CommandName, readonly OptionName[]>> = {
   serve: SERVE_OPTIONS,
-  check: [...SERVE_OPTIONS, 'as'],
+  check: [...SERVE_OPTIONS, 'as', 'connect'],
   learn: [...SERVE_OPTIONS, 'minutes'],
   demo: [],
   health: ['ready', 'control', 'pid', 'config', 'monitor'],
@@ -145,7 +146,7 @@ function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<Opt
   );
   if (name === 'demo') return { kind: 'demo' };
   if (name === 'serve') return { kind: name, flags };
-  if (name === 'check') return { kind: name, flags, as: values.get('as') };
+  if (name === 'check') return { kind: name, flags, as: values.get('as'), connects: values.has('connect') };
   if (name === 'health') return toHealth(values);
   if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
   const selection = toSidecarSelection(values);

@@ -25,7 +25,9 @@ Flags
   --config FILE      configuration file, YAML or JSON
   -h, --help; -v, --version
 
-Flag of check
+Flags of check
+  --connect          also tries the upstream: name, connection, TLS, and one GET of the application's path;
+                     exit code 1 if that fails
   --as USER          checks files as that user; for root only, whose default is the user of the installed
                      systemd unit
 

@@ -27,6 +27,9 @@ const TRANSPORT_NAMES = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG
 /** No line is longer than `columns` characters, or has control characters. */
 export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
   const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
+  for (const { section, warning } of live.certificates) {
+    if (warning !== null) lines.push(`Certificate of ${section}: ${warning}`);
+  }
   for (const application of live.applications) {
     const ownCalls = calls.find(({ name }) => name === application.name);
     lines.push('', ...toApplication(live, application), '');

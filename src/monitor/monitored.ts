@@ -20,6 +20,7 @@ import type { MetricSet } from '../metrics/metric-set.ts';
 import type { ObjectStatistics } from '../metrics/object-statistics.ts';
 import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
 import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
+import type { OwnCertificate } from '../tls/own-certificate.ts';
 import type { ProcessReading } from './process-reading.ts';
 
 /** Statistics of one application, or of one session in it. */
@@ -90,6 +91,8 @@ export interface MonitoredLive {
   clientTimeoutMs(): number;
   /** The deadlock in the last thread dump. */
   diagnosed(): Diagnosed | undefined;
+  /** The sidecar's own. */
+  certificates(): readonly OwnCertificate[];
   /** Current sessions, oldest first. */
   sessionsOf(application: string): Iterable<LiveSession>;
   /** Tries a connection to the upstream, at most one each second. */

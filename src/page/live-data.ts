@@ -136,6 +136,19 @@ export interface Upstream {
   readonly state: 'unknown' | 'reachable' | 'unreachable';
   readonly since: string | null;
   readonly reason: string | null;
+  /** Connections open, but TLS fails: why. */
+  readonly tlsFault: string | null;
+}
+
+/** A certificate of the sidecar. */
+export interface OwnCertificate {
+  /** Of the configuration, e.g. `listen.tls`. */
+  readonly section: string;
+  readonly expires: string;
+  /** Until then; negative afterwards. */
+  readonly days: number;
+  /** E.g. `it expires in 3 days, on 2026-12-01`; null while all is well. */
+  readonly warning: string | null;
 }
 
 export interface Jvm {
@@ -157,6 +170,7 @@ export interface Live {
   readonly state: string;
   readonly stopLeftSeconds: number | null;
   readonly upstream: Upstream;
+  readonly certificates: readonly OwnCertificate[];
   readonly jvm: Jvm;
   readonly server: ServerCapacity;
   /** 0: clients wait forever. */

@@ -1,7 +1,7 @@
 /** The state of the upstream, the JVM and the sidecar as sentences: of the last minute, or since a time. */
 import { formatCount, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
-import type { Jvm, Live, RecentCount, Upstream } from './live-data.ts';
+import type { Jvm, Live, OwnCertificate, RecentCount, Upstream } from './live-data.ts';
 
 export type Tone = 'good' | 'info' | 'warn' | 'bad';
 
@@ -36,6 +36,7 @@ export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
     ...toLifecycle(live),
     toUpstream(live.upstream, nowMs),
     toJvm(live.jvm, nowMs),
+    ...live.certificates.flatMap(toCertificate),
     ...live.limits.flatMap(({ key, ...count }) => toReached(key, count, start)),
     ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => toFailure(code, failed))),
     ...toOwnFaults(live, start),
@@ -50,14 +51,21 @@ function toLifecycle(live: Live): Sentence[] {
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
-export function toUpstream({ state, since, reason }: Upstream, nowMs: number): Sentence {
+export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
     return { tone: 'info', text: 'The upstream has not been tried yet: no call has needed it.' };
   }
+  if (tlsFault !== null)
+    return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault} (${reason}).` };
   const what = UNREACHABLE[reason ?? ''] ?? 'The upstream could not be reached';
   return { tone: 'bad', text: `${what}${time}${reason === null ? '' : ` (${reason})`}.` };
+}
+
+function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
+  if (warning === null) return [];
+  return [{ tone: days < 0 ? 'bad' : 'warn', text: `The certificate of the sidecar in ${section}: ${warning}.` }];
 }
 
 export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {

@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
+import type { OwnCertificate } from '../tls/own-certificate.ts';
 import type { WatchedTlsParts } from '../tls/watched-tls.ts';
 
 export class SidecarTls {
@@ -45,6 +46,12 @@ export class SidecarTls {
     return () => {
       for (const apply of prepared) apply?.();
     };
+  }
+
+  /** The sidecar's own certificates. */
+  get certificates(): readonly OwnCertificate[] {
+    const parts = [this.listen, this.monitor, this.upstream];
+    return parts.map((part) => part?.files.certificate).filter((certificate) => certificate !== undefined);
   }
 
   watch(): void {

@@ -351,6 +351,7 @@ export class Sidecar {
       unclassified: this.recorder.unclassified,
       clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
       diagnosed: () => this.#diagnosis?.last,
+      certificates: () => this.tls.certificates,
       probe: () => this.#upstream.probe(),
     };
   }

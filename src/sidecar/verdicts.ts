@@ -5,6 +5,7 @@ import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import type { History } from '../measure/history/history.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import { type VerdictSources, Verdicts } from '../measure/verdict/verdicts.ts';
+import { describeInvalidity } from '../tls/own-certificate.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
 
 interface VerdictParts extends Pick<VerdictSources, 'lifecycle' | 'upstream'> {
@@ -32,14 +33,11 @@ export function createVerdicts(
       if (last === undefined || last.deadlockedThreads === 0) return undefined;
       return { threads: last.deadlockedThreads, file: last.fileName };
     },
-    ownCertificateFault: () => describeExpiry(tls.listen?.files.numbers.notAfterEpochMs, clock.epochMs()),
+    ownCertificateFault: () => {
+      const certificate = tls.listen?.files.certificate;
+      return certificate && describeInvalidity(certificate, clock.epochMs());
+    },
     clientTimeoutMs: () => calls().clientTimeoutMs,
   };
   return new Verdicts(sources, clock);
-}
-
-/** Undefined without a certificate, and for a valid one. */
-function describeExpiry(notAfterEpochMs: number | undefined, nowEpochMs: number): string | undefined {
-  if (notAfterEpochMs === undefined || notAfterEpochMs > nowEpochMs) return undefined;
-  return `it expired on ${new Date(notAfterEpochMs).toISOString().slice(0, 10)}`;
 }

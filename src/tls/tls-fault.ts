@@ -4,10 +4,12 @@ export type TlsFaultKind =
   | 'expired'
   | 'not-yet-valid'
   | 'untrusted'
+  | 'not-for-servers'
   | 'other-name'
   | 'no-tls'
   | 'protocol'
   | 'client-certificate'
+  | 'refused'
   | 'broken-off'
   | 'other';
 
@@ -15,45 +17,69 @@ export interface TlsFault {
   readonly kind: TlsFaultKind;
   /** E.g. `its certificate has expired`; the subject is the server. */
   readonly text: string;
+  /** Where to look, e.g. `upstream.tls.caFile`. */
+  readonly see: string;
 }
 
-const KINDS: Readonly<Record<TlsFaultKind, { readonly text: string; readonly reasons: RegExp }>> = {
-  expired: { text: 'its certificate has expired', reasons: /^CERT_HAS_EXPIRED$/ },
+interface Kind extends Omit<TlsFault, 'kind'> {
+  readonly reasons: RegExp;
+}
+
+/** The first whose `reasons` match. Newer versions of OpenSSL write `SSL/TLS_ALERT_...` for `SSLV3_ALERT_...`. */
+const KINDS: Readonly<Record<TlsFaultKind, Kind>> = {
+  expired: { text: 'its certificate has expired', see: 'the server', reasons: /^CERT_HAS_EXPIRED$/ },
   'not-yet-valid': {
     text: 'its certificate is not valid yet, or the clock here is wrong',
+    see: 'the server, and the clock of this machine',
     reasons: /^CERT_NOT_YET_VALID$/,
   },
   'other-name': {
-    text: 'its certificate is for another name (upstream.tls.serverName)',
-    reasons: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    text: 'its certificate is for another name',
+    see: 'upstream.tls.serverName',
+    reasons: /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH|ERR_SSL_\w*UNRECOGNIZED_NAME)$/,
+  },
+  'not-for-servers': {
+    text: 'its certificate is not one for servers',
+    see: 'the server',
+    reasons: /^INVALID_PURPOSE$/,
   },
   untrusted: {
-    text: 'its certificate is not signed by a trusted authority (upstream.tls.caFile)',
+    text: 'its certificate is not signed by a trusted authority',
+    see: 'upstream.tls.caFile',
     reasons:
-      /^(UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|CERT_(UNTRUSTED|REJECTED|CHAIN_TOO_LONG)|INVALID_(CA|PURPOSE))/,
+      /^(UNABLE_TO_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|CERT_(UNTRUSTED|REJECTED|REVOKED|CHAIN_TOO_LONG|SIGNATURE_FAILURE)|INVALID_CA|PATH_LENGTH_EXCEEDED)$/,
   },
   'no-tls': {
-    text: 'there is no TLS on that port (upstream.url with http)',
+    text: 'there is no TLS on that port',
+    see: 'upstream.url, https or http',
     reasons: /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST|RECORD_TOO_SMALL|BAD_RECORD_TYPE)$/,
   },
   'client-certificate': {
-    text: 'it wants a client certificate, or rejects ours (upstream.tls.certFile)',
+    text: 'it wants a client certificate, or rejects ours',
+    see: 'upstream.tls.certFile',
     reasons:
-      /^ERR_SSL_\w*ALERT_(CERTIFICATE_REQUIRED|BAD_CERTIFICATE|CERTIFICATE_|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)/,
+      /^ERR_SSL_[\w/]*ALERT_(CERTIFICATE_\w+|BAD_CERTIFICATE|NO_CERTIFICATE|UNKNOWN_CA|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED)$/,
+  },
+  refused: {
+    text: 'it refuses the handshake: no cipher in common, or it wants a client certificate',
+    see: 'docs/tls.md, upstream.tls.certFile',
+    reasons: /^ERR_SSL_[\w/]*ALERT_HANDSHAKE_FAILURE$/,
   },
   protocol: {
-    text: 'it speaks no version or cipher of TLS that is allowed here (docs/tls.md)',
+    text: 'it speaks no version or cipher of TLS that is allowed here',
+    see: 'docs/tls.md',
     reasons:
-      /^ERR_SSL_\w*(PROTOCOL|HANDSHAKE_FAILURE|NO_SHARED_CIPHER|NO_CIPHERS|INSUFFICIENT_SECURITY|KEY_TOO_SMALL|UNSUPPORTED)/,
+      /^ERR_SSL_[\w/]*(PROTOCOL|NO_SHARED_CIPHER|NO_CIPHERS|WRONG_CIPHER|INSUFFICIENT_SECURITY|KEY_TOO_SMALL|UNSUPPORTED|SIGNATURE_TYPE)/,
   },
-  'broken-off': { text: 'it breaks off the TLS handshake', reasons: /^E[A-Z]+$/ },
-  other: { text: 'the TLS handshake with it fails', reasons: /^/ },
+  'broken-off': { text: 'it breaks off the handshake', see: 'its log', reasons: /^E(?!PROTO$)[A-Z]+$/ },
+  other: { text: 'the handshake fails', see: 'docs/tls.md', reasons: /^/ },
 };
 
 /** `reason`: e.g. `CERT_HAS_EXPIRED`, as `tlsReasonOf` gives it. */
 export function describeTlsFault(reason: string): TlsFault {
-  for (const [kind, { text, reasons }] of Object.entries(KINDS)) {
-    if (reasons.test(reason)) return { kind: kind as TlsFaultKind, text };
-  }
-  return { kind: 'other', text: KINDS.other.text };
+  const [kind, { text, see }] = Object.entries(KINDS).find(([, { reasons }]) => reasons.test(reason)) ?? [
+    'other',
+    KINDS.other,
+  ];
+  return { kind: kind as TlsFaultKind, text, see };
 }

@@ -5,6 +5,7 @@ import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
 import { LastResult } from './last-result.ts';
+import { describeValidity, type OwnCertificate } from './own-certificate.ts';
 import { ENCRYPTED_KEY, formatCertificates, formatPrivateKey, readCertificates, readPrivateKey } from './pem.ts';
 import { TLS_POLICY } from './policy.ts';
 
@@ -35,10 +36,12 @@ export interface TlsMaterial {
   /** For `server.setSecureContext` and similar calls; contains the whole policy. */
   readonly options: typeof TLS_POLICY & { readonly cert?: string; readonly key?: string; readonly ca?: string };
   readonly secureContext: SecureContext;
-  /** When our own certificate expires, in milliseconds since 1970; undefined without one. */
-  readonly notAfterEpochMs: number | undefined;
-  /** Messages for the log, e.g. that the certificate has expired. */
+  /** Undefined without one. */
+  readonly certificate: OwnCertificate | undefined;
+  /** Messages for the log, e.g. that every user can read the key. */
   readonly warnings: readonly string[];
+  /** Why the certificate needs a new one, for the log; undefined while all is well. */
+  warnOfTime(): string | undefined;
 }
 
 /** PEM, opened with a passphrase. */
@@ -121,7 +124,6 @@ export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): T
   const key = texts.key === undefined ? undefined : readPrivateKey(`${section}.${keyKey}: ${keyFile}`, texts.key);
   if (leaf !== undefined && key !== undefined) {
     checkKey(`${section}.${keyKey}: ${keyFile}`, key, `${certFile}`, own);
-    warnings.push(...warnOfTime(`${section}.${certKey}: ${certFile}`, leaf, clock.epochMs()));
   }
   // In OpenSSL's own form: all that is in the files, and only that, reaches the handshake.
   const options = {
@@ -130,8 +132,16 @@ export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): T
     ...(key === undefined ? {} : { key: formatPrivateKey(key) }),
     ...(ca.length === 0 ? {} : { ca: formatCertificates(ca) }),
   };
-  const notAfterEpochMs = leaf && Date.parse(leaf.validTo);
-  return { options, secureContext: toContext(section, options), notAfterEpochMs, warnings };
+  const certificate = leaf && {
+    section,
+    notBeforeEpochMs: Date.parse(leaf.validFrom),
+    notAfterEpochMs: Date.parse(leaf.validTo),
+  };
+  const warnOfTime = () => {
+    const text = certificate && describeValidity(certificate, clock.epochMs());
+    return text && `${section}.${certKey}: ${certFile}: ${text}`;
+  };
+  return { options, secureContext: toContext(section, options), certificate, warnings, warnOfTime };
 }
 
 async function readFile(
@@ -156,12 +166,6 @@ function checkKey(where: string, key: KeyObject, certFile: string, own: readonly
     );
   }
   throw new ConfigError(`${where} does not belong to the certificate in ${certFile}, expected its private key`);
-}
-
-function warnOfTime(where: string, { validFrom, validTo }: X509Certificate, nowEpochMs: number): readonly string[] {
-  if (Date.parse(validTo) < nowEpochMs) return [`${where} has expired: it was valid until ${validTo}`];
-  if (Date.parse(validFrom) > nowEpochMs) return [`${where} is not valid before ${validFrom}`];
-  return [];
 }
 
 function toContext(section: string, options: TlsMaterial['options']): SecureContext {

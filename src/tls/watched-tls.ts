@@ -4,12 +4,13 @@
  */
 
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { type Clock, MS_PER_S } from '../base/clock.ts';
+import { type Clock, MS_PER_S, NS_PER_S } from '../base/clock.ts';
 import { SidecarError } from '../base/errors.ts';
 import { FileWatch, type FileWatchNumbers, type FileWatchParts } from '../base/file-watch.ts';
 import type { Logger } from '../base/logger.ts';
 import { gauge, type MetricDescription } from '../base/metric-description.ts';
 import { LastResult } from './last-result.ts';
+import type { OwnCertificate } from './own-certificate.ts';
 import { TLS_POLICY } from './policy.ts';
 import { createStandIn } from './stand-in-certificate.ts';
 import {
@@ -29,6 +30,8 @@ export interface WatchedTlsNumbers extends FileWatchNumbers {
   /** When our own certificate expires, in milliseconds since 1970; undefined without one. */
   readonly notAfterEpochMs: number | undefined;
 }
+
+const WARN_INTERVAL_NS = 86_400 * NS_PER_S;
 
 const CHANGED = {
   applied: 'certificate files have changed: new connections use them',
@@ -58,6 +61,7 @@ export class WatchedTls extends FileWatch {
   /** Undefined while the stand-in certificate is used. */
   #texts: string | undefined;
   #trouble: SidecarError | undefined;
+  #warnedNs = Number.NEGATIVE_INFINITY;
   readonly #opened: OpenedFiles;
 
   /** Throws StartError (D2S_ERR_TLS_FILE) or ConfigError. Warnings go to the log. */
@@ -99,6 +103,11 @@ export class WatchedTls extends FileWatch {
     return this.#trouble;
   }
 
+  /** Undefined without one, and while the stand-in certificate is used. */
+  get certificate(): OwnCertificate | undefined {
+    return this.#material.certificate;
+  }
+
   get options(): TlsMaterial['options'] {
     return this.#material.options;
   }
@@ -108,7 +117,7 @@ export class WatchedTls extends FileWatch {
   }
 
   override get numbers(): WatchedTlsNumbers {
-    return { ...super.numbers, notAfterEpochMs: this.#material.notAfterEpochMs };
+    return { ...super.numbers, notAfterEpochMs: this.certificate?.notAfterEpochMs };
   }
 
   /** Calls `listener` with the options of each new set of files; new connections should use them. */
@@ -139,6 +148,7 @@ export class WatchedTls extends FileWatch {
 
   protected override async readChange(): Promise<(() => void) | undefined> {
     const files = this.#files;
+    if (this.#clock.nowNs() - this.#warnedNs >= WARN_INTERVAL_NS) this.#warnOfTime();
     try {
       const texts = await readTlsFiles(files, this.#opened);
       if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
@@ -167,6 +177,13 @@ export class WatchedTls extends FileWatch {
 
   #warn(): void {
     for (const warning of this.#material.warnings) this.#logger.warn(warning);
+    this.#warnOfTime();
+  }
+
+  #warnOfTime(): void {
+    this.#warnedNs = this.#clock.nowNs();
+    const warning = this.#material.warnOfTime();
+    if (warning !== undefined) this.#logger.warn(warning);
   }
 }
 
@@ -174,7 +191,13 @@ export class WatchedTls extends FileWatch {
 function toStandIn(clock: Clock): TlsMaterial {
   const { cert, key } = createStandIn(clock);
   const options = { ...TLS_POLICY, cert, key, ca: cert };
-  return { options, secureContext: createSecureContext(options), notAfterEpochMs: undefined, warnings: [] };
+  return {
+    options,
+    secureContext: createSecureContext(options),
+    certificate: undefined,
+    warnings: [],
+    warnOfTime: () => undefined,
+  };
 }
 
 function toComparable({ cert, key, ca }: TlsTexts): string {

@@ -52,16 +52,15 @@ const judgeOwnCertificate: Rule = ({ ownCertificateFault: fault }) => ({
 
 const judgeUpstreamTls: Rule = ({ upstream }) => {
   const reason = tlsReason(upstream);
-  const fault = describeTlsFault(reason ?? '');
-  const isServer = fault.kind === 'expired';
-  const says = isServer
-    ? `The server: TLS with it fails, since ${fault.text} (${reason}).`
-    : `The sidecar's configuration, or the server's: TLS with the server fails, since ${fault.text}${reason === '' ? '' : ` (${reason})`}.`;
+  const { kind, text, see } = describeTlsFault(reason ?? '');
+  const isServer = kind === 'expired';
   return {
     applies: reason !== undefined,
-    text: `Applies when connections to the server open, but TLS with it fails. An expired certificate is the server's fault; everything else is the sidecar's configuration until shown otherwise. Now: ${reason === undefined ? 'no such failure' : `${fault.text} (${reason})`}.`,
+    text: `Applies when connections to the server open, but TLS with it fails. An expired certificate is the server's fault; everything else is the sidecar's configuration until shown otherwise. Now: ${reason === undefined ? 'no such failure' : `${text} (${reason})`}.`,
     subject: isServer ? 'server' : 'sidecar',
-    says,
+    says: isServer
+      ? `The server: TLS with it fails: ${text} (${reason}).`
+      : `The sidecar's configuration, or the server's: TLS with the server fails: ${text} (${reason}; see ${see}).`,
   };
 };
 

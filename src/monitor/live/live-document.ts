@@ -11,6 +11,8 @@ import { findHung, type HungName, toConfirmedName } from '../../measure/record/h
 import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
 import type { MinuteCounts } from '../../measure/verdict/minute-counts.ts';
 import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.ts';
+import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
+import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Role } from '../access/reader.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, REFUSED } from './live-counters.ts';
@@ -38,6 +40,7 @@ export function* renderLive(
     role,
     ...toState(sidecar),
     upstream: toUpstream(sidecar),
+    certificates: toCertificates(live),
     jvm: toJvm(jvm),
     server: toServer(jvm, live),
     clientTimeoutSeconds: live.clientTimeoutMs() / MS_PER_S,
@@ -138,11 +141,20 @@ function toState({ lifecycle }: MonitoredSidecar): object {
 
 function toUpstream({ upstream }: MonitoredSidecar): object {
   const { reachability } = upstream;
-  return {
-    state: reachability.kind,
-    since: reachability.kind === 'unknown' ? null : toIso(reachability.sinceEpochMs),
-    reason: reachability.kind === 'unreachable' ? reachability.reason : null,
-  };
+  const since = reachability.kind === 'unknown' ? null : toIso(reachability.sinceEpochMs);
+  if (reachability.kind !== 'unreachable') return { state: reachability.kind, since, reason: null, tlsFault: null };
+  const { kind: state, reason, isTls } = reachability;
+  return { state, since, reason, tlsFault: isTls ? describeTlsFault(reason).text : null };
+}
+
+function toCertificates({ certificates, clock }: MonitoredLive): readonly object[] {
+  const nowEpochMs = clock.epochMs();
+  return certificates().map((certificate) => ({
+    section: certificate.section,
+    expires: toIso(certificate.notAfterEpochMs),
+    days: daysLeft(certificate.notAfterEpochMs, nowEpochMs),
+    warning: describeValidity(certificate, nowEpochMs) ?? null,
+  }));
 }
 
 function toJvm({ state, reads }: MonitoredJvm): object {

@@ -6,8 +6,9 @@ import { ERROR_CODES, type ErrorCode } from '../../base/errors.ts';
 import { Problem } from '../../base/problem.ts';
 import type { Fields } from '../../protocol/http1/certificate-fields.ts';
 import type { RequestFault } from '../../protocol/http1/request-head.ts';
+import { describeTlsFault } from '../../tls/tls-fault.ts';
 import { DENIED, type Ending } from './exchange.ts';
-import { UpstreamFailure } from './upstream-failure.ts';
+import { tlsReasonOf, UpstreamFailure } from './upstream-failure.ts';
 
 /** Requests that are refused without contacting the upstream. */
 const REQUEST_PROBLEMS = {
@@ -60,8 +61,15 @@ export function deniedRefusal(): Refusal {
  * The answer when the upstream gave none, e.g. status 502 with the body `{"type":"about:blank","title":"Bad
  * Gateway","status":502,"detail":"…","error":"connection_refused","code":"D2S_ERR_UPSTREAM_REFUSED"}`.
  */
-export function upstreamProblem({ status, proxyError, code, isOwnShortage }: UpstreamFailure): Problem {
-  return toCodedProblem(status, proxyError, code, isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {});
+export function upstreamProblem({ status, proxyError, code, isOwnShortage, cause }: UpstreamFailure): Problem {
+  const fields = isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {};
+  if (code !== 'D2S_ERR_UPSTREAM_TLS') return toCodedProblem(status, proxyError, code, fields);
+  return toCodedProblem(status, proxyError, code, fields, describeTlsFailure(cause));
+}
+
+/** Says what is wrong, but never repeats what the server's certificate says. */
+function describeTlsFailure(cause: unknown): string {
+  return `TLS with the upstream cannot be set up: ${describeTlsFault(tlsReasonOf(cause)).text}.`;
 }
 
 /** The answer to a refused request. It is always the last on its connection. */
@@ -71,9 +79,15 @@ export function requestProblem(status: RequestProblemStatus): Problem {
   return new Problem(status, REQUEST_PROBLEMS[status], { members: { error }, fields: toProxyStatus(error) });
 }
 
-function toCodedProblem(status: number, error: string, code: ErrorCode, fields: Record<string, string> = {}): Problem {
+function toCodedProblem(
+  status: number,
+  error: string,
+  code: ErrorCode,
+  fields: Record<string, string> = {},
+  detail: string = ERROR_CODES[code],
+): Problem {
   const members = { error, code };
-  return new Problem(status, ERROR_CODES[code], { members, fields: { ...toProxyStatus(error), ...fields } });
+  return new Problem(status, detail, { members, fields: { ...toProxyStatus(error), ...fields } });
 }
 
 function toProxyStatus(error: string): Record<string, string> {

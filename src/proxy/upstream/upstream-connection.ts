@@ -1,11 +1,12 @@
 import net from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { HostPort } from '../../config/config.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { isDoubtfulEnd } from './doubtful-end.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers } from './read-buffer.ts';
 import type { DialOptions, SharedLookup } from './shared-lookup.ts';
-import type { UpstreamTls } from './upstream-tls.ts';
+import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
 
 /** Events of a connection to the upstream. None follows `onUpstreamClosed`. */
 export interface UpstreamListener {
@@ -36,6 +37,7 @@ export class UpstreamConnection {
   #onEnded: ((failure: UpstreamFailure | undefined) => void) | undefined;
   #phase: 'connect' | 'handshake' | 'wait' = 'connect';
   #failure: UpstreamFailure | undefined;
+  #isAccepted = false;
   #isClosed = false;
 
   constructor(
@@ -114,21 +116,25 @@ export class UpstreamConnection {
 
   #listen(): void {
     const { socket } = this;
-    if (this.#isSecure) {
+    if (socket instanceof TLSSocket) {
       // A TLS stream emits chunks with their own memory, and keeps decrypted bytes while it is paused.
       socket.on('data', this.#onData);
       socket.on('connect', () => {
         this.#phase = 'handshake';
       });
       socket.on('secureConnect', this.#onReady);
+      onAccepted(socket, this.#onAccepted);
     } else {
       socket.on('connect', this.#onReady);
+      socket.on('connect', this.#onAccepted);
     }
     socket.on('drain', this.#onDrain);
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', (cause) => {
       this.#failure = toUpstreamFailure(cause, this.#phase);
-      if (this.#phase !== 'wait') this.#options.reachability.noteUnreachable(this.#failure);
+      // In TLS 1.3 the server may refuse our certificate after the handshake.
+      const isRefused = this.#failure.code === 'D2S_ERR_UPSTREAM_TLS' && !this.#isAccepted;
+      if (this.#phase !== 'wait' || isRefused) this.#options.reachability.noteUnreachable(this.#failure);
     });
     socket.prependListener('end', this.#onEnd);
     socket.on('close', this.#onClosed);
@@ -141,10 +147,16 @@ export class UpstreamConnection {
   readonly #onReady = (): void => {
     this.#phase = 'wait';
     this.#timer.stop();
+  };
+
+  readonly #onAccepted = (): void => {
+    if (this.#isAccepted) return;
+    this.#isAccepted = true;
     this.#options.reachability.noteReachable();
   };
 
   readonly #onData = (bytes: Buffer): void => {
+    this.#onAccepted();
     if (this.#listener?.onUpstreamBytes(this.socket, bytes, bytes.length, undefined) !== true) this.socket.pause();
   };
 

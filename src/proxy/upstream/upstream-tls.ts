@@ -7,6 +7,7 @@ import { counter, type MetricDescription } from '../../base/metric-description.t
 import type { HostPort, UpstreamTlsConfig } from '../../config/config.ts';
 import { ALPN_PROTOCOLS } from '../../tls/policy.ts';
 import { certificateName, indicatedName } from '../../tls/server-name.ts';
+import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
 import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
@@ -100,11 +101,23 @@ export class UpstreamTls {
     const nowNs = this.#clock.nowNs();
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
     this.#loggedNs = nowNs;
+    const { text, see } = describeTlsFault(reason);
     this.#logger.warn(
       { code: 'D2S_ERR_UPSTREAM_TLS', reason, serverName: this.#name, failed: this.#failed },
-      'TLS with the upstream cannot be set up',
+      `TLS with the upstream cannot be set up: ${text}; see ${see}`,
     );
   }
+}
+
+/**
+ * Calls `run` when the server has accepted the handshake. In TLS 1.3 it may refuse our certificate after
+ * 'secureConnect' (RFC 8446 §4.4.2.4): only a session ticket, or data, show that it has not. `run` may be called twice.
+ */
+export function onAccepted(socket: TLSSocket, run: () => void): void {
+  socket.once('session', run);
+  socket.once('secureConnect', () => {
+    if (socket.getProtocol() !== 'TLSv1.3') run();
+  });
 }
 
 function filesOf(config: UpstreamTlsConfig): TlsFiles {

@@ -4,6 +4,7 @@
  */
 
 import net from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
@@ -13,7 +14,7 @@ import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
 import { SharedLookup } from './shared-lookup.ts';
 import { UpstreamConnection, type UpstreamListener } from './upstream-connection.ts';
-import type { UpstreamTls } from './upstream-tls.ts';
+import { onAccepted, type UpstreamTls } from './upstream-tls.ts';
 
 /** Whether the upstream accepted the last connection attempt, and since when. */
 export type Reachability =
@@ -40,6 +41,9 @@ interface UpstreamParts {
 
 const PROBE_INTERVAL_NS = NS_PER_S;
 const PROBE_TIMEOUT_MS = 1_000;
+/** How long a server may take to refuse our certificate after the handshake of TLS 1.3. */
+const SILENCE_MS = 500;
+const BROKEN_OFF = { code: 'ECONNRESET' };
 
 export class Upstream {
   readonly #address: HostPort;
@@ -98,9 +102,8 @@ export class Upstream {
   #dial(limitMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const { host, port } = this.#address;
-      const tls = this.#tls;
       const dialOptions = this.#names.dialOptions(limitMs);
-      const socket = tls === undefined ? net.connect({ host, port, ...dialOptions }) : tls.connect(dialOptions);
+      const socket = this.#tls?.connect(dialOptions) ?? net.connect({ host, port, ...dialOptions });
       this.#names.watch(socket);
       let phase: 'connect' | 'handshake' = 'connect';
       const timer = new PhaseTimer();
@@ -110,16 +113,29 @@ export class Upstream {
         socket.destroy();
         resolve(isReachable);
       };
+      const succeed = () => {
+        this.noteReachable();
+        finish(true);
+      };
+      const fail = (cause: unknown) => {
+        this.noteUnreachable(toUpstreamFailure(cause, phase));
+        finish(false);
+      };
+      socket.on('error', fail);
+      if (!(socket instanceof TLSSocket)) {
+        socket.on('connect', succeed);
+        return;
+      }
       socket.on('connect', () => {
         phase = 'handshake';
       });
-      socket.on(tls === undefined ? 'connect' : 'secureConnect', () => {
-        this.noteReachable();
-        finish(true);
-      });
-      socket.on('error', (cause) => {
-        this.noteUnreachable(toUpstreamFailure(cause, phase));
-        finish(false);
+      onAccepted(socket, succeed);
+      socket.on('secureConnect', () => {
+        if (socket.destroyed) return;
+        timer.stop();
+        // A server without session tickets that accepts us says nothing.
+        timer.start(Math.min(limitMs, SILENCE_MS), succeed);
+        socket.on('end', () => fail(BROKEN_OFF)).resume();
       });
     });
   }

@@ -22,6 +22,8 @@ export interface Wanted {
   readonly key?: 'ec' | 'rsa';
   /** Valid for so many days from now; negative: expired. */
   readonly days?: number;
+  /** Valid from so many days after now; without it, since yesterday. */
+  readonly fromDays?: number;
 }
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -36,6 +38,7 @@ interface Content {
   readonly subject: asn.Name;
   readonly issuer: asn.Name;
   readonly days?: number | undefined;
+  readonly fromDays?: number | undefined;
   readonly publicKey: KeyObject;
   readonly extensions: asn.Extension[];
 }
@@ -64,14 +67,27 @@ export class CertificateFolder {
     return this.#write('ca', this.#sign({ subject, issuer, publicKey, extensions }, key), privateKey);
   }
 
-  /** A certificate that `authority` has signed. */
-  signed(authority: Pair, wanted: Wanted): Pair {
-    const { name, subject = '', alternatives = 'DNS:localhost,IP:127.0.0.1', usage = 'serverAuth', days } = wanted;
+  /** A certificate that no authority has signed. */
+  selfSigned(wanted: Wanted): Pair {
+    return this.signed(undefined, wanted);
+  }
+
+  /** A certificate that `authority` has signed; undefined: itself. */
+  signed(authority: Pair | undefined, wanted: Wanted): Pair {
+    const {
+      name,
+      subject = '',
+      alternatives = 'DNS:localhost,IP:127.0.0.1',
+      usage = 'serverAuth',
+      days,
+      fromDays,
+    } = wanted;
     const { publicKey, privateKey } = generateKey(wanted.key ?? 'ec');
     const content: Content = {
       subject: toName(`/CN=${name}${subject}`),
-      issuer: subjectOf(authority),
+      issuer: authority === undefined ? toName(`/CN=${name}${subject}`) : subjectOf(authority),
       days,
+      fromDays,
       publicKey,
       extensions: [
         toExtension(asn.id_ce_extKeyUsage, new asn.ExtendedKeyUsage([USAGES[usage]])),
@@ -81,7 +97,7 @@ export class CertificateFolder {
         ),
       ],
     };
-    return this.#write(usage, this.#sign(content, keyOf(authority)), privateKey);
+    return this.#write(usage, this.#sign(content, authority === undefined ? privateKey : keyOf(authority)), privateKey);
   }
 
   file(name: string, text: string): string {
@@ -94,10 +110,11 @@ export class CertificateFolder {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  #sign({ subject, issuer, days = VALID_DAYS, publicKey, extensions }: Content, key: KeyObject): Buffer {
+  #sign({ subject, issuer, days = VALID_DAYS, fromDays, publicKey, extensions }: Content, key: KeyObject): Buffer {
     this.#count += 1;
     const endMs = Date.now() + days * DAY_MS;
-    const notBefore = new Date(Math.min(Date.now(), endMs) - DAY_MS);
+    const beginMs = fromDays === undefined ? Math.min(Date.now(), endMs) - DAY_MS : Date.now() + fromDays * DAY_MS;
+    const notBefore = new Date(beginMs);
     const signature = new asn.AlgorithmIdentifier({ algorithm: SIGNATURES[key.asymmetricKeyType ?? ''] ?? '' });
     const spki = publicKey.export({ type: 'spki', format: 'der' });
     const tbsCertificate = new asn.TBSCertificate({

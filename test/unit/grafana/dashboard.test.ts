@@ -25,7 +25,9 @@ it('the dashboard filters by job and instance everywhere, and by application whe
   for (const { name, expr } of queriesOf(readDashboard())) {
     for (const [, metric = '', matchers = ''] of expr.matchAll(/\b(\w+)\{(.*?)\}/g)) {
       expect([name, matchers]).toEqual([name, expect.stringContaining('job="$job", instance=~"$instance"')]);
-      const isOfApplication = /^d2_(call_|calls_total|session|object|sidecar_names)/.test(metric);
+      const isOfApplication = /^d2_(call_|calls_(total|running|hung|late)|session|object|sidecar_(names|verdict))/.test(
+        metric,
+      );
       const isFiltered = matchers.includes('application=~"$application"');
       expect([name, metric, isFiltered]).toEqual([name, metric, isOfApplication]);
     }

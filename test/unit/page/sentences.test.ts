@@ -38,13 +38,35 @@ function sentencesOf(state: Partial<Live>, sources: Partial<NewsSources> = {}): 
 }
 
 const since = at(1_800);
-const upstream = (state: Live['upstream']['state'], reason: string | null) => ({ upstream: { state, since, reason } });
+const upstream = (state: Live['upstream']['state'], reason: string | null, tlsFault: string | null = null) => ({
+  upstream: { state, since, reason, tlsFault },
+});
 const jvm = (state: Live['jvm']['state'], source: string | null, reason: string | null) => ({
   jvm: { state, source, since, reason, heapMax: null },
 });
 
 it.each<[string, Partial<Live>, ...string[]]>([
   ['all is well', {}, UPSTREAM, NO_JVM],
+  [
+    'TLS with the upstream fails',
+    upstream('unreachable', 'CERT_HAS_EXPIRED', 'its certificate has expired'),
+    'bad: TLS with the upstream has failed since 11:30:00: its certificate has expired (CERT_HAS_EXPIRED).',
+    NO_JVM,
+  ],
+  [
+    'certificates of the sidecar expire',
+    {
+      certificates: [
+        { section: 'listen.tls', expires: since, days: -1, warning: 'it expired on 2026-11-25' },
+        { section: 'monitor.tls', expires: since, days: 30, warning: null },
+        { section: 'upstream.tls', expires: since, days: 3, warning: 'it expires in 3 days, on 2026-12-01' },
+      ],
+    },
+    UPSTREAM,
+    NO_JVM,
+    'bad: The certificate of the sidecar in listen.tls: it expired on 2026-11-25.',
+    'warn: The certificate of the sidecar in upstream.tls: it expires in 3 days, on 2026-12-01.',
+  ],
   ['the sidecar starts', { state: 'starting' }, 'info: The sidecar is starting.', UPSTREAM, NO_JVM],
   ['the sidecar drains', { state: 'draining' }, `${DRAINS}.`, UPSTREAM, NO_JVM],
   ['the sidecar stops', { state: 'stopping', stopLeftSeconds: 12.3 }, STOPS, UPSTREAM, NO_JVM],

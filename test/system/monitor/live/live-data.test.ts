@@ -160,7 +160,7 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   }
   const code = 'D2S_ERR_UPSTREAM_TERMINATED';
   expect(failures).toEqual([{ code, ...ONCE }]);
-  expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null });
+  expect(upstream).toEqual({ state: 'reachable', since: expect.stringMatching(/Z$/), reason: null, tlsFault: null });
 
   steps(stand, 12);
   const later = await live(stand, '?since=2');

@@ -14,7 +14,8 @@ function fieldsOf(change: Parameters<typeof endedCall>[0], hasUsers = true): Rec
 it('a line of the access log has everything that is known about a call', () => {
   expect(fieldsOf({ traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' })).toEqual({
     ...{ time: TIME, kind: 'rpc', name: 'E.Demo.TestInOut', application: 'smartWeb', over: 'http', method: 'POST' },
-    ...{ status: 200, outcome: 'answered', error: null, duration: 0.025001, requestBytes: 12, responseBytes: 3_400 },
+    ...{ status: 200, outcome: 'answered', error: null, duration: 0.025001 },
+    ...{ client_wait: 0, first_byte: 0.025001, requestBytes: 12, responseBytes: 3_400 },
     ...{ session: 'b7c1', user: 'anna', verified: true, remoteAddress: '10.0.0.7' },
     trace: '0af7651916cd43dd8448eb211c80319c',
   });

@@ -47,6 +47,8 @@ it('a span has only closed sets, names and the client as attributes: no user, se
     'd2.call.outcome': 'answered',
     'd2.call.transport': 'rest',
     'client.address': '10.0.0.7',
+    'd2.call.client_wait': 0,
+    'd2.call.first_byte': expect.closeTo(0.2505, 6),
     'http.request.method': 'POST',
     'http.response.status_code': 200,
   });
@@ -136,7 +138,9 @@ it.each([
 });
 
 it('sampling takes only slow calls with slowerThan', () => {
-  const calls = [100, 250.5, 251].map((ms) => ({ ...CALL, beganNs: CALL.endedNs - ms * MS }));
+  const calls = [100, 250.5, 251].map((ms) =>
+    endedCall({ ...CALL, beganNs: CALL.endedNs - ms * MS, durationNs: ms * MS }),
+  );
   const sampled = { ...CALL, traceparent: `00-${TRACE}-${PARENT}-01`, beganNs: CALL.endedNs - 1 };
   const made = spansOf([...calls, sampled], { slowerThanMs: 250.5 });
   expect(made.map(({ duration }) => duration)).toEqual([[0, 251_000_000]]);

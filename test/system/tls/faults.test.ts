@@ -1,0 +1,166 @@
+import { constants } from 'node:crypto';
+import net from 'node:net';
+import tls from 'node:tls';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { UpstreamTlsConfig } from '../../../src/config/config.ts';
+import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { UpstreamTls } from '../../../src/proxy/upstream/upstream-tls.ts';
+import { describeTlsFault, type TlsFaultKind } from '../../../src/tls/tls-fault.ts';
+import { listening } from '../../support/net.ts';
+import { CertificateFolder, type Pair, pemOf, textOf, type Wanted } from '../../support/tls/certificates.ts';
+import { get, upstreamTls } from '../../support/tls/ends.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const another = folder.authority('another');
+const own = folder.signed(authority, { name: 'plant' });
+const ours = folder.signed(another, { name: 'd2-sidecar', usage: 'clientAuth' });
+
+let stand: Stand | undefined;
+const servers: net.Server[] = [];
+const sockets = new Set<net.Socket>();
+
+afterEach(async () => {
+  await stand?.close();
+  stand = undefined;
+  for (const socket of sockets) socket.destroy();
+  for (const server of servers) server.close();
+});
+
+afterAll(() => folder.remove());
+
+function listen(server: net.Server): Promise<number> {
+  servers.push(server);
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  return listening(server);
+}
+
+async function secure(pair: Pair = own, more: tls.TlsOptions = {}): Promise<number> {
+  const server = tls.createServer({ ...pemOf(pair), ...more }, (socket) => socket.on('error', () => undefined));
+  server.on('tlsClientError', (_error, socket) => socket.destroy());
+  return await listen(server);
+}
+
+const signed = (wanted: Partial<Wanted>) => secure(folder.signed(authority, { name: 'plant', ...wanted }));
+const plain = (answer: string) =>
+  listen(net.createServer((socket) => socket.once('data', () => (answer === '' ? socket.end() : socket.end(answer)))));
+
+const ASKING: tls.TlsOptions = { requestCert: true, rejectUnauthorized: true, ca: textOf(authority.certFile) };
+const asking = (maxVersion: tls.SecureVersion) => secure(own, { ...ASKING, maxVersion });
+const OLD: tls.TlsOptions = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'ALL:@SECLEVEL=0' };
+const WEAK: tls.TlsOptions = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA' };
+/** A fatal alert of RFC 8446 §6 instead of a ServerHello. */
+const alerting = (description: number) =>
+  listen(
+    net.createServer((socket) => socket.once('data', () => socket.end(Buffer.of(21, 3, 3, 0, 2, 2, description)))),
+  );
+
+type Case = [what: string, kind: TlsFaultKind, start: () => Promise<number>, config?: Partial<UpstreamTlsConfig>];
+
+function alertCase(alert: number, kind: TlsFaultKind): Case {
+  return [`sends the alert ${alert}`, kind, () => alerting(alert)];
+}
+
+const CASES: Case[] = [
+  ['has an expired certificate', 'expired', () => signed({ days: -1 })],
+  ['has a certificate of tomorrow', 'not-yet-valid', () => signed({ fromDays: 1 })],
+  ['is signed by an unknown authority', 'untrusted', secure, { caFile: another.certFile }],
+  ['is signed by an authority that is not public', 'untrusted', secure, { caFile: undefined }],
+  ['has a self-signed certificate', 'untrusted', () => secure(folder.selfSigned({ name: 'plant' }))],
+  [
+    'sends its unknown authority, too',
+    'untrusted',
+    () => secure(own, { cert: textOf(own.certFile) + textOf(authority.certFile) }),
+    { caFile: another.certFile },
+  ],
+  ['has a certificate for clients', 'not-for-servers', () => signed({ usage: 'clientAuth' })],
+  ['has a certificate for another name', 'other-name', secure, { serverName: 'smartweb.plant' }],
+  ['answers with HTTP', 'no-tls', () => plain('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n')],
+  ['answers with a page', 'no-tls', () => plain('<html><body>Bad Request</body></html>')],
+  ['answers as SSH', 'no-tls', () => plain('SSH-2.0-OpenSSH_9.2p1\r\n')],
+  ['answers with zeros', 'no-tls', () => plain('\0'.repeat(64))],
+  ['closes', 'broken-off', () => plain('')],
+  [
+    'resets',
+    'broken-off',
+    () => listen(net.createServer((socket) => socket.once('data', () => socket.resetAndDestroy()))),
+  ],
+  ['speaks TLS 1.1', 'protocol', () => secure(own, OLD)],
+  ['has an old cipher only', 'refused', () => secure(own, WEAK)],
+  ['wants a certificate in TLS 1.3', 'client-certificate', () => asking('TLSv1.3')],
+  ['wants a certificate in TLS 1.2', 'refused', () => asking('TLSv1.2')],
+  ['closes at our certificate, in TLS 1.3', 'broken-off', () => asking('TLSv1.3'), ours],
+  ['closes at our certificate, in TLS 1.2', 'broken-off', () => asking('TLSv1.2'), ours],
+  ...[40].map((alert) => alertCase(alert, 'refused')),
+  ...[41, 42, 43, 44, 45, 46, 48, 49, 116].map((alert) => alertCase(alert, 'client-certificate')),
+  ...[70, 71].map((alert) => alertCase(alert, 'protocol')),
+  alertCase(112, 'other-name'),
+  alertCase(80, 'other'),
+];
+
+async function upstreamOf(port: number, config: Partial<UpstreamTlsConfig> = {}) {
+  const { logger, logged } = recordingLogger();
+  const address = { host: '127.0.0.1', port };
+  const secured = await UpstreamTls.open(address, upstreamTls(authority, config), { clock: systemClock, logger });
+  return { logged, upstream: new Upstream({ ...address, connectTimeoutMs: 5_000 }, systemClock, { tls: secured }) };
+}
+
+it.each(CASES)(
+  'without traffic, a server that %s is named as a fault of the kind %s',
+  async (_what, kind, start, config) => {
+    const { logged, upstream } = await upstreamOf(await start(), config);
+    expect(await upstream.tryConnection()).toBe(false);
+    const { reachability } = upstream;
+    if (reachability.kind !== 'unreachable') throw new Error('reachable');
+    const { reason, isTls } = reachability;
+    const fault = describeTlsFault(reason);
+    expect({ isTls, reason, kind: fault.kind }).toEqual({ isTls: true, reason, kind });
+    expect(logged.filter(({ level }) => level === 'warn')).toMatchObject(
+      // After the handshake a closed connection is only a sign, which the verdict shows.
+      _what.includes('closes at our certificate, in TLS 1.3') ? [] : [{ message: expect.stringContaining(fault.text) }],
+    );
+  },
+);
+
+it.each([
+  ['TLS 1.2', { maxVersion: 'TLSv1.2' }],
+  ['TLS 1.3', {}],
+  ['TLS 1.3 without session tickets', { secureOptions: constants.SSL_OP_NO_TICKET, sessionIdContext: 'x' }],
+  ['TLS 1.3, and wants our certificate', { ...ASKING, ca: textOf(another.certFile) }],
+] as const)('without traffic, a server with %s is reachable', async (_what, more) => {
+  const { logged, upstream } = await upstreamOf(await secure(own, more), ours);
+  expect(await upstream.tryConnection()).toBe(true);
+  expect(upstream.reachability.kind).toBe('reachable');
+  expect(logged).toEqual([]);
+});
+
+it.each([
+  ['an expired certificate', 'server', () => signed({ days: -1 })],
+  ['no TLS', 'sidecar', () => plain('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ['a wish for a certificate', 'sidecar', () => asking('TLSv1.3')],
+])('%s of the server is the verdict within 12 s without traffic, and with a call', async (_what, subject, start) => {
+  const port = await start();
+  stand = await startStand({
+    upstreamPort: port,
+    config: ({ upstream }) => ({ upstream: { ...upstream, probeMs: 1_000, tls: upstreamTls(authority) } }),
+  });
+  const { verdicts } = stand.sidecar;
+  await vi.waitFor(() => expect(verdicts.of('smartWeb')).toMatchObject({ code: 'upstream-tls', subject }), 12_000);
+  const { text } = verdicts.of('smartWeb');
+  const answer = await get(stand.port, '/smartWeb/');
+  const { detail } = JSON.parse(answer.body) as { detail: string };
+  const fault = /^TLS with the upstream cannot be set up: (.*)\.$/.exec(detail)?.[1];
+  expect(fault, detail).toBeDefined();
+  expect(text).toContain(fault);
+  verdicts.judge();
+  expect(verdicts.of('smartWeb').code).toBe('upstream-tls');
+  expect(stand.logged.map(({ message }) => message)).not.toContain('the upstream can be reached again');
+  const live: unknown = JSON.parse((await get(stand.monitorPort, '/live')).body);
+  expect(live).toMatchObject({ upstream: { state: 'unreachable', tlsFault: fault } });
+});

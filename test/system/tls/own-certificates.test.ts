@@ -1,0 +1,94 @@
+import { afterAll, afterEach, expect, it } from 'vitest';
+import { check } from '../../../src/cli/check.ts';
+import { toTopLines } from '../../../src/cli/top-lines.ts';
+import { WatchedTls } from '../../../src/tls/watched-tls.ts';
+import { Printed } from '../../support/cli/control/stand.ts';
+import { ManualClock } from '../../support/clock.ts';
+import { CertificateFolder, type Wanted } from '../../support/tls/certificates.ts';
+import { get, listenerTls, upstreamTls } from '../../support/tls/ends.ts';
+import { recordingLogger } from '../../support/wire/recording-logger.ts';
+import { type Stand, startStand } from '../../support/wire/stand.ts';
+
+const folder = new CertificateFolder();
+const authority = folder.authority();
+const signed = (wanted: Partial<Wanted>) => folder.signed(authority, { name: 'plant', ...wanted });
+
+let stand: Stand | undefined;
+
+afterEach(async () => {
+  await stand?.close();
+  stand = undefined;
+});
+
+afterAll(() => folder.remove());
+
+it('certificates that expire soon are in the log, in /live, on the page’s data and in top, by section', async () => {
+  const [soon, later, client] = [signed({ days: 13 }), signed({ days: 30 }), signed({ days: 2, usage: 'clientAuth' })];
+  stand = await startStand({
+    config: ({ listen, monitor, upstream }) => ({
+      listen: { ...listen, tls: listenerTls(soon) },
+      monitor: { ...monitor, tls: listenerTls(later) },
+      upstream: { ...upstream, tls: upstreamTls(authority, client) },
+    }),
+  });
+  const warnings = stand.logged.filter(({ level }) => level === 'warn').map(({ details }) => details);
+  expect(warnings).toEqual([
+    expect.stringMatching(/^listen\.tls\.certFile: \S+: it expires in 12 days, on \d{4}-\d\d-\d\d$/),
+    expect.stringMatching(/^upstream\.tls\.certFile: \S+: it expires in 1 day, on /),
+  ]);
+  const live = JSON.parse((await get(stand.monitorPort, '/live', { ca: authority })).body) as { certificates: unknown };
+  expect(live.certificates).toEqual([
+    { section: 'listen.tls', expires: expect.any(String), days: 12, warning: expect.stringContaining('in 12 days') },
+    { section: 'monitor.tls', expires: expect.any(String), days: 29, warning: null },
+    { section: 'upstream.tls', expires: expect.any(String), days: 1, warning: expect.stringContaining('in 1 day') },
+  ]);
+  const top = toTopLines(JSON.parse(stand.sidecar.top()), 200).filter((line) => line.startsWith('Certificate'));
+  expect(top).toEqual([
+    expect.stringContaining('Certificate of listen.tls: it expires in 12 days'),
+    expect.stringContaining('Certificate of upstream.tls: it expires in 1 day'),
+  ]);
+});
+
+it.each([
+  ['has expired', { days: -1 }, 'it expired on'],
+  ['is not valid yet', { fromDays: 2 }, 'it is not valid before'],
+])(
+  'a certificate for clients that %s is the verdict; that of the monitoring port is not',
+  async (_what, wanted, text) => {
+    const tls = listenerTls(signed(wanted));
+    const start = (config: 'listen' | 'monitor') =>
+      startStand({ config: (base) => ({ [config]: { ...base[config], tls } }) });
+    stand = await start('listen');
+    const verdict = stand.sidecar.verdicts.of('smartWeb');
+    expect(verdict).toMatchObject({ code: 'own-certificate', subject: 'sidecar', text: expect.stringContaining(text) });
+    await stand.close();
+    stand = await start('monitor');
+    expect(stand.sidecar.verdicts.of('smartWeb').code).toBe('quiet');
+  },
+);
+
+it('the warning comes at the start, once a day, and with a replacement', async () => {
+  const clock = new ManualClock();
+  const { logger, logged } = recordingLogger();
+  const today = (clock.epochMs() - Date.now()) / 86_400_000;
+  const pair = signed({ fromDays: today - 1, days: today + 5.5 });
+  const files = { section: 'listen.tls', ...pair, caFile: undefined, caKey: 'clientCaFile' } as const;
+  const watched = await WatchedTls.open(files, { clock, logger });
+  const warned = () => logged.map(({ details }) => String(details).replace(/^.*: it/, 'it'));
+  const first = warned();
+  for (let hour = 0; hour < 49; hour += 1) {
+    clock.advanceS(3_600);
+    await watched.poll();
+  }
+  expect(first).toEqual([expect.stringContaining('in 5 days')]);
+  expect(warned().slice(1)).toEqual([expect.stringContaining('in 4 days'), expect.stringContaining('in 3 days')]);
+});
+
+it('check warns of a certificate that expires soon', async () => {
+  const { certFile, keyFile } = signed({ days: 13 });
+  const output = new Printed();
+  const yaml = `listen: { tls: { certFile: ${certFile}, keyFile: ${keyFile} } }`;
+  const flags = { config: 'f', upstream: 'http://127.0.0.1:8080/smartWeb' };
+  expect(await check({ flags, env: {}, readFile: () => yaml }, output, { isRoot: false })).toBe(0);
+  expect(output.stderr).toMatch(/^d2-sidecar: warning: listen\.tls\.certFile: \S+: it expires in 12 days, on /);
+});
