@@ -35,7 +35,7 @@ const NEEDS_A_DAY = 'application_kind:d2_call_duration_seconds:p99_30m_week';
 
 /** Only for a server on this machine, or for calls that hang: see hanging.test.ts and rules/server.yml. */
 const NEEDS_TROUBLE =
-  /^d2_(?:calls_hung|server_(?:cpu_seconds_total|deadlocked_threads|(?:max|open)_fds|processors|threads_(?:busy|max)))$/;
+  /^d2_(?:calls_hung|server_(?:cpu_seconds_total|deadlocked_threads|(?:max|open)_fds|processors|threads_(?:busy|max))|sidecar_verdict_info\{code="[a-z-]+"\})$/;
 const OF_LOCAL_SERVER = /\bd2_(?:calls_hung|server_)/;
 
 /** Characters that need escaping in one of the formats. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts';
 import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../jvm/jvm-reading.ts';
+import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Mark, MarkKind, Marks } from './marks.ts';
 
 /** Sources that the history watches for changes; read at each check. */
@@ -58,7 +59,9 @@ export class Conditions {
     this.#upstream = now;
     if (now.kind === 'unreachable') {
       const isSame = before.kind === 'unreachable' && before.sinceEpochMs === now.sinceEpochMs;
-      const text = `The upstream takes no connections: ${now.reason}.`;
+      const text = now.isTls
+        ? `TLS with the upstream fails: ${describeTlsFault(now.reason).text} (${now.reason}).`
+        : `The upstream takes no connections: ${now.reason}.`;
       if (!isSame) this.#outage = this.#mark('upstreamLost', text, now.sinceEpochMs);
       return;
     }

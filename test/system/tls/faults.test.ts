@@ -162,5 +162,7 @@ it.each([
   expect(verdicts.of('smartWeb').code).toBe('upstream-tls');
   expect(stand.logged.map(({ message }) => message)).not.toContain('the upstream can be reached again');
   const live: unknown = JSON.parse((await get(stand.monitorPort, '/live')).body);
+  const marked = stand.sidecar.history.marks.find(({ kind }) => kind === 'upstreamLost');
+  expect(marked?.text).toContain(`TLS with the upstream fails: ${fault}`);
   expect(live).toMatchObject({ upstream: { state: 'unreachable', tlsFault: fault } });
 });
