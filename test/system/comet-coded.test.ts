@@ -1,9 +1,8 @@
 /** Comet bodies with a content coding pass unchanged in both directions; which are read depends on the decoder's safety. */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { hasSafeBrotli } from '../../src/base/advisories.ts';
 import { Peer } from '../support/wire/peer.ts';
-import { type Stand, startStand } from '../support/wire/stand.ts';
+import type { Stand } from '../support/wire/stand.ts';
 
 // Both kinds of Node.js are tested, whichever runs the tests.
 vi.mock('../../src/base/advisories.ts');
@@ -15,7 +14,12 @@ type Encode = (bytes: Buffer) => Buffer;
 const plain: Encode = (bytes) => bytes;
 
 let stand: Stand;
+let hasSafeBrotli: typeof import('../../src/base/advisories.ts').hasSafeBrotli;
 beforeAll(async () => {
+  // Other tests of this worker may have loaded the modules before they were mocked.
+  vi.resetModules();
+  ({ hasSafeBrotli } = await import('../../src/base/advisories.ts'));
+  const { startStand } = await import('../support/wire/stand.ts');
   stand = await startStand();
 });
 afterAll(() => stand.close());

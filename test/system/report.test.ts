@@ -54,7 +54,7 @@ describe('d2-sidecar report', { timeout: 60_000 }, () => {
     const { code, stdout } = await run(['--with-users', '--out', file]);
     expect([code, stdout]).toEqual([0, expect.stringContaining(`report written to ${file}`)]);
     const { sessions, unclassified } = JSON.parse(readFileSync(file, 'utf8')) as Report;
-    expect(unclassified).toMatchObject([{ path: '/smartWeb/odata', count: 1 }]);
+    expect(unclassified).toMatchObject([{ path: '/smartWeb/odata/Pumps({})', count: 1 }]);
     const users = sessions.smartWeb?.list.map(({ userName, remoteAddress }) => [userName, remoteAddress]);
     expect(users).toEqual(['anna', 'key-user'].map((user) => [user, '127.0.0.1']));
     expect(readFileSync(file, 'utf8')).not.toContain('s3cr3t');

@@ -27,7 +27,7 @@ export interface VerdictSources {
   readonly applications: readonly JudgedApplication[];
   readonly history: Pick<History, 'worstCallOf' | 'p95Of' | 'collectorShare' | 'mark'>;
   readonly lifecycle: { readonly state: string };
-  readonly upstream: { readonly reachability: UpstreamCondition };
+  readonly upstream: { readonly condition: UpstreamCondition };
   readonly jvm: { readonly state: JvmState };
   readonly outside: Pick<OutsidePaths, 'belowOf' | 'misplaced'>;
   readonly unclassified: Pick<UnclassifiedPaths, 'read'>;
@@ -139,7 +139,7 @@ export class Verdicts {
       lifecycleState: lifecycle.state,
       isLeaving: lifecycle.state === 'draining' || lifecycle.state === 'stopping',
       ownCertificateFault: sources.ownCertificateFault(),
-      upstream: upstream.reachability,
+      upstream: upstream.condition,
       server: jvm.state.kind === 'available' ? jvm.state.server : undefined,
       deadlock: sources.deadlock(),
       hung: findHung(application),

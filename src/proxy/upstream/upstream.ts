@@ -30,6 +30,9 @@ export type Reachability =
       readonly isTls: boolean;
     };
 
+/** A lack of descriptors, ports or memory here: the server was not tried. */
+type Shortage = Omit<Extract<Reachability, { kind: 'unreachable' }>, 'failure'>;
+
 export interface UpstreamOptions extends HostPort {
   readonly connectTimeoutMs: number;
 }
@@ -54,6 +57,7 @@ export class Upstream {
   readonly #names: SharedLookup;
   #connectTimeoutMs: number;
   #reachability: Reachability = { kind: 'unknown' };
+  #shortage: Shortage | undefined;
   #lastProbe: { readonly atNs: number; readonly isReachable: Promise<boolean> } | undefined;
 
   /** Without `tls` connections are plain TCP. */
@@ -72,6 +76,11 @@ export class Upstream {
 
   get reachability(): Reachability {
     return this.#reachability;
+  }
+
+  /** For the verdict: `reachability`, or that this machine lacks what a connection needs. */
+  get condition(): Reachability | Shortage {
+    return this.#shortage ?? this.#reachability;
   }
 
   /** Opens a connection. Earlier writes wait in its socket until it is connected. Without `listener`: a stream. */
@@ -142,14 +151,22 @@ export class Upstream {
 
   /** A connection is established. Code that connects without this class reports it here. */
   noteReachable(): void {
+    this.#shortage = undefined;
     if (this.#reachability.kind === 'reachable') return;
     this.#outages?.back();
     this.#reachability = { kind: 'reachable', sinceEpochMs: this.#clock.epochMs() };
   }
 
   noteUnreachable(failure: UpstreamFailure): void {
-    // At a limit of ours nothing was tried.
-    if (failure.code === 'D2S_ERR_UPSTREAM_BUSY') return;
+    if (failure.isOwnShortage) {
+      // The server was not tried. At a limit of ours (`limits.inFlight`) nothing is missing either.
+      if (failure.code === 'D2S_ERR_UPSTREAM_RESOURCES') {
+        const sinceEpochMs = this.#shortage?.sinceEpochMs ?? this.#clock.epochMs();
+        this.#shortage = { kind: 'unreachable', sinceEpochMs, reason: reasonOf(failure) ?? failure.code, isTls: false };
+      }
+      return;
+    }
+    this.#shortage = undefined;
     const previous = this.#reachability;
     this.#outages?.lost();
     const sinceEpochMs = previous.kind === 'unreachable' ? previous.sinceEpochMs : this.#clock.epochMs();
