@@ -198,7 +198,7 @@ describe.runIf(hasPrometheus)('a real Prometheus that scrapes real sidecars', { 
   it('has counters at zero before their first event, so that increase() sees it', async () => {
     for (const promql of [
       'd2_sidecar_comet_unread_total{reason="malformed"}',
-      'd2_sidecar_connections_handed_over_total{reason="framing"}',
+      'd2_sidecar_requests_refused_total{fault="framing"}',
       'd2_sidecar_limit_hits_total{limit="limits.fields"}',
     ]) {
       expect((await prometheus.query(promql)).map(({ value }) => value)).toEqual([0, 0]);

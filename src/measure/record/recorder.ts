@@ -418,9 +418,9 @@ function countCall(statistics: Statistics, call: CountedCall, exchange: Exchange
   } else if (call.kind !== 'object') statistics[call.kind].recordFailed(call.name);
 }
 
-/** Whether a read has brought a value: a GET answered 2xx with content. All others are calls, but bring none. */
+/** Whether a read has brought a value. A HEAD, a 204 and a redirect are calls, but bring none. */
 function hasValue({ method, status, isEmpty }: Exchange): boolean {
-  return method === 'GET' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
+  return method !== 'HEAD' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
 }
 
 /** Adds the call's trace to its histogram as an exemplar. */

@@ -128,6 +128,7 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     expect((await run('--help')).stdout).toContain('d2-sidecar check');
     await expectCode(0, '--version');
     expect(await run('check', '--config', all)).toMatchObject({ code: 0, stderr: '' });
+    await expectCode(0, 'check', '--connect', '--config', all);
     await expectCode(64, 'check', '--config', write('odd.yaml', { upstrem: {} }));
     await expectCode(0, 'passwd', 'reader', '--token', '--file', path.join(installed.folder, 'tokens'));
     await expectCode(1, 'health');
@@ -167,6 +168,7 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     await expectCode(0, 'health', '--monitor', monitor);
     expect((await run('report')).stdout).toContain('"sidecar"');
     expect((await run('top', '--once')).stdout).toContain('No calls are running.');
+    expect(await run('verdict')).toMatchObject({ code: expect.any(Number), stdout: expect.stringMatching(/\.\n$/) });
     // There is no JVM, and the message says so.
     expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
     for (const command of ['reload', 'drain', 'shutdown']) await expectCode(0, command);

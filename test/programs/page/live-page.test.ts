@@ -236,7 +236,7 @@ describeInChromium('the live page', (chromium) => {
     harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
     await live.see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
-    await live.see(/^The server: it has not accepted connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await live.see(/^The server: it does not accept connections \(ECONNREFUSED\)\./);
     await announced('has refused connections');
     restart(harness.upstream);
     await live.see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
@@ -292,15 +292,13 @@ describeInChromium('the live page of another sidecar', (chromium) => {
 
   it('marks a drain on the time axis and in words', async () => {
     const config = { stop: { deadline: '50s' } };
-    const harness = await chromium.startHarness({ config, env: { D2_SIDECAR_STOP_DELAY: '40s' } });
+    const harness = await chromium.startHarness({
+      config,
+      env: { D2_SIDECAR_STOP_DELAY: '40s', D2_SIDECAR_UPSTREAM_PROBE: '0' },
+    });
     const live = await chromium.open(harness.url);
     const drawn = await recordMarkNames(live.page);
-    try {
-      await live.see(/^The upstream has not been tried yet/);
-    } catch (e) {
-      console.log('DUMP', (await live.page.locator('body').innerText()).slice(0, 1500));
-      throw e;
-    }
+    await live.see(/^The upstream has not been tried yet/);
     harness.askToStop();
     await live.see(
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
@@ -308,7 +306,7 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     await live.see('The sidecar is draining on request: clients are asked to leave.');
     await live.page.getByText(/^What happened/).click();
     await live.see('The sidecar has begun to drain.');
-    expect(await live.events()).toEqual(['drain', 'start']);
+    expect((await live.events()).filter((event) => event !== 'verdict')).toEqual(['drain', 'start']);
     await drawn('drain');
     await harness.stopSidecar('SIGKILL');
   });

@@ -163,7 +163,7 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
   it.each([
     ['a wrong passphrase', () => pfx(own, 'wrong.pfx'), 'does not open with the passphrase in passphraseFile'],
     ['no passphrase', () => pfx(own, 'none.pfx'), 'does not open without a passphrase: set passphraseFile'],
-    ['another file', () => own.certFile, 'is not a PKCS #12 file (.pfx, .p12)'],
+    ['a file that is neither', () => folder.file('neither', 'text'), 'is not a PKCS #12 file (.pfx, .p12)'],
     ['no key', () => pfx(own, 'keyless.pfx', '-nokeys'), 'holds no private key, expected one: export it with its key'],
   ])('is refused with key and file: %s', async (what, file, why) => {
     const other = what === 'a wrong passphrase' ? { passphraseFile: folder.file('other', 'other') } : {};
