@@ -47,7 +47,8 @@ export class LifeTally {
     if (kind === 'rpc') {
       this.rpc[isAnswered && status < 500 ? 'below500' : 'errors'] += 1;
       if (isBroken) this.rpc.broken += 1;
-    } else if (kind === 'object') this.object[!isAnswered ? 'broken' : status < 400 ? 'values' : 'others'] += 1;
+    } else if (kind === 'object')
+      this.object[!isAnswered ? 'broken' : bringsValue(status, plan) ? 'values' : 'others'] += 1;
     else if (kind === 'page' || kind === 'sba') this[kind].note(isSure);
     else this.#notePoll(outcome, isSure, plan.answer.values);
     if (isAnswered && status < 400 && kind !== 'page' && kind !== 'comet') this.users.add(plan.user);
@@ -85,4 +86,9 @@ export class LifeTally {
     this.pushedValues.add(isAnswered ? values : 0, values);
     this.serverMessages.add(isAnswered ? values + 1 : 0, values + 1);
   }
+}
+
+/** A read brings a value if it is answered 2xx with content, and not for HEAD. */
+function bringsValue(status: number, { method, answer }: CallPlan): boolean {
+  return method !== 'HEAD' && status >= 200 && status <= 299 && status !== 204 && answer.bytes > 0;
 }

@@ -48,7 +48,10 @@ const ROWS: readonly (readonly [RegExp, Way])[] = [
   // Files directly in the folder only.
   [/^rm(?: \w[\w.-]*)+$/, RUN],
 
-  [/^\.ci\/run$|^npm (?:ci|test|(?:run )?audit(?: -- --accept-list)?|run (?:lint|types|build|test:all))$/, runBy('.ci/run')],
+  [
+    /^\.ci\/run$|^npm (?:ci|test|(?:run )?audit(?: -- --accept-list)?|run (?:lint|types|build|test:all))$/,
+    runBy('.ci/run'),
+  ],
   [/^npm run (?:test:steady|mutants)$/, check(LONG, faultOfScript)],
   [/^npm run (?:test:(?:unit|watch)|format|generate|demo)$/, check('.ci/run runs its parts', faultOfScript)],
   [/^npm run sbom\b/, runBy(`${INSTALL}/sbom.test.ts`)],
