@@ -99,18 +99,7 @@ const ON_BOTH: Floods = {
     what: '4,500 requests with heads of 55 kB that the server holds',
     attack: onMany({ full: 4_500, short: 1_000, act: writing(toHead(`GET ${HOLD_PATH}`, FILL)) }),
   },
-  'websocket-heads': {
-    what: '4,500 WebSockets whose handshakes have heads of 55 kB',
-    attack: onMany({
-      full: 4_500,
-      // 500 at once over TLS held a call for 2.0 s, just over what the short form allows. The full form keeps its size.
-      short: 100,
-      act: async (attacker, socket) => {
-        if (await attacker.write(socket, toHead(`GET ${COMET_PATH}`, { ...UPGRADE, ...FILL })))
-          await next(socket, 'data');
-      },
-    }),
-  },
+  'websocket-heads': openWebSockets(500),
   'list-x-forwarded-for': {
     what: 'from a trusted proxy, heads of 60 kB full of trusted addresses in X-Forwarded-For; 4 connections in a loop',
     clientAddress,
@@ -163,9 +152,26 @@ function overTls(flood: Floods[string]): Floods[string] {
   };
 }
 
+/** `short`: how many at once in the short form. */
+function openWebSockets(short: number): Floods[string] {
+  return {
+    what: '4,500 WebSockets whose handshakes have heads of 55 kB',
+    attack: onMany({
+      full: 4_500,
+      short,
+      act: async (attacker, socket) => {
+        if (await attacker.write(socket, toHead(`GET ${COMET_PATH}`, { ...UPGRADE, ...FILL })))
+          await next(socket, 'data');
+      },
+    }),
+  };
+}
+
 export const PIECES: Floods = {
   ...ON_BOTH,
   ...Object.fromEntries(Object.entries(ON_BOTH).map(([name, flood]) => [`${name}-tls`, overTls(flood)])),
+  // 500 at once over TLS held a call for 2.0 s, just over what the short form allows. The full form keeps its size.
+  'websocket-heads-tls': overTls(openWebSockets(100)),
   'renewed-pkcs12': {
     what: 'every two seconds a new PKCS #12 file, whose key takes 600,000 iterations to derive',
     setting: 'pkcs12',
