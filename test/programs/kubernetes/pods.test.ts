@@ -17,6 +17,7 @@ import {
   podOf,
 } from '../../support/kubernetes/manifests.ts';
 import { basic, tokenLine, userLine } from '../../support/monitor/access/access-files.ts';
+import { RUNTIME_WARNING } from '../../support/runtime-warning.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { hasTomcat } from '../../support/tomcat/tomcat.ts';
 import { canRender, Renderer } from './helm/helm.ts';
@@ -220,7 +221,8 @@ function openPod(manifests: readonly Manifest[], secrets: Contents = {}): Json {
   return template;
 }
 
-const troubles = ({ logs }: Container) => logs.filter(({ level }) => level !== 'info').map(({ msg }) => msg);
+const troubles = ({ logs }: Container) =>
+  logs.filter(({ level, msg }) => level !== 'info' && msg !== RUNTIME_WARNING).map(({ msg }) => msg);
 
 /** Like kubelet. */
 async function passes(container: Container, probe: Json): Promise<boolean> {

@@ -185,6 +185,11 @@ const IMAGE_ENV = Object.fromEntries(
     quoted ?? value,
   ]),
 );
+/** Node 20 does not know all options of the image's Node.js. */
+IMAGE_ENV.NODE_OPTIONS = String(IMAGE_ENV.NODE_OPTIONS)
+  .split(' ')
+  .filter((option) => process.allowedNodeEnvironmentFlags.has(option.replace(/=.*/, '')))
+  .join(' ');
 /** The Dockerfile's `sed` that sets the interpreter of the program. */
 const [FIRST_LINE = ''] = /'1s\|.*\|'/.exec(DOCKERFILE) ?? [];
 
