@@ -2,9 +2,8 @@
  * A real Tomcat of ten request threads whose calls hang, deadlock and burn a processor: `top`, the page's verdict and the
  * thread dumps name it within ten seconds, with G1 on each JDK of the machine. Needs Debian's `tomcat10-admin`.
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
-import { setPriority } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -17,26 +16,13 @@ import {
   hasManager,
   type ManagerTomcat,
   managerKeys,
+  pinToOneProcessor,
   startManagerTomcat,
 } from './jvm/http/manager-tomcat/manager-tomcat.ts';
 import { JVMS } from './jvm/truth/truth.ts';
 
 const run = promisify(execFile);
 const WITHIN = { timeout: 10_000, interval: 250 };
-/** The only processor that the JVM may use. */
-const ONE_PROCESSOR = '0';
-
-/** Other tests use the same processor. Only root may do this; for others the machine has to be quiet. */
-function preferThreads(pid: number): void {
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    try {
-      setPriority(Number(thread), -15);
-    } catch {
-      return;
-    }
-  }
-}
-
 describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls hang', ({ home }) => {
   const defer = deferTo(afterAll);
   const folder = new Folder();
@@ -124,8 +110,7 @@ describe.runIf(hasManager).each(JVMS)('a real Tomcat on JDK $major whose calls h
 
   it('burns all the processors that it may use', async () => {
     await (await fetch(`${tomcat.origin}/beans/hold?release`)).text();
-    execFileSync('taskset', ['-a', '-cp', ONE_PROCESSOR, String(tomcat.pid)]);
-    preferThreads(tomcat.pid);
+    pinToOneProcessor(tomcat.pid);
     for (let burning = 0; burning < 4; burning += 1) call('burn');
     const rule = async () => (await verdict()).rules.find(({ code }) => code === 'processors');
     await expect

@@ -1,0 +1,111 @@
+/** Clients of a call: those that wait, read or send slowly, and those that give up, by curl, Java, Chromium and nginx. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { type Defer, temporaryFolder } from '../../support/deferred.ts';
+import { toHead } from '../../support/load/heads.ts';
+import { basic } from '../../support/monitor/access/access-files.ts';
+import { portOf } from '../../support/net.ts';
+
+const run = promisify(execFile);
+export const REST = '/smartWeb/api/rest/v0/d2/';
+const ANNA = basic('anna', 'word of anna');
+const PATIENCE_S = 0.3;
+/** Longer than a call of the server takes. */
+const PAUSE_MS = 2_500;
+
+const times = <T>(count: number, each: () => Promise<T>) => Promise.all(Array.from({ length: count }, each));
+
+/** Calls that run at once, by POST; resolves once all have ended, however they end. */
+export async function call(listen: string, target: string, count: number, method = 'POST'): Promise<void> {
+  const headers = { authorization: ANNA, 'content-type': 'application/json' };
+  await times(count, () =>
+    fetch(`http://${listen}${target}`, { method, headers, ...(method === 'POST' && { body: '[]' }) })
+      .then((response) => response.arrayBuffer())
+      .catch(() => undefined),
+  );
+}
+
+async function connect(listen: string): Promise<net.Socket> {
+  const socket = net.connect(portOf(listen), '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+/** Clients that take 20 MB only after a pause. */
+export function readSlowly(listen: string): Promise<unknown> {
+  const head = toHead(`GET ${REST}sba/E.Files/Download?param=20000000`, { Authorization: ANNA, Connection: 'close' });
+  return times(4, async () => {
+    const socket = await connect(listen);
+    socket.pause().write(head);
+    await wait(PAUSE_MS);
+    socket.resume();
+    await once(socket, 'close');
+  });
+}
+
+/** Clients that send two bytes of content with a pause between them. */
+export function sendSlowly(listen: string): Promise<unknown> {
+  const fields = { Authorization: ANNA, 'Content-Type': 'application/json', 'Content-Length': 2, Connection: 'close' };
+  return times(4, async () => {
+    const socket = await connect(listen);
+    socket.write(`${toHead(`POST ${REST}rpc/E.Demo/TestInOut`, fields)}[`);
+    await wait(PAUSE_MS);
+    socket.write(']');
+    await once(socket.resume(), 'close');
+  });
+}
+
+/** `origin` e.g. `https://127.0.0.1:8081`. */
+export function giveUpByCurl(origin: string): Promise<unknown> {
+  const patience = ['--insecure', '--silent', '--max-time', String(PATIENCE_S)];
+  const request = ['--header', `authorization: ${ANNA}`, '--data', '[]', `${origin}${REST}rpc/E.Demo/Sleep1000`];
+  return times(5, () => run('curl', [...patience, ...request]).catch(() => undefined));
+}
+
+/** Java's own HttpClient, compiled; returns what sends its calls to an origin. */
+export async function createJavaClient(defer: Defer): Promise<(origin: string) => Promise<unknown>> {
+  const folder = temporaryFolder(defer);
+  const file = path.join(folder, 'GiveUp.java');
+  writeFileSync(
+    file,
+    `import java.net.URI;
+import java.net.http.*;
+import java.time.Duration;
+public class GiveUp {
+  public static void main(String[] words) throws Exception {
+    HttpRequest request = HttpRequest.newBuilder(URI.create(words[0])).timeout(Duration.ofMillis(${PATIENCE_S * 1_000}))
+        .header("Authorization", words[1]).POST(HttpRequest.BodyPublishers.ofString("[]")).build();
+    for (int i = 0; i < 5; i++) {
+      try {
+        HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
+      } catch (HttpTimeoutException expected) {
+        System.out.println("gave up");
+      }
+    }
+  }
+}
+`,
+  );
+  await run('javac', ['-d', folder, file]);
+  return (origin) => run('java', ['-cp', folder, 'GiveUp', `${origin}${REST}rpc/E.Demo/Sleep1000`, ANNA]);
+}
+
+/** Runs in a page of the application: `fetch` with an `AbortSignal`. */
+export async function giveUpInPage([target, authorization, patienceMs]: readonly [
+  string,
+  string,
+  number,
+]): Promise<void> {
+  const giveUp = () =>
+    fetch(target, {
+      ...{ method: 'POST', headers: { authorization }, body: '[]', signal: AbortSignal.timeout(patienceMs) },
+    }).catch(() => undefined);
+  await Promise.all([giveUp(), giveUp(), giveUp(), giveUp(), giveUp()]);
+}
+
+export const IN_PAGE = [`${REST}rpc/E.Demo/Sleep1000`, ANNA, PATIENCE_S * 1_000] as const;
