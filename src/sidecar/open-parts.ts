@@ -8,7 +8,7 @@ import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
-import type { CometListener } from '../measure/record/comet/comet-listener.ts';
+import type { CometListener } from '../measure/comet/comet-listener.ts';
 import { createRecorder } from '../measure/record/create-recorder.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import { MonitorAccess } from '../monitor/access/monitor-access.ts';

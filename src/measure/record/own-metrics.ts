@@ -4,8 +4,8 @@ import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending } from '../../proxy/exchange/exchange.ts';
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
+import type { CometNumbers } from '../comet/comet-metrics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
 

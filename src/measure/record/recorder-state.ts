@@ -9,11 +9,11 @@
  * happen.
  */
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { CometClients } from '../comet/comet-clients.ts';
+import type { CometMetrics } from '../comet/comet-metrics.ts';
+import { loadClient, loadLogin } from '../comet/saved-login.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
-import type { CometClients } from './comet/comet-clients.ts';
-import type { CometMetrics } from './comet/comet-metrics.ts';
-import { loadClient, loadLogin } from './comet/saved-login.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
 

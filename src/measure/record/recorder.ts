@@ -33,15 +33,15 @@ import type {
   ResponseHeadView,
 } from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
+import type { CometReader } from '../comet/comet-reader.ts';
+import { createCometChanges } from '../comet/create-comet-reader.ts';
+import type { ExchangeReading } from '../comet/exchange-reading.ts';
 import type { Claim, Credentials, Identity } from '../sessions/credentials.ts';
 import type { Session, SessionStart } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import { type CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
 import type { SlowOutcome } from './call-totals.ts';
-import type { CometReader } from './comet/comet-reader.ts';
-import { createCometChanges } from './comet/create-comet-reader.ts';
-import type { ExchangeReading } from './comet/exchange-reading.ts';
 import { type EndedCallName, EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
 import { restoreState } from '../../../src/state/restore-state.ts';
 import { ManualClock } from '../clock.ts';
-import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { CometTraffic } from '../measure/comet/comet-traffic.ts';
 import { Folder } from '../monitor/access/access-files.ts';
 
 export type Life = Awaited<ReturnType<StateFolder['start']>>;

@@ -1,5 +1,5 @@
 import type { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import type { CometListener } from '../../../../src/measure/record/comet/comet-listener.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
 import { createRecorder } from '../../../../src/measure/record/create-recorder.ts';
 import type { Recorder, RecorderConfig } from '../../../../src/measure/record/recorder.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';

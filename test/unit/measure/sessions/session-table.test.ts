@@ -1,4 +1,4 @@
-/** What the table alone decides. When sessions begin and end: record/sessions.test.ts and record/comet. */
+/** What the table alone decides. When sessions begin and end: record/sessions.test.ts and comet/. */
 import { beforeEach, expect, it } from 'vitest';
 import { AddressRate } from '../../../../src/limits/address-rate.ts';
 import { CLAIMS_PER_ADDRESS } from '../../../../src/measure/sessions/claim-index.ts';

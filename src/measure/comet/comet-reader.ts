@@ -4,10 +4,10 @@
  * the rules of observing.
  */
 
-import { NS_PER_MS } from '../../../base/clock.ts';
-import type { ReadingShare } from '../../../limits/reading-share.ts';
-import type { Exchange, RequestHead } from '../../../proxy/exchange/exchange.ts';
-import type { CometRoutes } from '../../classify/comet-route.ts';
+import { NS_PER_MS } from '../../base/clock.ts';
+import type { ReadingShare } from '../../limits/reading-share.ts';
+import type { Exchange, RequestHead } from '../../proxy/exchange/exchange.ts';
+import type { CometRoutes } from '../classify/comet-route.ts';
 import type { CometApplication, CometReadingOptions } from './comet-application.ts';
 import type { CometClients, CometClientsParts } from './comet-clients.ts';
 import { CometExchange } from './comet-exchange.ts';

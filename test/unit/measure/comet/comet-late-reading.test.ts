@@ -1,8 +1,8 @@
 /** What of a Comet request is looked into, and when. */
 import { gzipSync } from 'node:zlib';
 import { beforeEach, expect, it } from 'vitest';
-import { CometTraffic, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
-import { CANCELLED } from '../../../../support/measure/record/traffic.ts';
+import { CometTraffic, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
+import { CANCELLED } from '../../../support/measure/record/traffic.ts';
 
 let traffic: CometTraffic;
 beforeEach(() => {

@@ -2,7 +2,7 @@
  * A Comet login and its clients in the state file. Of a `clientId` only the keyed hash is saved. Pending calls and the
  * time of the last connect's answer are not saved, since the restart interrupts them.
  */
-import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
+import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 import type { CometClient } from './comet-client.ts';
 
 export interface SavedClient {

@@ -1,4 +1,4 @@
-import type { Ending, Exchange, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
+import type { Ending, Exchange, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 
 /** Reads more of an exchange than its heads. An exception ends the reading, not the exchange. */
 export interface ExchangeReading {

@@ -3,11 +3,11 @@
  * the server has not answered yet, over HTTP or a WebSocket. It is not a call.
  */
 
-import type { Clock } from '../../../base/clock.ts';
-import { NS_PER_S } from '../../../base/clock.ts';
-import { counter, gauge, type MetricDescription, summary } from '../../../base/metric-description.ts';
-import { LifetimeTimer } from '../../../metrics/lifetime-timer.ts';
-import type { Fields, SavedRecord } from '../../../state/saved-record.ts';
+import type { Clock } from '../../base/clock.ts';
+import { NS_PER_S } from '../../base/clock.ts';
+import { counter, gauge, type MetricDescription, summary } from '../../base/metric-description.ts';
+import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
+import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 
 /** What ended a hold: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';

@@ -1,7 +1,7 @@
 /** Requests of one conversation, other than calls (pending-calls.ts), that the server has not answered yet. */
 
-import type { MemoryBudget } from '../../../limits/memory-budget.ts';
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { CometClient } from './comet-client.ts';
 import type { Handshake } from './registration.ts';
 

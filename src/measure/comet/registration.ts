@@ -1,9 +1,9 @@
 /** Identifies the clients of a conversation, and begins, finds and ends their sessions. */
-import { isUnknownClient } from '../../../protocol/bayeux/error.ts';
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
-import type { StatedName } from '../../sessions/credentials.ts';
-import type { ConnectionType, Session } from '../../sessions/session.ts';
-import type { NameProof } from '../../sessions/session-table.ts';
+import { isUnknownClient } from '../../protocol/bayeux/error.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import type { StatedName } from '../sessions/credentials.ts';
+import type { ConnectionType, Session } from '../sessions/session.ts';
+import type { NameProof } from '../sessions/session-table.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
 import type { CallSource } from './pending-calls.ts';

@@ -1,10 +1,10 @@
-import type { ClientReadings, ReadingTask } from '../../../limits/reading-share.ts';
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
-import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
-import { parseExtensions } from '../../../protocol/websocket/extensions.ts';
-import { type MessageHandler, WebSocketMessageReader } from '../../../protocol/websocket/message-reader.ts';
-import type { FurtherSteps } from '../../../protocol/websocket/message-reading.ts';
-import type { Exchange, ResponseHeadView, TunnelObserver } from '../../../proxy/exchange/exchange.ts';
+import type { ClientReadings, ReadingTask } from '../../limits/reading-share.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
+import { parseExtensions } from '../../protocol/websocket/extensions.ts';
+import { type MessageHandler, WebSocketMessageReader } from '../../protocol/websocket/message-reader.ts';
+import type { FurtherSteps } from '../../protocol/websocket/message-reading.ts';
+import type { Exchange, ResponseHeadView, TunnelObserver } from '../../proxy/exchange/exchange.ts';
 import type { CometApplication } from './comet-application.ts';
 import { Conversation } from './conversation.ts';
 import type { Speaker } from './registration.ts';

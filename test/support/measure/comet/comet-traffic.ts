@@ -1,12 +1,12 @@
 import { gzipSync } from 'node:zlib';
-import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
-import type { RecorderConfig } from '../../../../../src/measure/record/recorder.ts';
-import type { Ending, Exchange, TunnelObserver } from '../../../../../src/proxy/exchange/exchange.ts';
-import { COMPLETED } from '../../../../../src/proxy/exchange/exchange.ts';
-import type { ManualClock } from '../../../clock.ts';
-import { clientText, text } from '../../../protocol/websocket/frames.ts';
-import { testComet, testSessions } from '../../../wire/test-config.ts';
-import { Traffic } from '../traffic.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import type { RecorderConfig } from '../../../../src/measure/record/recorder.ts';
+import type { Ending, Exchange, TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
+import { COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
+import type { ManualClock } from '../../clock.ts';
+import { clientText, text } from '../../protocol/websocket/frames.ts';
+import { testComet, testSessions } from '../../wire/test-config.ts';
+import { Traffic } from '../record/traffic.ts';
 
 export const COMET = '/smartWeb/api/cometd';
 export const GONE_MS = testSessions.cometGoneMs;

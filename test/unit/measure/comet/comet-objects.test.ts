@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { COMET, CometTraffic } from '../../../../support/measure/record/comet/comet-traffic.ts';
-import { testComet } from '../../../../support/wire/test-config.ts';
+import { COMET, CometTraffic } from '../../../support/measure/comet/comet-traffic.ts';
+import { testComet } from '../../../support/wire/test-config.ts';
 
 const LEVEL = '/d2/object/H.Level';
 const FLOW = '/d2/object/H.Pr%C3%ADtok';

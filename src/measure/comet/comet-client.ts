@@ -1,5 +1,5 @@
 /** One Bayeux client, i.e. one `clientId`: usually one browser tab. Only `CometClients` changes it. */
-import type { Session } from '../../sessions/session.ts';
+import type { Session } from '../sessions/session.ts';
 import type { PendingCalls } from './pending-calls.ts';
 
 export class CometClient {

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
-import { ManualClock } from '../../../../support/clock.ts';
-import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
-import { CANCELLED, FAILED } from '../../../../support/measure/record/traffic.ts';
-import { testComet } from '../../../../support/wire/test-config.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
+import { CANCELLED, FAILED } from '../../../support/measure/record/traffic.ts';
+import { testComet } from '../../../support/wire/test-config.ts';
 
 const CHANNEL = '/service/d2/rpc';
 const NAME = 'rpc.E.Demo.Test';

@@ -1,8 +1,8 @@
 /** What proves the name of a Comet session, which belongs to its cookie in any case. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CometTraffic, type Message, type Sender } from '../../../../support/measure/record/comet/comet-traffic.ts';
-import { LOGOUT, RPC } from '../../../../support/measure/record/traffic.ts';
-import { testSessions } from '../../../../support/wire/test-config.ts';
+import { CometTraffic, type Message, type Sender } from '../../../support/measure/comet/comet-traffic.ts';
+import { LOGOUT, RPC } from '../../../support/measure/record/traffic.ts';
+import { testSessions } from '../../../support/wire/test-config.ts';
 
 let traffic: CometTraffic;
 beforeEach(() => {

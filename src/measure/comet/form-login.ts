@@ -1,8 +1,8 @@
-import { KeptBytes } from '../../../limits/kept-bytes.ts';
-import type { Unfinished } from '../../../limits/unfinished-bodies.ts';
-import { readParameters } from '../../../protocol/bayeux/parameters.ts';
-import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
-import { toShownName } from '../../sessions/credentials.ts';
+import { KeptBytes } from '../../limits/kept-bytes.ts';
+import type { Unfinished } from '../../limits/unfinished-bodies.ts';
+import { readParameters } from '../../protocol/bayeux/parameters.ts';
+import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
+import { toShownName } from '../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 

@@ -1,9 +1,9 @@
-import { toAddressKey } from '../../../limits/address-key.ts';
-import type { ClientReadings } from '../../../limits/reading-share.ts';
-import { parseCallbackQuery, toRequestTexts } from '../../../protocol/bayeux/request-body.ts';
-import { toResponseText } from '../../../protocol/bayeux/response-body.ts';
-import { detached } from '../../../protocol/http1/text.ts';
-import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../../proxy/exchange/exchange.ts';
+import { toAddressKey } from '../../limits/address-key.ts';
+import type { ClientReadings } from '../../limits/reading-share.ts';
+import { parseCallbackQuery, toRequestTexts } from '../../protocol/bayeux/request-body.ts';
+import { toResponseText } from '../../protocol/bayeux/response-body.ts';
+import { detached } from '../../protocol/http1/text.ts';
+import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { BodyReading } from './body-reading.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometTunnel, type RequestLogin } from './comet-tunnel.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { CometListener } from '../../../../../src/measure/record/comet/comet-listener.ts';
-import { CometTraffic, rpcAnswer, rpcCall } from '../../../../support/measure/record/comet/comet-traffic.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import { CometTraffic, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 
 function traffic(listener?: CometListener): CometTraffic {
   const made = new CometTraffic({}, listener);

@@ -1,12 +1,12 @@
 /** The calls of one Comet client that wait for answers. They are found by the answer's channel and id. */
 
-import type { ReplyRule } from '../../../config/rules/comet-rules.ts';
-import type { MemoryBudget } from '../../../limits/memory-budget.ts';
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
-import type { ClassifiedMessage } from '../../classify/comet-classifier.ts';
-import { toReplyId } from '../../classify/comet-reply.ts';
-import type { ConnectionType, Session } from '../../sessions/session.ts';
-import type { RunningCall, RunningCalls } from '../running-calls.ts';
+import type { ReplyRule } from '../../config/rules/comet-rules.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import type { ClassifiedMessage } from '../classify/comet-classifier.ts';
+import { toReplyId } from '../classify/comet-reply.ts';
+import type { RunningCall, RunningCalls } from '../record/running-calls.ts';
+import type { ConnectionType, Session } from '../sessions/session.ts';
 
 export type CometCall = Extract<ClassifiedMessage, { action: 'call' }>;
 

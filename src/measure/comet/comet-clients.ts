@@ -10,17 +10,17 @@
  */
 
 import QuickLRU from 'quick-lru';
-import { type Clock, NS_PER_MS } from '../../../base/clock.ts';
-import type { Config } from '../../../config/config.ts';
-import type { MemoryBudget } from '../../../limits/memory-budget.ts';
-import type { ApplicationStatistics } from '../../../metrics/statistics.ts';
-import type { Fields } from '../../../state/saved-record.ts';
-import type { Session } from '../../sessions/session.ts';
-import type { SessionTable } from '../../sessions/session-table.ts';
-import type { CallObservers } from '../call-observer.ts';
-import type { CallTotals, SlowOutcome } from '../call-totals.ts';
-import type { RunningCalls } from '../running-calls.ts';
-import type { SlowestCalls } from '../slowest-calls.ts';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import type { Config } from '../../config/config.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { ApplicationStatistics } from '../../metrics/statistics.ts';
+import type { Fields } from '../../state/saved-record.ts';
+import type { CallObservers } from '../record/call-observer.ts';
+import type { CallTotals, SlowOutcome } from '../record/call-totals.ts';
+import type { RunningCalls } from '../record/running-calls.ts';
+import type { SlowestCalls } from '../record/slowest-calls.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, EndedMessage } from './ended-message.ts';

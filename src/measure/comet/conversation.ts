@@ -3,11 +3,11 @@
  * holds. It receives messages in the order in which they passed, and sees no bytes.
  */
 
-import { NS_PER_MS } from '../../../base/clock.ts';
-import { toErrorCode } from '../../../protocol/bayeux/error.ts';
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
-import { detached } from '../../../protocol/http1/text.ts';
-import { isFailedReply, toReplyId } from '../../classify/comet-reply.ts';
+import { NS_PER_MS } from '../../base/clock.ts';
+import { toErrorCode } from '../../protocol/bayeux/error.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { detached } from '../../protocol/http1/text.ts';
+import { isFailedReply, toReplyId } from '../classify/comet-reply.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { CometClient } from './comet-client.ts';
 import type { HoldEnding } from './comet-metrics.ts';

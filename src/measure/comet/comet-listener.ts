@@ -1,4 +1,4 @@
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 
 /** Receives the Comet messages that are read, after they were processed; see `d2-sidecar learn`. Must not keep them. */
 export interface CometListener {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CometTraffic, GONE_MS, IDLE_MS } from '../../../../support/measure/record/comet/comet-traffic.ts';
-import { LOGOUT, RPC } from '../../../../support/measure/record/traffic.ts';
-import { testSessions } from '../../../../support/wire/test-config.ts';
+import { CometTraffic, GONE_MS, IDLE_MS } from '../../../support/measure/comet/comet-traffic.ts';
+import { LOGOUT, RPC } from '../../../support/measure/record/traffic.ts';
+import { testSessions } from '../../../support/wire/test-config.ts';
 
 let traffic: CometTraffic;
 beforeEach(() => {

@@ -1,10 +1,10 @@
-import { KEPT_BODY_BYTES, KeptBytes } from '../../../limits/kept-bytes.ts';
-import type { ReadingTask } from '../../../limits/reading-share.ts';
-import type { Unfinished, UnfinishedBodies } from '../../../limits/unfinished-bodies.ts';
-import type { BayeuxMessage } from '../../../protocol/bayeux/message.ts';
-import { MessageBatches } from '../../../protocol/bayeux/message-batches.ts';
-import { decodeContent } from '../../../protocol/websocket/content-coding.ts';
-import type { BodyObserver } from '../../../proxy/exchange/exchange.ts';
+import { KEPT_BODY_BYTES, KeptBytes } from '../../limits/kept-bytes.ts';
+import type { ReadingTask } from '../../limits/reading-share.ts';
+import type { Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
+import { decodeContent } from '../../protocol/websocket/content-coding.ts';
+import type { BodyObserver } from '../../proxy/exchange/exchange.ts';
 import type { UnreadReason } from './comet-metrics.ts';
 
 /** Memory of one JSON text besides its characters: a form may have thousands of empty ones. */

@@ -1,6 +1,6 @@
-import type { UpstreamFailureCode } from '../../../proxy/exchange/upstream-failure.ts';
-import type { CallKind } from '../../classify/classifier.ts';
-import type { CallOutcome, CallSession, EndedCall } from '../call-observer.ts';
+import type { UpstreamFailureCode } from '../../proxy/exchange/upstream-failure.ts';
+import type { CallKind } from '../classify/classifier.ts';
+import type { CallOutcome, CallSession, EndedCall } from '../record/call-observer.ts';
 import type { PendingCall } from './pending-calls.ts';
 
 /** How a call ended, as `CallStatistics` counts it. */
