@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
 import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
+import type { DurationSteps } from './duration-steps.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
 import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
@@ -157,6 +158,11 @@ export class CallStatistics {
   /** Calls that count as errors, with or without a name. */
   get errorCount(): number {
     return this.#total.errorCount;
+  }
+
+  /** Begins steps of all calls together, for one reader. */
+  openSteps(): DurationSteps {
+    return this.#total.timer.openSteps();
   }
 
   /** Names with an entry, including `(other)`. */

@@ -60,7 +60,7 @@ async function openRecorder(
   const { file, intervalMs } = config.state;
   if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await restoreState(create, (recorder) => recorder.destroy(), options);
+  const { made, keeper } = await restoreState(create, options);
   return { recorder: made, state: keeper };
 }
 

@@ -273,7 +273,6 @@ export class Sidecar {
     await this.#state?.stop();
     await this.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
-    this.recorder.destroy();
   }
 
   /**

@@ -6,7 +6,7 @@
 import type { Clock } from '../../base/clock.ts';
 import { NS_PER_S } from '../../base/clock.ts';
 import { counter, gauge, type MetricDescription, summary } from '../../base/metric-description.ts';
-import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
+import { Timer } from '../../metrics/timer.ts';
 import type { Fields, SavedRecord } from '../../state/saved-record.ts';
 
 /** What ended a hold: a delivery, the server's time limit, or an interruption by either side. */
@@ -56,7 +56,7 @@ const PLAIN_COUNTERS = [
 ] as const;
 
 export class CometMetrics {
-  readonly #holdDuration: LifetimeTimer;
+  readonly #holdDuration: Timer;
   readonly #ended: Record<HoldEnding, number> = { delivery: 0, empty: 0, broken: 0 };
   /** Has all reasons from the start, so that the first occurrence is a step in a series and not a new series. */
   readonly #unread = Object.fromEntries(UNREAD_REASONS.map((reason) => [reason, 0])) as Record<UnreadReason, number>;
@@ -77,7 +77,7 @@ export class CometMetrics {
   abandoned = 0;
 
   constructor(clock: Clock) {
-    this.#holdDuration = new LifetimeTimer(clock);
+    this.#holdDuration = new Timer({ clock });
   }
 
   holdBegan(): void {

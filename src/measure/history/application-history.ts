@@ -15,6 +15,7 @@ export interface HistoryApplication {
 
 interface HistoryCalls {
   metrics(): MetricSet;
+  openSteps(): DurationSteps;
   readonly countsByName: ReadonlyMap<string, CallCountsReading>;
   onFolded?: ((row: number, into: number) => void) | undefined;
 }
@@ -68,7 +69,7 @@ class CallsHistory {
   readonly #calls: HistoryCalls;
   readonly #count: CountSteps;
   readonly #errors: CountSteps;
-  readonly #durations: DurationSteps | undefined;
+  readonly #durations: DurationSteps;
   readonly #sparks: SparkLines;
   readonly #minute: MinuteCalls;
   readonly #columns: Columns<'count' | 'errors' | 'p50' | 'p95' | 'p99'>;
@@ -80,7 +81,7 @@ class CallsHistory {
     const total = timers.get(prefix) as TimerReading;
     this.#count = new CountSteps(total);
     this.#errors = new CountSteps(meters.get(`${prefix}.errors`) as MeterReading);
-    this.#durations = total.openSteps?.();
+    this.#durations = calls.openSteps();
     this.#sparks = new SparkLines(this.#names());
     this.#minute = new MinuteCalls(calls.countsByName);
     calls.onFolded = (row, into) => {
@@ -92,14 +93,13 @@ class CallsHistory {
 
   sample(place: number, seq: number): void {
     const { count, errors, p50, p95, p99 } = this.#columns;
-    const step = this.#durations?.take();
-    const toSeconds = (ns: number | undefined): number =>
-      step === undefined || step.count === 0 || ns === undefined ? Number.NaN : ns / NS_PER_S;
+    const step = this.#durations.take();
+    const toSeconds = (ns: number): number => (step.count === 0 ? Number.NaN : ns / NS_PER_S);
     count[place] = this.#count.take();
     errors[place] = this.#errors.take();
-    p50[place] = toSeconds(step?.p50);
-    p95[place] = toSeconds(step?.p95);
-    p99[place] = toSeconds(step?.p99);
+    p50[place] = toSeconds(step.p50);
+    p95[place] = toSeconds(step.p95);
+    p99[place] = toSeconds(step.p99);
     if (isSparkStep(seq)) this.#sparks.take(this.#names());
     this.#minute.take();
   }

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts';
 import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
-import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import { createStatistics } from '../../metrics/statistics.ts';
+import { Timer } from '../../metrics/timer.ts';
 import { Classifier } from '../classify/classifier.ts';
 import type { CometListener } from '../comet/comet-listener.ts';
 import { CometMetrics } from '../comet/comet-metrics.ts';
@@ -93,7 +93,7 @@ function createApplication(
 
 /** The same metric names as those of the application's `SessionTable`. */
 function createSessionMetrics(atNs: number, creationNs: number, clock: Clock): MetricSet {
-  const created = new LifetimeTimer(clock, atNs - creationNs);
+  const created = new Timer({ clock, createdNs: atNs - creationNs });
   created.update(creationNs, atNs);
   return {
     gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),

@@ -312,11 +312,6 @@ export class Recorder implements ExchangeObserver<Observation> {
     this.#comet?.finish();
   }
 
-  /** Frees memory that the garbage collector cannot. Nothing may be observed or read afterwards. */
-  destroy(): void {
-    for (const { statistics } of this.applications.values()) statistics.destroy();
-  }
-
   /** The session of the call, after its `callBegan`. The first accepted call begins one. */
   #sessionAtEnd(observation: ObservedCall, exchange: Exchange, ending: Ending): Session | undefined {
     const { application, token, session, sender, userByServer } = observation;

@@ -21,11 +21,13 @@ export class StateFolder extends Folder {
     const keep = (level: string) => (details: unknown, message?: string) =>
       void log.push([level, details as Record<string, unknown>, message ?? '']);
     const logger = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
-    const { made, keeper } = await restoreState(
-      () => new CometTraffic(change, undefined, clock),
-      ({ recorder }) => recorder.destroy(),
-      { file, intervalMs: 10_000, sidecarVersion: '1.2.3', clock, logger: logger as never },
-    );
+    const { made, keeper } = await restoreState(() => new CometTraffic(change, undefined, clock), {
+      file,
+      intervalMs: 10_000,
+      sidecarVersion: '1.2.3',
+      clock,
+      logger: logger as never,
+    });
     return { traffic: made, keeper, log };
   }
 

@@ -60,10 +60,7 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
 const monitored = await monitoredWith(application);
 const monitor = await openMonitor(monitored);
 
-afterAll(async () => {
-  await monitor.close();
-  statistics.destroy();
-});
+afterAll(() => monitor.close());
 
 async function textOf(path: string, { port } = monitor, headers: Record<string, string> = {}): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
@@ -133,8 +130,11 @@ it('metrics() has the names of the application ready, so that a call takes no ti
 
 const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
 const sources = createSources();
+const openSteps = () => new DurationSteps();
+const { rpc, sba, object } = work.application.statistics;
+const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, object };
 const history = new History(
-  { ...sources, applications: [{ ...work.application, sessions: { size: SESSIONS } }] },
+  { ...sources, applications: [{ name: 'smartWeb', statistics: measured, sessions: { size: SESSIONS } }] },
   sources.clock,
 );
 
@@ -155,10 +155,7 @@ for (let i = 0; i < 720; i += 1) {
   sources.jvm.state = available({ heap: { used: 4e9 + i }, collectors });
   step();
 }
-afterAll(async () => {
-  await busy.close();
-  sources.statistics.destroy();
-});
+afterAll(() => busy.close());
 
 describe('the live page', () => {
   const TABLES = { rpc: RPCS, objects: OBJECTS, sessions: SESSIONS };

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import type { CallCountsReading } from '../../../src/metrics/call-counts.ts';
 import { Counter } from '../../../src/metrics/counter.ts';
@@ -16,20 +16,12 @@ const OPTIONS = {
   maxNames: { rpc: 3, sba: 2, object: 2 },
 } as const;
 
-const opened: ApplicationStatistics[] = [];
 let clock: ManualClock;
 beforeEach(() => {
   clock = new ManualClock();
 });
-afterAll(() => {
-  for (const statistics of opened) statistics.destroy();
-});
 
-function createApplication(): ApplicationStatistics {
-  const statistics = createStatistics(OPTIONS, clock);
-  opened.push(statistics);
-  return statistics;
-}
+const createApplication = (): ApplicationStatistics => createStatistics(OPTIONS, clock);
 
 const createSession = (): Statistics => createApplication().createSessionStatistics();
 

@@ -1,25 +1,17 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
-import { available, createSources, type Sources } from '../../../support/measure/history/sources.ts';
+import { available, createSources } from '../../../support/measure/history/sources.ts';
 
 const MS = 1e6;
 
-const made: Sources[] = [];
 afterEach(() => {
   // First the spies: one on a fake timer would put that back into the place of the real one.
   vi.restoreAllMocks();
   vi.useRealTimers();
-  for (const { statistics } of made.splice(0)) statistics.destroy();
 });
 
-function sourcesOf(options?: Parameters<typeof createSources>[0]): Sources {
-  const sources = createSources(options);
-  made.push(sources);
-  return sources;
-}
-
 function started(options?: Parameters<typeof createSources>[0]) {
-  const sources = sourcesOf(options);
+  const sources = createSources(options);
   const history = new History(sources, sources.clock);
   const step = (ms = 5_000) => {
     sources.clock.advanceMs(ms);
@@ -67,7 +59,7 @@ describe('the history', () => {
   });
 
   it('does not count what existed before it', () => {
-    const sources = sourcesOf();
+    const sources = createSources();
     sources.statistics.rpc.recordAnswered('E.Demo.Run', 500, 20 * MS);
     sources.statistics.object.recordValue('H.Level');
     sources.counts.aborted.rpc = 5;
@@ -159,7 +151,7 @@ describe('the history', () => {
   });
 
   it('keeps applications apart', () => {
-    const [first, second] = [sourcesOf(), sourcesOf()];
+    const [first, second] = [createSources(), createSources()];
     const other = { name: 'other', statistics: second.statistics, sessions: { size: 9 } };
     const history = new History({ ...first, applications: [...first.applications, other] }, first.clock);
     second.statistics.rpc.recordAnswered('E.Demo.Run', 200, MS);

@@ -1,24 +1,17 @@
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../../src/base/clock.ts';
-import { HistogramPool } from '../../../src/metrics/histogram-pool.ts';
-import { WindowTimer } from '../../../src/metrics/window-timer.ts';
+import { Timer } from '../../../src/metrics/timer.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { Random } from '../../support/fuzz/random.ts';
 
 const WINDOW_S = 300;
-const pools: HistogramPool[] = [];
-afterAll(() => {
-  for (const pool of pools) pool.destroy();
-});
 
-function createTimer(): { clock: ManualClock; timer: WindowTimer; histograms: HistogramPool } {
+function createTimer(): { clock: ManualClock; timer: Timer } {
   const clock = new ManualClock();
-  const histograms = new HistogramPool();
-  pools.push(histograms);
-  return { clock, histograms, timer: new WindowTimer({ clock, windowNs: WINDOW_S * NS_PER_S, histograms }) };
+  return { clock, timer: new Timer({ clock, windowNs: WINDOW_S * NS_PER_S }) };
 }
 
-it('WindowTimer shows a lone value for exactly as long as the window, then zeros', () => {
+it('a window shows a lone value for exactly as long as the window, then zeros', () => {
   const { clock, timer } = createTimer();
   clock.advanceS(17.3);
   timer.update(8 * NS_PER_MS);
@@ -31,7 +24,7 @@ it('WindowTimer shows a lone value for exactly as long as the window, then zeros
   expect(rates.mean).toBeCloseTo(1 / 317.3, 12);
 });
 
-it('WindowTimer never shows a value older than the window, and loses none earlier than a thirtieth of it', () => {
+it('a window never shows a value older than the window, and loses none earlier than a thirtieth of it', () => {
   const { clock, timer } = createTimer();
   const random = new Random(3);
   const values: { ns: number; atNs: number }[] = [];
@@ -52,8 +45,8 @@ it('WindowTimer never shows a value older than the window, and loses none earlie
   }
 });
 
-// 300 and 1,500 values in a window: without a histogram, and with one.
-it.each([1, 5])('WindowTimer removes expired values from the percentiles, at %i values a second', (perSecond) => {
+// 300 and 1,500 values in a window.
+it.each([1, 5])('a window removes expired values from the percentiles, at %i values a second', (perSecond) => {
   const { clock, timer } = createTimer();
   const random = new Random(5);
   // Values that differ by slice, many in one bucket, so that a slice taken out wrongly shifts every percentile.
@@ -67,35 +60,4 @@ it.each([1, 5])('WindowTimer removes expired values from the percentiles, at %i 
     expect(Math.abs(p50 / NS_PER_MS - median), `at ${second} s`).toBeLessThanOrEqual(median * 0.005 + 0.55);
     expect(count).toBe(perSecond * (second + 1));
   }
-});
-
-it('WindowTimer has a histogram only while it is read with many values in its window', () => {
-  const { clock, histograms, timer } = createTimer();
-  const used = (): number => {
-    timer.snapshot();
-    return histograms.size - histograms.freeCount;
-  };
-  const update = (times: number): void => {
-    for (let i = 0; i < times; i += 1) timer.update((1 + (i % 7)) * NS_PER_MS);
-  };
-  update(1_000);
-  expect(used()).toBe(0);
-  update(1);
-  expect(histograms.size).toBe(0);
-  expect(used()).toBe(1);
-  clock.advanceS(20);
-  update(500);
-  expect(used()).toBe(1);
-  // What came first has left, and half of many is there still; then nothing.
-  clock.advanceS(WINDOW_S - 20);
-  expect(used()).toBe(1);
-  clock.advanceS(20);
-  expect(used()).toBe(0);
-  update(1_001);
-  expect(used()).toBe(1);
-  clock.advanceS(WINDOW_S + 1);
-  timer.update(3 * NS_PER_MS);
-  expect(timer.snapshot()).toMatchObject({ min: 3 * NS_PER_MS, p50: 3 * NS_PER_MS, p999: 3 * NS_PER_MS });
-  expect(used()).toBe(0);
-  expect(histograms.size).toBe(2);
 });
