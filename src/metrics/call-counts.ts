@@ -3,8 +3,6 @@ import type { Fields, SavedRecord } from '../state/saved-record.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
 
 export interface CallCountsReading {
-  /** A small number that no other name of the table has now: a later name gets that of one that gave way. */
-  readonly row: number;
   /** Answers with a status below 400. */
   readonly ok: number;
   /** Answers with a status of 400 to 499. */
@@ -21,15 +19,13 @@ export interface CallCountsReading {
  * Outcomes of the calls of one name since the start. Each call counts exactly once in `ok`, `clientErrors` or `errors`.
  */
 export class CallCounts implements CallCountsReading {
-  readonly row: number;
   readonly durations: DurationBuckets;
   ok = 0;
   clientErrors = 0;
   errors = 0;
   late = 0;
 
-  constructor(row: number, isExponential = false) {
-    this.row = row;
+  constructor(isExponential = false) {
     this.durations = new DurationBuckets(CALL_BOUNDS, isExponential);
   }
 

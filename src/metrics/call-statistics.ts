@@ -87,9 +87,6 @@ interface SavedCounts {
   readonly outcomes: Fields | undefined;
 }
 
-/** The row of counts that belong to no name. */
-const NO_ROW = -1;
-
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
   readonly timers: Section<TimerReading>;
@@ -111,15 +108,12 @@ export class CallStatistics {
   readonly #unnamed: CallCounts | undefined;
   readonly #createTimer: (createdNs: number) => Timer;
   readonly #isExponential: boolean;
-  /** Rows of `CallCounts`: the first unused one, and those of names that gave way. */
-  #nextRow = 0;
-  readonly #freeRows: number[] = [];
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
   /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
-  /** Called when the counts of one row have moved to another, before a later name gets the first. */
-  onFolded: ((row: number, into: number) => void) | undefined;
+  /** Called when the counts of a name have moved to another. */
+  onFolded: ((name: string, into: string) => void) | undefined;
 
   constructor(options: {
     prefix: 'rpc' | 'sba';
@@ -138,7 +132,7 @@ export class CallStatistics {
     this.#clock = clock;
     this.#createTimer = createTimer;
     this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts(NO_ROW, isExponential) : undefined;
+    this.#unnamed = keepsCounts ? new CallCounts(isExponential) : undefined;
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, {
       create: (name, atNs = clock.nowNs()) => {
@@ -260,7 +254,7 @@ export class CallStatistics {
 
   /** A further record of `(other)`. */
   #loadPart(saved: SavedRecord): TimedCalls {
-    const counts = this.#unnamed && new CallCounts(NO_ROW, this.#isExponential);
+    const counts = this.#unnamed && new CallCounts(this.#isExponential);
     const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
     part.load(saved);
     return part;
@@ -283,22 +277,17 @@ export class CallStatistics {
   #createCounts(name: string): CallCounts | undefined {
     const present = this.#countsByName?.get(name);
     if (present !== undefined || this.#countsByName === undefined) return present;
-    const row = this.#freeRows.pop() ?? this.#nextRow++;
-    const counts = new CallCounts(row, this.#isExponential);
+    const counts = new CallCounts(this.#isExponential);
     this.#countsByName.set(name, counts);
     return counts;
   }
 
   /** `name` gives way: its counts move to `(other)`, so that all sums stay as they are. */
   #fold(name: string, calls: TimedCalls, other: TimedCalls): number {
-    const { counts } = calls;
     this.#shown?.timers.delete(`${this.#prefix}.${name}`);
     this.#shown?.meters.delete(`${this.#prefix}.${name}.errors`);
-    if (counts !== undefined && other.counts !== undefined) {
-      this.#countsByName?.delete(name);
-      this.onFolded?.(counts.row, other.counts.row);
-      this.#freeRows.push(counts.row);
-    }
+    this.#countsByName?.delete(name);
+    this.onFolded?.(name, OTHER_NAME);
     other.absorb(calls);
     return calls.timer.count;
   }

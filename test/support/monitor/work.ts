@@ -123,7 +123,7 @@ function metricsOf(clock: ManualClock) {
   const durations = { bounds: [1], sumSeconds: 1, cumulative: () => spend(COST.histogram, [1, 1]) };
   return {
     ...{ timer, counter, meter },
-    counts: { row: 0, ok: 1, clientErrors: 0, late: 0, errors: 0, durations },
+    counts: { ok: 1, clientErrors: 0, late: 0, errors: 0, durations },
     object: { subscriptions: counter, newValues: meter },
   };
 }

@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { History } from '../../../src/measure/history/history.ts';
 import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
+import { DurationSteps } from '../../../src/metrics/duration-steps.ts';
 import type { MetricSet } from '../../../src/metrics/metric-set.ts';
 import { MetricsRenderer } from '../../../src/monitor/dropwizard/render.ts';
 import type {

@@ -235,7 +235,7 @@ it('the history of a name that gives way becomes that of (other), and a later na
       history.sample();
     }
   };
-  const lineOf = (name: string) => history.lineOf('smartWeb', 'rpc', rpc.countsByName.get(name)?.row ?? -1).slice(-3);
+  const lineOf = (name: string) => history.lineOf('smartWeb', 'rpc', name).slice(-3);
   for (let i = 0; i < 7; i += 1) rpc.recordAnswered('f', 501, MS);
   steps();
   expect([lineOf('f'), history.worstCallOf('smartWeb')]).toEqual([
