@@ -23,7 +23,7 @@ import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import { CometClient } from './comet-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
-import { type CallResult, EndedMessage } from './ended-message.ts';
+import { type CallResult, describeEndedMessage } from './ended-message.ts';
 import { type PendingCall, PendingCalls } from './pending-calls.ts';
 import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
 
@@ -185,7 +185,7 @@ export class CometClients {
     session?.callEnded(atNs);
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
     const { observers, slowest, totals } = this.#parts;
-    const ended = new EndedMessage(pending, result, atNs, session);
+    const ended = describeEndedMessage(pending, result, atNs, session);
     slowest.add(pending, session, ended, toSlowOutcome(result));
     // A refusal over Comet is an error, as in the statistics.
     totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : toSlowOutcome(result), ended);
@@ -261,7 +261,7 @@ export class CometClients {
       if (pending.ackedNs > 0) {
         this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
       } else {
-        this.#parts.metrics.timedOut += 1;
+        this.#parts.metrics.counts.timedOut += 1;
         this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
       }
     }
@@ -285,7 +285,7 @@ export class CometClients {
       if (pending.ackedNs > 0) {
         this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
       } else {
-        this.#parts.metrics.abandoned += 1;
+        this.#parts.metrics.counts.abandoned += 1;
         this.callEnded(client, pending, { kind: 'aborted' }, nowNs);
       }
     }

@@ -42,20 +42,20 @@ export type CometNumbers = ReturnType<CometMetrics['read']>;
 export const STORM_HANDSHAKES = 50;
 const STORM_WITHIN_NS = 10 * NS_PER_S;
 
-const PLAIN_COUNTERS = [
-  'clientMessages',
-  'upstreamMessages',
-  'accepted',
-  'refused',
-  'unknownClients',
-  'fallbacks',
-  'connectGaps',
-  'adopted',
-  'timedOut',
-  'abandoned',
-] as const;
-
 export class CometMetrics {
+  readonly counts = {
+    clientMessages: 0,
+    upstreamMessages: 0,
+    accepted: 0,
+    refused: 0,
+    storms: 0,
+    unknownClients: 0,
+    fallbacks: 0,
+    connectGaps: 0,
+    adopted: 0,
+    timedOut: 0,
+    abandoned: 0,
+  };
   readonly #holdDuration: Timer;
   readonly #ended: Record<HoldEnding, number> = { delivery: 0, empty: 0, broken: 0 };
   /** Has all reasons from the start, so that the first occurrence is a step in a series and not a new series. */
@@ -64,17 +64,6 @@ export class CometMetrics {
   #holdsNow = 0;
   #stormBeganNs = Number.NEGATIVE_INFINITY;
   #stormHandshakes = 0;
-  #storms = 0;
-  clientMessages = 0;
-  upstreamMessages = 0;
-  accepted = 0;
-  refused = 0;
-  unknownClients = 0;
-  fallbacks = 0;
-  connectGaps = 0;
-  adopted = 0;
-  timedOut = 0;
-  abandoned = 0;
 
   constructor(clock: Clock) {
     this.#holdDuration = new Timer({ clock });
@@ -97,7 +86,7 @@ export class CometMetrics {
       this.#stormHandshakes = 0;
     }
     this.#stormHandshakes += 1;
-    if (this.#stormHandshakes === STORM_HANDSHAKES) this.#storms += 1;
+    if (this.#stormHandshakes === STORM_HANDSHAKES) this.counts.storms += 1;
   }
 
   passedUnread(reason: UnreadReason): void {
@@ -111,15 +100,14 @@ export class CometMetrics {
   /** Everything except the current holds. Synchronous, so all numbers are of one moment. */
   save(): Fields {
     return {
-      ...Object.fromEntries(PLAIN_COUNTERS.map((name) => [name, this[name]])),
-      ...{ storms: this.#storms, unread: this.#unread, untracked: this.#untracked },
+      ...this.counts,
+      ...{ unread: this.#unread, untracked: this.#untracked },
       holds: { ended: this.#ended, count: this.#holdDuration.count, timer: this.#holdDuration.save() },
     };
   }
 
   load(saved: SavedRecord): void {
-    for (const name of PLAIN_COUNTERS) this[name] = saved.count(name);
-    this.#storms = saved.count('storms');
+    saved.countsInto(this.counts);
     saved.record('unread').countsInto(this.#unread);
     saved.record('untracked').countsInto(this.#untracked);
     const holds = saved.record('holds');
@@ -128,17 +116,15 @@ export class CometMetrics {
   }
 
   read() {
+    const { clientMessages, upstreamMessages, accepted, refused, storms, timedOut, abandoned, ...more } = this.counts;
     return {
-      messages: { client: this.clientMessages, upstream: this.upstreamMessages },
+      ...more,
+      messages: { client: clientMessages, upstream: upstreamMessages },
       holds: { now: this.#holdsNow, ended: { ...this.#ended }, duration: this.#holdDuration },
-      handshakes: { accepted: this.accepted, refused: this.refused, storms: this.#storms },
-      unknownClients: this.unknownClients,
-      fallbacks: this.fallbacks,
-      connectGaps: this.connectGaps,
-      adopted: this.adopted,
+      handshakes: { accepted, refused, storms },
       unread: { ...this.#unread },
       untracked: { ...this.#untracked },
-      unanswered: { timedOut: this.timedOut, abandoned: this.abandoned },
+      unanswered: { timedOut, abandoned },
     };
   }
 }

@@ -47,7 +47,7 @@ export class Conversation {
   // ---- messages from the client
 
   onClientMessages(messages: readonly BayeuxMessage[], atNs: number): void {
-    this.#application.metrics.clientMessages += messages.length;
+    this.#application.metrics.counts.clientMessages += messages.length;
     for (const message of messages) {
       this.#onClientMessage(message, atNs);
       this.#application.listener?.onClientMessage(message, this.#registration.current);
@@ -90,12 +90,12 @@ export class Conversation {
   #onConnect(client: CometClient, atNs: number): void {
     const { metrics } = this.#application;
     const lateNs = atNs - client.lastConnectedNs - client.adviceIntervalMs * NS_PER_MS;
-    if (client.lastConnectedNs > 0 && lateNs > CONNECT_GRACE_NS) metrics.connectGaps += 1;
+    if (client.lastConnectedNs > 0 && lateNs > CONNECT_GRACE_NS) metrics.counts.connectGaps += 1;
     if (this.#registration.isWebSocket) {
       client.couldUseWebSocket = true;
     } else if (client.couldUseWebSocket && !client.hasFallenBack) {
       client.hasFallenBack = true;
-      metrics.fallbacks += 1;
+      metrics.counts.fallbacks += 1;
     }
     this.#endHold('broken', atNs);
     // Not a call: the server holds the request until it has messages. `CometMetrics` counts and times the hold.
@@ -163,7 +163,7 @@ export class Conversation {
     atNs: number,
     from: Partial<Pick<Registration, 'setCookieToken' | 'statedByServer'>> = {},
   ): void {
-    this.#application.metrics.upstreamMessages += messages.length;
+    this.#application.metrics.counts.upstreamMessages += messages.length;
     this.#registration.setCookieToken = from.setCookieToken;
     this.#registration.statedByServer = from.statedByServer;
     for (const message of messages) {
@@ -205,10 +205,10 @@ export class Conversation {
   ): void {
     const { clientId, successful } = message;
     if (successful !== true || clientId === undefined) {
-      this.#application.metrics.refused += 1;
+      this.#application.metrics.counts.refused += 1;
       return;
     }
-    this.#application.metrics.accepted += 1;
+    this.#application.metrics.counts.accepted += 1;
     this.#registration.handshaken({ ...message, clientId }, request, atNs);
     takeAdvice(this.#registration.current, message);
   }

@@ -1,6 +1,5 @@
 import type { UpstreamFailureCode } from '../../proxy/exchange/upstream-failure.ts';
-import type { CallKind } from '../classify/classifier.ts';
-import type { CallOutcome, CallSession, EndedCall } from '../record/call-observer.ts';
+import type { CallSession, EndedCall } from '../record/call-observer.ts';
 import type { PendingCall } from './pending-calls.ts';
 
 /** How a call ended, as `CallStatistics` counts it. */
@@ -12,68 +11,33 @@ export type CallResult =
   | { readonly kind: 'aborted' };
 
 /** What observers see of a call that came as a Bayeux message. */
-export class EndedMessage implements EndedCall {
-  readonly isComet = true;
-  readonly method = undefined;
-  readonly requestBytes = undefined;
-  readonly responseBytes = undefined;
-  readonly clientWaitNs = 0;
-  readonly endedNs: number;
-  readonly session: CallSession | undefined;
-  readonly #pending: PendingCall;
-  readonly #result: CallResult;
-
-  constructor(pending: PendingCall, result: CallResult, endedNs: number, session: CallSession | undefined) {
-    this.#pending = pending;
-    this.#result = result;
-    this.endedNs = endedNs;
-    this.session = session;
-  }
-
-  get kind(): CallKind {
-    return this.#pending.call.kind;
-  }
-
-  get name(): string {
-    return this.#pending.call.name;
-  }
-
-  get application(): string {
-    return this.#pending.source.application;
-  }
-
-  get durationNs(): number {
-    return this.endedNs - this.beganNs;
-  }
-
-  /** The answer is one message. */
-  get firstByteNs(): number {
-    return this.status === 0 ? 0 : this.endedNs;
-  }
-
-  get status(): number {
-    return this.#result.kind === 'answered' || this.#result.kind === 'refused' ? this.#result.status : 0;
-  }
-
-  get outcome(): CallOutcome {
-    return this.#result.kind === 'refused' ? 'answered' : this.#result.kind;
-  }
-
-  get errorCode(): UpstreamFailureCode | undefined {
-    return this.#result.kind === 'failed' ? this.#result.code : undefined;
-  }
-
-  get beganNs(): number {
-    return this.#pending.beganNs;
-  }
-
-  get remoteAddress(): string {
-    return this.#pending.source.remoteAddress;
-  }
-
-  readonly ownTraceparent = undefined;
-
-  get traceparent(): string | undefined {
-    return this.#pending.source.traceparent;
-  }
+export function describeEndedMessage(
+  { call, beganNs, source }: PendingCall,
+  result: CallResult,
+  endedNs: number,
+  session: CallSession | undefined,
+): EndedCall {
+  const status = 'status' in result ? result.status : 0;
+  return {
+    kind: call.kind,
+    name: call.name,
+    application: source.application,
+    isComet: true,
+    method: undefined,
+    status,
+    outcome: result.kind === 'refused' ? 'answered' : result.kind,
+    errorCode: result.kind === 'failed' ? result.code : undefined,
+    beganNs,
+    endedNs,
+    // The answer is one message.
+    firstByteNs: status === 0 ? 0 : endedNs,
+    durationNs: endedNs - beganNs,
+    clientWaitNs: 0,
+    requestBytes: undefined,
+    responseBytes: undefined,
+    remoteAddress: source.remoteAddress,
+    session,
+    traceparent: source.traceparent,
+    ownTraceparent: undefined,
+  };
 }

@@ -79,7 +79,7 @@ export class Registration {
     }
     const ending = this.#application.clients.endingOf(client.token);
     if (ending === 'left' || (ending === 'idle' && by === 'heartbeat')) return;
-    this.#application.metrics.adopted += 1;
+    this.#application.metrics.counts.adopted += 1;
     this.#know(client, this.#sessionOf(client, { userName: null, atNs, creationNs: 0, isAdopted: true }));
   }
 
@@ -96,7 +96,7 @@ export class Registration {
   /** Whether `reply` says that the server no longer knows the client. If so, the client ends. */
   isUnknown({ error }: BayeuxMessage, client: CometClient | undefined): boolean {
     if (!isUnknownClient(error)) return false;
-    this.#application.metrics.unknownClients += 1;
+    this.#application.metrics.counts.unknownClients += 1;
     if (client !== undefined) this.left(client);
     return true;
   }

@@ -7,7 +7,7 @@ import { Timer } from '../../metrics/timer.ts';
 import { Classifier } from '../classify/classifier.ts';
 import type { CometListener } from '../comet/comet-listener.ts';
 import { CometMetrics } from '../comet/comet-metrics.ts';
-import { createCometReader } from '../comet/create-comet-reader.ts';
+import { CometReader } from '../comet/comet-reader.ts';
 import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
 import { SessionTable, type SessionTableParts } from '../sessions/session-table.ts';
@@ -41,8 +41,8 @@ export function createRecorder(config: RecorderConfig, clock: Clock, services: R
   const applications = config.applications.map((name) => createApplication(name, config, { clock, claimRate }));
   const cometMetrics = new CometMetrics(clock);
   const observers = new CallObservers();
-  const sinks = { metrics: cometMetrics, observers, listener, memory };
-  const comet = config.comet.enabled ? createCometReader(config, clock, applications, credentials, sinks) : undefined;
+  const forComet = { clock, credentials, metrics: cometMetrics, observers, listener, memory };
+  const comet = config.comet.enabled ? new CometReader(config, applications, forComet) : undefined;
   const parts = {
     credentials,
     own: new OwnMetrics(

@@ -34,7 +34,6 @@ import type {
 } from '../../proxy/exchange/exchange.ts';
 import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
 import type { CometReader } from '../comet/comet-reader.ts';
-import { createCometChanges } from '../comet/create-comet-reader.ts';
 import type { ExchangeReading } from '../comet/exchange-reading.ts';
 import type { Claim, Credentials, Identity } from '../sessions/credentials.ts';
 import type { Session, SessionStart } from '../sessions/session.ts';
@@ -42,7 +41,7 @@ import type { SessionTable } from '../sessions/session-table.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
 import { type CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
 import type { SlowOutcome } from './call-totals.ts';
-import { type EndedCallName, EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
+import { describeEndedExchange, type EndedCallName, OF_COMET, OTHER } from './ended-exchange.ts';
 import type { OutsidePaths } from './outside-paths.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
@@ -166,7 +165,7 @@ export class Recorder implements ExchangeObserver<Observation> {
    */
   prepareReload(config: RecorderConfig): () => void {
     const classifier = new Classifier(config);
-    const changes = this.#comet && createCometChanges(config);
+    const applyToComet = this.#comet?.prepareReload(config);
     return () => {
       this.#classifier = classifier;
       this.#credentials.reconfigure(config.sessions);
@@ -176,7 +175,7 @@ export class Recorder implements ExchangeObserver<Observation> {
         setLateLimit({ statistics, totals }, config.calls);
         sessions.reconfigure(config.sessions);
       }
-      if (changes !== undefined) this.#comet?.reconfigure(changes);
+      applyToComet?.();
     };
   }
 
@@ -262,12 +261,12 @@ export class Recorder implements ExchangeObserver<Observation> {
       observation.application.sessions.end(session);
     }
     if (this.observers.isWanted)
-      this.observers.tell(new EndedExchange(observation.call, observation, exchange, ending, session));
+      this.observers.tell(describeEndedExchange(observation.call, observation.traceparent, exchange, ending, session));
   }
 
   #tellOther(name: EndedCallName, { traceparent }: Observation, exchange: Exchange, ending: Ending): void {
     if (this.observers.areOthersWanted) {
-      this.observers.tell(new EndedExchange(name, { traceparent }, exchange, ending, undefined));
+      this.observers.tell(describeEndedExchange(name, traceparent, exchange, ending, undefined));
     }
   }
 
