@@ -1,5 +1,5 @@
 import type { DurationBucketsReading } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
 
 export interface CallCountsReading {
@@ -54,7 +54,7 @@ export class CallCounts implements CallCountsReading {
     this.durations.absorb(from.durations);
   }
 
-  save(): Fields {
+  save(): SavedFields {
     const { ok, clientErrors, errors, late } = this;
     return { ok, clientErrors, errors, late, durations: this.durations.save() };
   }

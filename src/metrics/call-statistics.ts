@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import type { DurationSteps } from './duration-steps.ts';
 import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
@@ -51,7 +51,7 @@ class TimedCalls {
   }
 
   /** The fields to save, with counts that `saveCounts` returned earlier. */
-  save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): Fields {
+  save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): SavedFields {
     return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates: this.#errorMeter?.save() };
   }
 
@@ -84,7 +84,7 @@ class ErrorMeter implements MeterReading {
 interface SavedCounts {
   readonly count: number;
   readonly errors: number;
-  readonly outcomes: Fields | undefined;
+  readonly outcomes: SavedFields | undefined;
 }
 
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
@@ -224,7 +224,7 @@ export class CallStatistics {
    * `(other)`. All counts are of the moment at which the first is taken, so that
    * the totals are the sum of the names; the rest is of the moment of each record.
    */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     const record = this.#prefix;
     const total = this.#total.saveCounts();
     const more = { folded: this.#names.foldedCount, unnamed: this.#unnamed?.save() };

@@ -1,4 +1,4 @@
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 
 /**
  * Count, sum, spread and extremes of durations in nanoseconds; all 0 while empty.
@@ -65,7 +65,7 @@ export class DurationMoments {
   }
 
   /** With the buckets of the same durations, and the beginning of a slice. */
-  save(buckets: readonly number[], beganNs?: number): Fields {
+  save(buckets: readonly number[], beganNs?: number): SavedFields {
     return {
       beganNs,
       count: this.#count,

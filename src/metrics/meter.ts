@@ -4,7 +4,7 @@
  * vectors in test/fixtures/dropwizard compare all digits.
  */
 import { type Clock, NS_PER_S } from '../base/clock.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 
 const TICK_NS = 5 * NS_PER_S;
 const M1_ALPHA = 1 - Math.exp(-5 / 60 / 1);
@@ -91,7 +91,7 @@ export class Meter implements MeterReading {
   }
 
   /** Everything except the count. The owner saves counts, so that counts that belong together are of one moment. */
-  save(): Fields {
+  save(): SavedFields {
     const hasTicked = !Number.isNaN(this.#m1);
     // Without spreads a save of full tables leaves half as much in the old heap.
     return {

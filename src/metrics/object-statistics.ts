@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { Counter, type CounterReading } from './counter.ts';
 import type { Gauge } from './gauge.ts';
 import { Meter, type MeterReading } from './meter.ts';
@@ -120,7 +120,7 @@ export class ObjectStatistics {
    * Received values, all counts of one moment as in `CallStatistics.save`. Monitorings are not saved: their owner calls
    * `resubscribe`.
    */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     const record = 'object';
     const total = { record, folded: this.#names.foldedCount, count: this.#total.newValues.count };
     const kept = [...this.#names.entries].filter(([name]) => !this.#names.givesWay(name));

@@ -16,7 +16,7 @@
 
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { AnswerLog } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
@@ -32,7 +32,7 @@ export interface Statistics {
   /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
   /** The caller must consume it to its end. */
-  save(): Iterable<Fields>;
+  save(): Iterable<SavedFields>;
   /** Restores one record; ignores those of others. Must be called before anything is recorded. */
   load(saved: SavedRecord): void;
 }
@@ -165,7 +165,7 @@ export class SessionStatistics implements Statistics {
   }
 
   /** Saves the log as it is: to count it first would create the timers of each session, 40 MB for 10,000 sessions. */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     yield { record: 'session-statistics', createdNs: this.#createdNs };
     for (const kind of [this.#rpc, this.#sba, this.#object]) if (kind !== undefined) yield* kind.save();
     yield { record: 'session-answers', answers: this.#log.save(toSavedAnswer) };
@@ -203,7 +203,7 @@ function recordIn(
   else statistics[kind].recordAnswered(name, status, durationNs, nowNs);
 }
 
-function toSavedAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): Fields {
+function toSavedAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): SavedFields {
   // The log has names that no table has bounded. A cut one is still too long, so it counts as `(other)` as well.
   return { kind, name: name.slice(0, MAX_NAME_CHARS + 1), durationNs, endedNs };
 }

@@ -1,6 +1,6 @@
 import { type Clock, NS_PER_US } from '../base/clock.ts';
 import type { DurationBucketsReading } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { type DurationBuckets, MAX_DURATION_NS } from './duration-buckets.ts';
 import { DurationMoments } from './duration-moments.ts';
 import { DurationSteps } from './duration-steps.ts';
@@ -53,7 +53,7 @@ class Slice {
     this.buckets.absorb(from.buckets);
   }
 
-  save(): Fields {
+  save(): SavedFields {
     return this.moments.save(this.buckets.save(), this.beganNs);
   }
 
@@ -129,7 +129,7 @@ export class Timer implements TimerReading {
   }
 
   /** Everything except the count, as in `Meter.save`. */
-  save(): Fields {
+  save(): SavedFields {
     const nowNs = this.#clock.nowNs();
     // Filters instead of expiring slices, which would cost more for an idle timer.
     const slices = this.#slices.filter(({ beganNs }) => nowNs - beganNs < this.#windowNs);

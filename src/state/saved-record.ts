@@ -3,14 +3,14 @@
  * may have written it. A missing field has a default, and nobody asks for unknown ones; a field of the wrong type makes
  * the file unreadable.
  */
-export type Fields = Readonly<Record<string, unknown>>;
+export type SavedFields = Readonly<Record<string, unknown>>;
 
 /** What the file keeps. */
 export interface Savable {
   /** Context paths. */
   readonly applications: readonly string[];
   /** Its records, each built when the iterator reaches it; other work runs in between. */
-  save(): Iterable<Fields>;
+  save(): Iterable<SavedFields>;
   /** Restores what `save` yielded. Rejects if that is unreadable; then discard this object. */
   load(records: AsyncIterable<SavedRecord>): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface ClockOffset {
 }
 
 export class SavedRecord {
-  readonly #fields: Fields;
+  readonly #fields: SavedFields;
   readonly #clock: ClockOffset;
 
   /** Throws if `fields` is not an object. */
@@ -136,7 +136,7 @@ export class SavedRecord {
   }
 }
 
-function isObject(value: unknown): value is Fields {
+function isObject(value: unknown): value is SavedFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

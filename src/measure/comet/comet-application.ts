@@ -10,7 +10,7 @@ import { CometClassifier } from '../classify/comet-classifier.ts';
 import type { CallObservers } from '../record/call-observer.ts';
 import { type Credentials, toShownName } from '../sessions/credentials.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import type { CometClients } from './comet-clients.ts';
+import type { BayeuxClients } from './bayeux-clients.ts';
 import type { CometListener } from './comet-listener.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 
@@ -39,7 +39,7 @@ interface CometReadingOptions {
 export interface CometApplication extends CometReadingOptions, CometServices {
   readonly name: string;
   readonly sessions: SessionTable;
-  readonly clients: CometClients;
+  readonly clients: BayeuxClients;
   readonly bodies: UnfinishedBodies;
   /** Schedules the reading of complete bodies. */
   readonly reading: ReadingShare;

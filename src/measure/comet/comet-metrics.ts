@@ -3,11 +3,10 @@
  * the server has not answered yet, over HTTP or a WebSocket. It is not a call.
  */
 
-import type { Clock } from '../../base/clock.ts';
-import { NS_PER_S } from '../../base/clock.ts';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { counter, gauge, type MetricDescription, summary } from '../../base/metric-description.ts';
 import { Timer } from '../../metrics/timer.ts';
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
 /** What ended a hold: a delivery, the server's time limit, or an interruption by either side. */
 export type HoldEnding = 'delivery' | 'empty' | 'broken';
@@ -98,7 +97,7 @@ export class CometMetrics {
   }
 
   /** Everything except the current holds. Synchronous, so all numbers are of one moment. */
-  save(): Fields {
+  save(): SavedFields {
     return {
       ...this.counts,
       ...{ unread: this.#unread, untracked: this.#untracked },

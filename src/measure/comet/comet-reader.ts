@@ -11,13 +11,13 @@ import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import type { Exchange, RequestHead } from '../../proxy/exchange/exchange.ts';
 import { CometRoutes } from '../classify/comet-route.ts';
 import type { RecordedApplication } from '../record/recorded-application.ts';
+import { BayeuxClients } from './bayeux-clients.ts';
 import {
   type CometApplication,
   type CometConfig,
   type CometServices,
   createReadingOptions,
 } from './comet-application.ts';
-import { CometClients } from './comet-clients.ts';
 import { CometExchange } from './comet-exchange.ts';
 import { shielded } from './comet-listener.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
@@ -52,7 +52,7 @@ export class CometReader {
     this.#applications = new Map(
       applications.map((application) => {
         const { name, sessions } = application;
-        const clients = new CometClients({ ...application, ...services, config });
+        const clients = new BayeuxClients({ ...application, ...services, config });
         return [name, { ...shared, name, sessions, clients }];
       }),
     );
@@ -85,7 +85,7 @@ export class CometReader {
     };
   }
 
-  clientsOf(application: string): CometClients | undefined {
+  clientsOf(application: string): BayeuxClients | undefined {
     return this.#applications.get(application)?.clients;
   }
 

@@ -8,8 +8,8 @@ import { toErrorCode } from '../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { isFailedReply, toReplyId } from '../classify/comet-reply.ts';
+import type { BayeuxClient } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
-import type { CometClient } from './comet-client.ts';
 import type { HoldEnding } from './comet-metrics.ts';
 import type { CallResult } from './ended-message.ts';
 import type { CallSource, PendingCall } from './pending-calls.ts';
@@ -27,11 +27,11 @@ export class Conversation {
   readonly #registration: Registration;
   readonly #requests: PendingRequests;
   /** The calls of this exchange. Empty for a WebSocket, where only their answers tell how they end. */
-  readonly #calls: { readonly client: CometClient; readonly pending: PendingCall }[] = [];
+  readonly #calls: { readonly client: BayeuxClient; readonly pending: PendingCall }[] = [];
   /** Clients whose calls began before the server was seen to know them. */
-  readonly #unconfirmed = new Set<CometClient>();
+  readonly #unconfirmed = new Set<BayeuxClient>();
   /** The `/meta/connect` that the server holds. */
-  #hold: { readonly client: CometClient; readonly beganNs: number } | undefined;
+  #hold: { readonly client: BayeuxClient; readonly beganNs: number } | undefined;
   /** The reply to `/meta/connect` in the response or WebSocket text that is being read. */
   #connectReply: BayeuxMessage | undefined;
   #hasDelivery = false;
@@ -87,7 +87,7 @@ export class Conversation {
     this.#addRequest(message, { kind: 'handshake', requestedNs, userName, offersWebSocket });
   }
 
-  #onConnect(client: CometClient, atNs: number): void {
+  #onConnect(client: BayeuxClient, atNs: number): void {
     const { metrics } = this.#application;
     const lateNs = atNs - client.lastConnectedNs - client.adviceIntervalMs * NS_PER_MS;
     if (client.lastConnectedNs > 0 && lateNs > CONNECT_GRACE_NS) metrics.counts.connectGaps += 1;
@@ -104,7 +104,7 @@ export class Conversation {
     this.#registration.connecting(client);
   }
 
-  #onSubscription(kind: 'subscribe' | 'unsubscribe', client: CometClient, message: BayeuxMessage, atNs: number): void {
+  #onSubscription(kind: 'subscribe' | 'unsubscribe', client: BayeuxClient, message: BayeuxMessage, atNs: number): void {
     client.session?.touch(atNs);
     const monitorings = new Map<string, string>();
     for (const channel of message.subscription ?? []) {
@@ -114,7 +114,7 @@ export class Conversation {
     if (monitorings.size > 0) this.#addRequest(message, { kind, client, monitorings });
   }
 
-  #onPublish(client: CometClient, message: BayeuxMessage, atNs: number): void {
+  #onPublish(client: BayeuxClient, message: BayeuxMessage, atNs: number): void {
     client.session?.touch(atNs);
     const meaning = this.#application.classifier.classify('publish', message.channel, message.data);
     if (meaning === undefined || meaning.action === 'value') return;
@@ -138,7 +138,7 @@ export class Conversation {
     else this.#apply(meaning.action, client, monitorings);
   }
 
-  #beginCall(client: CometClient, pending: PendingCall): void {
+  #beginCall(client: BayeuxClient, pending: PendingCall): void {
     if (!client.calls.add(pending)) {
       this.#application.metrics.tableFull('calls');
       return;
@@ -240,7 +240,7 @@ export class Conversation {
     return true;
   }
 
-  #onAnswer(client: CometClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
+  #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
       this.#endCall(client, pending, toRefusal(toErrorCode(message.error)), atNs);
       this.#registration.isUnknown(message, client);
@@ -255,7 +255,7 @@ export class Conversation {
     }
   }
 
-  #onAcknowledged(client: CometClient | undefined, message: BayeuxMessage, atNs: number): void {
+  #onAcknowledged(client: BayeuxClient | undefined, message: BayeuxMessage, atNs: number): void {
     const request = this.#requests.take(message);
     if (message.successful !== true) {
       this.#registration.isUnknown(message, client);
@@ -292,11 +292,11 @@ export class Conversation {
     this.#hold = undefined;
   }
 
-  #endCall(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
+  #endCall(client: BayeuxClient, pending: PendingCall, result: CallResult, atNs: number): void {
     if (client.calls.take(pending)) this.#application.clients.callEnded(client, pending, result, atNs);
   }
 
-  #apply(kind: 'subscribe' | 'unsubscribe', client: CometClient, monitorings: ReadonlyMap<string, string>): void {
+  #apply(kind: 'subscribe' | 'unsubscribe', client: BayeuxClient, monitorings: ReadonlyMap<string, string>): void {
     const { clients } = this.#application;
     // An unknown client is not kept, so nothing would ever end its monitorings.
     if (!client.isKnown) return;
@@ -307,7 +307,7 @@ export class Conversation {
   }
 }
 
-function takeAdvice(client: CometClient | undefined, { advice }: BayeuxMessage): void {
+function takeAdvice(client: BayeuxClient | undefined, { advice }: BayeuxMessage): void {
   if (client !== undefined && advice?.intervalMs !== undefined)
     client.adviceIntervalMs = Math.max(0, advice.intervalMs);
 }

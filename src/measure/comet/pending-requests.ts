@@ -2,16 +2,16 @@
 
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
-import type { CometClient } from './comet-client.ts';
+import type { BayeuxClient } from './bayeux-client.ts';
 import type { Handshake } from './registration.ts';
 
 export type PendingRequest =
   | ({ readonly kind: 'handshake' } & Handshake)
-  | { readonly kind: 'disconnect'; readonly client: CometClient }
+  | { readonly kind: 'disconnect'; readonly client: BayeuxClient }
   /** `monitorings`: from the requested channel or name to the object's name. */
   | {
       readonly kind: 'subscribe' | 'unsubscribe';
-      readonly client: CometClient;
+      readonly client: BayeuxClient;
       readonly monitorings: ReadonlyMap<string, string>;
     };
 

@@ -4,8 +4,8 @@ import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { StatedName } from '../sessions/credentials.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 import type { NameProof } from '../sessions/session-table.ts';
+import type { BayeuxClient } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
-import type { CometClient } from './comet-client.ts';
 import type { CallSource } from './pending-calls.ts';
 
 /** What HTTP says about the sender of the messages. */
@@ -30,13 +30,13 @@ export class Registration {
   readonly #application: CometApplication;
   readonly #speaker: Speaker;
   /** Clients that are connected through this WebSocket, or whose connects this exchange holds. */
-  readonly #connected = new Set<CometClient>();
+  readonly #connected = new Set<BayeuxClient>();
   /** Token of the login cookie, if the response sets it. */
   setCookieToken: string | undefined;
   /** The name that the server states in the response (`sessions.userField`). */
   statedByServer: StatedName | undefined;
   /** The client that messages without a `clientId` belong to. */
-  current: CometClient | undefined;
+  current: BayeuxClient | undefined;
 
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
@@ -48,7 +48,7 @@ export class Registration {
   }
 
   /** The client of a message; undefined if nothing identifies it. */
-  clientOf({ clientId }: BayeuxMessage, atNs: number): CometClient | undefined {
+  clientOf({ clientId }: BayeuxMessage, atNs: number): BayeuxClient | undefined {
     if (clientId === undefined) return this.current;
     const token = this.#application.credentials.clientTokenOf(clientId);
     return this.current?.token === token ? this.current : this.#application.clients.findOrCreate(token, atNs);
@@ -72,7 +72,7 @@ export class Registration {
    * it is adopted unless it has left since. A client whose session ended by idleness returns with the
    * next activity of its user; a heartbeat is not enough.
    */
-  confirm(client: CometClient, by: 'activity' | 'heartbeat', atNs: number): void {
+  confirm(client: BayeuxClient, by: 'activity' | 'heartbeat', atNs: number): void {
     if (client.isKnown) {
       this.#bind(client);
       return;
@@ -84,17 +84,17 @@ export class Registration {
   }
 
   /** The client has sent `/meta/connect`; `closed` ends the connection. */
-  connecting(client: CometClient): void {
+  connecting(client: BayeuxClient): void {
     if (!this.isWebSocket) this.#connect(client);
     else if (client.isKnown) this.#bind(client);
   }
 
-  left(client: CometClient): void {
+  left(client: BayeuxClient): void {
     this.#application.clients.end(client);
   }
 
   /** Whether `reply` says that the server no longer knows the client. If so, the client ends. */
-  isUnknown({ error }: BayeuxMessage, client: CometClient | undefined): boolean {
+  isUnknown({ error }: BayeuxMessage, client: BayeuxClient | undefined): boolean {
     if (!isUnknownClient(error)) return false;
     this.#application.metrics.counts.unknownClients += 1;
     if (client !== undefined) this.left(client);
@@ -108,17 +108,17 @@ export class Registration {
     this.#connected.clear();
   }
 
-  #know(client: CometClient, session: Session | undefined): void {
+  #know(client: BayeuxClient, session: Session | undefined): void {
     const hasCookie = (this.setCookieToken ?? this.#speaker.cookieToken) !== undefined;
     if (this.#application.clients.know(client, session, hasCookie)) this.#bind(client);
   }
 
-  #bind(client: CometClient): void {
+  #bind(client: BayeuxClient): void {
     if (this.isWebSocket) this.#connect(client);
     client.session?.connectedOver(this.#speaker.connectionType);
   }
 
-  #connect(client: CometClient): void {
+  #connect(client: BayeuxClient): void {
     if (this.#connected.has(client)) return;
     // One client is as many as a browser has on a connection. A body may name thousands.
     if (this.#connected.size > 0 && !this.#application.memory.take('names', CLIENT_BYTES)) {
@@ -131,7 +131,7 @@ export class Registration {
 
   /** The session of the cookie's login, else a new one; undefined when there are too many. */
   #sessionOf(
-    client: CometClient,
+    client: BayeuxClient,
     start: { userName: string | null; atNs: number; creationNs: number; isAdopted: boolean },
   ): Session | undefined {
     const { sessions } = this.#application;

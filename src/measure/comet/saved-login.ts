@@ -2,8 +2,8 @@
  * A Comet login and its clients in the state file. Of a `clientId` only the keyed hash is saved. Pending calls and the
  * time of the last connect's answer are not saved, since the restart interrupts them.
  */
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
-import type { CometClient } from './comet-client.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
+import type { BayeuxClient } from './bayeux-client.ts';
 
 export interface SavedClient {
   readonly token: string;
@@ -22,7 +22,7 @@ export interface SavedLogin {
   readonly clients: readonly SavedClient[];
 }
 
-export function saveClient(client: CometClient): Fields {
+export function saveClient(client: BayeuxClient): SavedFields {
   const { token, monitorings, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs } = client;
   return {
     ...{ token, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs },

@@ -1,7 +1,6 @@
 import type { Clock } from '../../base/clock.ts';
 import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { MetricSet } from '../../metrics/metric-set.ts';
 import { createStatistics } from '../../metrics/statistics.ts';
 import { Timer } from '../../metrics/timer.ts';
 import { Classifier } from '../classify/classifier.ts';
@@ -10,7 +9,7 @@ import { CometMetrics } from '../comet/comet-metrics.ts';
 import { CometReader } from '../comet/comet-reader.ts';
 import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
-import { SessionTable, type SessionTableParts } from '../sessions/session-table.ts';
+import { createSessionMetrics, SessionTable, type SessionTableParts } from '../sessions/session-table.ts';
 import { CallObservers } from './call-observer.ts';
 import { CallTotals } from './call-totals.ts';
 import { OutsidePaths } from './outside-paths.ts';
@@ -83,22 +82,14 @@ function createApplication(
     created: statistics.createTimer(),
     sessionMetrics: {
       createStatistics: () => statistics.createSessionStatistics(),
-      createMetrics: (atNs, creationNs) => createSessionMetrics(atNs, creationNs, clock),
+      createMetrics: (atNs, creationNs) => {
+        const created = new Timer({ clock, createdNs: atNs - creationNs });
+        created.update(creationNs, atNs);
+        return createSessionMetrics(created, () => 1);
+      },
     },
   });
   const running = new RunningCalls(clock);
   const slowest = new SlowestCalls(config.calls.slowest, clock);
   return { name, statistics, sessions, running, slowest, totals };
-}
-
-/** The same metric names as those of the application's `SessionTable`. */
-function createSessionMetrics(atNs: number, creationNs: number, clock: Clock): MetricSet {
-  const created = new Timer({ clock, createdNs: atNs - creationNs });
-  created.update(creationNs, atNs);
-  return {
-    gauges: new Map([['sessions.active', { type: 'integer', read: () => 1 }]]),
-    counters: new Map(),
-    meters: new Map(),
-    timers: new Map([['sessions.created', created]]),
-  };
 }

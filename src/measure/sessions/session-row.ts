@@ -1,10 +1,10 @@
 /** One row of the session table, and its fields in the state file. */
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { ClaimEntry } from './claim-index.ts';
 import { isLasting } from './credentials.ts';
 import type { Session } from './session.ts';
 
-export interface Row {
+export interface SessionRow {
   readonly session: Session;
   key: string;
   /** Oldest first. */
@@ -22,7 +22,7 @@ export interface SavedRow {
 }
 
 /** The row without its session. Only for a row whose key is lasting; tokens that include a password are left out. */
-export function saveRow({ key, tokens, claimEntry }: Row): Fields {
+export function saveRow({ key, tokens, claimEntry }: SessionRow): SavedFields {
   return {
     key,
     tokens: tokens.filter(isLasting),

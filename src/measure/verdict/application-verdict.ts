@@ -1,5 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
-import { NS_PER_S } from '../../base/clock.ts';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { RULES } from './rules.ts';
 import { type Evidence, type Judgement, VERDICT_CODES, type Verdict, type VerdictCode } from './verdict.ts';
 

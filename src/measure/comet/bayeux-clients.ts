@@ -14,20 +14,20 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
-import type { Fields } from '../../state/saved-record.ts';
+import type { SavedFields } from '../../state/saved-record.ts';
 import type { CallObservers } from '../record/call-observer.ts';
 import type { CallTotals, SlowOutcome } from '../record/call-totals.ts';
 import type { RunningCalls } from '../record/running-calls.ts';
 import type { SlowestCalls } from '../record/slowest-calls.ts';
 import type { Session } from '../sessions/session.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import { CometClient } from './comet-client.ts';
+import { BayeuxClient } from './bayeux-client.ts';
 import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, describeEndedMessage } from './ended-message.ts';
 import { type PendingCall, PendingCalls } from './pending-calls.ts';
 import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
 
-export interface CometClientsParts {
+export interface BayeuxClientsParts {
   readonly clock: Clock;
   readonly statistics: Pick<ApplicationStatistics, 'rpc' | 'sba' | 'object'>;
   readonly sessions: SessionTable;
@@ -43,7 +43,7 @@ export interface CometClientsParts {
 
 interface Login {
   readonly session: Session;
-  readonly clients: Set<CometClient>;
+  readonly clients: Set<BayeuxClient>;
   /** Whether a cookie identifies the login. It outlives the clients. */
   readonly hasCookie: boolean;
   /** When its last client lost its connection; infinity while one has a connection, and before the first client. */
@@ -61,35 +61,35 @@ const REMEMBERED_ENDS = 8_192;
 /** Estimated memory of a monitoring, without its texts. */
 const MONITORING_BYTES = 100;
 
-export class CometClients {
-  readonly #byToken = new Map<string, CometClient>();
+export class BayeuxClients {
+  readonly #byToken = new Map<string, BayeuxClient>();
   readonly #logins = new Map<Session, Login>();
   readonly #ended = new QuickLRU<string, Leaving>({ maxSize: REMEMBERED_ENDS });
-  #parts: CometClientsParts;
+  #parts: BayeuxClientsParts;
   #times: Times;
   #maxClients: number;
 
-  constructor(parts: CometClientsParts) {
+  constructor(parts: BayeuxClientsParts) {
     this.#parts = parts;
     this.#times = toTimes(parts.config);
     this.#maxClients = toMaxClients(parts.config);
   }
 
   /** Changes times and limits. Existing clients stay, and keep their limit of pending calls. */
-  reconfigure(config: CometClientsParts['config']): void {
+  reconfigure(config: BayeuxClientsParts['config']): void {
     this.#parts = { ...this.#parts, config };
     this.#times = toTimes(config);
     this.#maxClients = toMaxClients(config);
   }
 
   /** The client with that token. A new one is not kept until the server's answer confirms it (`know`). */
-  findOrCreate(token: string, atNs: number): CometClient {
+  findOrCreate(token: string, atNs: number): BayeuxClient {
     return this.#byToken.get(token) ?? this.#create(token, atNs);
   }
 
-  #create(token: string, atNs: number): CometClient {
+  #create(token: string, atNs: number): BayeuxClient {
     const { config, memory, running } = this.#parts;
-    return new CometClient(token, new PendingCalls(config.comet.maxPendingCalls, memory, running), atNs);
+    return new BayeuxClient(token, new PendingCalls(config.comet.maxPendingCalls, memory, running), atNs);
   }
 
   isKnown(token: string): boolean {
@@ -102,7 +102,7 @@ export class CometClients {
   }
 
   /** Keeps a client that the server knows, with its session. False if the table is full; that is counted. */
-  know(client: CometClient, session: Session | undefined, hasCookie: boolean): boolean {
+  know(client: BayeuxClient, session: Session | undefined, hasCookie: boolean): boolean {
     if (client.isKnown) return true;
     if (this.#byToken.size >= this.#maxClients) {
       this.#parts.metrics.tableFull('clients');
@@ -128,13 +128,13 @@ export class CometClients {
     return login;
   }
 
-  connected(client: CometClient): void {
+  connected(client: BayeuxClient): void {
     client.connections += 1;
     client.goneSinceNs = Number.POSITIVE_INFINITY;
     this.#updateGone(client);
   }
 
-  disconnected(client: CometClient, atNs: number): void {
+  disconnected(client: BayeuxClient, atNs: number): void {
     client.connections -= 1;
     if (client.connections > 0) return;
     client.goneSinceNs = atNs;
@@ -142,7 +142,7 @@ export class CometClients {
   }
 
   /** The client has left, or the server no longer knows it. */
-  end(client: CometClient): void {
+  end(client: BayeuxClient): void {
     if (!this.#remove(client, 'left')) return;
     const login = client.session && this.#logins.get(client.session);
     if (login === undefined || !login.clients.delete(client)) return;
@@ -151,7 +151,7 @@ export class CometClients {
   }
 
   /** Begins a monitoring of `name`, once for each `key`: the requested channel or name. */
-  subscribe(client: CometClient, key: string, name: string): void {
+  subscribe(client: BayeuxClient, key: string, name: string): void {
     if (client.monitorings.has(key)) return;
     const { config, memory } = this.#parts;
     const isFull = client.monitorings.size >= config.comet.maxSubscriptions;
@@ -164,7 +164,7 @@ export class CometClients {
     client.session?.statistics.object.subscribe(name);
   }
 
-  unsubscribe(client: CometClient, key: string): void {
+  unsubscribe(client: BayeuxClient, key: string): void {
     const name = client.monitorings.get(key);
     if (name === undefined) return;
     client.monitorings.delete(key);
@@ -172,13 +172,13 @@ export class CometClients {
   }
 
   /** A value was delivered; `client` is undefined if the receiver is unknown. */
-  received(client: CometClient | undefined, name: string): void {
+  received(client: BayeuxClient | undefined, name: string): void {
     this.#parts.statistics.object.recordValue(name);
     client?.session?.statistics.object.recordValue(name);
   }
 
   /** Counts a call that ended at `atNs`, and that is no longer among the client's pending calls. */
-  callEnded(client: CometClient, pending: PendingCall, result: CallResult, atNs: number): void {
+  callEnded(client: BayeuxClient, pending: PendingCall, result: CallResult, atNs: number): void {
     const { beganNs, session: atBegin } = pending;
     const session = atBegin ?? client.session;
     if (atBegin === undefined) session?.callBegan(beganNs);
@@ -207,7 +207,7 @@ export class CometClients {
   }
 
   /** The login of `session` and its clients, if it has one. Synchronous, so all is of one moment. */
-  save(session: Session): Fields | undefined {
+  save(session: Session): SavedFields | undefined {
     const login = this.#logins.get(session);
     if (login === undefined) return undefined;
     const { hasCookie, goneSinceNs, clients } = login;
@@ -215,7 +215,7 @@ export class CometClients {
   }
 
   /** A record for each client without a session. */
-  *saveStrays(): Generator<Fields> {
+  *saveStrays(): Generator<SavedFields> {
     for (const client of this.#byToken.values()) {
       if (client.session === undefined) yield { record: 'comet-client', ...saveClient(client) };
     }
@@ -229,7 +229,7 @@ export class CometClients {
     if (clients.length > 0) this.#updateLogin(login);
   }
 
-  restoreClient(saved: SavedClient, session: Session | undefined): CometClient {
+  restoreClient(saved: SavedClient, session: Session | undefined): BayeuxClient {
     const { token, monitorings, goneSinceNs } = saved;
     const client = this.#create(token, goneSinceNs);
     client.isKnown = true;
@@ -255,7 +255,7 @@ export class CometClients {
     }
   }
 
-  #sweepCalls(client: CometClient, nowNs: number): void {
+  #sweepCalls(client: BayeuxClient, nowNs: number): void {
     const { ackWaitNs, callTimeoutNs } = this.#times;
     for (const pending of client.calls.takeExpired(nowNs, ackWaitNs, callTimeoutNs)) {
       if (pending.ackedNs > 0) {
@@ -273,7 +273,7 @@ export class CometClients {
     login.clients.clear();
   }
 
-  #remove(client: CometClient, leaving: Leaving): boolean {
+  #remove(client: BayeuxClient, leaving: Leaving): boolean {
     if (!this.#byToken.delete(client.token)) return false;
     client.isKnown = false;
     this.#ended.set(client.token, leaving);
@@ -292,13 +292,13 @@ export class CometClients {
     return true;
   }
 
-  #unsubscribe(client: CometClient, key: string, name: string): void {
+  #unsubscribe(client: BayeuxClient, key: string, name: string): void {
     this.#parts.memory.giveBack('names', toBytes(key, name));
     this.#parts.statistics.object.unsubscribe(name);
     client.session?.statistics.object.unsubscribe(name);
   }
 
-  #updateGone(client: CometClient): void {
+  #updateGone(client: BayeuxClient): void {
     const login = client.session && this.#logins.get(client.session);
     if (login !== undefined) this.#updateLogin(login);
   }
@@ -323,7 +323,7 @@ function toBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
 }
 
-function toTimes({ comet, sessions }: CometClientsParts['config']): Times {
+function toTimes({ comet, sessions }: BayeuxClientsParts['config']): Times {
   return {
     goneNs: sessions.cometGoneMs * NS_PER_MS,
     ackWaitNs: comet.ackWaitMs * NS_PER_MS,
@@ -331,11 +331,11 @@ function toTimes({ comet, sessions }: CometClientsParts['config']): Times {
   };
 }
 
-function toMaxClients({ sessions }: CometClientsParts['config']): number {
+function toMaxClients({ sessions }: BayeuxClientsParts['config']): number {
   return sessions.max * CLIENTS_PER_SESSION;
 }
 
-function latestGone(clients: Iterable<CometClient>): number {
+function latestGone(clients: Iterable<BayeuxClient>): number {
   let latestNs = Number.NEGATIVE_INFINITY;
   for (const { goneSinceNs } of clients) {
     if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;

@@ -1,8 +1,8 @@
-/** One Bayeux client, i.e. one `clientId`: usually one browser tab. Only `CometClients` changes it. */
+/** One Bayeux client, i.e. one `clientId`: usually one browser tab. Only `BayeuxClients` changes it. */
 import type { Session } from '../sessions/session.ts';
 import type { PendingCalls } from './pending-calls.ts';
 
-export class CometClient {
+export class BayeuxClient {
   /** Keyed hash of its `clientId`. */
   readonly token: string;
   readonly calls: PendingCalls;
