@@ -3,81 +3,46 @@ import type { Exemplar } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
 import type { DurationSteps } from './duration-steps.ts';
-import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
+import { Meter, type MeterReading } from './meter.ts';
 import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
-/**
- * The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. The first error creates
- * the meter, since most names never have one; the meter is as old as the timer. `ErrorMeter` reads it before that, too.
- */
+/** The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. */
 class TimedCalls {
   readonly timer: Timer;
+  readonly errors: Meter;
   /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
   readonly counts: CallCounts | undefined;
-  readonly #clock: Clock;
-  #errorMeter: Meter | undefined;
 
   constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
-    this.#clock = clock;
     this.timer = timer;
+    this.errors = new Meter(clock, timer.createdNs);
     this.counts = counts;
-  }
-
-  get errorCount(): number {
-    return this.#errorMeter?.count ?? 0;
-  }
-
-  errorSnapshot(): MeterSnapshot {
-    return this.#errorMeter?.snapshot() ?? UNMARKED_SNAPSHOT;
-  }
-
-  markError(nowNs: number): void {
-    this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
-    this.#errorMeter.mark(1, nowNs);
   }
 
   absorb(from: TimedCalls): void {
     this.timer.absorb(from.timer);
     if (from.counts !== undefined) this.counts?.absorb(from.counts);
-    if (from.#errorMeter === undefined) return;
-    this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
-    this.#errorMeter.absorb(from.#errorMeter);
+    this.errors.absorb(from.errors);
   }
 
   saveCounts(): SavedCounts {
-    return { count: this.timer.count, errors: this.errorCount, outcomes: this.counts?.save() };
+    return { count: this.timer.count, errors: this.errors.count, outcomes: this.counts?.save() };
   }
 
   /** The fields to save, with counts that `saveCounts` returned earlier. */
   save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): SavedFields {
-    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates: this.#errorMeter?.save() };
+    // Most names never have an error.
+    const errorRates = this.errors.count === 0 ? undefined : this.errors.save();
+    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates };
   }
 
   load(saved: SavedRecord): void {
     this.timer.load(saved.record('timer'), saved.count('count'));
     this.counts?.load(saved.record('outcomes'));
-    if (!saved.has('errorRates')) return;
-    this.#errorMeter = new Meter(this.#clock, this.timer.createdNs);
-    this.#errorMeter.load(saved.record('errorRates'), saved.count('errors'));
-  }
-}
-
-/** The errors of `TimedCalls` as a meter. Created only for names that are shown. */
-class ErrorMeter implements MeterReading {
-  readonly #calls: TimedCalls;
-
-  constructor(calls: TimedCalls) {
-    this.#calls = calls;
-  }
-
-  get count(): number {
-    return this.#calls.errorCount;
-  }
-
-  snapshot(): MeterSnapshot {
-    return this.#calls.errorSnapshot();
+    if (saved.has('errorRates')) this.errors.load(saved.record('errorRates'), saved.count('errors'));
+    else this.errors.restart(this.timer.createdNs);
   }
 }
 
@@ -151,7 +116,7 @@ export class CallStatistics {
 
   /** Calls that count as errors, with or without a name. */
   get errorCount(): number {
-    return this.#total.errorCount;
+    return this.#total.errors.count;
   }
 
   /** Begins steps of all calls together, for one reader. */
@@ -187,8 +152,8 @@ export class CallStatistics {
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     if (!isError) return;
-    this.#total.markError(nowNs);
-    named?.markError(nowNs);
+    this.#total.errors.mark(1, nowNs);
+    named?.errors.mark(1, nowNs);
   }
 
   /** Call after `recordAnswered`; without `keepsCounts` it does nothing. */
@@ -206,7 +171,7 @@ export class CallStatistics {
     if (counts !== undefined && durationNs > this.lateAfterNs) counts.late += 1;
     for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
-      calls?.markError(nowNs);
+      calls?.errors.mark(1, nowNs);
     }
   }
 
@@ -215,8 +180,8 @@ export class CallStatistics {
     const nowNs = this.#clock.nowNs();
     const named = name === undefined ? undefined : this.#names.find(name);
     this.#countsOf(named)?.failed();
-    this.#total.markError(nowNs);
-    named?.markError(nowNs);
+    this.#total.errors.mark(1, nowNs);
+    named?.errors.mark(1, nowNs);
   }
 
   /**
@@ -299,7 +264,7 @@ export class CallStatistics {
   #showAll(): Shown {
     const shown: Shown = {
       timers: new Section([[this.#prefix, this.#total.timer]]),
-      meters: new Section([[`${this.#prefix}.errors`, new ErrorMeter(this.#total)]]),
+      meters: new Section([[`${this.#prefix}.errors`, this.#total.errors]]),
     };
     for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
     return shown;
@@ -307,7 +272,7 @@ export class CallStatistics {
 
   #show(shown: Shown, name: string, calls: TimedCalls): Shown {
     shown.timers.set(`${this.#prefix}.${name}`, calls.timer);
-    shown.meters.set(`${this.#prefix}.${name}.errors`, new ErrorMeter(calls));
+    shown.meters.set(`${this.#prefix}.${name}.errors`, calls.errors);
     return shown;
   }
 }

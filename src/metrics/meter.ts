@@ -48,6 +48,12 @@ export class Meter implements MeterReading {
     this.#lastTickNs = createdNs;
   }
 
+  /** For an unmarked meter: reads as if created at `createdNs`. */
+  restart(createdNs: number): void {
+    this.#createdNs = createdNs;
+    this.#lastTickNs = createdNs;
+  }
+
   get count(): number {
     return this.#count;
   }

@@ -50,7 +50,7 @@ export class PendingCalls {
   readonly #running: RunningCalls;
   /** By the channel of the answer; usually one entry each. */
   readonly #byChannel = new Map<string, RuleCalls[]>();
-  #size = 0;
+  size = 0;
 
   /** Charges its calls to `memory`; `running` lists the calls of all clients. */
   constructor(max: number, memory: MemoryBudget, running: RunningCalls) {
@@ -59,24 +59,20 @@ export class PendingCalls {
     this.#running = running;
   }
 
-  get size(): number {
-    return this.#size;
-  }
-
   /** False when there are too many, there is no memory for it, or another call waits for the same answer. */
   add(pending: PendingCall): boolean {
-    if (this.#size >= this.#max) return false;
+    if (this.size >= this.#max) return false;
     const { calls } = this.#callsOfRule(pending);
     if (calls.has(pending.id) || !this.#memory.take('names', this.#bytesOf(pending))) return false;
     calls.set(pending.id, pending);
     this.#running.add(pending);
-    this.#size += 1;
+    this.size += 1;
     return true;
   }
 
   /** The call that `message` answers or acknowledges. It stays pending until `take`. */
   find(message: BayeuxMessage): PendingCall | undefined {
-    if (this.#size === 0) return undefined;
+    if (this.size === 0) return undefined;
     for (const { reply, calls } of this.#byChannel.get(message.channel) ?? []) {
       const id = toReplyId(reply, message);
       const pending = id === undefined ? undefined : calls.get(id);
@@ -92,7 +88,7 @@ export class PendingCalls {
     if (ofRule === undefined) return false;
     ofRule.calls.delete(pending.id);
     this.#running.remove(pending);
-    this.#size -= 1;
+    this.size -= 1;
     this.#memory.giveBack('names', this.#bytesOf(pending));
     // The default rules have few channels, but a rule may match any number.
     if (ofChannel?.every(({ calls }) => calls.size === 0)) this.#byChannel.delete(pending.channel);
@@ -110,9 +106,9 @@ export class PendingCalls {
     return this.#takeWhere(() => true);
   }
 
-  /** Its memory while there are `#size` other calls. */
+  /** Its memory while there are `size` other calls. */
   #bytesOf({ call, id, channel }: PendingCall): number {
-    const ofClient = this.#size === 0 ? CLIENT_BYTES : 0;
+    const ofClient = this.size === 0 ? CLIENT_BYTES : 0;
     return ofClient + CALL_BYTES + call.name.length + id.length + channel.length;
   }
 

@@ -51,7 +51,8 @@ export class History {
   readonly #unanswered: () => number;
   /** The last 12 steps. */
   #minute: readonly SharedPoint[] = [];
-  #seq = 0;
+  /** Number of the newest step; 0 before the first. */
+  seq = 0;
   #sampledNs: number;
   #timer: NodeJS.Timeout | undefined;
 
@@ -79,11 +80,6 @@ export class History {
 
   stop(): void {
     clearInterval(this.#timer);
-  }
-
-  /** Number of the newest step; 0 before the first. */
-  get seq(): number {
-    return this.#seq;
   }
 
   /** At most 200, oldest first. Includes changes since the last step. */
@@ -132,7 +128,7 @@ export class History {
     if (elapsedNs <= 0) return;
     this.#sampledNs = nowNs;
     const point: SharedPoint = {
-      seq: this.#seq + 1,
+      seq: this.seq + 1,
       epochMs: this.#clock.epochMs(),
       seconds: elapsedNs / NS_PER_S,
       aborted: this.#aborted(),
@@ -144,7 +140,7 @@ export class History {
     for (const application of this.#applications.values()) application.sample(point);
     this.#recent.take();
     this.#conditions.check();
-    this.#seq = point.seq;
+    this.seq = point.seq;
   }
 
   /**
@@ -152,7 +148,7 @@ export class History {
    * the result is all steps.
    */
   points(application: string, since = 0): readonly HistoryPoint[] {
-    return this.#applications.get(application)?.pointsAfter(since > this.#seq ? 0 : since) ?? [];
+    return this.#applications.get(application)?.pointsAfter(since > this.seq ? 0 : since) ?? [];
   }
 
   /** Calls of the name in each of the last 12 x 25 s, oldest first. */

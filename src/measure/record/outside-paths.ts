@@ -33,12 +33,13 @@ export class OutsidePaths {
   /** The longest first: the deepest application counts. */
   readonly #contexts: readonly { readonly name: string; readonly segments: readonly string[] }[];
   readonly #below = new Map<string, number>();
-  #misplaced: PassedCount = { count: 0, path: undefined };
+  /** Requests that would be calls if their first segment were an application; `path` e.g. `/smartWeb/...`. */
+  misplaced: PassedCount = { count: 0, path: undefined };
   /** Number of segments in the longest context path. */
   readonly #deepest: number;
   /** In insertion order, so that the first of equally rare segments is the oldest. */
   readonly #segments = new Map<string, number>();
-  #count = 0;
+  count = 0;
 
   /** `applications`: as in the configuration. With the root context nothing is outside. */
   constructor(applications: readonly string[]) {
@@ -48,18 +49,9 @@ export class OutsidePaths {
     this.#deepest = Math.max(1, ...this.#contexts.map(({ segments }) => segments.length));
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   /** Requests below the application that are no calls. */
   belowOf(application: string): number {
     return this.#below.get(application) ?? 0;
-  }
-
-  /** Requests that would be calls if their first segment were an application; `path` e.g. `/smartWeb/...`. */
-  get misplaced(): PassedCount {
-    return this.#misplaced;
   }
 
   /**
@@ -74,10 +66,10 @@ export class OutsidePaths {
       this.#below.set(context.name, this.belowOf(context.name) + 1);
       return true;
     }
-    this.#count += 1;
+    this.count += 1;
     const name = toHarmlessName(segments?.[0]);
     if (isMisplaced(toSegments(path) ?? [])) {
-      this.#misplaced = { count: this.#misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
+      this.misplaced = { count: this.misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
     }
     if (name === undefined) return false;
     const known = this.#segments.get(name);
@@ -89,7 +81,7 @@ export class OutsidePaths {
   read(): OutsideReading {
     const segments = [...this.#segments].sort(([, a], [, b]) => b - a).slice(0, SHOWN_SEGMENTS);
     const named = segments.reduce((sum, [, count]) => sum + count, 0);
-    return { count: this.#count, segments, other: this.#count - named };
+    return { count: this.count, segments, other: this.count - named };
   }
 
   #rarest(): string {

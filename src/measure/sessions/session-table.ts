@@ -64,10 +64,12 @@ export class SessionTable {
   #nextEndNs = Number.POSITIVE_INFINITY;
   #limits: SessionLimits;
   #max: number;
-  #untracked = 0;
+  /** Calls that began no session because the table was full (`sessions.max`). */
+  untracked = 0;
   readonly #claims = new ClaimIndex();
   readonly #claimRate: AddressRate;
-  readonly #refusedClaims: Record<ClaimLimit, number> = { cookie: 0, address: 0 };
+  /** Accepted calls that began no unverified session, by limit. */
+  readonly refusedClaims: Record<ClaimLimit, number> = { cookie: 0, address: 0 };
 
   constructor({ config, clock, created, sessionMetrics, claimRate }: SessionTableParts) {
     this.#claimRate = claimRate;
@@ -92,18 +94,8 @@ export class SessionTable {
     return this.#byId.size;
   }
 
-  /** Calls that began no session because the table was full (`sessions.max`). */
-  get untracked(): number {
-    return this.#untracked;
-  }
-
   get hasClaims(): boolean {
     return this.#claims.size > 0;
-  }
-
-  /** Accepted calls that began no unverified session, by limit. */
-  get refusedClaims(): Readonly<Record<ClaimLimit, number>> {
-    return this.#refusedClaims;
   }
 
   /**
@@ -183,7 +175,7 @@ export class SessionTable {
     // In a full table `begin` refuses and counts the call; it must not use up the limits of claims.
     const limit = this.#hasRoom(start.atNs) ? this.#limitOf(claim, start) : undefined;
     if (limit !== undefined) {
-      this.#refusedClaims[limit] += 1;
+      this.refusedClaims[limit] += 1;
       return undefined;
     }
     const { key, token, logins, credentialToken } = claim;
@@ -213,7 +205,7 @@ export class SessionTable {
   /** Begins the session of a `key` that has none. Undefined when the table is full; that is counted as `untracked`. */
   begin(key: string, token: string, start: SessionStart): Session | undefined {
     if (!this.#hasRoom(start.atNs)) {
-      this.#untracked += 1;
+      this.untracked += 1;
       return undefined;
     }
     const session = new Session(start, this.#sessionMetrics, this.#clock, this.#countsByType);
@@ -263,7 +255,7 @@ export class SessionTable {
       yield { record: 'session', ...row.session.save(), ...saveRow(row), ...saveMore(row.session) };
     }
     yield {
-      ...{ record: 'sessions', untracked: this.#untracked, refusedClaims: this.#refusedClaims },
+      ...{ record: 'sessions', untracked: this.untracked, refusedClaims: this.refusedClaims },
       ...{ created: this.#created.count, timer: this.#created.save() },
     };
   }
@@ -283,8 +275,8 @@ export class SessionTable {
 
   /** Restores the numbers of the whole table. */
   load(saved: SavedRecord): void {
-    this.#untracked = saved.count('untracked');
-    saved.record('refusedClaims').countsInto(this.#refusedClaims);
+    this.untracked = saved.count('untracked');
+    saved.record('refusedClaims').countsInto(this.refusedClaims);
     this.#created.load(saved.record('timer'), saved.count('created'));
   }
 
