@@ -9,8 +9,7 @@ import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
 import type { CometListener } from '../measure/comet/comet-listener.ts';
-import { createRecorder } from '../measure/record/create-recorder.ts';
-import type { Recorder } from '../measure/record/recorder.ts';
+import { Recorder } from '../measure/record/recorder.ts';
 import { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { restoreState } from '../state/restore-state.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
@@ -56,7 +55,7 @@ async function openRecorder(
   config: Config,
   { logger, clock, listener }: Surroundings,
 ): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
-  const create = () => createRecorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
+  const create = () => new Recorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
   const { file, intervalMs } = config.state;
   if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };

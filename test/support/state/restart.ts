@@ -1,6 +1,6 @@
 /** The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock. */
 import path from 'node:path';
-import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
+import type { RecorderConfig } from '../../../src/measure/record/recorded-application.ts';
 import { restoreState } from '../../../src/state/restore-state.ts';
 import { ManualClock } from '../clock.ts';
 import { CometTraffic } from '../measure/comet/comet-traffic.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
-import type { RecorderConfig } from '../../../../src/measure/record/recorder.ts';
+import type { RecorderConfig } from '../../../../src/measure/record/recorded-application.ts';
 import type { Ending, Exchange, TunnelObserver } from '../../../../src/proxy/exchange/exchange.ts';
 import { COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
 import type { ManualClock } from '../../clock.ts';
