@@ -2,27 +2,19 @@ import type { DurationBucketsReading } from '../base/metric-description.ts';
 import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
 
-export interface CallCountsReading {
-  /** Answers with a status below 400. */
-  readonly ok: number;
-  /** Answers with a status of 400 to 499. */
-  readonly clientErrors: number;
-  /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
-  readonly errors: number;
-  /** Answers after `calls.clientTimeout`; they also count as one of the above. */
-  readonly late: number;
-  /** Durations of all calls except the errors without an answer. */
-  readonly durations: DurationBucketsReading;
-}
-
 /**
  * Outcomes of the calls of one name since the start. Each call counts exactly once in `ok`, `clientErrors` or `errors`.
  */
-export class CallCounts implements CallCountsReading {
+export class CallCounts {
+  /** Durations of all calls except the errors without an answer. */
   readonly durations: DurationBuckets;
+  /** Answers with a status below 400. */
   ok = 0;
+  /** Answers with a status of 400 to 499. */
   clientErrors = 0;
+  /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
   errors = 0;
+  /** Answers after `calls.clientTimeout`; they also count as one of the above. */
   late = 0;
 
   constructor(isExponential = false) {
@@ -67,3 +59,7 @@ export class CallCounts implements CallCountsReading {
     this.durations.load(saved.record('durations'));
   }
 }
+
+export type CallCountsReading = Readonly<Pick<CallCounts, 'ok' | 'clientErrors' | 'errors' | 'late'>> & {
+  readonly durations: DurationBucketsReading;
+};

@@ -20,9 +20,6 @@ export interface MeterSnapshot {
   readonly mean: number;
 }
 
-/** The snapshot of any meter that has never been marked. */
-export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
-
 export interface MeterReading {
   readonly count: number;
   snapshot(): MeterSnapshot;

@@ -66,20 +66,14 @@ export class BayeuxClients {
   readonly #logins = new Map<Session, Login>();
   readonly #ended = new QuickLRU<string, Leaving>({ maxSize: REMEMBERED_ENDS });
   #parts: BayeuxClientsParts;
-  #times: Times;
-  #maxClients: number;
 
   constructor(parts: BayeuxClientsParts) {
     this.#parts = parts;
-    this.#times = toTimes(parts.config);
-    this.#maxClients = toMaxClients(parts.config);
   }
 
   /** Changes times and limits. Existing clients stay, and keep their limit of pending calls. */
   reconfigure(config: BayeuxClientsParts['config']): void {
     this.#parts = { ...this.#parts, config };
-    this.#times = toTimes(config);
-    this.#maxClients = toMaxClients(config);
   }
 
   /** The client with that token. A new one is not kept until the server's answer confirms it (`know`). */
@@ -104,7 +98,7 @@ export class BayeuxClients {
   /** Keeps a client that the server knows, with its session. False if the table is full; that is counted. */
   know(client: BayeuxClient, session: Session | undefined, hasCookie: boolean): boolean {
     if (client.isKnown) return true;
-    if (this.#byToken.size >= this.#maxClients) {
+    if (this.#byToken.size >= this.#parts.config.sessions.max * CLIENTS_PER_SESSION) {
       this.#parts.metrics.tableFull('clients');
       return false;
     }
@@ -237,7 +231,7 @@ export class BayeuxClients {
     client.couldUseWebSocket = saved.couldUseWebSocket;
     client.hasFallenBack = saved.hasFallenBack;
     client.adviceIntervalMs = saved.adviceIntervalMs;
-    for (const [key, name] of monitorings) {
+    for (const { key, name } of monitorings) {
       client.monitorings.set(key, name);
       this.#parts.memory.takeAnyway('names', toBytes(key, name));
       this.#parts.statistics.object.resubscribe(name);
@@ -249,15 +243,16 @@ export class BayeuxClients {
 
   /** Ends calls and clients that are expired at `nowNs`. All traffic up to `nowNs` must have been read. */
   sweep(nowNs: number): void {
+    const goneNs = this.#parts.config.sessions.cometGoneMs * NS_PER_MS;
     for (const client of this.#byToken.values()) {
       if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
-      if (nowNs - client.goneSinceNs >= this.#times.goneNs) this.end(client);
+      if (nowNs - client.goneSinceNs >= goneNs) this.end(client);
     }
   }
 
   #sweepCalls(client: BayeuxClient, nowNs: number): void {
-    const { ackWaitNs, callTimeoutNs } = this.#times;
-    for (const pending of client.calls.takeExpired(nowNs, ackWaitNs, callTimeoutNs)) {
+    const { ackWaitMs, callTimeoutMs } = this.#parts.config.comet;
+    for (const pending of client.calls.takeExpired(nowNs, ackWaitMs * NS_PER_MS, callTimeoutMs * NS_PER_MS)) {
       if (pending.ackedNs > 0) {
         this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
       } else {
@@ -313,26 +308,8 @@ export class BayeuxClients {
   }
 }
 
-interface Times {
-  readonly goneNs: number;
-  readonly ackWaitNs: number;
-  readonly callTimeoutNs: number;
-}
-
 function toBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
-}
-
-function toTimes({ comet, sessions }: BayeuxClientsParts['config']): Times {
-  return {
-    goneNs: sessions.cometGoneMs * NS_PER_MS,
-    ackWaitNs: comet.ackWaitMs * NS_PER_MS,
-    callTimeoutNs: comet.callTimeoutMs * NS_PER_MS,
-  };
-}
-
-function toMaxClients({ sessions }: BayeuxClientsParts['config']): number {
-  return sessions.max * CLIENTS_PER_SESSION;
 }
 
 function latestGone(clients: Iterable<BayeuxClient>): number {

@@ -5,6 +5,7 @@ import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { decodeContent } from '../../protocol/websocket/content-coding.ts';
 import type { BodyObserver } from '../../proxy/exchange/exchange.ts';
+import type { CometApplication } from './comet-application.ts';
 import type { UnreadReason } from './comet-metrics.ts';
 
 /** Memory of one JSON text besides its characters: a form may have thousands of empty ones. */
@@ -14,11 +15,9 @@ const PEEKED_BYTES = 8_192;
 const MAX_CLIENT_ID_CHARS = 256;
 
 export interface BodyReadingParts {
-  readonly maxBodyBytes: number;
-  readonly maxInflatedBytes: number;
+  readonly application: Pick<CometApplication, 'bodies' | 'config'>;
   /** `Content-Encoding` of the message. */
   readonly coding: string | undefined;
-  readonly bodies: UnfinishedBodies;
   /** The JSON texts in the body; an empty array if there are none. */
   toTexts(body: string): readonly string[];
   onWhole(): void;
@@ -35,6 +34,8 @@ export interface BodyReadingParts {
 export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;
+  readonly #bodies: UnfinishedBodies;
+  readonly #config: CometApplication['config'];
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];
   #nextIndex = 0;
@@ -44,7 +45,10 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   constructor(parts: BodyReadingParts) {
     this.#parts = parts;
-    this.#kept = new KeptBytes(parts.maxBodyBytes, parts.bodies, this);
+    const { bodies, config } = parts.application;
+    this.#kept = new KeptBytes(config.maxBodyBytes, bodies, this);
+    this.#bodies = bodies;
+    this.#config = config;
   }
 
   get isCollecting(): boolean {
@@ -63,7 +67,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   onBytes(bytes: Buffer): void {
     if (this.#state !== 'collecting') return;
-    if (this.#kept.length + bytes.length > this.#parts.maxBodyBytes) {
+    if (this.#kept.length + bytes.length > this.#config.maxBodyBytes) {
       this.#giveUp('body-too-large');
       return;
     }
@@ -105,7 +109,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   drop(): void {
     this.#state = 'ended';
     this.#kept.release();
-    this.#parts.bodies.giveBack(this.#textBytes);
+    this.#bodies.giveBack(this.#textBytes);
     this.#textBytes = 0;
     this.#texts = [];
     this.#batches = undefined;
@@ -124,10 +128,10 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
 
   #open(): boolean {
     this.#state = 'reading';
-    const { coding, maxInflatedBytes } = this.#parts;
     const body = this.#kept.view();
     // A server that ignores the content coding reads the plain body, so a false coding must not hide the body from us.
-    const content = decodeContent(body, coding, maxInflatedBytes) ?? (isJson(body) ? body : undefined);
+    const content =
+      decodeContent(body, this.#parts.coding, this.#config.maxInflatedBytes) ?? (isJson(body) ? body : undefined);
     if (content === undefined) {
       this.#parts.onUnread('content-coding');
       return false;
@@ -138,7 +142,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     // Text beyond ASCII may take two bytes for each character.
     const textBytes = content.length > text.length ? 2 * text.length : text.length;
     this.#textBytes = KEPT_BODY_BYTES + textBytes + TEXT_BYTES * this.#texts.length;
-    this.#parts.bodies.takeAnyway(this.#textBytes);
+    this.#bodies.takeAnyway(this.#textBytes);
     if (this.#texts.length === 0) {
       this.#parts.onUnread('not-bayeux');
       return false;

@@ -89,8 +89,8 @@ export class CometExchange implements ExchangeReading {
   }
 
   #readingOf(coding: string | undefined, beganNs: number, toTexts: (body: string) => readonly string[]): BodyReading {
-    return this.#createReading(coding, {
-      toTexts,
+    return new BodyReading({
+      ...{ application: this.#application, coding, toTexts },
       onWhole: () => this.#onRequestWhole(),
       onMessages: (messages) => {
         this.#isOpen = true;
@@ -142,7 +142,9 @@ export class CometExchange implements ExchangeReading {
     };
     let atNs = 0;
     let isEmpty = false;
-    const body = this.#createReading(copied(response.field('content-encoding')), {
+    const body = new BodyReading({
+      application: this.#application,
+      coding: copied(response.field('content-encoding')),
       toTexts: (text) => {
         isEmpty = text === '';
         return [toResponseText(text, this.#callback)];
@@ -186,18 +188,7 @@ export class CometExchange implements ExchangeReading {
       ? { kind: 'answered', status }
       : undefined;
   }
-
-  #createReading(coding: string | undefined, parts: ReadingParts): BodyReading {
-    const { bodies, config } = this.#application;
-    const { maxBodyBytes, maxInflatedBytes } = config;
-    return new BodyReading({ ...parts, coding, bodies, maxBodyBytes, maxInflatedBytes });
-  }
 }
-
-type ReadingParts = Omit<
-  ConstructorParameters<typeof BodyReading>[0],
-  'coding' | 'bodies' | 'maxBodyBytes' | 'maxInflatedBytes'
->;
 
 /** A copy that does not keep the request or response head in memory. Longer values have no meaning here. */
 function copied(value: string | undefined): string | undefined {

@@ -5,22 +5,8 @@
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { BayeuxClient } from './bayeux-client.ts';
 
-export interface SavedClient {
-  readonly token: string;
-  /** The monitored objects: from the requested channel or name to the object's name. */
-  readonly monitorings: readonly (readonly [string, string])[];
-  readonly couldUseWebSocket: boolean;
-  readonly hasFallenBack: boolean;
-  readonly adviceIntervalMs: number;
-  /** When its last connection closed. For a client that was connected: the moment of saving. */
-  readonly goneSinceNs: number;
-}
-
-export interface SavedLogin {
-  readonly hasCookie: boolean;
-  readonly goneSinceNs: number;
-  readonly clients: readonly SavedClient[];
-}
+export type SavedClient = ReturnType<typeof loadClient>;
+export type SavedLogin = ReturnType<typeof loadLogin>;
 
 export function saveClient(client: BayeuxClient): SavedFields {
   const { token, monitorings, couldUseWebSocket, hasFallenBack, adviceIntervalMs, goneSinceNs } = client;
@@ -30,7 +16,7 @@ export function saveClient(client: BayeuxClient): SavedFields {
   };
 }
 
-export function loadLogin(saved: SavedRecord): SavedLogin {
+export function loadLogin(saved: SavedRecord) {
   return {
     hasCookie: saved.flag('hasCookie'),
     goneSinceNs: saved.momentIfAny('goneSinceNs'),
@@ -38,13 +24,16 @@ export function loadLogin(saved: SavedRecord): SavedLogin {
   };
 }
 
-export function loadClient(saved: SavedRecord): SavedClient {
+export function loadClient(saved: SavedRecord) {
   return {
     token: saved.textOrThrow('token'),
-    monitorings: saved.records('monitorings').map((one) => [one.textOrThrow('key'), one.textOrThrow('name')]),
+    monitorings: saved
+      .records('monitorings')
+      .map((one) => ({ key: one.textOrThrow('key'), name: one.textOrThrow('name') })),
     couldUseWebSocket: saved.flag('couldUseWebSocket'),
     hasFallenBack: saved.flag('hasFallenBack'),
     adviceIntervalMs: saved.number('adviceIntervalMs'),
+    // For a client that was connected: the moment of saving.
     goneSinceNs: saved.has('goneSinceNs') ? saved.moment('goneSinceNs') : saved.savedAtNs,
   };
 }

@@ -13,14 +13,6 @@ export interface SessionRow {
   claimEntry: ClaimEntry | undefined;
 }
 
-/** The saved key and tokens that lead to a session. */
-export interface SavedRow {
-  readonly key: string;
-  readonly tokens: readonly string[];
-  /** Logins of an unverified session; undefined for others. */
-  readonly logins: readonly string[] | undefined;
-}
-
 /** The row without its session. Only for a row whose key is lasting; tokens that include a password are left out. */
 export function saveRow({ key, tokens, claimEntry }: SessionRow): SavedFields {
   return {
@@ -30,7 +22,8 @@ export function saveRow({ key, tokens, claimEntry }: SessionRow): SavedFields {
   };
 }
 
-export function loadRow(saved: SavedRecord): SavedRow {
+/** The saved key and tokens that lead to a session; `logins` of an unverified one. */
+export function loadRow(saved: SavedRecord) {
   return {
     key: saved.textOrThrow('key'),
     tokens: saved.texts('tokens'),
