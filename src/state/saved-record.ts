@@ -55,11 +55,11 @@ export class SavedRecord {
 
   /** A whole number from 0 to 2^53 - 1; default 0. */
   count(field: string): number {
-    return toCount(this.#get(field) ?? 0, field);
+    return parseCount(this.#get(field) ?? 0, field);
   }
 
   counts(field: string): readonly number[] {
-    return this.#list(field).map((value) => toCount(value, field));
+    return this.#list(field).map((value) => parseCount(value, field));
   }
 
   number(field: string, absent = 0): number {
@@ -83,16 +83,16 @@ export class SavedRecord {
 
   text(field: string): string | undefined {
     const value = this.#get(field);
-    return value === undefined ? undefined : toText(value, field);
+    return value === undefined ? undefined : parseText(value, field);
   }
 
   /** A text without which the record means nothing. */
   textOrThrow(field: string): string {
-    return toText(this.#get(field), field);
+    return parseText(this.#get(field), field);
   }
 
   texts(field: string): readonly string[] {
-    return this.#list(field).map((value) => toText(value, field));
+    return this.#list(field).map((value) => parseText(value, field));
   }
 
   /** A monotonic moment, as long ago as by the wall clock; may lie before the start of this process. */
@@ -140,12 +140,12 @@ function isObject(value: unknown): value is SavedFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function toCount(value: unknown, field: string): number {
+function parseCount(value: unknown, field: string): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw new SavedRecordError('a count', field);
 }
 
-function toText(value: unknown, field: string): string {
+function parseText(value: unknown, field: string): string {
   if (typeof value === 'string') return value;
   throw new SavedRecordError('a text', field);
 }

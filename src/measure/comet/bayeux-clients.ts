@@ -149,7 +149,7 @@ export class BayeuxClients {
     if (client.monitorings.has(key)) return;
     const { config, memory } = this.#parts;
     const isFull = client.monitorings.size >= config.comet.maxSubscriptions;
-    if (isFull || !memory.take('names', toBytes(key, name))) {
+    if (isFull || !memory.take('names', monitoringBytes(key, name))) {
       this.#parts.metrics.tableFull('subscriptions');
       return;
     }
@@ -180,9 +180,9 @@ export class BayeuxClients {
     if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
     const { observers, slowest, totals } = this.#parts;
     const ended = describeEndedMessage(pending, result, atNs, session);
-    slowest.add(pending, session, ended, toSlowOutcome(result));
+    slowest.add(pending, session, ended, classifyResult(result));
     // A refusal over Comet is an error, as in the statistics.
-    totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : toSlowOutcome(result), ended);
+    totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : classifyResult(result), ended);
     if (observers.isWanted) observers.tell(ended);
   }
 
@@ -233,7 +233,7 @@ export class BayeuxClients {
     client.adviceIntervalMs = saved.adviceIntervalMs;
     for (const { key, name } of monitorings) {
       client.monitorings.set(key, name);
-      this.#parts.memory.takeAnyway('names', toBytes(key, name));
+      this.#parts.memory.takeAnyway('names', monitoringBytes(key, name));
       this.#parts.statistics.object.resubscribe(name);
       session?.statistics.object.resubscribe(name);
     }
@@ -288,7 +288,7 @@ export class BayeuxClients {
   }
 
   #unsubscribe(client: BayeuxClient, key: string, name: string): void {
-    this.#parts.memory.giveBack('names', toBytes(key, name));
+    this.#parts.memory.giveBack('names', monitoringBytes(key, name));
     this.#parts.statistics.object.unsubscribe(name);
     client.session?.statistics.object.unsubscribe(name);
   }
@@ -308,7 +308,7 @@ export class BayeuxClients {
   }
 }
 
-function toBytes(key: string, name: string): number {
+function monitoringBytes(key: string, name: string): number {
   return MONITORING_BYTES + key.length + name.length;
 }
 
@@ -321,7 +321,7 @@ function latestGone(clients: Iterable<BayeuxClient>): number {
   return latestNs;
 }
 
-function toSlowOutcome(result: CallResult): SlowOutcome {
+function classifyResult(result: CallResult): SlowOutcome {
   if (result.kind === 'failed') return 'unanswered';
   if (result.kind === 'aborted') return 'aborted';
   if (result.kind === 'refused') return 'client_error';

@@ -19,7 +19,7 @@ export interface BodyReadingParts {
   /** `Content-Encoding` of the message. */
   readonly coding: string | undefined;
   /** The JSON texts in the body; an empty array if there are none. */
-  toTexts(body: string): readonly string[];
+  parseTexts(body: string): readonly string[];
   onWhole(): void;
   /** Called with batches of its messages, in order. */
   onMessages(messages: readonly BayeuxMessage[]): void;
@@ -138,7 +138,7 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     }
     const text = content.toString('utf8');
     this.#kept.release();
-    this.#texts = this.#parts.toTexts(text);
+    this.#texts = this.#parts.parseTexts(text);
     // Text beyond ASCII may take two bytes for each character.
     const textBytes = content.length > text.length ? 2 * text.length : text.length;
     this.#textBytes = KEPT_BODY_BYTES + textBytes + TEXT_BYTES * this.#texts.length;

@@ -8,7 +8,7 @@ import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { CometClassifier } from '../classify/comet-classifier.ts';
 import type { CallObservers } from '../record/call-observer.ts';
-import { type Credentials, toShownName } from '../sessions/credentials.ts';
+import { type Credentials, sanitizeUserName } from '../sessions/credentials.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import type { BayeuxClients } from './bayeux-clients.ts';
 import type { CometListener } from './comet-listener.ts';
@@ -56,7 +56,7 @@ export function createReadingOptions({ comet }: CometConfig): CometReadingOption
     userOf: (handshake) => {
       const users = pointers.map((pointer) => resolvePointer(handshake, pointer));
       const user = users.find((found) => typeof found === 'string' && found !== '');
-      return typeof user === 'string' ? toShownName(user) : null;
+      return typeof user === 'string' ? sanitizeUserName(user) : null;
     },
   };
 }

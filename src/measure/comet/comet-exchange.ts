@@ -88,9 +88,9 @@ export class CometExchange implements ExchangeReading {
     this.#request.onEnd();
   }
 
-  #readingOf(coding: string | undefined, beganNs: number, toTexts: (body: string) => readonly string[]): BodyReading {
+  #readingOf(coding: string | undefined, beganNs: number, parseTexts: (body: string) => readonly string[]): BodyReading {
     return new BodyReading({
-      ...{ application: this.#application, coding, toTexts },
+      ...{ application: this.#application, coding, parseTexts },
       onWhole: () => this.#onRequestWhole(),
       onMessages: (messages) => {
         this.#isOpen = true;
@@ -145,7 +145,7 @@ export class CometExchange implements ExchangeReading {
     const body = new BodyReading({
       application: this.#application,
       coding: copied(response.field('content-encoding')),
-      toTexts: (text) => {
+      parseTexts: (text) => {
         isEmpty = text === '';
         return [toResponseText(text, this.#callback)];
       },

@@ -242,7 +242,7 @@ export class Conversation {
 
   #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
-      this.#endCall(client, pending, toRefusal(toErrorCode(message.error)), atNs);
+      this.#endCall(client, pending, describeRefusal(toErrorCode(message.error)), atNs);
       this.#registration.isUnknown(message, client);
       return;
     }
@@ -315,7 +315,7 @@ function takeAdvice(client: BayeuxClient | undefined, { advice }: BayeuxMessage)
 /**
  * The result of a refused call: always an error. Codes 400 to 499 create no name, since any client can provoke them.
  */
-function toRefusal(code: number | undefined): CallResult {
+function describeRefusal(code: number | undefined): CallResult {
   const isClientError = code !== undefined && code >= 400 && code < 500;
   return isClientError ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
 }

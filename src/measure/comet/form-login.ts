@@ -2,7 +2,7 @@ import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { Unfinished } from '../../limits/unfinished-bodies.ts';
 import { readParameters } from '../../protocol/bayeux/parameters.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
-import { toShownName } from '../sessions/credentials.ts';
+import { sanitizeUserName } from '../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { ExchangeReading } from './exchange-reading.ts';
 
@@ -99,7 +99,7 @@ export class FormLogin implements ExchangeReading, Unfinished {
     if (!this.#isWhole || this.#isGivenUp) return null;
     const [[user] = []] = readParameters(this.#form.view().toString('utf8'), [this.#userField]);
     // The name is a slice of the form's text, which holds the password; a copy does not keep that text in memory.
-    return user === undefined || user === '' ? null : toShownName(Buffer.from(user, 'utf8').toString('utf8'));
+    return user === undefined || user === '' ? null : sanitizeUserName(Buffer.from(user, 'utf8').toString('utf8'));
   }
 
   /** The cookie's session. It ends if it has another user's verified name: each login has its own session. */

@@ -33,8 +33,8 @@ export class PendingRequests {
 
   /** False if a request was dropped: this one, for lack of memory, or the oldest. */
   add(message: BayeuxMessage, request: PendingRequest): boolean {
-    const key = toKey(message);
-    const bytes = toBytes(key, request);
+    const key = keyOf(message);
+    const bytes = requestBytes(key, request);
     if (!this.#memory.take('names', bytes)) return false;
     this.#delete(key);
     this.#byKey.set(key, { request, bytes });
@@ -46,7 +46,7 @@ export class PendingRequests {
 
   /** Removes and returns the request that `message` answers, by its channel and id. */
   take(message: BayeuxMessage): PendingRequest | undefined {
-    return this.#delete(toKey(message));
+    return this.#delete(keyOf(message));
   }
 
   /** Drops all requests, whose answers can no longer come. */
@@ -63,7 +63,7 @@ export class PendingRequests {
   }
 }
 
-function toBytes(key: string, request: PendingRequest): number {
+function requestBytes(key: string, request: PendingRequest): number {
   let bytes = REQUEST_BYTES + key.length;
   if (!('monitorings' in request)) return bytes;
   for (const [key, name] of request.monitorings) bytes += NAME_BYTES + key.length + name.length;
@@ -71,6 +71,6 @@ function toBytes(key: string, request: PendingRequest): number {
 }
 
 /** Servers omit the id in the answer if the client did. */
-function toKey({ channel, id = '' }: BayeuxMessage): string {
+function keyOf({ channel, id = '' }: BayeuxMessage): string {
   return `${channel}\n${id}`;
 }

@@ -6,7 +6,7 @@
  */
 
 import { detached } from '../../protocol/http1/text.ts';
-import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from '../classify/path.ts';
+import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from '../classify/path.ts';
 import { toHarmlessName } from './harmless-name.ts';
 
 /** Requests that passed, and an example of their path if it is harmless. */
@@ -60,7 +60,7 @@ export class OutsidePaths {
    */
   add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): boolean {
     const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
-    const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
+    const segments = isIrregularPath(path) ? parseSegments(path) : firstSegments(path, this.#deepest + 1);
     const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
     if (context !== undefined) {
       this.#below.set(context.name, this.belowOf(context.name) + 1);
@@ -68,7 +68,7 @@ export class OutsidePaths {
     }
     this.count += 1;
     const name = toHarmlessName(segments?.[0]);
-    if (isMisplaced(toSegments(path) ?? [])) {
+    if (isMisplaced(parseSegments(path) ?? [])) {
       this.misplaced = { count: this.misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
     }
     if (name === undefined) return false;
@@ -97,7 +97,7 @@ export class OutsidePaths {
 }
 
 /** For a regular path: stops after `count` segments of a long one. */
-function toFirstSegments(path: string, count: number): string[] {
+function firstSegments(path: string, count: number): string[] {
   return path.split('/', count).slice(1);
 }
 

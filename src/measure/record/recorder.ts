@@ -210,7 +210,7 @@ export class Recorder implements ExchangeObserver<Observation> {
         addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
       if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
-    const outcome = toSlowOutcome(ending, exchange.status);
+    const outcome = classifyEnding(ending, exchange.status);
     if (outcome !== undefined) {
       const { totals, slowest } = observation.application;
       totals.ended(observation.call.kind, outcome, exchange);
@@ -306,7 +306,7 @@ function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchan
 }
 
 /** Undefined for a request that never reached the server. */
-function toSlowOutcome({ kind }: Ending, status: number): SlowOutcome | undefined {
+function classifyEnding({ kind }: Ending, status: number): SlowOutcome | undefined {
   if (kind === 'denied') return undefined;
   if (kind === 'failed') return 'unanswered';
   if (kind === 'cancelled') return 'aborted';

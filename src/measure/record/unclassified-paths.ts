@@ -72,12 +72,12 @@ function toTemplate(target: string, most: number): string {
     .split('/', most + 1)
     .filter((segment) => segment !== '')
     .slice(0, most);
-  return `/${segments.map(toPart).join('/')}`;
+  return `/${segments.map(formatPart).join('/')}`;
 }
 
-function toPart(segment: string): string {
+function formatPart(segment: string): string {
   const keyed = KEYED.exec(segment)?.[1];
-  if (keyed !== undefined) return `${toPart(keyed)}({})`;
+  if (keyed !== undefined) return `${formatPart(keyed)}({})`;
   const sign = /^[$_.]/.exec(segment)?.[0] ?? '';
   const name = toHarmlessName(segment.slice(sign.length));
   return name === undefined ? '{}' : sign + name;
