@@ -1,4 +1,4 @@
-import type { Fields } from '../state/saved-record.ts';
+import type { SavedFields } from '../state/saved-record.ts';
 
 /** Calls in a full log, which takes 1 KB per session. */
 const CAPACITY = 32;
@@ -30,8 +30,8 @@ export class AnswerLog<Call> {
   }
 
   /** The calls that are not counted yet, as `toFields` names them. */
-  save(toFields: (call: Call, durationNs: number, nowNs: number) => Fields): readonly Fields[] {
-    const saved: Fields[] = [];
+  save(toFields: (call: Call, durationNs: number, nowNs: number) => SavedFields): readonly SavedFields[] {
+    const saved: SavedFields[] = [];
     for (let at = 0; at < this.#length; at += 1) {
       saved.push(
         toFields(this.#calls[at] as Call, this.#numbers[2 * at] as number, this.#numbers[2 * at + 1] as number),

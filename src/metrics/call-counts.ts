@@ -1,35 +1,23 @@
 import type { DurationBucketsReading } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
-
-export interface CallCountsReading {
-  /** A small number that no other name of the table has now: a later name gets that of one that gave way. */
-  readonly row: number;
-  /** Answers with a status below 400. */
-  readonly ok: number;
-  /** Answers with a status of 400 to 499. */
-  readonly clientErrors: number;
-  /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
-  readonly errors: number;
-  /** Answers after `calls.clientTimeout`; they also count as one of the above. */
-  readonly late: number;
-  /** Durations of all calls except the errors without an answer. */
-  readonly durations: DurationBucketsReading;
-}
 
 /**
  * Outcomes of the calls of one name since the start. Each call counts exactly once in `ok`, `clientErrors` or `errors`.
  */
-export class CallCounts implements CallCountsReading {
-  readonly row: number;
+export class CallCounts {
+  /** Durations of all calls except the errors without an answer. */
   readonly durations: DurationBuckets;
+  /** Answers with a status below 400. */
   ok = 0;
+  /** Answers with a status of 400 to 499. */
   clientErrors = 0;
+  /** The calls of the error meter: status 500 and above, refused over Comet, or no answer. */
   errors = 0;
+  /** Answers after `calls.clientTimeout`; they also count as one of the above. */
   late = 0;
 
-  constructor(row: number, isExponential = false) {
-    this.row = row;
+  constructor(isExponential = false) {
     this.durations = new DurationBuckets(CALL_BOUNDS, isExponential);
   }
 
@@ -58,7 +46,7 @@ export class CallCounts implements CallCountsReading {
     this.durations.absorb(from.durations);
   }
 
-  save(): Fields {
+  save(): SavedFields {
     const { ok, clientErrors, errors, late } = this;
     return { ok, clientErrors, errors, late, durations: this.durations.save() };
   }
@@ -71,3 +59,7 @@ export class CallCounts implements CallCountsReading {
     this.durations.load(saved.record('durations'));
   }
 }
+
+export type CallCountsReading = Readonly<Pick<CallCounts, 'ok' | 'clientErrors' | 'errors' | 'late'>> & {
+  readonly durations: DurationBucketsReading;
+};

@@ -1,93 +1,56 @@
 import type { Clock } from '../base/clock.ts';
 import type { Exemplar } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { CallCounts, type CallCountsReading } from './call-counts.ts';
-import { Meter, type MeterReading, type MeterSnapshot, UNMARKED_SNAPSHOT } from './meter.ts';
+import type { DurationSteps } from './duration-steps.ts';
+import { Meter, type MeterReading } from './meter.ts';
 import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
 import { type NameBudget, NameTable, OTHER_NAME } from './name-table.ts';
 import type { Timer, TimerReading } from './timer.ts';
 
-/**
- * The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. The first error creates
- * the meter, since most names never have one; the meter is as old as the timer. `ErrorMeter` reads it before that, too.
- */
+/** The calls of one name, or of all: a timer of the answered ones, and a meter of the errors. */
 class TimedCalls {
   readonly timer: Timer;
+  readonly errors: Meter;
   /** Undefined on the totals, which are the sum of all names, and without `keepsCounts`. */
   readonly counts: CallCounts | undefined;
-  readonly #clock: Clock;
-  #errorMeter: Meter | undefined;
 
   constructor(clock: Clock, timer: Timer, counts: CallCounts | undefined) {
-    this.#clock = clock;
     this.timer = timer;
+    this.errors = new Meter(clock, timer.createdNs);
     this.counts = counts;
-  }
-
-  get errorCount(): number {
-    return this.#errorMeter?.count ?? 0;
-  }
-
-  errorSnapshot(): MeterSnapshot {
-    return this.#errorMeter?.snapshot() ?? UNMARKED_SNAPSHOT;
-  }
-
-  markError(nowNs: number): void {
-    this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
-    this.#errorMeter.mark(1, nowNs);
   }
 
   absorb(from: TimedCalls): void {
     this.timer.absorb(from.timer);
     if (from.counts !== undefined) this.counts?.absorb(from.counts);
-    if (from.#errorMeter === undefined) return;
-    this.#errorMeter ??= new Meter(this.#clock, this.timer.createdNs);
-    this.#errorMeter.absorb(from.#errorMeter);
+    this.errors.absorb(from.errors);
   }
 
   saveCounts(): SavedCounts {
-    return { count: this.timer.count, errors: this.errorCount, outcomes: this.counts?.save() };
+    return { count: this.timer.count, errors: this.errors.count, outcomes: this.counts?.save() };
   }
 
   /** The fields to save, with counts that `saveCounts` returned earlier. */
-  save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): Fields {
-    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates: this.#errorMeter?.save() };
+  save({ count, errors, outcomes }: SavedCounts, record: string, name?: string): SavedFields {
+    // Most names never have an error.
+    const errorRates = this.errors.count === 0 ? undefined : this.errors.save();
+    return { record, name, count, errors, outcomes, timer: this.timer.save(), errorRates };
   }
 
   load(saved: SavedRecord): void {
     this.timer.load(saved.record('timer'), saved.count('count'));
     this.counts?.load(saved.record('outcomes'));
-    if (!saved.has('errorRates')) return;
-    this.#errorMeter = new Meter(this.#clock, this.timer.createdNs);
-    this.#errorMeter.load(saved.record('errorRates'), saved.count('errors'));
-  }
-}
-
-/** The errors of `TimedCalls` as a meter. Created only for names that are shown. */
-class ErrorMeter implements MeterReading {
-  readonly #calls: TimedCalls;
-
-  constructor(calls: TimedCalls) {
-    this.#calls = calls;
-  }
-
-  get count(): number {
-    return this.#calls.errorCount;
-  }
-
-  snapshot(): MeterSnapshot {
-    return this.#calls.errorSnapshot();
+    if (saved.has('errorRates')) this.errors.load(saved.record('errorRates'), saved.count('errors'));
+    else this.errors.restart(this.timer.createdNs);
   }
 }
 
 interface SavedCounts {
   readonly count: number;
   readonly errors: number;
-  readonly outcomes: Fields | undefined;
+  readonly outcomes: SavedFields | undefined;
 }
-
-/** The row of counts that belong to no name. */
-const NO_ROW = -1;
 
 /** Metrics of all names. Cached, because building 20,000 names for each answer would block the event loop. */
 interface Shown {
@@ -110,15 +73,12 @@ export class CallStatistics {
   readonly #unnamed: CallCounts | undefined;
   readonly #createTimer: (createdNs: number) => Timer;
   readonly #isExponential: boolean;
-  /** Rows of `CallCounts`: the first unused one, and those of names that gave way. */
-  #nextRow = 0;
-  readonly #freeRows: number[] = [];
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
   /** A call that takes longer counts as late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
-  /** Called when the counts of one row have moved to another, before a later name gets the first. */
-  onFolded: ((row: number, into: number) => void) | undefined;
+  /** Called when the counts of a name have moved to another. */
+  onFolded: ((name: string, into: string) => void) | undefined;
 
   constructor(options: {
     prefix: 'rpc' | 'sba';
@@ -137,7 +97,7 @@ export class CallStatistics {
     this.#clock = clock;
     this.#createTimer = createTimer;
     this.#total = new TimedCalls(clock, createTimer(options.createdNs ?? clock.nowNs()), undefined);
-    this.#unnamed = keepsCounts ? new CallCounts(NO_ROW, isExponential) : undefined;
+    this.#unnamed = keepsCounts ? new CallCounts(isExponential) : undefined;
     this.#countsByName = this.#unnamed && new Map([['', this.#unnamed]]);
     this.#names = new NameTable(budget, {
       create: (name, atNs = clock.nowNs()) => {
@@ -156,7 +116,12 @@ export class CallStatistics {
 
   /** Calls that count as errors, with or without a name. */
   get errorCount(): number {
-    return this.#total.errorCount;
+    return this.#total.errors.count;
+  }
+
+  /** Begins steps of all calls together, for one reader. */
+  openSteps(): DurationSteps {
+    return this.#total.timer.openSteps();
   }
 
   /** Names with an entry, including `(other)`. */
@@ -187,8 +152,8 @@ export class CallStatistics {
     this.#total.timer.update(durationNs, nowNs);
     named?.timer.update(durationNs, nowNs);
     if (!isError) return;
-    this.#total.markError(nowNs);
-    named?.markError(nowNs);
+    this.#total.errors.mark(1, nowNs);
+    named?.errors.mark(1, nowNs);
   }
 
   /** Call after `recordAnswered`; without `keepsCounts` it does nothing. */
@@ -206,7 +171,7 @@ export class CallStatistics {
     if (counts !== undefined && durationNs > this.lateAfterNs) counts.late += 1;
     for (const calls of [this.#total, named]) {
       calls?.timer.update(durationNs, nowNs);
-      calls?.markError(nowNs);
+      calls?.errors.mark(1, nowNs);
     }
   }
 
@@ -215,8 +180,8 @@ export class CallStatistics {
     const nowNs = this.#clock.nowNs();
     const named = name === undefined ? undefined : this.#names.find(name);
     this.#countsOf(named)?.failed();
-    this.#total.markError(nowNs);
-    named?.markError(nowNs);
+    this.#total.errors.mark(1, nowNs);
+    named?.errors.mark(1, nowNs);
   }
 
   /**
@@ -224,7 +189,7 @@ export class CallStatistics {
    * `(other)`. All counts are of the moment at which the first is taken, so that
    * the totals are the sum of the names; the rest is of the moment of each record.
    */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     const record = this.#prefix;
     const total = this.#total.saveCounts();
     const more = { folded: this.#names.foldedCount, unnamed: this.#unnamed?.save() };
@@ -254,7 +219,7 @@ export class CallStatistics {
 
   /** A further record of `(other)`. */
   #loadPart(saved: SavedRecord): TimedCalls {
-    const counts = this.#unnamed && new CallCounts(NO_ROW, this.#isExponential);
+    const counts = this.#unnamed && new CallCounts(this.#isExponential);
     const part = new TimedCalls(this.#clock, this.#createTimer(this.#clock.nowNs()), counts);
     part.load(saved);
     return part;
@@ -277,22 +242,17 @@ export class CallStatistics {
   #createCounts(name: string): CallCounts | undefined {
     const present = this.#countsByName?.get(name);
     if (present !== undefined || this.#countsByName === undefined) return present;
-    const row = this.#freeRows.pop() ?? this.#nextRow++;
-    const counts = new CallCounts(row, this.#isExponential);
+    const counts = new CallCounts(this.#isExponential);
     this.#countsByName.set(name, counts);
     return counts;
   }
 
   /** `name` gives way: its counts move to `(other)`, so that all sums stay as they are. */
   #fold(name: string, calls: TimedCalls, other: TimedCalls): number {
-    const { counts } = calls;
     this.#shown?.timers.delete(`${this.#prefix}.${name}`);
     this.#shown?.meters.delete(`${this.#prefix}.${name}.errors`);
-    if (counts !== undefined && other.counts !== undefined) {
-      this.#countsByName?.delete(name);
-      this.onFolded?.(counts.row, other.counts.row);
-      this.#freeRows.push(counts.row);
-    }
+    this.#countsByName?.delete(name);
+    this.onFolded?.(name, OTHER_NAME);
     other.absorb(calls);
     return calls.timer.count;
   }
@@ -304,7 +264,7 @@ export class CallStatistics {
   #showAll(): Shown {
     const shown: Shown = {
       timers: new Section([[this.#prefix, this.#total.timer]]),
-      meters: new Section([[`${this.#prefix}.errors`, new ErrorMeter(this.#total)]]),
+      meters: new Section([[`${this.#prefix}.errors`, this.#total.errors]]),
     };
     for (const [name, calls] of this.#names.entries) this.#show(shown, name, calls);
     return shown;
@@ -312,7 +272,7 @@ export class CallStatistics {
 
   #show(shown: Shown, name: string, calls: TimedCalls): Shown {
     shown.timers.set(`${this.#prefix}.${name}`, calls.timer);
-    shown.meters.set(`${this.#prefix}.${name}.errors`, new ErrorMeter(calls));
+    shown.meters.set(`${this.#prefix}.${name}.errors`, calls.errors);
     return shown;
   }
 }

@@ -10,7 +10,7 @@ import type {
   ExemplarReading,
   ExponentialReading,
 } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { ExponentialBuckets } from './exponential-buckets.ts';
 
 /** Longer durations count as 1 hour, the end of the range in which percentiles keep their error. */
@@ -97,7 +97,7 @@ export class DurationBuckets implements DurationBucketsReading {
   }
 
   /** With the bounds: another version may have others. */
-  save(): Fields {
+  save(): SavedFields {
     const exponential = this.#exponential?.save();
     return { bounds: this.#bounds.seconds, counts: [...this.#counts], sumNs: this.#sumNs, exponential };
   }

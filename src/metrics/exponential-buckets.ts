@@ -1,6 +1,6 @@
 import { NS_PER_S } from '../base/clock.ts';
 import type { ExponentialReading } from '../base/metric-description.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { SparseBuckets } from './sparse-buckets.ts';
 
 /** 16 buckets for each doubling: a percentile is at most 2.2 % off. */
@@ -43,7 +43,7 @@ export class ExponentialBuckets {
     return { scale: SCALE, zeroCount: this.#zeroCount, offset: counts.length === 0 ? 0 : first - SHIFT, counts };
   }
 
-  save(): Fields {
+  save(): SavedFields {
     return { zero: this.#zeroCount, buckets: this.#buckets.save() };
   }
 

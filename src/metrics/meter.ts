@@ -4,7 +4,7 @@
  * vectors in test/fixtures/dropwizard compare all digits.
  */
 import { type Clock, NS_PER_S } from '../base/clock.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 
 const TICK_NS = 5 * NS_PER_S;
 const M1_ALPHA = 1 - Math.exp(-5 / 60 / 1);
@@ -19,9 +19,6 @@ export interface MeterSnapshot {
   readonly m15: number;
   readonly mean: number;
 }
-
-/** The snapshot of any meter that has never been marked. */
-export const UNMARKED_SNAPSHOT: MeterSnapshot = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
 
 export interface MeterReading {
   readonly count: number;
@@ -44,6 +41,12 @@ export class Meter implements MeterReading {
   /** With a `createdNs` in the past the meter reads as if it had existed, unmarked, since then. */
   constructor(clock: Clock, createdNs: number = clock.nowNs()) {
     this.#clock = clock;
+    this.#createdNs = createdNs;
+    this.#lastTickNs = createdNs;
+  }
+
+  /** For an unmarked meter: reads as if created at `createdNs`. */
+  restart(createdNs: number): void {
     this.#createdNs = createdNs;
     this.#lastTickNs = createdNs;
   }
@@ -91,7 +94,7 @@ export class Meter implements MeterReading {
   }
 
   /** Everything except the count. The owner saves counts, so that counts that belong together are of one moment. */
-  save(): Fields {
+  save(): SavedFields {
     const hasTicked = !Number.isNaN(this.#m1);
     // Without spreads a save of full tables leaves half as much in the old heap.
     return {

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import type { CounterReading } from './counter.ts';
 import type { Gauge } from './gauge.ts';
 import type { MeterReading } from './meter.ts';
 import type { TimerReading } from './timer.ts';
+
+export interface CounterReading {
+  readonly count: number;
+}
 
 /** A section that can lose names, and counts how many it has lost. */
 export class Section<Metric> extends Map<string, Metric> {

@@ -110,29 +110,16 @@ export interface NameOwner<Entry> {
 export class NameTable<Entry> {
   readonly #budget: NameBudget;
   readonly #owner: NameOwner<Entry>;
-  readonly #entries = new Map<string, Entry>();
+  /** In order of admission. */
+  readonly entries = new Map<string, Entry>();
   /** Names that only ever failed, in no order. */
   readonly #failed = new Map<string, YieldingName>();
-  #foldedCount = 0;
+  /** How often something with a name was counted under `(other)`. */
+  foldedCount = 0;
 
   constructor(budget: NameBudget, owner: NameOwner<Entry>) {
     this.#budget = budget;
     this.#owner = owner;
-  }
-
-  /** How often something with a name was counted under `(other)`. */
-  get foldedCount(): number {
-    return this.#foldedCount;
-  }
-
-  /** For restoring after a restart. */
-  set foldedCount(count: number) {
-    this.#foldedCount = count;
-  }
-
-  /** In order of admission. */
-  get entries(): ReadonlyMap<string, Entry> {
-    return this.#entries;
   }
 
   /** Whether the name only ever failed. It is not saved. */
@@ -142,17 +129,17 @@ export class NameTable<Entry> {
 
   /** The entry of `name` if it has one; creates none. */
   find(name: string): Entry | undefined {
-    return this.#entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
+    return this.entries.get(name.length > MAX_NAME_CHARS ? OTHER_NAME : name);
   }
 
   /** The entry that counts `name` since its admission: its own, or `(other)` if the budget was exhausted. */
   findOrOther(name: string): Entry | undefined {
-    return this.#entries.get(name) ?? this.#entries.get(OTHER_NAME);
+    return this.entries.get(name) ?? this.entries.get(OTHER_NAME);
   }
 
   /** For a success: creates the entry if the budget allows it, else returns `(other)`. From now on `name` stays. */
   admit(name: string, atNs?: number): Entry {
-    const present = this.#entries.get(name);
+    const present = this.entries.get(name);
     if (present === undefined) return this.#create(name, atNs);
     if (this.#failed.size > 0) this.#keep(name);
     return present;
@@ -170,12 +157,12 @@ export class NameTable<Entry> {
       failed.failedNs = atNs;
       this.#budget.yields(failed);
     }
-    return this.#entries.get(name) ?? this.#create(name, atNs, atNs);
+    return this.entries.get(name) ?? this.#create(name, atNs, atNs);
   }
 
   /** The entry of a name that was admitted before a restart. Call `NameBudget.trim` after the last one. */
   readmit(name: string, hasOnlyFailed = false): Entry {
-    const present = this.#entries.get(name);
+    const present = this.entries.get(name);
     if (present !== undefined) return present;
     if (name === OTHER_NAME) return this.#add(OTHER_NAME);
     const fits = this.#budget.retake(nameBytes(name));
@@ -186,13 +173,13 @@ export class NameTable<Entry> {
     if (name === OTHER_NAME) return this.#add(OTHER_NAME, atNs);
     if (name.length <= MAX_NAME_CHARS && this.#budget.tryTake(nameBytes(name), failedNs))
       return this.#add(name, atNs, failedNs);
-    this.#foldedCount += 1;
+    this.foldedCount += 1;
     return this.#other(atNs);
   }
 
   #add(name: string, atNs?: number, failedNs?: number): Entry {
     const entry = this.#owner.create(name, atNs);
-    this.#entries.set(name, entry);
+    this.entries.set(name, entry);
     // An empty name, which a rule may produce, shares its counts with calls without a name, and stays.
     if (failedNs !== undefined && name !== '') {
       const failed = { bytes: nameBytes(name), failedNs, giveWay: () => this.#fold(name, entry) };
@@ -204,8 +191,8 @@ export class NameTable<Entry> {
 
   #fold(name: string, entry: Entry): void {
     this.#failed.delete(name);
-    this.#entries.delete(name);
-    this.#foldedCount += this.#owner.fold(name, entry, this.#other());
+    this.entries.delete(name);
+    this.foldedCount += this.#owner.fold(name, entry, this.#other());
   }
 
   #keep(name: string): void {
@@ -216,7 +203,7 @@ export class NameTable<Entry> {
   }
 
   #other(atNs?: number): Entry {
-    return this.#entries.get(OTHER_NAME) ?? this.#add(OTHER_NAME, atNs);
+    return this.entries.get(OTHER_NAME) ?? this.#add(OTHER_NAME, atNs);
   }
 }
 

@@ -1,14 +1,13 @@
 import type { Clock } from '../base/clock.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
-import { Counter, type CounterReading } from './counter.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import type { Gauge } from './gauge.ts';
 import { Meter, type MeterReading } from './meter.ts';
-import { emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
+import { type CounterReading, emptyMetricSet, type MetricSet, Section } from './metric-set.ts';
 import { type NameBudget, NameTable } from './name-table.ts';
 
 class ObservedObject {
-  /** Current monitorings. */
-  readonly subscriptions = new Counter();
+  /** Current monitorings: unlike a counter of Prometheus, it may go down. */
+  readonly subscriptions = { count: 0 };
   readonly newValues: Meter;
 
   constructor(clock: Clock, createdNs?: number) {
@@ -36,7 +35,8 @@ export class ObjectStatistics {
   readonly #clock: Clock;
   readonly #total: ObservedObject;
   readonly #names: NameTable<ObservedObject>;
-  #monitored = 0;
+  /** Objects with at least one current monitoring; `(other)` is one. */
+  monitored = 0;
   /** Built on first use: most sessions are never shown. */
   #shown: Shown | undefined;
 
@@ -61,11 +61,6 @@ export class ObjectStatistics {
   /** Events counted under `(other)` although their object had a name. */
   get foldedCount(): number {
     return this.#names.foldedCount;
-  }
-
-  /** Objects with at least one current monitoring; `(other)` is one. */
-  get monitored(): number {
-    return this.#monitored;
   }
 
   /** Names with an entry, including `(other)`. */
@@ -95,9 +90,9 @@ export class ObjectStatistics {
 
   subscribe(name: string): void {
     const { subscriptions } = this.#names.admit(name);
-    if (subscriptions.count === 0) this.#monitored += 1;
-    subscriptions.add();
-    this.#total.subscriptions.add();
+    if (subscriptions.count === 0) this.monitored += 1;
+    subscriptions.count += 1;
+    this.#total.subscriptions.count += 1;
   }
 
   /** Continues a monitoring after a restart. It was counted in `foldedCount`, if at all, when it began. */
@@ -111,16 +106,16 @@ export class ObjectStatistics {
   unsubscribe(name: string): void {
     const subscriptions = this.#names.findOrOther(name)?.subscriptions;
     if (subscriptions === undefined || subscriptions.count === 0) return;
-    subscriptions.add(-1);
-    if (subscriptions.count === 0) this.#monitored -= 1;
-    this.#total.subscriptions.add(-1);
+    subscriptions.count -= 1;
+    if (subscriptions.count === 0) this.monitored -= 1;
+    this.#total.subscriptions.count -= 1;
   }
 
   /**
    * Received values, all counts of one moment as in `CallStatistics.save`. Monitorings are not saved: their owner calls
    * `resubscribe`.
    */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     const record = 'object';
     const total = { record, folded: this.#names.foldedCount, count: this.#total.newValues.count };
     const kept = [...this.#names.entries].filter(([name]) => !this.#names.givesWay(name));
@@ -142,7 +137,7 @@ export class ObjectStatistics {
   /** The totals and all objects. The maps are live. */
   metrics(): MetricSet {
     this.#shown ??= this.#showAll();
-    const monitored: Gauge = { type: 'integer', read: () => this.#monitored };
+    const monitored: Gauge = { type: 'integer', read: () => this.monitored };
     return { ...emptyMetricSet, ...this.#shown, gauges: new Map([['object.monitored', monitored]]) };
   }
 

@@ -1,5 +1,8 @@
 import type { SavedRecord } from '../state/saved-record.ts';
 
+/** Buckets per octave with two significant digits: the middle of a bucket is at most 1/256 off. */
+export const FINE_PER_OCTAVE = 128;
+
 const BUCKET_MASK = 0xfff;
 const ONE = BUCKET_MASK + 1;
 
@@ -10,7 +13,7 @@ const UNUSED = BUCKET_MASK;
 const ROOM: readonly number[] = [UNUSED, UNUSED, UNUSED, UNUSED];
 
 /**
- * The main store of durations: each slice of a `WindowTimer`, and each `LifetimeTimer`, has one.
+ * The main store of durations: each slice of a `Timer` has one.
  *
  * Counts of durations, only for the buckets that are not empty: a few dozen numbers instead of the thousands of a
  * histogram over the whole range. There may be 200,000 of these (full windows, 10,000 sessions), so each is one array

@@ -5,29 +5,24 @@
  *
  * | What keeps durations | Used by |
  * |---|---|
- * | `WindowTimer` | the application: percentiles of the last `metrics.window`, in slices, within 0.4 % |
- * | `LifetimeTimer` | a session, and holds of Comet: percentiles since the creation, within 6.3 % |
- * | `SparseBuckets` | both timers: counts for percentiles, in few bytes |
- * | `Histogram` of `HistogramPool` | a window with more than 1,000 values: the same counts, quicker to read |
- * | `DurationMoments` | both timers: exact mean, deviation and extremes |
+ * | `Timer` | the application, over the last `metrics.window`; a session and holds of Comet, over their life |
+ * | `SparseBuckets` | a slice of a `Timer`: counts for percentiles, in few bytes |
+ * | `DurationMoments` | a slice of a `Timer`: exact mean, deviation and extremes |
  * | `DurationBuckets` | Prometheus: fixed buckets that only grow, in `CallCounts` for each name |
  * | `ExponentialBuckets` | OpenTelemetry: buckets of one scale, with `otlp.metrics.histograms: exponential` |
- * | `DurationSteps` | the live page: what a window counted since the last step |
- * | `AnswerLog` | a session: up to 32 calls that its `LifetimeTimer`s have not counted yet |
+ * | `DurationSteps` | the live page: all calls since the last step, in a histogram of hdr-histogram-js |
+ * | `AnswerLog` | a session: up to 32 calls that its timers have not counted yet |
  */
 
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import type { Config } from '../config/config.ts';
-import type { Fields, SavedRecord } from '../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../state/saved-record.ts';
 import { AnswerLog } from './answer-log.ts';
 import { CallStatistics } from './call-statistics.ts';
 import { CALL_BOUNDS, DurationBuckets } from './duration-buckets.ts';
-import { HistogramPool } from './histogram-pool.ts';
-import { LifetimeTimer } from './lifetime-timer.ts';
 import { MAX_NAME_CHARS, NameBudget } from './name-table.ts';
 import { ObjectStatistics } from './object-statistics.ts';
-import type { Timer } from './timer.ts';
-import { WindowTimer } from './window-timer.ts';
+import { Timer } from './timer.ts';
 
 export interface Statistics {
   readonly rpc: CallStatistics;
@@ -37,7 +32,7 @@ export interface Statistics {
   /** An answered call, e.g. `{ kind: 'rpc', name: 'E.Demo.TestInOut' }`; for `object` a read. 4xx creates no name. */
   recordAnswered(call: CountedCall, status: number, durationNs: number, nowNs: number): void;
   /** The caller must consume it to its end. */
-  save(): Iterable<Fields>;
+  save(): Iterable<SavedFields>;
   /** Restores one record; ignores those of others. Must be called before anything is recorded. */
   load(saved: SavedRecord): void;
 }
@@ -61,8 +56,6 @@ export interface ApplicationStatistics extends Statistics {
   restored(): void;
   /** Existing names stay, and existing sessions keep their limit. */
   limitNames(limits: NameLimits): void;
-  /** Frees memory that the garbage collector does not see. Recording and reading are not allowed after it. */
-  destroy(): void;
 }
 
 /** Times `metrics.maxNames`: bytes of the names of one kind in all applications (`nameBytes`). */
@@ -80,9 +73,8 @@ export function createStatistics(
   clock: Clock,
   { isExponential = false, applications = 1 }: { isExponential?: boolean; applications?: number } = {},
 ): ApplicationStatistics {
-  const histograms = new HistogramPool();
   const windowNs = options.windowMs * NS_PER_MS;
-  const createCallTimer = (createdNs: number): Timer => new WindowTimer({ clock, windowNs, histograms, createdNs });
+  const createCallTimer = (createdNs: number): Timer => new Timer({ clock, windowNs, createdNs });
   const { maxNames } = options;
   let { maxNamesPerSession } = options;
   const bytesOf = (max: number): number => Math.max(MIN_NAME_BYTES, max * BYTES_PER_NAME) / applications;
@@ -116,8 +108,7 @@ export function createStatistics(
     restored: () => {
       for (const budget of Object.values(budgets)) budget.trim();
     },
-    createTimer: () =>
-      new WindowTimer({ clock, windowNs, histograms, durations: new DurationBuckets(CALL_BOUNDS, isExponential) }),
+    createTimer: () => new Timer({ clock, windowNs, durations: new DurationBuckets(CALL_BOUNDS, isExponential) }),
     createSessionStatistics: () => new SessionStatistics(clock, maxNamesPerSession),
     limitNames: (limits) => {
       for (const kind of ['rpc', 'sba', 'object'] as const) {
@@ -126,7 +117,6 @@ export function createStatistics(
       }
       maxNamesPerSession = limits.maxNamesPerSession;
     },
-    destroy: () => histograms.destroy(),
   };
 }
 
@@ -175,7 +165,7 @@ export class SessionStatistics implements Statistics {
   }
 
   /** Saves the log as it is: to count it first would create the timers of each session, 40 MB for 10,000 sessions. */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     yield { record: 'session-statistics', createdNs: this.#createdNs };
     for (const kind of [this.#rpc, this.#sba, this.#object]) if (kind !== undefined) yield* kind.save();
     yield { record: 'session-answers', answers: this.#log.save(toSavedAnswer) };
@@ -197,7 +187,7 @@ export class SessionStatistics implements Statistics {
 
   #createCalls(prefix: 'rpc' | 'sba'): CallStatistics {
     const clock = this.#clock;
-    const createTimer = (createdNs: number): Timer => new LifetimeTimer(clock, createdNs);
+    const createTimer = (createdNs: number): Timer => new Timer({ clock, createdNs });
     return new CallStatistics({ prefix, clock, createTimer, budget: this.#budget, createdNs: this.#createdNs });
   }
 }
@@ -213,7 +203,7 @@ function recordIn(
   else statistics[kind].recordAnswered(name, status, durationNs, nowNs);
 }
 
-function toSavedAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): Fields {
+function toSavedAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): SavedFields {
   // The log has names that no table has bounded. A cut one is still too long, so it counts as `(other)` as well.
   return { kind, name: name.slice(0, MAX_NAME_CHARS + 1), durationNs, endedNs };
 }

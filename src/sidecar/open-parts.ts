@@ -8,9 +8,8 @@ import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { MemoryBudget } from '../limits/memory-budget.ts';
-import type { CometListener } from '../measure/record/comet/comet-listener.ts';
-import { createRecorder } from '../measure/record/create-recorder.ts';
-import type { Recorder } from '../measure/record/recorder.ts';
+import type { CometListener } from '../measure/comet/comet-listener.ts';
+import { Recorder } from '../measure/record/recorder.ts';
 import { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { restoreState } from '../state/restore-state.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
@@ -56,11 +55,11 @@ async function openRecorder(
   config: Config,
   { logger, clock, listener }: Surroundings,
 ): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
-  const create = () => createRecorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
+  const create = () => new Recorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
   const { file, intervalMs } = config.state;
   if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
   const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await restoreState(create, (recorder) => recorder.destroy(), options);
+  const { made, keeper } = await restoreState(create, options);
   return { recorder: made, state: keeper };
 }
 

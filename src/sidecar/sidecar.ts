@@ -16,8 +16,8 @@ import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
+import type { CometListener } from '../measure/comet/comet-listener.ts';
 import { History, type HistorySources } from '../measure/history/history.ts';
-import type { CometListener } from '../measure/record/comet/comet-listener.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
@@ -273,7 +273,6 @@ export class Sidecar {
     await this.#state?.stop();
     await this.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
-    this.recorder.destroy();
   }
 
   /**

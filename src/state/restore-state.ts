@@ -36,7 +36,6 @@ const WHAT_TO_DO: Readonly<Record<StateRefusal, string>> = {
  */
 export async function restoreState<Made extends { readonly state: Savable }>(
   create: () => Made,
-  discard: (made: Made) => void,
   options: RestoreOptions,
 ): Promise<{ readonly made: Made; readonly keeper: StateKeeper }> {
   const { file, intervalMs, sidecarVersion, clock, logger } = options;
@@ -48,8 +47,7 @@ export async function restoreState<Made extends { readonly state: Savable }>(
   if (loaded.kind === 'restored') {
     logRestored(loaded, beganNs, options);
   } else if (loaded.kind !== 'absent') {
-    // A part of the file may be in it.
-    discard(made);
+    // A part of the file may be in the first.
     made = create();
     await setAsideRefused(loaded, options);
   }

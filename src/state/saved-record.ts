@@ -3,14 +3,14 @@
  * may have written it. A missing field has a default, and nobody asks for unknown ones; a field of the wrong type makes
  * the file unreadable.
  */
-export type Fields = Readonly<Record<string, unknown>>;
+export type SavedFields = Readonly<Record<string, unknown>>;
 
 /** What the file keeps. */
 export interface Savable {
   /** Context paths. */
   readonly applications: readonly string[];
   /** Its records, each built when the iterator reaches it; other work runs in between. */
-  save(): Iterable<Fields>;
+  save(): Iterable<SavedFields>;
   /** Restores what `save` yielded. Rejects if that is unreadable; then discard this object. */
   load(records: AsyncIterable<SavedRecord>): Promise<void>;
 }
@@ -34,7 +34,7 @@ export interface ClockOffset {
 }
 
 export class SavedRecord {
-  readonly #fields: Fields;
+  readonly #fields: SavedFields;
   readonly #clock: ClockOffset;
 
   /** Throws if `fields` is not an object. */
@@ -55,11 +55,11 @@ export class SavedRecord {
 
   /** A whole number from 0 to 2^53 - 1; default 0. */
   count(field: string): number {
-    return toCount(this.#get(field) ?? 0, field);
+    return parseCount(this.#get(field) ?? 0, field);
   }
 
   counts(field: string): readonly number[] {
-    return this.#list(field).map((value) => toCount(value, field));
+    return this.#list(field).map((value) => parseCount(value, field));
   }
 
   number(field: string, absent = 0): number {
@@ -83,16 +83,16 @@ export class SavedRecord {
 
   text(field: string): string | undefined {
     const value = this.#get(field);
-    return value === undefined ? undefined : toText(value, field);
+    return value === undefined ? undefined : parseText(value, field);
   }
 
   /** A text without which the record means nothing. */
   textOrThrow(field: string): string {
-    return toText(this.#get(field), field);
+    return parseText(this.#get(field), field);
   }
 
   texts(field: string): readonly string[] {
-    return this.#list(field).map((value) => toText(value, field));
+    return this.#list(field).map((value) => parseText(value, field));
   }
 
   /** A monotonic moment, as long ago as by the wall clock; may lie before the start of this process. */
@@ -136,16 +136,16 @@ export class SavedRecord {
   }
 }
 
-function isObject(value: unknown): value is Fields {
+function isObject(value: unknown): value is SavedFields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function toCount(value: unknown, field: string): number {
+function parseCount(value: unknown, field: string): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw new SavedRecordError('a count', field);
 }
 
-function toText(value: unknown, field: string): string {
+function parseText(value: unknown, field: string): string {
   if (typeof value === 'string') return value;
   throw new SavedRecordError('a text', field);
 }

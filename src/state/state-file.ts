@@ -2,7 +2,7 @@
  * The state file: records as JSON, one in each line, compressed by gzip (`zcat` shows them), whose CRC reveals damage.
  * The first record is the header: `{"file":"d2-sidecar state","layout":5,...}`. `Savable` yields the others.
  *
- * Fields and kinds of records may be added and removed at any time: a version ignores those that it does not know.
+ * SavedFields and kinds of records may be added and removed at any time: a version ignores those that it does not know.
  * Raise `LAYOUT` only if a field changes its meaning: a file of another layout is refused as a whole.
  */
 import { constants } from 'node:fs';
@@ -12,7 +12,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
 import { openTrusted } from '../base/trusted-file.ts';
-import { type Fields, SavedRecord, SavedRecordError } from './saved-record.ts';
+import { type SavedFields, SavedRecord, SavedRecordError } from './saved-record.ts';
 
 export const LAYOUT = 5;
 const FILE = 'd2-sidecar state';
@@ -57,7 +57,7 @@ export interface SavedHeader extends Header {
   readonly savedEpochMs: number;
 }
 
-export interface Written {
+export interface SaveResult {
   readonly bytes: number;
   /** The longest time that the event loop was blocked. */
   readonly longestSliceNs: number;
@@ -70,10 +70,10 @@ export interface Written {
 export async function writeState(
   handle: FileHandle,
   header: Header,
-  records: Iterable<Fields>,
+  records: Iterable<SavedFields>,
   clock: Clock,
   { maxChars, maxRecordChars } = BOUNDS,
-): Promise<Written> {
+): Promise<SaveResult> {
   let longestSliceNs = 0;
   async function* slices(): AsyncGenerator<string> {
     const saved = { savedNs: clock.nowNs(), savedEpochMs: clock.epochMs() };
@@ -157,7 +157,7 @@ export function parseRecord(line: string, clock = { savedNs: 0, savedAtNs: 0, no
   return new SavedRecord(fields, clock);
 }
 
-function encodeLine(record: Fields): string {
+function encodeLine(record: SavedFields): string {
   return `${JSON.stringify(record)}\n`;
 }
 

@@ -13,10 +13,10 @@ import { toFileReason } from '../base/trusted-file.ts';
 import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
 import type { Loaded } from './load-state.ts';
 import type { Savable } from './saved-record.ts';
-import { type Header, type Written, writeState } from './state-file.ts';
+import { type Header, type SaveResult, writeState } from './state-file.ts';
 import type { StateOwner } from './state-owner.ts';
 
-export interface LastSave extends Written {
+export interface LastSave extends SaveResult {
   readonly epochMs: number;
   readonly durationNs: number;
 }
@@ -30,49 +30,41 @@ const LEAST_WAIT = 0.25;
 
 const ANOTHER = 'another sidecar saves to the same state.file: give each its own';
 
+export interface StateKeeperParts {
+  readonly file: string;
+  readonly intervalMs: number;
+  readonly state: Savable;
+  /** The outcome of loading the file at the start. */
+  readonly restored: Loaded['kind'];
+  readonly header: Header;
+  readonly owner: StateOwner;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 export class StateKeeper {
-  readonly #file: string;
-  readonly #intervalMs: number;
-  readonly #state: Savable;
-  readonly #header: Header;
-  readonly #owner: StateOwner;
-  readonly #clock: Clock;
-  readonly #logger: Logger;
+  readonly #parts: StateKeeperParts;
   readonly #remindedNs = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #isStopped = false;
   #isFailing = false;
-  /** The outcome of loading the file at the start. */
-  readonly restored: Loaded['kind'];
   last: LastSave | undefined;
   saves = 0;
   failures = 0;
   /** Saves that found another sidecar's file instead of ours. */
   conflicts = 0;
 
-  constructor(parts: {
-    file: string;
-    intervalMs: number;
-    state: Savable;
-    restored: StateKeeper['restored'];
-    header: Header;
-    owner: StateOwner;
-    clock: Clock;
-    logger: Logger;
-  }) {
-    this.#file = parts.file;
-    this.#intervalMs = parts.intervalMs;
-    this.#state = parts.state;
-    this.restored = parts.restored;
-    this.#header = parts.header;
-    this.#owner = parts.owner;
-    this.#clock = parts.clock;
-    this.#logger = parts.logger;
+  constructor(parts: StateKeeperParts) {
+    this.#parts = parts;
+  }
+
+  get restored(): Loaded['kind'] {
+    return this.#parts.restored;
   }
 
   start(): void {
-    this.#schedule(this.#intervalMs);
+    this.#schedule(this.#parts.intervalMs);
   }
 
   /** The last save, after all counting has ended. A failure is logged; never rejects. */
@@ -86,7 +78,7 @@ export class StateKeeper {
   /** Never rejects. */
   async save(): Promise<void> {
     try {
-      const whose = await this.#owner.ask();
+      const whose = await this.#parts.owner.ask();
       if (whose !== 'own') this.#conflict(whose === 'leave' ? 'it started later, so it keeps the file' : 'replaced');
       if (whose !== 'leave') await this.#write();
     } catch (error) {
@@ -96,18 +88,17 @@ export class StateKeeper {
   }
 
   async #write(): Promise<void> {
-    const beganNs = this.#clock.nowNs();
-    const epochMs = this.#clock.epochMs();
-    const written = await writeAside(this.#file, (handle) =>
-      writeState(handle, this.#header, this.#state.save(), this.#clock),
-    );
-    await this.#owner.claim();
+    const { file, header, state, owner, clock } = this.#parts;
+    const beganNs = clock.nowNs();
+    const epochMs = clock.epochMs();
+    const written = await writeAside(file, (handle) => writeState(handle, header, state.save(), clock));
+    await owner.claim();
     this.saves += 1;
-    this.last = { epochMs, durationNs: this.#clock.nowNs() - beganNs, ...written };
+    this.last = { epochMs, durationNs: clock.nowNs() - beganNs, ...written };
     if (!this.#isFailing) return;
     this.#isFailing = false;
     this.#remindedNs.clear();
-    this.#logger.info({ file: this.#file }, 'the state is saved again');
+    this.#parts.logger.info({ file: this.#parts.file }, 'the state is saved again');
   }
 
   #schedule(waitMs: number): void {
@@ -119,27 +110,27 @@ export class StateKeeper {
 
   #nextWaitMs(): number {
     const lastMs = (this.last?.durationNs ?? 0) / NS_PER_MS;
-    return Math.max(this.#intervalMs * LEAST_WAIT, this.#intervalMs - HEAD_START * lastMs);
+    return Math.max(this.#parts.intervalMs * LEAST_WAIT, this.#parts.intervalMs - HEAD_START * lastMs);
   }
 
   #fail(error: unknown): void {
     this.failures += 1;
     this.#isFailing = true;
-    const details = { code: 'D2S_ERR_STATE_FILE', reason: toFileReason(error), file: this.#file };
+    const details = { code: 'D2S_ERR_STATE_FILE', reason: toFileReason(error), file: this.#parts.file };
     this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
   }
 
   #conflict(what: string): void {
     this.conflicts += 1;
-    this.#remind(what, { code: 'D2S_ERR_STATE_FILE', file: this.#file, what }, ANOTHER);
+    this.#remind(what, { code: 'D2S_ERR_STATE_FILE', file: this.#parts.file, what }, ANOTHER);
   }
 
   #remind(about: string, details: object, message: string): void {
-    const nowNs = this.#clock.nowNs();
+    const nowNs = this.#parts.clock.nowNs();
     const lastNs = this.#remindedNs.get(about);
     if (lastNs !== undefined && nowNs - lastNs < REMIND_NS) return;
     this.#remindedNs.set(about, nowNs);
-    this.#logger.warn(details, message);
+    this.#parts.logger.warn(details, message);
   }
 }
 

@@ -1,13 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { type Header, parseHeader, readLines } from './state-file.ts';
 
-/** The properties of a file that change when it is rewritten. */
-interface Print {
-  readonly ino: number;
-  readonly mtimeMs: number;
-  readonly size: number;
-}
-
 /** After this many checks of an unchanged file its writer is considered gone. */
 const LOOKS_UNTIL_GONE = 3;
 
@@ -22,7 +15,7 @@ export class StateOwner {
   readonly #file: string;
   readonly #self: Pick<Header, 'writer' | 'writerStartedMs'>;
   /** The file as it was when this process owned it or last checked it. */
-  #known: Print | undefined;
+  #known: string | undefined;
   #unchangedLooks = 0;
   #isForeign = false;
 
@@ -44,7 +37,7 @@ export class StateOwner {
   async ask(): Promise<'own' | 'replaceable' | 'leave'> {
     const there = await this.#look();
     if (there === undefined) return 'own';
-    if (isSame(there, this.#known)) {
+    if (there === this.#known) {
       if (!this.#isForeign) return 'own';
       this.#unchangedLooks += 1;
       return this.#unchangedLooks < LOOKS_UNTIL_GONE ? 'leave' : 'replaceable';
@@ -59,9 +52,10 @@ export class StateOwner {
     return this.#isForeign ? 'leave' : 'replaceable';
   }
 
-  async #look(): Promise<Print | undefined> {
-    const { ino, mtimeMs, size } = (await stat(this.#file).catch(() => undefined)) ?? {};
-    return ino === undefined || mtimeMs === undefined || size === undefined ? undefined : { ino, mtimeMs, size };
+  /** The properties of the file that change when it is rewritten. */
+  async #look(): Promise<string | undefined> {
+    const there = await stat(this.#file).catch(() => undefined);
+    return there && `${there.ino} ${there.mtimeMs} ${there.size}`;
   }
 
   async #header(): Promise<Header | undefined> {
@@ -72,8 +66,4 @@ export class StateOwner {
     }
     return undefined;
   }
-}
-
-function isSame(a: Print, b: Print | undefined): boolean {
-  return b !== undefined && a.ino === b.ino && a.mtimeMs === b.mtimeMs && a.size === b.size;
 }

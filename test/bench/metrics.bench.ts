@@ -1,8 +1,7 @@
 import { bench, describe } from 'vitest';
 import { type Clock, NS_PER_S, systemClock } from '../../src/base/clock.ts';
 import { DurationBuckets } from '../../src/metrics/duration-buckets.ts';
-import { HistogramPool } from '../../src/metrics/histogram-pool.ts';
-import { WindowTimer } from '../../src/metrics/window-timer.ts';
+import { Timer } from '../../src/metrics/timer.ts';
 import { Random } from '../support/fuzz/random.ts';
 
 const random = new Random(1);
@@ -17,11 +16,10 @@ const nextDuration = (): number => {
 
 let nowNs = 1;
 const stillClock: Clock = { nowNs: () => nowNs, epochMs: () => 0 };
-const createWindowTimer = (clock: Clock): WindowTimer =>
-  new WindowTimer({ clock, windowNs: 300 * NS_PER_S, histograms: new HistogramPool() });
+const createWindowTimer = (clock: Clock): Timer => new Timer({ clock, windowNs: 300 * NS_PER_S });
 
 /** Its values lie in 30 slices of a clock that stops then. */
-function filled(values: number): WindowTimer {
+function filled(values: number): Timer {
   const clock = { nowNs: () => atNs, epochMs: () => 0 };
   let atNs = 1;
   const timer = createWindowTimer(clock);
@@ -35,17 +33,21 @@ function filled(values: number): WindowTimer {
 describe('update', () => {
   const windowed = createWindowTimer(stillClock);
   const windowedReal = createWindowTimer(systemClock);
+  const lifetime = new Timer({ clock: stillClock });
+  const stepped = createWindowTimer(stillClock);
+  stepped.openSteps();
   const buckets = new DurationBuckets();
   bench('DurationBuckets', () => buckets.add(nextDuration()));
-  bench('WindowTimer', () => windowed.update(nextDuration()));
-  bench('WindowTimer that reads the real clock', () => windowedReal.update(nextDuration()));
+  bench('Timer with a window', () => windowed.update(nextDuration()));
+  bench('Timer of its whole life', () => lifetime.update(nextDuration()));
+  bench('Timer with a window and steps', () => stepped.update(nextDuration()));
+  bench('Timer with a window that reads the real clock', () => windowedReal.update(nextDuration()));
 });
 
 describe('snapshot', () => {
-  // The last has a histogram.
-  for (const values of [150, 1_000, 1_001]) {
+  for (const values of [150, 1_000, 10_000]) {
     const windowed = filled(values);
-    bench(`WindowTimer with ${values} values in 30 slices`, () => void windowed.snapshot());
+    bench(`${values} values in 30 slices`, () => void windowed.snapshot());
   }
 });
 

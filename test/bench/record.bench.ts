@@ -7,7 +7,7 @@ import { hash } from 'node:crypto';
 import { bench, describe } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
-import { createRecorder } from '../../src/measure/record/create-recorder.ts';
+import { Recorder } from '../../src/measure/record/recorder.ts';
 import { type Http1RequestHead, parseRequestHead } from '../../src/protocol/http1/request-head.ts';
 import { COMPLETED, Exchange, type ExchangeObserver } from '../../src/proxy/exchange/exchange.ts';
 import { testConfig } from '../support/wire/test-config.ts';
@@ -16,7 +16,7 @@ const CALLS = 1_000;
 const BASE = '/smartWeb/api/rest/v0';
 const CLIENT = { remoteAddress: '10.0.0.7', remotePort: 50_412, secure: false };
 const CONFIG = testConfig();
-const recorder = createRecorder(CONFIG, systemClock);
+const recorder = new Recorder(CONFIG, systemClock);
 const classifier = new Classifier(CONFIG);
 
 function headsOf(toLine: (i: number) => string, toFields: (i: number) => string = () => ''): Buffer[] {

@@ -18,7 +18,7 @@ const started = async (options: StandOptions = {}) => {
 };
 const counts = () => {
   const [application] = stand.sidecar.recorder.applications.values();
-  const { ok, aborted, unanswered } = application?.totals ?? { ok: 0, aborted: 0, unanswered: 0 };
+  const { ok, aborted, unanswered } = application?.totals.counts ?? { ok: 0, aborted: 0, unanswered: 0 };
   return { ok, aborted, unanswered };
 };
 const ended = async () => {

@@ -19,7 +19,8 @@ const RUNS_ANYWHERE = 'base/figures.ts';
 
 /** What a folder may import of the others in its room: no other one, unless it stands here. */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  'measure/record': ['measure/classify', 'measure/sessions'],
+  'measure/record': ['measure/comet', 'measure/classify', 'measure/sessions'],
+  'measure/comet': ['measure/record', 'measure/classify', 'measure/sessions'],
   'measure/verdict': ['measure/history', 'measure/record'],
   'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/exchange'],
   'proxy/relay': ['proxy/upstream', 'proxy/exchange'],

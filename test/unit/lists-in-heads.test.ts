@@ -5,7 +5,7 @@ import { parseCodings } from '../../src/base/content-codings.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { CometRoutes } from '../../src/measure/classify/comet-route.ts';
 import { DeniedPaths } from '../../src/measure/classify/denied-paths.ts';
-import { toRawPath, toSegments } from '../../src/measure/classify/path.ts';
+import { toRawPath, parseSegments } from '../../src/measure/classify/path.ts';
 import { OutsidePaths } from '../../src/measure/record/outside-paths.ts';
 import { companionsOf } from '../../src/measure/sessions/companions.ts';
 import { Credentials } from '../../src/measure/sessions/credentials.ts';
@@ -133,7 +133,7 @@ it('a walk ends after 200 trusted addresses of IPv6, and at an element of Forwar
 it('a call is found after ten thousand segments that it leaves again', () => {
   const path = `${'/a'.repeat(10_000)}${'/..'.repeat(10_000)}/smartWeb/api/rest/v0/d2/rpc/E/P`;
   expect(classifier.classify('POST', path)?.name).toBe('E.P');
-  expect(toSegments('/a'.repeat(10_000))).toHaveLength(256);
+  expect(parseSegments('/a'.repeat(10_000))).toHaveLength(256);
 });
 
 it('Content-Encoding with nine members is an unknown coding, and lists of the monitoring port are read up to 64', () => {
@@ -186,7 +186,7 @@ describe('random lists are read as by a plain reading', () => {
     [
       'segments',
       ['/', '.', '..', '%2e', '%2E', 'a', '%', '%4', '%c4%8c', '\xc4', '%2f', ';b', ';'],
-      (path) => toSegments(toRawPath(`/${path}`) ?? ''),
+      (path) => parseSegments(toRawPath(`/${path}`) ?? ''),
       (path) => {
         const names: string[] = [];
         for (const segment of `/${path}`.replace(/;[^/]*/g, '').split('/')) {

@@ -12,7 +12,7 @@ import { matchPattern } from '../../config/rules/pattern.ts';
 import { type CompiledRestRule, compileRestRule, type RestRule } from '../../config/rules/rest-rules.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { DEFAULT_REST_RULES } from './default-rest-rules.ts';
-import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
+import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from './path.ts';
 
 export type CallKind = Exclude<RestRule['kind'], 'none'>;
 
@@ -129,7 +129,7 @@ export class Classifier {
   #match(rules: readonly CompiledRestRule[], path: string): Call | undefined {
     // Most requests that are not calls are for pages, scripts and images. This check saves parsing them.
     if (!isIrregularPath(path) && !this.#regularStarts.some((start) => path.startsWith(start))) return undefined;
-    const segments = toSegments(path);
+    const segments = parseSegments(path);
     if (segments === undefined) return undefined;
     const context = this.#contexts.find((candidate) => startsWith(segments, candidate.segments, 0));
     if (context === undefined) return undefined;
@@ -141,7 +141,7 @@ export class Classifier {
         (isBelow ? matchPattern(pattern, segments, start + this.#prefix.length) : undefined);
       if (captured === undefined) continue;
       if (kind === 'none') return undefined;
-      return { application: context.application, kind, name: toName(name, captured) };
+      return { application: context.application, kind, name: composeName(name, captured) };
     }
     return undefined;
   }
@@ -151,7 +151,7 @@ function startsWith(segments: readonly string[], wanted: readonly string[], offs
   return wanted.every((segment, index) => segments[offset + index] === segment);
 }
 
-function toName(parts: readonly (string | number)[], captured: readonly string[]): string {
+function composeName(parts: readonly (string | number)[], captured: readonly string[]): string {
   const name = parts.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
   return detached(toShownText(name.slice(0, MAX_NAME_CHARS)));
 }

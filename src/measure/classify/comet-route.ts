@@ -1,4 +1,4 @@
-import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from './path.ts';
+import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from './path.ts';
 
 /** A request whose body is read, although it is not a call: to the Comet endpoint, or a login form. */
 export interface CometRoute {
@@ -23,15 +23,15 @@ export class CometRoutes {
     this.#contexts = applications
       .map(
         (application): Context => ({
-          start: toPath(toConfigSegments(application)),
+          start: joinSegments(toConfigSegments(application)),
           comet: { application, kind: 'comet' },
           login: { application, kind: 'login' },
         }),
       )
       // The longest context wins, as in the server.
       .sort((a, b) => b.start.length - a.start.length);
-    this.#cometStart = toPath(toConfigSegments(cometPath));
-    this.#loginEnd = toPath(toConfigSegments(loginPath));
+    this.#cometStart = joinSegments(toConfigSegments(cometPath));
+    this.#loginEnd = joinSegments(toConfigSegments(loginPath));
   }
 
   /**
@@ -53,11 +53,11 @@ export class CometRoutes {
 function toPlainPath(target: string): string | undefined {
   const raw = toRawPath(target);
   if (raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'))) return raw;
-  const segments = toSegments(raw);
-  return segments && toPath(segments);
+  const segments = parseSegments(raw);
+  return segments && joinSegments(segments);
 }
 
-function toPath(segments: readonly string[]): string {
+function joinSegments(segments: readonly string[]): string {
   return segments.map((segment) => `/${segment}`).join('');
 }
 

@@ -51,14 +51,14 @@ export class DeniedPaths {
   }
 
   #deniesDecoded(path: string): boolean {
-    const segments = this.#toFirstSegments(toRawPath(path) ?? path);
+    const segments = this.#firstSegments(toRawPath(path) ?? path);
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
 
   /**
    * The first segments, decoded, without empty ones and dots; as many as a denied path can have, whatever the length.
    */
-  #toFirstSegments(path: string): string[] {
+  #firstSegments(path: string): string[] {
     const segments: string[] = [];
     for (let at = 0, start = 0; at <= path.length && segments.length < this.#deepest; at += 1) {
       if (at < path.length && path.charCodeAt(at) !== SLASH) continue;

@@ -50,7 +50,7 @@ export const MAX_SEGMENTS = 256;
  *
  * One pass: a path of 60 kB has up to 60,000 segments, and all clients wait while it is read.
  */
-export function toSegments(path: string): string[] | undefined {
+export function parseSegments(path: string): string[] | undefined {
   const starts: number[] = [];
   const ends: number[] = [];
   let depth = 0;

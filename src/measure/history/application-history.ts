@@ -1,11 +1,10 @@
+import { NS_PER_S } from '../../base/clock.ts';
 import type { CallCountsReading } from '../../metrics/call-counts.ts';
 import type { DurationSteps } from '../../metrics/duration-steps.ts';
-import type { MeterReading } from '../../metrics/meter.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
-import type { TimerReading } from '../../metrics/timer.ts';
-import { type Columns, createColumns, MAX_STEPS, placesOf, valueAt } from './columns.ts';
-import { MinuteCalls, STEPS_PER_MINUTE, type WorstCall } from './minute-calls.ts';
-import { isSparkStep, SparkLines } from './spark-lines.ts';
+import type { JvmPoint } from './jvm-history.ts';
+import { type NameCount, NameSteps } from './name-steps.ts';
+import { createIncrease, MAX_STEPS, SPARK_POINTS, STEPS_PER_MINUTE, STEPS_PER_SPARK_POINT, sumOf } from './steps.ts';
 
 export interface HistoryApplication {
   readonly name: string;
@@ -15,8 +14,18 @@ export interface HistoryApplication {
 
 interface HistoryCalls {
   metrics(): MetricSet;
+  openSteps(): DurationSteps;
   readonly countsByName: ReadonlyMap<string, CallCountsReading>;
-  onFolded?: ((row: number, into: number) => void) | undefined;
+  onFolded?: ((name: string, into: string) => void) | undefined;
+}
+
+/** The name with the most failed calls in the last 12 steps, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
+export interface WorstCall {
+  readonly name: string;
+  /** The `errors` of `CallCounts`: answers with status 500 and above are among them. */
+  readonly failed: number;
+  /** All calls of the name that ended, including failed ones. */
+  readonly ended: number;
 }
 
 export interface WorstCallOfKind extends WorstCall {
@@ -33,7 +42,23 @@ export interface CallsPoint {
   readonly p99: number | null;
 }
 
-export interface ApplicationPoint {
+/** What a step has of all applications. */
+export interface SharedPoint extends JvmPoint {
+  /** 1 for the first step, without gaps. */
+  readonly seq: number;
+  /** End of the step, in milliseconds since 1970. */
+  readonly epochMs: number;
+  readonly seconds: number;
+  /** RPC and SBA calls whose client left in the step. */
+  readonly aborted: number;
+  /** RPC and SBA calls without an answer from the upstream; `count` does not include them, `errors` does. */
+  readonly unanswered: number;
+  /** Comet holds at the end of the step. */
+  readonly holds: number;
+}
+
+/** One step of one application. */
+export interface HistoryPoint extends SharedPoint {
   readonly rpc: CallsPoint;
   readonly sba: CallsPoint;
   readonly values: number;
@@ -41,147 +66,114 @@ export interface ApplicationPoint {
   readonly sessions: number;
 }
 
-const NS_PER_S = 1e9;
 /** Five minutes of steps with calls: the minimum for a usual p95. */
 const MIN_USUAL_STEPS = 60;
-
-/** Turns a rising count into the increase of each step. */
-class CountSteps {
-  readonly #counted: { readonly count: number };
-  #last: number;
-
-  constructor(counted: { readonly count: number }) {
-    this.#counted = counted;
-    this.#last = counted.count;
-  }
-
-  take(): number {
-    const { count } = this.#counted;
-    const step = count - this.#last;
-    this.#last = count;
-    return step;
-  }
-}
 
 class CallsHistory {
   readonly #prefix: string;
   readonly #calls: HistoryCalls;
-  readonly #count: CountSteps;
-  readonly #errors: CountSteps;
-  readonly #durations: DurationSteps | undefined;
-  readonly #sparks: SparkLines;
-  readonly #minute: MinuteCalls;
-  readonly #columns: Columns<'count' | 'errors' | 'p50' | 'p95' | 'p99'>;
+  readonly #count: () => number;
+  readonly #errors: () => number;
+  readonly #durations: DurationSteps;
+  readonly #answeredByName: NameSteps;
+  readonly #endedByName: NameSteps;
+  readonly #failedByName: NameSteps;
+  /** Undefined if no call with a name failed. */
+  worst: WorstCall | undefined;
 
   constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
     this.#prefix = prefix;
     this.#calls = calls;
     const { timers, meters } = calls.metrics();
-    const total = timers.get(prefix) as TimerReading;
-    this.#count = new CountSteps(total);
-    this.#errors = new CountSteps(meters.get(`${prefix}.errors`) as MeterReading);
-    this.#durations = total.openSteps?.();
-    this.#sparks = new SparkLines(this.#names());
-    this.#minute = new MinuteCalls(calls.countsByName);
-    calls.onFolded = (row, into) => {
-      this.#sparks.fold(row, into);
-      this.#minute.fold(row, into);
+    this.#count = createIncrease(() => timers.get(prefix)?.count ?? 0);
+    this.#errors = createIncrease(() => meters.get(`${prefix}.errors`)?.count ?? 0);
+    this.#durations = calls.openSteps();
+    this.#answeredByName = new NameSteps(SPARK_POINTS, this.#answered());
+    this.#endedByName = new NameSteps(STEPS_PER_MINUTE, this.#ended());
+    this.#failedByName = new NameSteps(STEPS_PER_MINUTE, this.#failed());
+    calls.onFolded = (name, into) => {
+      for (const steps of [this.#answeredByName, this.#endedByName, this.#failedByName]) steps.fold(name, into);
     };
-    this.#columns = createColumns(['count', 'errors', 'p50', 'p95', 'p99']);
   }
 
-  sample(place: number, seq: number): void {
-    const { count, errors, p50, p95, p99 } = this.#columns;
-    const step = this.#durations?.take();
-    const toSeconds = (ns: number | undefined): number =>
-      step === undefined || step.count === 0 || ns === undefined ? Number.NaN : ns / NS_PER_S;
-    count[place] = this.#count.take();
-    errors[place] = this.#errors.take();
-    p50[place] = toSeconds(step?.p50);
-    p95[place] = toSeconds(step?.p95);
-    p99[place] = toSeconds(step?.p99);
-    if (isSparkStep(seq)) this.#sparks.take(this.#names());
-    this.#minute.take();
-  }
-
-  get worst(): WorstCall | undefined {
-    return this.#minute.worst;
-  }
-
-  at(place: number): CallsPoint {
-    const { count, errors, p50, p95, p99 } = this.#columns;
+  sample(seq: number): CallsPoint {
+    if (seq % STEPS_PER_SPARK_POINT === 0) this.#answeredByName.take(this.#answered());
+    this.#endedByName.take(this.#ended());
+    this.#failedByName.take(this.#failed());
+    this.worst = this.#findWorst();
+    const step = this.#durations.take();
+    const toSeconds = (ns: number): number | null => (step.count === 0 ? null : ns / NS_PER_S);
     return {
-      count: count[place] as number,
-      errors: errors[place] as number,
-      p50: valueAt(p50, place),
-      p95: valueAt(p95, place),
-      p99: valueAt(p99, place),
+      count: this.#count(),
+      errors: this.#errors(),
+      p50: toSeconds(step.p50),
+      p95: toSeconds(step.p95),
+      p99: toSeconds(step.p99),
     };
   }
 
-  /** The median of these steps' p95, in seconds; null if fewer than `atLeast` of them had calls. */
-  medianP95(places: readonly number[], atLeast: number): number | null {
-    const sorted = places.map((place) => this.#columns.p95[place] as number).filter((p95) => !Number.isNaN(p95));
-    if (sorted.length < atLeast) return null;
-    return sorted.sort((a, b) => a - b)[Math.floor(sorted.length / 2)] ?? null;
+  lineOf(name: string): readonly number[] {
+    return this.#answeredByName.increasesOf(name);
   }
 
-  lineOf(row: number): number[] {
-    return this.#sparks.lineOf(row);
+  #findWorst(): WorstCall | undefined {
+    const { name, count: failed } = this.#failedByName.largest ?? {};
+    if (name === undefined || failed === undefined) return undefined;
+    return { name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
-  /** Answered calls of each name, with its row. Calls without a name have none. */
-  *#names(): Generator<readonly [row: number, count: number]> {
+  *#answered(): Generator<NameCount> {
     const { timers } = this.#calls.metrics();
-    for (const [name, { row }] of this.#calls.countsByName) {
-      if (name !== '') yield [row, timers.get(`${this.#prefix}.${name}`)?.count ?? 0];
+    for (const { name } of this.#counts()) yield { name, count: timers.get(`${this.#prefix}.${name}`)?.count ?? 0 };
+  }
+
+  *#ended(): Generator<NameCount> {
+    for (const { name, counts } of this.#counts()) {
+      yield { name, count: counts.ok + counts.clientErrors + counts.errors };
     }
+  }
+
+  *#failed(): Generator<NameCount> {
+    for (const { name, counts } of this.#counts()) yield { name, count: counts.errors };
+  }
+
+  /** Without the calls that have no name. */
+  *#counts(): Generator<{ readonly name: string; readonly counts: CallCountsReading }> {
+    for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, counts };
   }
 }
 
-/** The last hour of one application. It takes 80 KB plus 112 bytes per RPC name. */
+/** The last hour of one application. It takes 0.4 MB, and at most 1 KB for each name of a call. */
 export class ApplicationHistory {
   readonly #calls: Readonly<Record<'rpc' | 'sba', CallsHistory>>;
-  readonly #values: CountSteps;
+  readonly #values: () => number;
   readonly #sessions: HistoryApplication['sessions'];
-  readonly #columns: Columns<'values' | 'sessions'>;
-  /** Of the newest step; the verdict asks every second. */
-  #p95: { readonly seq: number; readonly now: number | null; readonly usual: number | null } | undefined;
+  /** Oldest first. */
+  readonly #points: HistoryPoint[] = [];
+  /** See `History.p95Of`. */
+  p95: { readonly now: number | null; readonly usual: number | null } = { now: null, usual: null };
 
   constructor({ statistics, sessions }: HistoryApplication) {
     this.#calls = { rpc: new CallsHistory('rpc', statistics.rpc), sba: new CallsHistory('sba', statistics.sba) };
-    this.#values = new CountSteps(statistics.object.metrics().meters.get('object.newValues') as MeterReading);
+    const { meters } = statistics.object.metrics();
+    this.#values = createIncrease(() => meters.get('object.newValues')?.count ?? 0);
     this.#sessions = sessions;
-    this.#columns = createColumns(['values', 'sessions']);
   }
 
   /** For `History` only: ends a step. */
-  sample(place: number, seq: number): void {
-    const { values, sessions } = this.#columns;
-    this.#calls.rpc.sample(place, seq);
-    this.#calls.sba.sample(place, seq);
-    values[place] = this.#values.take();
-    sessions[place] = this.#sessions.size;
-  }
-
-  at(place: number): ApplicationPoint {
-    const { values, sessions } = this.#columns;
-    return {
-      rpc: this.#calls.rpc.at(place),
-      sba: this.#calls.sba.at(place),
-      values: values[place] as number,
-      sessions: sessions[place] as number,
+  sample(shared: SharedPoint): void {
+    const { rpc, sba } = this.#calls;
+    const calls = { rpc: rpc.sample(shared.seq), sba: sba.sample(shared.seq) };
+    this.#points.push({ ...shared, ...calls, values: this.#values(), sessions: this.#sessions.size });
+    if (this.#points.length > MAX_STEPS) this.#points.shift();
+    this.p95 = {
+      now: medianP95(this.#points.slice(-STEPS_PER_MINUTE), 1),
+      usual: medianP95(this.#points.slice(0, -STEPS_PER_MINUTE), MIN_USUAL_STEPS),
     };
   }
 
-  /** For `History` only: see its `p95Of`. */
-  p95(seq: number): { readonly now: number | null; readonly usual: number | null } {
-    if (this.#p95?.seq === seq) return this.#p95;
-    const minute = placesOf(seq, STEPS_PER_MINUTE);
-    const hour = placesOf(seq, MAX_STEPS).slice(0, -STEPS_PER_MINUTE);
-    const { rpc } = this.#calls;
-    this.#p95 = { seq, now: rpc.medianP95(minute, 1), usual: rpc.medianP95(hour, MIN_USUAL_STEPS) };
-    return this.#p95;
+  pointsAfter(seq: number): readonly HistoryPoint[] {
+    return this.#points.filter((point) => point.seq > seq);
   }
 
   /** The name with the most failed calls in the last 12 steps; undefined if none failed. */
@@ -191,8 +183,15 @@ export class ApplicationHistory {
     return sba.worst && { kind: 'sba', ...sba.worst };
   }
 
-  /** Calls of the name with that row, in each of the last 12 x 25 s, oldest first. */
-  lineOf(kind: 'rpc' | 'sba', row: number): number[] {
-    return this.#calls[kind].lineOf(row);
+  /** Calls of the name in each of the last 12 x 25 s, oldest first. */
+  lineOf(kind: 'rpc' | 'sba', name: string): readonly number[] {
+    return this.#calls[kind].lineOf(name);
   }
+}
+
+/** The median of these steps' p95 of RPCs, in seconds; null if fewer than `atLeast` of them had calls. */
+function medianP95(points: readonly HistoryPoint[], atLeast: number): number | null {
+  const sorted = points.flatMap(({ rpc: { p95 } }) => p95 ?? []);
+  if (sorted.length < atLeast) return null;
+  return sorted.sort((a, b) => a - b)[Math.floor(sorted.length / 2)] ?? null;
 }

@@ -9,16 +9,16 @@ import { type Clock, MS_PER_S, NS_PER_S } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import {
   ApplicationHistory,
-  type ApplicationPoint,
   type HistoryApplication,
+  type HistoryPoint,
+  type SharedPoint,
   type WorstCallOfKind,
 } from './application-history.ts';
-import { type Columns, createColumns, MAX_STEPS, placeOf, placesOf, STEP_SECONDS } from './columns.ts';
 import { type ConditionSources, Conditions } from './conditions.ts';
-import { JvmHistory, type JvmPoint } from './jvm-history.ts';
+import { JvmHistory } from './jvm-history.ts';
 import { type Mark, type MarkKind, Marks } from './marks.ts';
-import { STEPS_PER_MINUTE } from './minute-calls.ts';
 import { type ReadCounters, type RecentCount, RecentCounts } from './recent-counts.ts';
+import { createIncrease, STEP_SECONDS, STEPS_PER_MINUTE, sumOf } from './steps.ts';
 
 export interface HistorySources extends ConditionSources {
   readonly applications: readonly HistoryApplication[];
@@ -37,21 +37,6 @@ interface OwnCounts {
 
 type CallsOfKinds = Readonly<Record<'rpc' | 'sba', number>>;
 
-/** One step of one application. `aborted`, `unanswered`, `holds` and the JVM values are of all applications. */
-export interface HistoryPoint extends ApplicationPoint, JvmPoint {
-  /** 1 for the first step, without gaps. */
-  readonly seq: number;
-  /** End of the step, in milliseconds since 1970. */
-  readonly epochMs: number;
-  readonly seconds: number;
-  /** RPC and SBA calls whose client left in the step. */
-  readonly aborted: number;
-  /** RPC and SBA calls without an answer from the upstream; `count` does not include them, `errors` does. */
-  readonly unanswered: number;
-  /** Comet holds at the end of the step. */
-  readonly holds: number;
-}
-
 export class History {
   /** When this process began to measure. */
   readonly startedEpochMs: number;
@@ -62,11 +47,13 @@ export class History {
   readonly #applications: ReadonlyMap<string, ApplicationHistory>;
   readonly #jvm = new JvmHistory();
   readonly #recent: RecentCounts;
-  readonly #columns: Columns<'epochMs' | 'seconds' | 'aborted' | 'unanswered' | 'holds'>;
-  #seq = 0;
+  readonly #aborted: () => number;
+  readonly #unanswered: () => number;
+  /** The last 12 steps. */
+  #minute: readonly SharedPoint[] = [];
+  /** Number of the newest step; 0 before the first. */
+  seq = 0;
   #sampledNs: number;
-  #aborted: number;
-  #unanswered: number;
   #timer: NodeJS.Timeout | undefined;
 
   /** Create it after saved state has been loaded. */
@@ -76,12 +63,10 @@ export class History {
     this.startedEpochMs = clock.epochMs();
     this.#conditions = new Conditions(sources, this.#marks, clock);
     this.#applications = new Map(sources.applications.map((one) => [one.name, new ApplicationHistory(one)]));
-    this.#columns = createColumns(['epochMs', 'seconds', 'aborted', 'unanswered', 'holds']);
     this.#recent = new RecentCounts(sources.counters);
     this.#sampledNs = clock.nowNs();
-    const { aborted, unanswered } = sources.own.read();
-    this.#aborted = sumOf(aborted);
-    this.#unanswered = sumOf(unanswered);
+    this.#aborted = createIncrease(() => sumOfKinds(sources.own.read().aborted));
+    this.#unanswered = createIncrease(() => sumOfKinds(sources.own.read().unanswered));
     const epochMs = this.startedEpochMs;
     this.#marks.add({ epochMs, kind: 'start', text: 'The sidecar has started.' });
     if (!sources.isRestored) return;
@@ -95,11 +80,6 @@ export class History {
 
   stop(): void {
     clearInterval(this.#timer);
-  }
-
-  /** Number of the newest step; 0 before the first. */
-  get seq(): number {
-    return this.#seq;
   }
 
   /** At most 200, oldest first. Includes changes since the last step. */
@@ -131,15 +111,14 @@ export class History {
    * Null with too few steps that had calls.
    */
   p95Of(application: string): { readonly now: number | null; readonly usual: number | null } {
-    return this.#applications.get(application)?.p95(this.#seq) ?? { now: null, usual: null };
+    return this.#applications.get(application)?.p95 ?? { now: null, usual: null };
   }
 
   /** Share of the last minute that collectors took, from 0 to 1; null if no JVM is read. */
   get collectorShare(): number | null {
-    const places = placesOf(this.#seq, STEPS_PER_MINUTE);
-    const seconds = places.reduce((sum, place) => sum + (this.#columns.seconds[place] as number), 0);
-    const pausesMs = this.#jvm.pausesMs(places);
-    return pausesMs === null || seconds === 0 ? null : pausesMs / (seconds * MS_PER_S);
+    const seconds = sumOf(this.#minute.map((point) => point.seconds));
+    const pausesMs = this.#minute.flatMap(({ gcPauseMs }) => gcPauseMs ?? []);
+    return pausesMs.length === 0 ? null : sumOf(pausesMs) / (seconds * MS_PER_S);
   }
 
   /** Ends a step. */
@@ -148,59 +127,37 @@ export class History {
     const elapsedNs = nowNs - this.#sampledNs;
     if (elapsedNs <= 0) return;
     this.#sampledNs = nowNs;
-    const seq = this.#seq + 1;
-    const place = placeOf(seq);
-    const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
-    epochMs[place] = this.#clock.epochMs();
-    seconds[place] = elapsedNs / NS_PER_S;
-    const own = this.#sources.own.read();
-    const [abortedNow, unansweredNow] = [sumOf(own.aborted), sumOf(own.unanswered)];
-    aborted[place] = abortedNow - this.#aborted;
-    unanswered[place] = unansweredNow - this.#unanswered;
-    this.#aborted = abortedNow;
-    this.#unanswered = unansweredNow;
-    holds[place] = own.comet.holds.now;
-    this.#jvm.sample(place, this.#sources.jvm.state);
-    for (const application of this.#applications.values()) application.sample(place, seq);
+    const point: SharedPoint = {
+      seq: this.seq + 1,
+      epochMs: this.#clock.epochMs(),
+      seconds: elapsedNs / NS_PER_S,
+      aborted: this.#aborted(),
+      unanswered: this.#unanswered(),
+      holds: this.#sources.own.read().comet.holds.now,
+      ...this.#jvm.sample(this.#sources.jvm.state),
+    };
+    this.#minute = [...this.#minute, point].slice(-STEPS_PER_MINUTE);
+    for (const application of this.#applications.values()) application.sample(point);
     this.#recent.take();
     this.#conditions.check();
-    this.#seq = seq;
+    this.seq = point.seq;
   }
 
   /**
-   * Steps later than `since`, oldest first; each is read when the iterator reaches it. If `since` is beyond the newest
-   * step, it comes from an earlier process, and the result is all steps.
+   * Steps later than `since`, oldest first. If `since` is beyond the newest step, it comes from an earlier process, and
+   * the result is all steps.
    */
-  *points(application: string, since = 0): Generator<HistoryPoint> {
-    const history = this.#applications.get(application);
-    if (history === undefined) return;
-    const after = since > this.#seq ? 0 : since;
-    const { epochMs, seconds, aborted, unanswered, holds } = this.#columns;
-    for (let next = after + 1; next <= this.#seq; next += 1) {
-      // Checked each time: while a slow reader iterates, later steps overwrite the oldest.
-      next = Math.max(next, this.#seq - MAX_STEPS + 1);
-      const seq = next;
-      const place = placeOf(seq);
-      yield {
-        seq,
-        epochMs: epochMs[place] as number,
-        seconds: seconds[place] as number,
-        ...history.at(place),
-        aborted: aborted[place] as number,
-        unanswered: unanswered[place] as number,
-        holds: holds[place] as number,
-        ...this.#jvm.at(place),
-      };
-    }
+  points(application: string, since = 0): readonly HistoryPoint[] {
+    return this.#applications.get(application)?.pointsAfter(since > this.seq ? 0 : since) ?? [];
   }
 
-  /** Calls of the name with that row (`CallCounts.row`), in each of the last 12 x 25 s, oldest first. */
-  lineOf(application: string, kind: 'rpc' | 'sba', row: number): number[] {
-    return this.#applications.get(application)?.lineOf(kind, row) ?? [];
+  /** Calls of the name in each of the last 12 x 25 s, oldest first. */
+  lineOf(application: string, kind: 'rpc' | 'sba', name: string): readonly number[] {
+    return this.#applications.get(application)?.lineOf(kind, name) ?? [];
   }
 }
 
-function sumOf({ rpc, sba }: CallsOfKinds): number {
+function sumOfKinds({ rpc, sba }: CallsOfKinds): number {
   return rpc + sba;
 }
 

@@ -18,23 +18,16 @@ export interface Mark {
 const MAX_MARKS = 200;
 
 export class Marks {
-  readonly #marks: Mark[] = [];
-  #dropped = 0;
-
-  get all(): readonly Mark[] {
-    return this.#marks;
-  }
-
-  get dropped(): number {
-    return this.#dropped;
-  }
+  /** Oldest first. */
+  readonly all: Mark[] = [];
+  dropped = 0;
 
   /** Returns the mark, whose end may be set later. */
   add(mark: Mark): Mark {
-    this.#marks.push(mark);
-    if (this.#marks.length > MAX_MARKS) {
-      this.#marks.shift();
-      this.#dropped += 1;
+    this.all.push(mark);
+    if (this.all.length > MAX_MARKS) {
+      this.all.shift();
+      this.dropped += 1;
     }
     return mark;
   }

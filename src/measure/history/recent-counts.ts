@@ -1,4 +1,4 @@
-import { STEPS_PER_MINUTE } from './minute-calls.ts';
+import { STEPS_PER_MINUTE } from './steps.ts';
 
 /** Counters by key. They only rise; a missing key means 0. */
 export type ReadCounters = () => ReadonlyMap<string, number>;

@@ -2,9 +2,8 @@
  * The observers of ended calls, besides the statistics: the access log, spans. There are none unless an option asks for
  * one; a call then costs one check of a flag.
  *
- * An observer runs in the middle of traffic, so it must not wait. It must copy what it needs at once: the `EndedCall`
- * reads from the exchange, which is released afterwards. What it throws goes to `onFailure` and affects neither the
- * call nor other observers.
+ * An observer runs in the middle of traffic, so it must not wait. What it throws goes to `onFailure` and affects neither
+ * the call nor other observers.
  */
 
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
@@ -29,7 +28,7 @@ export interface CallSession {
   readonly isVerified: boolean;
 }
 
-/** An ended call. It reads from the exchange: copy what you keep. */
+/** An ended call. Its texts may be slices of a head: copy those that you keep. */
 export interface EndedCall {
   readonly kind: EndedKind;
   /** E.g. `E.Demo.TestInOut`, `login`; `''` for `comet` and `other`, whose paths may hold secrets. */
@@ -81,7 +80,7 @@ export interface CallObserver {
    * not validated. Must not throw.
    */
   traceparentFor?(traceparent: string | undefined): string | undefined;
-  /** Called once for each call, after it has been counted. `call` is valid until this returns. */
+  /** Called once for each call, after it has been counted. */
   callEnded(call: EndedCall): void;
 }
 

@@ -5,22 +5,6 @@ import type { CallKind } from '../classify/classifier.ts';
 /** `unanswered`: the server gave no answer, or an incomplete one. `aborted`: the client left before. */
 export type SlowOutcome = 'ok' | 'client_error' | 'error' | 'unanswered' | 'aborted';
 
-/** Each call counts in exactly one of the first five. Times are in seconds. */
-export interface CallTotalsReading {
-  readonly ok: number;
-  readonly clientErrors: number;
-  /** Answers of status 500 and above. */
-  readonly errors: number;
-  readonly unanswered: number;
-  readonly aborted: number;
-  /** Those of the above that took longer than `calls.clientTimeout`. */
-  readonly late: number;
-  readonly durationS: number;
-  readonly clientWaitS: number;
-  /** Calls with a client wait of over a second. */
-  readonly longWaits: number;
-}
-
 /** Moments and times of an ended call. `firstByteNs`: 0 without an answer. */
 export interface CallTimes {
   readonly beganNs: number;
@@ -39,50 +23,49 @@ class KindTotals {
 
 const LONG_WAIT_NS = NS_PER_S;
 
-const COUNTERS = {
-  ok: 'ok',
-  client_error: 'clientErrors',
-  error: 'errors',
-  unanswered: 'unanswered',
-  aborted: 'aborted',
-} as const satisfies Record<SlowOutcome, keyof CallTotalsReading>;
-
 /** All calls of an application since the start of the process: every kind, over REST and Comet. */
-export class CallTotals implements CallTotalsReading {
+export class CallTotals {
   /** A call that takes longer is late. */
   lateAfterNs = Number.POSITIVE_INFINITY;
-  ok = 0;
-  clientErrors = 0;
-  errors = 0;
-  unanswered = 0;
-  aborted = 0;
-  late = 0;
-  longWaits = 0;
+  /** Each call counts in exactly one of the first five. Times are in seconds. */
+  readonly counts = {
+    ok: 0,
+    clientErrors: 0,
+    /** Answers of status 500 and above. */
+    errors: 0,
+    unanswered: 0,
+    aborted: 0,
+    /** Those of the above that took longer than `calls.clientTimeout`. */
+    late: 0,
+    durationS: 0,
+    clientWaitS: 0,
+    /** Calls with a client wait of over a second. */
+    longWaits: 0,
+  };
   readonly byKind = {
     rpc: new KindTotals(),
     sba: new KindTotals(),
     object: new KindTotals(),
     session: new KindTotals(),
   };
-  #durationNs = 0;
-  #clientWaitNs = 0;
-
-  get durationS(): number {
-    return this.#durationNs / NS_PER_S;
-  }
-
-  get clientWaitS(): number {
-    return this.#clientWaitNs / NS_PER_S;
-  }
 
   ended(kind: CallKind, outcome: SlowOutcome, { durationNs, clientWaitNs, firstByteNs, beganNs }: CallTimes): void {
-    this[COUNTERS[outcome]] += 1;
+    const { counts } = this;
+    counts[COUNTERS[outcome]] += 1;
+    counts.durationS += durationNs / NS_PER_S;
+    counts.clientWaitS += clientWaitNs / NS_PER_S;
+    if (durationNs > this.lateAfterNs) counts.late += 1;
+    if (clientWaitNs > LONG_WAIT_NS) counts.longWaits += 1;
     const ofKind = this.byKind[kind];
     ofKind.clientWaitNs += clientWaitNs;
     if (firstByteNs > 0) ofKind.firstByte.add(firstByteNs - beganNs);
-    this.#durationNs += durationNs;
-    this.#clientWaitNs += clientWaitNs;
-    if (durationNs > this.lateAfterNs) this.late += 1;
-    if (clientWaitNs > LONG_WAIT_NS) this.longWaits += 1;
   }
 }
+
+const COUNTERS = {
+  ok: 'ok',
+  client_error: 'clientErrors',
+  error: 'errors',
+  unanswered: 'unanswered',
+  aborted: 'aborted',
+} as const satisfies Record<SlowOutcome, keyof CallTotals['counts']>;

@@ -6,7 +6,7 @@
  */
 
 import { detached } from '../../protocol/http1/text.ts';
-import { isIrregularPath, toConfigSegments, toRawPath, toSegments } from '../classify/path.ts';
+import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from '../classify/path.ts';
 import { toHarmlessName } from './harmless-name.ts';
 
 /** Requests that passed, and an example of their path if it is harmless. */
@@ -33,12 +33,13 @@ export class OutsidePaths {
   /** The longest first: the deepest application counts. */
   readonly #contexts: readonly { readonly name: string; readonly segments: readonly string[] }[];
   readonly #below = new Map<string, number>();
-  #misplaced: PassedCount = { count: 0, path: undefined };
+  /** Requests that would be calls if their first segment were an application; `path` e.g. `/smartWeb/...`. */
+  misplaced: PassedCount = { count: 0, path: undefined };
   /** Number of segments in the longest context path. */
   readonly #deepest: number;
   /** In insertion order, so that the first of equally rare segments is the oldest. */
   readonly #segments = new Map<string, number>();
-  #count = 0;
+  count = 0;
 
   /** `applications`: as in the configuration. With the root context nothing is outside. */
   constructor(applications: readonly string[]) {
@@ -48,18 +49,9 @@ export class OutsidePaths {
     this.#deepest = Math.max(1, ...this.#contexts.map(({ segments }) => segments.length));
   }
 
-  get count(): number {
-    return this.#count;
-  }
-
   /** Requests below the application that are no calls. */
   belowOf(application: string): number {
     return this.#below.get(application) ?? 0;
-  }
-
-  /** Requests that would be calls if their first segment were an application; `path` e.g. `/smartWeb/...`. */
-  get misplaced(): PassedCount {
-    return this.#misplaced;
   }
 
   /**
@@ -68,16 +60,16 @@ export class OutsidePaths {
    */
   add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): boolean {
     const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
-    const segments = isIrregularPath(path) ? toSegments(path) : toFirstSegments(path, this.#deepest + 1);
+    const segments = isIrregularPath(path) ? parseSegments(path) : firstSegments(path, this.#deepest + 1);
     const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
     if (context !== undefined) {
       this.#below.set(context.name, this.belowOf(context.name) + 1);
       return true;
     }
-    this.#count += 1;
+    this.count += 1;
     const name = toHarmlessName(segments?.[0]);
-    if (isMisplaced(toSegments(path) ?? [])) {
-      this.#misplaced = { count: this.#misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
+    if (isMisplaced(parseSegments(path) ?? [])) {
+      this.misplaced = { count: this.misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
     }
     if (name === undefined) return false;
     const known = this.#segments.get(name);
@@ -89,7 +81,7 @@ export class OutsidePaths {
   read(): OutsideReading {
     const segments = [...this.#segments].sort(([, a], [, b]) => b - a).slice(0, SHOWN_SEGMENTS);
     const named = segments.reduce((sum, [, count]) => sum + count, 0);
-    return { count: this.#count, segments, other: this.#count - named };
+    return { count: this.count, segments, other: this.count - named };
   }
 
   #rarest(): string {
@@ -105,7 +97,7 @@ export class OutsidePaths {
 }
 
 /** For a regular path: stops after `count` segments of a long one. */
-function toFirstSegments(path: string, count: number): string[] {
+function firstSegments(path: string, count: number): string[] {
   return path.split('/', count).slice(1);
 }
 

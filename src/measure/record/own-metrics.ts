@@ -2,10 +2,10 @@ import { counter, histogram, type MetricDescription } from '../../base/metric-de
 import { DurationBuckets, toBounds } from '../../metrics/duration-buckets.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending } from '../../proxy/exchange/exchange.ts';
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
+import type { CometNumbers } from '../comet/comet-metrics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
-import type { CometNumbers } from './comet/comet-metrics.ts';
 
 export type EndingKind = Ending['kind'];
 
@@ -55,7 +55,7 @@ export class OwnMetrics {
   }
 
   /** Synchronous, so all counters are of one moment. `added` is not saved: it describes this process only. */
-  save(): Fields {
+  save(): SavedFields {
     return { exchanges: this.#exchanges, aborted: this.#aborted, failed: this.#unanswered, ...this.#counts };
   }
 

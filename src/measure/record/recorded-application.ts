@@ -1,8 +1,16 @@
-import type { ApplicationStatistics } from '../../metrics/statistics.ts';
-import type { SessionTable } from '../sessions/session-table.ts';
-import type { CallTotals } from './call-totals.ts';
-import type { RunningCalls } from './running-calls.ts';
-import type { SlowestCalls } from './slowest-calls.ts';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import type { Config } from '../../config/config.ts';
+import type { AddressRate } from '../../limits/address-rate.ts';
+import { type ApplicationStatistics, createStatistics } from '../../metrics/statistics.ts';
+import { Timer } from '../../metrics/timer.ts';
+import type { ClassifierConfig } from '../classify/classifier.ts';
+import { createSessionMetrics, SessionTable } from '../sessions/session-table.ts';
+import { CallTotals } from './call-totals.ts';
+import { RunningCalls } from './running-calls.ts';
+import { SlowestCalls } from './slowest-calls.ts';
+
+export type RecorderConfig = ClassifierConfig &
+  Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };
 
 export interface RecordedApplication {
   /** As in the configuration; `''` is the root context. */
@@ -12,4 +20,47 @@ export interface RecordedApplication {
   readonly running: RunningCalls;
   readonly slowest: SlowestCalls;
   readonly totals: CallTotals;
+}
+
+export function createApplication(
+  name: string,
+  config: RecorderConfig,
+  clock: Clock,
+  claimRate: AddressRate,
+): RecordedApplication {
+  const { otlp } = config;
+  const isExponential = otlp?.endpoint !== undefined && otlp.metrics.histograms === 'exponential';
+  const statistics = createStatistics(config.metrics, clock, {
+    isExponential,
+    applications: config.applications.length,
+  });
+  const totals = new CallTotals();
+  setLateLimit({ statistics, totals }, config.calls);
+  const sessions = new SessionTable({
+    config: config.sessions,
+    ...{ clock, claimRate },
+    created: statistics.createTimer(),
+    sessionMetrics: {
+      createStatistics: () => statistics.createSessionStatistics(),
+      createMetrics: (atNs, creationNs) => {
+        const created = new Timer({ clock, createdNs: atNs - creationNs });
+        created.update(creationNs, atNs);
+        return createSessionMetrics(created, () => 1);
+      },
+    },
+  });
+  const running = new RunningCalls(clock);
+  const slowest = new SlowestCalls(config.calls.slowest, clock);
+  return { name, statistics, sessions, running, slowest, totals };
+}
+
+/** `calls.clientTimeout`: a later answer counts as late. */
+export function setLateLimit(
+  { statistics: { rpc, sba }, totals }: Pick<RecordedApplication, 'statistics' | 'totals'>,
+  calls: Config['calls'],
+): void {
+  const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
+  rpc.lateAfterNs = afterNs;
+  sba.lateAfterNs = afterNs;
+  totals.lateAfterNs = afterNs;
 }

@@ -8,12 +8,12 @@
  * clients. Later parts of the file may count events that earlier parts miss. No part counts an event that did not
  * happen.
  */
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
+import type { BayeuxClients } from '../comet/bayeux-clients.ts';
+import type { CometMetrics } from '../comet/comet-metrics.ts';
+import { loadClient, loadLogin } from '../comet/saved-login.ts';
 import type { Credentials } from '../sessions/credentials.ts';
 import type { Session } from '../sessions/session.ts';
-import type { CometClients } from './comet/comet-clients.ts';
-import type { CometMetrics } from './comet/comet-metrics.ts';
-import { loadClient, loadLogin } from './comet/saved-login.ts';
 import type { OwnMetrics } from './own-metrics.ts';
 import type { RecordedApplication } from './recorded-application.ts';
 
@@ -23,7 +23,7 @@ export interface RecorderStateParts {
   readonly cometMetrics: CometMetrics;
   readonly applications: ReadonlyMap<string, RecordedApplication>;
   /** By application; undefined when Comet is not read. */
-  readonly clientsOf: (application: string) => CometClients | undefined;
+  readonly clientsOf: (application: string) => BayeuxClients | undefined;
 }
 
 export class RecorderState {
@@ -39,12 +39,12 @@ export class RecorderState {
   }
 
   /** For benchmarks, which create clients without traffic. */
-  clientsOf(application: string): CometClients | undefined {
+  clientsOf(application: string): BayeuxClients | undefined {
     return this.#parts.clientsOf(application);
   }
 
   /** Must be run to its end. A step takes a millisecond or two at most. */
-  *save(): Generator<Fields> {
+  *save(): Generator<SavedFields> {
     const { credentials, own, cometMetrics, applications } = this.#parts;
     yield { record: 'recorder', secret: credentials.secret, own: own.save(), comet: cometMetrics.save() };
     for (const { name, statistics, sessions } of applications.values()) {

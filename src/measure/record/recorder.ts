@@ -19,9 +19,9 @@
  * one (measure/sessions/companions.ts, docs/statistics.md).
  */
 
-import { type Clock, NS_PER_MS } from '../../base/clock.ts';
-import type { Config } from '../../config/config.ts';
-import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { Clock } from '../../base/clock.ts';
+import { AddressRate } from '../../limits/address-rate.ts';
+import { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
@@ -32,90 +32,36 @@ import type {
   RequestHead,
   ResponseHeadView,
 } from '../../proxy/exchange/exchange.ts';
-import { type Call, Classifier, type ClassifierConfig } from '../classify/classifier.ts';
-import type { Claim, Credentials, Identity } from '../sessions/credentials.ts';
-import type { Session, SessionStart } from '../sessions/session.ts';
-import type { SessionTable } from '../sessions/session-table.ts';
+import { type Call, Classifier } from '../classify/classifier.ts';
+import type { CometListener } from '../comet/comet-listener.ts';
+import { CometMetrics } from '../comet/comet-metrics.ts';
+import { CometReader } from '../comet/comet-reader.ts';
+import type { ExchangeReading } from '../comet/exchange-reading.ts';
+import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
+import { Credentials } from '../sessions/credentials.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
-import { type CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
+import { CallObservers, MAX_TRACEPARENT_CHARS } from './call-observer.ts';
 import type { SlowOutcome } from './call-totals.ts';
-import type { CometReader } from './comet/comet-reader.ts';
-import { createCometChanges } from './comet/create-comet-reader.ts';
-import type { ExchangeReading } from './comet/exchange-reading.ts';
-import { type EndedCallName, EndedExchange, OF_COMET, OTHER } from './ended-exchange.ts';
-import type { OutsidePaths } from './outside-paths.ts';
-import type { OwnMetrics } from './own-metrics.ts';
-import type { RecordedApplication } from './recorded-application.ts';
-import type { RecorderState } from './recorder-state.ts';
-import type { RunningCall } from './running-calls.ts';
-import type { UnclassifiedPaths } from './unclassified-paths.ts';
+import { describeEndedExchange, type EndedCallName, OF_COMET, OTHER } from './ended-exchange.ts';
+import { findSessionAtEnd, isAccepted, isLogout, ObservedCall, recogniseClaim, type Sender } from './observed-call.ts';
+import { OutsidePaths } from './outside-paths.ts';
+import { OwnMetrics } from './own-metrics.ts';
+import {
+  createApplication,
+  type RecordedApplication,
+  type RecorderConfig,
+  setLateLimit,
+} from './recorded-application.ts';
+import { RecorderState } from './recorder-state.ts';
+import { UnclassifiedPaths } from './unclassified-paths.ts';
 
 const NO_CONTENT = 204;
 
-export type RecorderConfig = ClassifierConfig &
-  Pick<Config, 'calls' | 'comet' | 'metrics' | 'sessions'> & { readonly otlp?: Config['otlp'] };
-
-export interface RecorderParts {
-  readonly classifier: Classifier;
-  readonly credentials: Credentials;
-  readonly applications: ReadonlyMap<string, RecordedApplication>;
-  /** Undefined when Comet is not to be read. */
-  readonly comet: CometReader | undefined;
-  readonly own: OwnMetrics;
-  readonly outside: OutsidePaths;
-  readonly unclassified: UnclassifiedPaths;
-  readonly observers: CallObservers;
-  readonly memory: MemoryBudget;
-  readonly state: RecorderState;
-  readonly clock: Clock;
-}
-
-/** Who sent a request, if its credential was not accepted before: what may begin a session when the server accepts it. */
-interface Sender {
-  readonly claim: Claim | undefined;
-  readonly identity: Identity | undefined;
-}
-
-/** A running call. Holds no text of the head: `token` is a hash, the call's name a copy. */
-class ObservedCall implements RunningCall {
-  readonly kind = 'call';
-  readonly connectionType = 'REST';
-  before: RunningCall | undefined = undefined;
-  after: RunningCall | undefined = undefined;
-  threadDump: string | undefined = undefined;
-  readonly call: Call;
-  readonly application: RecordedApplication;
-  readonly token: string | undefined;
-  /** The session that these credentials were accepted for before. */
-  readonly session: Session | undefined;
-  readonly sender: Sender | undefined;
-  /** A copy; undefined unless an observer wants it. */
-  readonly traceparent: string | undefined;
-  readonly remoteAddress: string;
-  readonly #exchange: Exchange;
-  readonly beganNs: number;
-  /** The user that the server names in its response (`sessions.userField`). */
-  userByServer: Identity | undefined = undefined;
-
-  constructor(
-    parts: Pick<ObservedCall, 'call' | 'application' | 'token' | 'session' | 'sender' | 'traceparent'>,
-    exchange: Exchange,
-  ) {
-    const { client, beganNs } = exchange;
-    this.#exchange = exchange;
-    this.call = parts.call;
-    this.application = parts.application;
-    this.token = parts.token;
-    this.session = parts.session;
-    this.sender = parts.sender;
-    this.traceparent = parts.traceparent;
-    this.remoteAddress = client.remoteAddress;
-    this.beganNs = beganNs;
-  }
-
-  clientWaitAt(nowNs: number): number {
-    return this.#exchange.clientWaitAt(nowNs);
-  }
+export interface RecorderServices {
+  /** Receives all Comet messages that are read. */
+  readonly listener?: CometListener | undefined;
+  /** The budget that all parts share; default: a new one. */
+  readonly memory?: MemoryBudget;
 }
 
 /** What the recorder keeps about a running exchange. Undefined if `onBegin` failed: nothing is recorded then. */
@@ -135,7 +81,7 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly own: OwnMetrics;
   readonly outside: OutsidePaths;
   readonly unclassified: UnclassifiedPaths;
-  readonly observers: CallObservers;
+  readonly observers = new CallObservers();
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
   /** What the state file keeps. */
@@ -145,18 +91,31 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly #comet: CometReader | undefined;
   readonly #clock: Clock;
 
-  constructor(parts: RecorderParts) {
-    this.#classifier = parts.classifier;
-    this.#credentials = parts.credentials;
-    this.#comet = parts.comet;
-    this.applications = parts.applications;
-    this.own = parts.own;
-    this.outside = parts.outside;
-    this.unclassified = parts.unclassified;
-    this.observers = parts.observers;
-    this.memory = parts.memory;
-    this.state = parts.state;
-    this.#clock = parts.clock;
+  /**
+   * Builds all parts from the configuration. Throws `D2S_ERR_CONFIG` for an unusable rule in `rest.rules` or
+   * `comet.rules`. `sessions.max` and `metrics.maxNames` apply to each application.
+   */
+  constructor(config: RecorderConfig, clock: Clock, { listener, memory = new MemoryBudget() }: RecorderServices = {}) {
+    this.#clock = clock;
+    this.memory = memory;
+    this.#classifier = new Classifier(config);
+    this.outside = new OutsidePaths(config.applications);
+    this.unclassified = new UnclassifiedPaths(clock);
+    const credentials = new Credentials(config.sessions.apiKeys, config.sessions.cookie);
+    credentials.reconfigure(config.sessions);
+    this.#credentials = credentials;
+    const claimRate = new AddressRate(clock, CLAIMS_PER_ADDRESS);
+    const applications = config.applications.map((name) => createApplication(name, config, clock, claimRate));
+    this.applications = new Map(applications.map((application) => [application.name, application]));
+    const metrics = new CometMetrics(clock);
+    const tables = applications.map(({ sessions }) => sessions);
+    this.own = new OwnMetrics(tables, metrics);
+    const forComet = { clock, credentials, metrics, observers: this.observers, listener, memory };
+    this.#comet = config.comet.enabled ? new CometReader(config, applications, forComet) : undefined;
+    this.state = new RecorderState({
+      ...{ credentials, own: this.own, cometMetrics: metrics, applications: this.applications },
+      clientsOf: (name) => this.#comet?.clientsOf(name),
+    });
   }
 
   /**
@@ -166,7 +125,7 @@ export class Recorder implements ExchangeObserver<Observation> {
    */
   prepareReload(config: RecorderConfig): () => void {
     const classifier = new Classifier(config);
-    const changes = this.#comet && createCometChanges(config);
+    const applyToComet = this.#comet?.prepareReload(config);
     return () => {
       this.#classifier = classifier;
       this.#credentials.reconfigure(config.sessions);
@@ -176,7 +135,7 @@ export class Recorder implements ExchangeObserver<Observation> {
         setLateLimit({ statistics, totals }, config.calls);
         sessions.reconfigure(config.sessions);
       }
-      if (changes !== undefined) this.#comet?.reconfigure(changes);
+      applyToComet?.();
     };
   }
 
@@ -243,7 +202,7 @@ export class Recorder implements ExchangeObserver<Observation> {
     }
     observation.application.running.remove(observation);
     this.own.callEnded(observation.call.kind, ending.kind);
-    const session = this.#sessionAtEnd(observation, exchange, ending);
+    const session = findSessionAtEnd(observation, exchange, ending);
     session?.callEnded(exchange.endedNs);
     if (isCounted(observation.call, ending)) {
       countCall(observation.application.statistics, observation.call, exchange, ending);
@@ -251,7 +210,7 @@ export class Recorder implements ExchangeObserver<Observation> {
         addExemplar(observation.application.statistics, observation.call, exchange, this.#clock);
       if (session !== undefined) countCall(session.statistics, observation.call, exchange, ending);
     }
-    const outcome = toSlowOutcome(ending, exchange.status);
+    const outcome = classifyEnding(ending, exchange.status);
     if (outcome !== undefined) {
       const { totals, slowest } = observation.application;
       totals.ended(observation.call.kind, outcome, exchange);
@@ -262,12 +221,12 @@ export class Recorder implements ExchangeObserver<Observation> {
       observation.application.sessions.end(session);
     }
     if (this.observers.isWanted)
-      this.observers.tell(new EndedExchange(observation.call, observation, exchange, ending, session));
+      this.observers.tell(describeEndedExchange(observation.call, observation.traceparent, exchange, ending, session));
   }
 
   #tellOther(name: EndedCallName, { traceparent }: Observation, exchange: Exchange, ending: Ending): void {
     if (this.observers.areOthersWanted) {
-      this.observers.tell(new EndedExchange(name, { traceparent }, exchange, ending, undefined));
+      this.observers.tell(describeEndedExchange(name, traceparent, exchange, ending, undefined));
     }
   }
 
@@ -311,97 +270,12 @@ export class Recorder implements ExchangeObserver<Observation> {
   finish(): void {
     this.#comet?.finish();
   }
-
-  /** Frees memory that the garbage collector cannot. Nothing may be observed or read afterwards. */
-  destroy(): void {
-    for (const { statistics } of this.applications.values()) statistics.destroy();
-  }
-
-  /** The session of the call, after its `callBegan`. The first accepted call begins one. */
-  #sessionAtEnd(observation: ObservedCall, exchange: Exchange, ending: Ending): Session | undefined {
-    const { application, token, session, sender, userByServer } = observation;
-    if (userByServer !== undefined && ending.kind === 'completed') {
-      return this.#sessionByServer(observation, userByServer, exchange);
-    }
-    // Even if the session has ended: a call that was running during the logout must not begin a new one.
-    if (session !== undefined || token === undefined) return session;
-    const { beganNs, endedNs, status } = exchange;
-    const { sessions } = application;
-    let found = sessions.recognise(token, endedNs) ?? recogniseClaim(sessions, sender?.claim, endedNs);
-    if (found === undefined && ending.kind === 'completed' && isAccepted(status)) {
-      found = acceptedSession(observation, token, exchange);
-    }
-    found?.callBegan(beganNs);
-    return found;
-  }
-
-  /** The session of the user whom the server names in an accepted response, after its `callBegan`. */
-  #sessionByServer(observation: ObservedCall, user: Identity, exchange: Exchange): Session | undefined {
-    const { sessions } = observation.application;
-    const { beganNs, endedNs, durationNs, client } = exchange;
-    if (observation.session !== undefined) {
-      sessions.name(observation.session, user.userName, 'verified');
-      return observation.session;
-    }
-    // A credential that came with a login may be wrong, so it must not identify the user's session later.
-    const isAlone = observation.token !== undefined && observation.sender?.claim === undefined;
-    const token = isAlone ? observation.token : user.key;
-    const start: SessionStart = {
-      userName: user.userName,
-      connectionType: 'REST',
-      remoteAddress: client.remoteAddress,
-      atNs: endedNs,
-      creationNs: durationNs,
-    };
-    const present = sessions.join(user.key, token, endedNs);
-    const session = present ?? (isLogout(observation.call) ? undefined : sessions.begin(user.key, token, start));
-    session?.callBegan(beganNs);
-    return session;
-  }
-}
-
-/** The session of a just accepted call whose credential was not accepted before. */
-function acceptedSession(
-  { call, application, sender }: ObservedCall,
-  token: string,
-  exchange: Exchange,
-): Session | undefined {
-  const { sessions } = application;
-  const { endedNs, durationNs, client } = exchange;
-  if (sender?.identity === undefined) return undefined;
-  const { claim, identity } = sender;
-  const present =
-    claim === undefined ? sessions.joinVerified(identity.key, token, endedNs) : sessions.joinClaim(claim, endedNs);
-  if (present !== undefined || isLogout(call)) return present;
-  const start: SessionStart = {
-    userName: identity.userName,
-    connectionType: 'REST',
-    remoteAddress: client.remoteAddress,
-    atNs: endedNs,
-    creationNs: durationNs,
-  };
-  return claim === undefined ? sessions.begin(identity.key, token, start) : sessions.beginClaim(claim, start);
-}
-
-function recogniseClaim(sessions: SessionTable, claim: Claim | undefined, nowNs: number): Session | undefined {
-  return claim !== undefined && sessions.hasClaims ? sessions.recognise(claim.token, nowNs) : undefined;
 }
 
 /** What an observation keeps. */
 function bytesOf(observation: Observation): number {
   if (observation.kind === 'call') return RUNNING_BYTES + observation.call.name.length;
   return observation.kind === 'other' ? RUNNING_BYTES + observation.target.length : RUNNING_BYTES;
-}
-
-/** `calls.clientTimeout`: a later answer counts as late. */
-export function setLateLimit(
-  { statistics: { rpc, sba }, totals }: Pick<RecordedApplication, 'statistics' | 'totals'>,
-  calls: Config['calls'],
-): void {
-  const afterNs = calls.clientTimeoutMs === 0 ? Number.POSITIVE_INFINITY : calls.clientTimeoutMs * NS_PER_MS;
-  rpc.lateAfterNs = afterNs;
-  sba.lateAfterNs = afterNs;
-  totals.lateAfterNs = afterNs;
 }
 
 /** Whether the call changes statistics. A session creates its statistics only for such a call. */
@@ -432,18 +306,10 @@ function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchan
 }
 
 /** Undefined for a request that never reached the server. */
-function toSlowOutcome({ kind }: Ending, status: number): SlowOutcome | undefined {
+function classifyEnding({ kind }: Ending, status: number): SlowOutcome | undefined {
   if (kind === 'denied') return undefined;
   if (kind === 'failed') return 'unanswered';
   if (kind === 'cancelled') return 'aborted';
   if (status >= 500) return 'error';
   return status >= 400 ? 'client_error' : 'ok';
-}
-
-function isAccepted(status: number): boolean {
-  return status >= 200 && status <= 399;
-}
-
-function isLogout(call: Call): boolean {
-  return call.kind === 'session' && call.name === 'logout';
 }

@@ -49,14 +49,10 @@ export class RunningCalls {
   readonly #clock: Clock;
   #first: RunningCall | undefined;
   #last: RunningCall | undefined;
-  #size = 0;
+  size = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  get size(): number {
-    return this.#size;
   }
 
   add(call: RunningCall): void {
@@ -64,7 +60,7 @@ export class RunningCalls {
     if (this.#last === undefined) this.#first = call;
     else this.#last.after = call;
     this.#last = call;
-    this.#size += 1;
+    this.size += 1;
   }
 
   /** `call` must be in the list. */
@@ -76,7 +72,7 @@ export class RunningCalls {
     else after.before = before;
     call.before = undefined;
     call.after = undefined;
-    this.#size -= 1;
+    this.size -= 1;
   }
 
   /** The running calls by name, in no particular order. */

@@ -5,7 +5,7 @@
  * then count as `(other)`. A path has at most 304 characters, so the bytes are bounded too.
  */
 import type { Clock } from '../../base/clock.ts';
-import { LifetimeTimer } from '../../metrics/lifetime-timer.ts';
+import { Timer } from '../../metrics/timer.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { toRawPath } from '../classify/path.ts';
 import { toHarmlessName } from './harmless-name.ts';
@@ -30,8 +30,8 @@ const KEYED = /^([^()]+)\(.*\)$/s;
 export class UnclassifiedPaths {
   readonly #clock: Clock;
   /** Least recently used first. */
-  readonly #timers = new Map<string, LifetimeTimer>();
-  #other: LifetimeTimer | undefined;
+  readonly #timers = new Map<string, Timer>();
+  #other: Timer | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -41,7 +41,7 @@ export class UnclassifiedPaths {
   add(target: string, isBelow: boolean, durationNs: number, endedNs: number): void {
     const path = toTemplate(target, isBelow ? SEGMENTS_BELOW : SEGMENTS);
     const known = this.#timers.get(path);
-    const timer = known ?? new LifetimeTimer(this.#clock, endedNs);
+    const timer = known ?? new Timer({ clock: this.#clock, createdNs: endedNs });
     if (known !== undefined) this.#timers.delete(path);
     else if (this.#timers.size >= MAX_PATHS) this.#foldOldest();
     this.#timers.set(known === undefined ? detached(path) : path, timer);
@@ -60,7 +60,7 @@ export class UnclassifiedPaths {
     if (oldest === undefined) return;
     const [path, timer] = oldest;
     this.#timers.delete(path);
-    this.#other ??= new LifetimeTimer(this.#clock, timer.createdNs);
+    this.#other ??= new Timer({ clock: this.#clock, createdNs: timer.createdNs });
     this.#other.absorb(timer);
   }
 }
@@ -72,12 +72,12 @@ function toTemplate(target: string, most: number): string {
     .split('/', most + 1)
     .filter((segment) => segment !== '')
     .slice(0, most);
-  return `/${segments.map(toPart).join('/')}`;
+  return `/${segments.map(formatPart).join('/')}`;
 }
 
-function toPart(segment: string): string {
+function formatPart(segment: string): string {
   const keyed = KEYED.exec(segment)?.[1];
-  if (keyed !== undefined) return `${toPart(keyed)}({})`;
+  if (keyed !== undefined) return `${formatPart(keyed)}({})`;
   const sign = /^[$_.]/.exec(segment)?.[0] ?? '';
   const name = toHarmlessName(segment.slice(sign.length));
   return name === undefined ? '{}' : sign + name;

@@ -27,11 +27,7 @@ export interface ClaimEntry {
 export class ClaimIndex {
   readonly #countByLogin = new Map<string, number>();
   readonly #byCredentialToken = new Map<string, Set<ClaimEntry>>();
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
+  size = 0;
 
   hasRoom(logins: readonly string[]): boolean {
     if (logins.length > MAX_LOGINS) return false;
@@ -39,13 +35,13 @@ export class ClaimIndex {
   }
 
   add(claimEntry: ClaimEntry): void {
-    this.#size += 1;
+    this.size += 1;
     for (const login of claimEntry.logins) this.#countByLogin.set(login, (this.#countByLogin.get(login) ?? 0) + 1);
     this.#link(claimEntry);
   }
 
   remove(claimEntry: ClaimEntry): void {
-    this.#size -= 1;
+    this.size -= 1;
     for (const login of claimEntry.logins) {
       const count = this.#countByLogin.get(login) ?? 0;
       if (count > 1) this.#countByLogin.set(login, count - 1);

@@ -112,7 +112,7 @@ export class Credentials {
     const value = this.#userField === undefined ? undefined : response.field(this.#userField);
     if (value === undefined || value === '' || value.length > MAX_USER_CHARS) return undefined;
     const user = decodeUser(Buffer.from(value, 'latin1'));
-    return { key: this.#hash('user', user), userName: toShownName(user) };
+    return { key: this.#hash('user', user), userName: sanitizeUserName(user) };
   }
 
   #hashApiKeys(): void {
@@ -170,7 +170,7 @@ export class Credentials {
     const authorization = fields.field('authorization');
     if (isBasic(authorization)) {
       const user = toBasicUser(authorization);
-      return user === undefined ? undefined : { key: this.#hash('user', user), userName: toShownName(user) };
+      return user === undefined ? undefined : { key: this.#hash('user', user), userName: sanitizeUserName(user) };
     }
     const apiKey = fields.field('x-api-key');
     if (apiKey === undefined || apiKey === '') return this.#identifyHolder(holder);
@@ -223,7 +223,7 @@ export class Credentials {
   /** Uses the whole subject as key: common names are unique only if the CA ensures it. */
   #identifyHolder({ certificateUser, certificateSubject }: CertificateHolder): Identity | undefined {
     if (certificateUser === undefined || certificateSubject === undefined) return undefined;
-    return { key: this.#hash('certificate', certificateSubject), userName: toShownName(certificateUser) };
+    return { key: this.#hash('certificate', certificateSubject), userName: sanitizeUserName(certificateUser) };
   }
 
   /** `kind` prevents a user whose name equals a key from sharing that key's session. */
@@ -276,7 +276,7 @@ function decodeUser(bytes: Buffer): string {
 }
 
 /** A user name for display: at most 256 characters; control and other invisible characters are replaced. */
-export function toShownName(user: string): string {
+export function sanitizeUserName(user: string): string {
   // A slice would keep a name of up to 40 kB alive.
   const text = user.length > MAX_USER_NAME_CHARS ? detached(user.slice(0, MAX_USER_NAME_CHARS)) : user;
   return toShownText(text).replace(HALF_CHARACTER, '');

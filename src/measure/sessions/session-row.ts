@@ -1,10 +1,10 @@
 /** One row of the session table, and its fields in the state file. */
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { ClaimEntry } from './claim-index.ts';
 import { isLasting } from './credentials.ts';
 import type { Session } from './session.ts';
 
-export interface Row {
+export interface SessionRow {
   readonly session: Session;
   key: string;
   /** Oldest first. */
@@ -13,16 +13,8 @@ export interface Row {
   claimEntry: ClaimEntry | undefined;
 }
 
-/** The saved key and tokens that lead to a session. */
-export interface SavedRow {
-  readonly key: string;
-  readonly tokens: readonly string[];
-  /** Logins of an unverified session; undefined for others. */
-  readonly logins: readonly string[] | undefined;
-}
-
 /** The row without its session. Only for a row whose key is lasting; tokens that include a password are left out. */
-export function saveRow({ key, tokens, claimEntry }: Row): Fields {
+export function saveRow({ key, tokens, claimEntry }: SessionRow): SavedFields {
   return {
     key,
     tokens: tokens.filter(isLasting),
@@ -30,7 +22,8 @@ export function saveRow({ key, tokens, claimEntry }: Row): Fields {
   };
 }
 
-export function loadRow(saved: SavedRecord): SavedRow {
+/** The saved key and tokens that lead to a session; `logins` of an unverified one. */
+export function loadRow(saved: SavedRecord) {
   return {
     key: saved.textOrThrow('key'),
     tokens: saved.texts('tokens'),

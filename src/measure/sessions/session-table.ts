@@ -12,13 +12,12 @@
  * A claim is what makes a session or its name unverified. A login is a login cookie or a session id in the path.
  */
 
-import type { Clock } from '../../base/clock.ts';
-import { NS_PER_MS } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { AddressRate } from '../../limits/address-rate.ts';
-import type { MetricSet } from '../../metrics/metric-set.ts';
+import { emptyMetricSet, type MetricSet } from '../../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../../metrics/timer.ts';
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import { type ClaimEntry, ClaimIndex } from './claim-index.ts';
 import { type Claim, isLasting } from './credentials.ts';
 import {
@@ -29,7 +28,7 @@ import {
   type SessionMetrics,
   type SessionStart,
 } from './session.ts';
-import { loadRow, type Row, saveRow } from './session-row.ts';
+import { loadRow, type SessionRow, saveRow } from './session-row.ts';
 
 /** Tokens kept for one session. Beyond that the oldest is dropped; the server has to accept that credential again. */
 export const MAX_TOKENS_PER_SESSION = 8;
@@ -56,19 +55,21 @@ export class SessionTable {
   readonly #sessionMetrics: SessionMetrics;
   readonly #metrics: MetricSet;
   /** Oldest session first. */
-  readonly #byId = new Map<string, Row>();
-  readonly #byKey = new Map<string, Row>();
-  readonly #byToken = new Map<string, Row>();
+  readonly #byId = new Map<string, SessionRow>();
+  readonly #byKey = new Map<string, SessionRow>();
+  readonly #byToken = new Map<string, SessionRow>();
   /** The sessions update it: counting 10,000 sessions for each answer would block the event loop for some ms. */
   readonly #countsByType: CountsByType = { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0 };
   /** No session expires before this moment, so most sweeps return at once. */
   #nextEndNs = Number.POSITIVE_INFINITY;
   #limits: SessionLimits;
   #max: number;
-  #untracked = 0;
+  /** Calls that began no session because the table was full (`sessions.max`). */
+  untracked = 0;
   readonly #claims = new ClaimIndex();
   readonly #claimRate: AddressRate;
-  readonly #refusedClaims: Record<ClaimLimit, number> = { cookie: 0, address: 0 };
+  /** Accepted calls that began no unverified session, by limit. */
+  readonly refusedClaims: Record<ClaimLimit, number> = { cookie: 0, address: 0 };
 
   constructor({ config, clock, created, sessionMetrics, claimRate }: SessionTableParts) {
     this.#claimRate = claimRate;
@@ -77,12 +78,7 @@ export class SessionTable {
     this.#max = config.max;
     this.#created = created;
     this.#sessionMetrics = sessionMetrics;
-    this.#metrics = {
-      gauges: new Map([['sessions.active', { type: 'integer', read: () => this.size }]]),
-      counters: new Map(),
-      meters: new Map(),
-      timers: new Map([['sessions.created', created]]),
-    };
+    this.#metrics = createSessionMetrics(created, () => this.size);
   }
 
   /** Changes the limits, also for existing sessions. Sessions above a lower `max` stay. */
@@ -98,18 +94,8 @@ export class SessionTable {
     return this.#byId.size;
   }
 
-  /** Calls that began no session because the table was full (`sessions.max`). */
-  get untracked(): number {
-    return this.#untracked;
-  }
-
   get hasClaims(): boolean {
     return this.#claims.size > 0;
-  }
-
-  /** Accepted calls that began no unverified session, by limit. */
-  get refusedClaims(): Readonly<Record<ClaimLimit, number>> {
-    return this.#refusedClaims;
   }
 
   /**
@@ -189,7 +175,7 @@ export class SessionTable {
     // In a full table `begin` refuses and counts the call; it must not use up the limits of claims.
     const limit = this.#hasRoom(start.atNs) ? this.#limitOf(claim, start) : undefined;
     if (limit !== undefined) {
-      this.#refusedClaims[limit] += 1;
+      this.refusedClaims[limit] += 1;
       return undefined;
     }
     const { key, token, logins, credentialToken } = claim;
@@ -219,11 +205,11 @@ export class SessionTable {
   /** Begins the session of a `key` that has none. Undefined when the table is full; that is counted as `untracked`. */
   begin(key: string, token: string, start: SessionStart): Session | undefined {
     if (!this.#hasRoom(start.atNs)) {
-      this.#untracked += 1;
+      this.untracked += 1;
       return undefined;
     }
     const session = new Session(start, this.#sessionMetrics, this.#clock, this.#countsByType);
-    const row: Row = { session, key, tokens: [], claimEntry: undefined };
+    const row: SessionRow = { session, key, tokens: [], claimEntry: undefined };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     this.#remember(row, token);
@@ -240,12 +226,12 @@ export class SessionTable {
 
   /** The last connection of a Comet session has closed. The session ends after `goneNs` unless `back` is called. */
   gone(session: Session, atNs: number): void {
-    session.goneSince(atNs);
+    session.goneSinceNs = atNs;
     this.#nextEndNs = Math.min(this.#nextEndNs, atNs + this.#limits.goneNs);
   }
 
   back(session: Session): void {
-    session.goneSince(undefined);
+    session.goneSinceNs = Number.POSITIVE_INFINITY;
   }
 
   /** Ends a session; has no effect if it has ended already. */
@@ -262,14 +248,14 @@ export class SessionTable {
   /**
    * A record for each session, then one of the whole table. `saveMore`: the caller's fields. Must be run to its end.
    */
-  *save(saveMore: (session: Session) => Fields): Generator<Fields> {
+  *save(saveMore: (session: Session) => SavedFields): Generator<SavedFields> {
     for (const row of this.#byId.values()) {
       // The key of a claim whose request had a second password is a hash of that password, which must not be saved.
       if (!isLasting(row.key)) continue;
       yield { record: 'session', ...row.session.save(), ...saveRow(row), ...saveMore(row.session) };
     }
     yield {
-      ...{ record: 'sessions', untracked: this.#untracked, refusedClaims: this.#refusedClaims },
+      ...{ record: 'sessions', untracked: this.untracked, refusedClaims: this.refusedClaims },
       ...{ created: this.#created.count, timer: this.#created.save() },
     };
   }
@@ -278,7 +264,7 @@ export class SessionTable {
   loadSession(saved: SavedRecord): Session {
     const session = Session.load(saved, this.#sessionMetrics, this.#clock, this.#countsByType);
     const { key, tokens, logins } = loadRow(saved);
-    const row: Row = { session, key, tokens: [], claimEntry: undefined };
+    const row: SessionRow = { session, key, tokens: [], claimEntry: undefined };
     this.#byId.set(session.id, row);
     this.#byKey.set(key, row);
     for (const token of tokens) this.#remember(row, token);
@@ -289,8 +275,8 @@ export class SessionTable {
 
   /** Restores the numbers of the whole table. */
   load(saved: SavedRecord): void {
-    this.#untracked = saved.count('untracked');
-    saved.record('refusedClaims').countsInto(this.#refusedClaims);
+    this.untracked = saved.count('untracked');
+    saved.record('refusedClaims').countsInto(this.refusedClaims);
     this.#created.load(saved.record('timer'), saved.count('created'));
   }
 
@@ -307,7 +293,7 @@ export class SessionTable {
   }
 
   /** The row; if its session has expired, ends the session and returns undefined. */
-  #live(row: Row | undefined, nowNs: number): Row | undefined {
+  #live(row: SessionRow | undefined, nowNs: number): SessionRow | undefined {
     if (row === undefined || nowNs < row.session.endsAtNs(this.#limits)) return row;
     this.#remove(row);
     return undefined;
@@ -332,7 +318,7 @@ export class SessionTable {
   }
 
   /** Makes an unverified session the verified one of `key`. It keeps its id and its numbers. */
-  #promote(row: Row, key: string, token: string): Session {
+  #promote(row: SessionRow, key: string, token: string): Session {
     this.#verify(row);
     this.#byKey.delete(row.key);
     row.key = key;
@@ -341,13 +327,13 @@ export class SessionTable {
     return row.session;
   }
 
-  #verify(row: Row): void {
-    row.session.verify();
+  #verify(row: SessionRow): void {
+    row.session.isVerified = true;
     if (row.claimEntry !== undefined) this.#claims.remove(row.claimEntry);
     row.claimEntry = undefined;
   }
 
-  #remember(row: Row, token: string): void {
+  #remember(row: SessionRow, token: string): void {
     if (this.#byToken.has(token)) return;
     this.#byToken.set(token, row);
     row.tokens.push(token);
@@ -356,7 +342,7 @@ export class SessionTable {
     if (oldest !== undefined) this.#byToken.delete(oldest);
   }
 
-  #remove(row: Row): void {
+  #remove(row: SessionRow): void {
     this.#byId.delete(row.session.id);
     this.#byKey.delete(row.key);
     for (const token of row.tokens) this.#byToken.delete(token);
@@ -365,7 +351,16 @@ export class SessionTable {
   }
 }
 
-function* entriesOf(rows: readonly Row[]): Generator<SessionEntry> {
+/** The metrics of a table, and of one session. */
+export function createSessionMetrics(created: TimerReading, readActive: () => number): MetricSet {
+  return {
+    ...emptyMetricSet,
+    gauges: new Map([['sessions.active', { type: 'integer', read: readActive }]]),
+    timers: new Map([['sessions.created', created]]),
+  };
+}
+
+function* entriesOf(rows: readonly SessionRow[]): Generator<SessionEntry> {
   for (const { session } of rows) yield session.toEntry();
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Statistics } from '../../metrics/statistics.ts';
-import type { Fields, SavedRecord } from '../../state/saved-record.ts';
+import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 
 export type ConnectionType = 'REST' | 'COMET_WEBSOCKET' | 'COMET_LONG_POLLING';
 
@@ -51,14 +51,14 @@ export interface SessionMetrics {
   createMetrics(atNs: number, creationNs: number): MetricSet;
 }
 
-/** One session of a user. Only its `SessionTable` begins and ends it. */
+/** One session of a user. Only its `SessionTable` begins and ends it, and sets its fields. */
 export class Session {
   #statistics: Statistics | undefined;
   #requests = 0;
   #openCalls = 0;
   #lastActivityNs: number;
   /** When its last connection closed. Infinity while one is open, and for sessions without lasting connections. */
-  #goneSinceNs = Number.POSITIVE_INFINITY;
+  goneSinceNs = Number.POSITIVE_INFINITY;
   /** Random: reveals nothing about the traffic. */
   readonly id: string;
   readonly #clock: Clock;
@@ -66,9 +66,10 @@ export class Session {
   readonly #sources: SessionMetrics;
   #createdEpochMs: number;
   #metrics: MetricSet | undefined;
-  #userName: string | null;
-  #isVerified: boolean;
-  #connectionType: ConnectionType;
+  userName: string | null;
+  /** False while the credential or the name is unverified. */
+  isVerified: boolean;
+  connectionType: ConnectionType;
   /** Shared by all sessions of the table; undefined after the session has ended. */
   #countsByType: CountsByType | undefined;
   #onEnded: (() => void) | undefined;
@@ -82,9 +83,9 @@ export class Session {
   ) {
     this.id = id;
     this.#start = start;
-    this.#userName = start.userName;
-    this.#isVerified = start.isVerified ?? true;
-    this.#connectionType = start.connectionType;
+    this.userName = start.userName;
+    this.isVerified = start.isVerified ?? true;
+    this.connectionType = start.connectionType;
     this.#countsByType = countsByType;
     countsByType[start.connectionType] += 1;
     this.#sources = sources;
@@ -104,21 +105,9 @@ export class Session {
     return this.#metrics;
   }
 
-  get userName(): string | null {
-    return this.#userName;
-  }
-
-  get isVerified(): boolean {
-    return this.#isVerified;
-  }
-
   /** Failed calls. */
   get errors(): number {
     return this.#statistics?.errorCount ?? 0;
-  }
-
-  get connectionType(): ConnectionType {
-    return this.#connectionType;
   }
 
   callBegan(atNs: number): void {
@@ -140,22 +129,18 @@ export class Session {
 
   /** For the `SessionTable` only: see `SessionTable.name`. */
   nameUser(userName: string, isVerified: boolean): void {
-    if (this.#userName !== null && (this.#isVerified || !isVerified)) return;
-    this.#userName = userName;
-    this.#isVerified = isVerified;
-  }
-
-  verify(): void {
-    this.#isVerified = true;
+    if (this.userName !== null && (this.isVerified || !isVerified)) return;
+    this.userName = userName;
+    this.isVerified = isVerified;
   }
 
   /** Sets the current connection type, e.g. after a fallback from WebSocket. */
   connectedOver(connectionType: ConnectionType): void {
     if (this.#countsByType !== undefined) {
-      this.#countsByType[this.#connectionType] -= 1;
+      this.#countsByType[this.connectionType] -= 1;
       this.#countsByType[connectionType] += 1;
     }
-    this.#connectionType = connectionType;
+    this.connectionType = connectionType;
   }
 
   /** `listener` is called once, however the session ends. A second listener replaces the first. */
@@ -165,7 +150,7 @@ export class Session {
 
   /** For the `SessionTable` only. */
   ended(): void {
-    if (this.#countsByType !== undefined) this.#countsByType[this.#connectionType] -= 1;
+    if (this.#countsByType !== undefined) this.#countsByType[this.connectionType] -= 1;
     this.#countsByType = undefined;
     const onEnded = this.#onEnded;
     this.#onEnded = undefined;
@@ -185,18 +170,18 @@ export class Session {
     session.#createdEpochMs = toDateMs(saved.number('createdEpochMs')) ?? saved.refuse('a time', 'createdEpochMs');
     session.#requests = saved.count('requests');
     session.#lastActivityNs = saved.moment('lastActivityNs');
-    session.#goneSinceNs = saved.momentIfAny('goneSinceNs');
+    session.goneSinceNs = saved.momentIfAny('goneSinceNs');
     for (const record of saved.records('statistics')) session.statistics.load(record);
     return session;
   }
 
   /** For the `SessionTable` only. Synchronous, so the numbers are of one moment. */
-  save(): Fields {
+  save(): SavedFields {
     return {
       id: this.id,
-      userName: this.#userName,
-      isVerified: this.#isVerified,
-      connectionType: this.#connectionType,
+      userName: this.userName,
+      isVerified: this.isVerified,
+      connectionType: this.connectionType,
       remoteAddress: this.#start.remoteAddress,
       atNs: this.#start.atNs,
       creationNs: this.#start.creationNs,
@@ -204,18 +189,13 @@ export class Session {
       requests: this.#requests,
       // Running calls do not survive a restart, but they count as activity until now.
       lastActivityNs: this.#openCalls > 0 ? this.#clock.nowNs() : this.#lastActivityNs,
-      goneSinceNs: this.#goneSinceNs,
+      goneSinceNs: this.goneSinceNs,
       statistics: this.#statistics && [...this.#statistics.save()],
     };
   }
 
-  /** For the `SessionTable` only: when the last connection closed; undefined once there is a connection again. */
-  goneSince(atNs: number | undefined): void {
-    this.#goneSinceNs = atNs ?? Number.POSITIVE_INFINITY;
-  }
-
   endsAtNs({ idleNs, goneNs }: SessionLimits): number {
-    return Math.min(this.idleSinceNs() + idleNs, this.#goneSinceNs + goneNs);
+    return Math.min(this.idleSinceNs() + idleNs, this.goneSinceNs + goneNs);
   }
 
   /** When it became idle. Infinity while a call is running: a user who waits for an hour-long download is not idle. */
@@ -227,12 +207,12 @@ export class Session {
     return {
       id: this.id,
       createTime: new Date(this.#createdEpochMs).toISOString(),
-      userName: this.#userName,
-      connectionType: this.#connectionType,
+      userName: this.userName,
+      connectionType: this.connectionType,
       lastActivityTime: new Date(this.#lastActivityEpochMs()).toISOString(),
       remoteAddress: this.#start.remoteAddress,
       requests: this.#requests,
-      ...(this.#isVerified ? undefined : UNVERIFIED),
+      ...(this.isVerified ? undefined : UNVERIFIED),
     };
   }
 

@@ -1,5 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
-import { NS_PER_S } from '../../base/clock.ts';
+import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { RULES } from './rules.ts';
 import { type Evidence, type Judgement, VERDICT_CODES, type Verdict, type VerdictCode } from './verdict.ts';
 
@@ -14,16 +13,12 @@ type Judged = Judgement & { readonly code: VerdictCode };
 /** The verdict on one application. A rule higher in the order takes over at once, a lower one after `KEPT_NS`. */
 export class ApplicationVerdict {
   readonly #clock: Clock;
-  #current: Verdict | undefined;
+  /** Undefined before the first `judge`. */
+  current: Verdict | undefined;
   #appliedNs = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  /** Undefined before the first `judge`. */
-  get current(): Verdict | undefined {
-    return this.#current;
   }
 
   judge(evidence: Evidence): Verdict {
@@ -35,15 +30,15 @@ export class ApplicationVerdict {
       text,
     }));
     const nowNs = this.#clock.nowNs();
-    const before = this.#current;
+    const before = this.current;
     const { hung } = evidence;
     const unconfirmed = hung?.p99 === null ? hung : undefined;
     if (before !== undefined && first.code !== before.code && this.#isKept(before.code, first.code, nowNs)) {
-      this.#current = { ...before, rules, unconfirmed: unconfirmed ?? before.unconfirmed };
-      return this.#current;
+      this.current = { ...before, rules, unconfirmed: unconfirmed ?? before.unconfirmed };
+      return this.current;
     }
     this.#appliedNs = nowNs;
-    this.#current = {
+    this.current = {
       subject: first.subject,
       code: first.code,
       name: first.suspect?.name ?? null,
@@ -53,7 +48,7 @@ export class ApplicationVerdict {
       rules,
       unconfirmed,
     };
-    return this.#current;
+    return this.current;
   }
 
   #isKept(before: VerdictCode, now: VerdictCode, nowNs: number): boolean {

@@ -1,16 +1,11 @@
-import type { CallTotalsReading } from '../record/call-totals.ts';
+import type { CallTotals } from '../record/call-totals.ts';
 
 /** Differences of counters over the last minute. Times are in seconds. */
-export interface MinuteCounts extends CallTotalsReading {
+export type MinuteCounts = Readonly<CallTotals['counts']> & {
   /** Requests that are no calls: below the application, and those that would be calls of another one. */
   readonly unclassified: number;
   readonly misplaced: number;
-}
-
-const KEYS = [
-  ...(['ok', 'clientErrors', 'errors', 'unanswered', 'aborted', 'late'] as const),
-  ...(['durationS', 'clientWaitS', 'longWaits', 'unclassified', 'misplaced'] as const),
-];
+};
 
 const SECONDS = 60;
 
@@ -31,7 +26,8 @@ export class CountsOfMinute {
     const oldest = this.#before[0] ?? now;
     this.#before.push(now);
     if (this.#before.length > SECONDS) this.#before.shift();
-    return Object.fromEntries(KEYS.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
+    const keys = Object.keys(now) as (keyof MinuteCounts)[];
+    return Object.fromEntries(keys.map((key) => [key, now[key] - oldest[key]])) as unknown as MinuteCounts;
   }
 }
 

@@ -1,11 +1,8 @@
 /** What the verdict is, and the record that its rules read. */
 import type { ServerState } from '../../jvm/server-reading.ts';
 import type { UpstreamCondition } from '../history/conditions.ts';
-import type { HungName } from '../record/hung-calls.ts';
+import { type HungName, UNCONFIRMED } from '../record/hung-calls.ts';
 import type { MinuteCounts } from './minute-counts.ts';
-
-/** Shown in place of a name without an answered call. */
-const UNCONFIRMED = '(not answered yet)';
 
 export const SUBJECTS = ['server', 'network', 'client', 'sidecar', 'nobody', 'unknown'] as const;
 

@@ -124,11 +124,7 @@ export class Verdicts {
 
   #readCounts({ name, totals }: JudgedApplication): MinuteCounts {
     const { outside } = this.#sources;
-    const { ok, clientErrors, errors, unanswered, aborted, late, durationS, clientWaitS, longWaits } = totals;
-    return {
-      ...{ ok, clientErrors, errors, unanswered, aborted, late, durationS, clientWaitS, longWaits },
-      ...{ unclassified: outside.belowOf(name), misplaced: outside.misplaced.count },
-    };
+    return { ...totals.counts, unclassified: outside.belowOf(name), misplaced: outside.misplaced.count };
   }
 
   #evidenceOf({ application, minute }: Judged): Evidence {

@@ -4,9 +4,9 @@
  * value.
  */
 import { NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
-import type { CounterReading } from '../../metrics/counter.ts';
 import type { Gauge } from '../../metrics/gauge.ts';
 import type { MeterReading } from '../../metrics/meter.ts';
+import type { CounterReading } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
 import { toJavaDouble, toJavaInteger, toJsonText } from './java-text.ts';
 

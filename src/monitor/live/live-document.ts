@@ -3,10 +3,9 @@
 import { MS_PER_S } from '../../base/clock.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
 import { toServerGauges } from '../../jvm/server-reading.ts';
-import type { CallsPoint } from '../../measure/history/application-history.ts';
-import { STEP_SECONDS } from '../../measure/history/columns.ts';
-import type { HistoryPoint } from '../../measure/history/history.ts';
+import type { CallsPoint, HistoryPoint } from '../../measure/history/application-history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
+import { STEP_SECONDS } from '../../measure/history/steps.ts';
 import { findHung, type HungName, toConfirmedName } from '../../measure/record/hung-calls.ts';
 import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
 import type { MinuteCounts } from '../../measure/verdict/minute-counts.ts';

@@ -2,8 +2,7 @@
 
 import { NS_PER_S } from '../../base/clock.ts';
 import { eachOnce } from '../../base/metric-description.ts';
-import { STEP_SECONDS } from '../../measure/history/columns.ts';
-import { SPARK_POINTS, STEPS_PER_SPARK_POINT } from '../../measure/history/spark-lines.ts';
+import { SPARK_POINTS, STEP_SECONDS, STEPS_PER_SPARK_POINT } from '../../measure/history/steps.ts';
 import type { CallEntry } from '../../measure/record/running-calls.ts';
 import type { LiveSession, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { toShort } from './live-document.ts';
@@ -13,7 +12,7 @@ const MAX_CALLS = 1_000;
 
 type Pieces = Generator<string, void, undefined>;
 
-const NO_COUNTS = { row: -1, ok: 0, clientErrors: 0 };
+const NO_COUNTS = { ok: 0, clientErrors: 0 };
 
 /**
  * Rows `[name, count, errors, ratePerSecond, p50, p99, ended, 12 points of a spark line]`. The percentiles are in
@@ -42,11 +41,11 @@ function* rowsOfCalls(
     const errors = meters.get(`${metric}.errors`)?.count ?? 0;
     const durations = [toShort(p50 / NS_PER_S), toShort(p99 / NS_PER_S)];
     const callName = metric.slice(kind.length + 1);
-    const { row, ok, clientErrors, errors: failed } = countsByName.get(callName) ?? { ...NO_COUNTS, errors };
+    const { ok, clientErrors, errors: failed } = countsByName.get(callName) ?? { ...NO_COUNTS, errors };
     yield [
       callName,
       ...[count, errors, toShort(rates.m1), ...durations, ok + clientErrors + failed],
-      ...history.lineOf(application, kind, row),
+      ...history.lineOf(application, kind, callName),
     ];
   }
 }

@@ -3,13 +3,14 @@
 import { NS_PER_US } from '../../../src/base/clock.ts';
 import { CallTotals } from '../../../src/measure/record/call-totals.ts';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { UNMARKED_SNAPSHOT } from '../../../src/metrics/meter.ts';
 import { emptyMetricSet, type MetricSet } from '../../../src/metrics/metric-set.ts';
 import type { MonitoredApplication } from '../../../src/monitor/monitored.ts';
 import { ManualClock } from '../clock.ts';
 
 /** Microseconds to read one of each, including its share of sorting and writing. */
 const COST = { name: 1, timer: 15, meter: 2, counter: 1, histogram: 15, session: 5 } as const;
+
+const UNMARKED_SNAPSHOT = { count: 0, m1: 0, m5: 0, m15: 0, mean: 0 };
 
 const DURATIONS = { max: 1, mean: 1, min: 1, p50: 1, p75: 1, p95: 1, p98: 1, p99: 1, p999: 1, stddev: 0 };
 
@@ -123,7 +124,7 @@ function metricsOf(clock: ManualClock) {
   const durations = { bounds: [1], sumSeconds: 1, cumulative: () => spend(COST.histogram, [1, 1]) };
   return {
     ...{ timer, counter, meter },
-    counts: { row: 0, ok: 1, clientErrors: 0, late: 0, errors: 0, durations },
+    counts: { ok: 1, clientErrors: 0, late: 0, errors: 0, durations },
     object: { subscriptions: counter, newValues: meter },
   };
 }

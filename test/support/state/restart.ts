@@ -1,9 +1,9 @@
 /** The state of a sidecar that ends, and its restoration by another process with another start of the monotonic clock. */
 import path from 'node:path';
-import type { RecorderConfig } from '../../../src/measure/record/recorder.ts';
+import type { RecorderConfig } from '../../../src/measure/record/recorded-application.ts';
 import { restoreState } from '../../../src/state/restore-state.ts';
 import { ManualClock } from '../clock.ts';
-import { CometTraffic } from '../measure/record/comet/comet-traffic.ts';
+import { CometTraffic } from '../measure/comet/comet-traffic.ts';
 import { Folder } from '../monitor/access/access-files.ts';
 
 export type Life = Awaited<ReturnType<StateFolder['start']>>;
@@ -21,11 +21,13 @@ export class StateFolder extends Folder {
     const keep = (level: string) => (details: unknown, message?: string) =>
       void log.push([level, details as Record<string, unknown>, message ?? '']);
     const logger = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
-    const { made, keeper } = await restoreState(
-      () => new CometTraffic(change, undefined, clock),
-      ({ recorder }) => recorder.destroy(),
-      { file, intervalMs: 10_000, sidecarVersion: '1.2.3', clock, logger: logger as never },
-    );
+    const { made, keeper } = await restoreState(() => new CometTraffic(change, undefined, clock), {
+      file,
+      intervalMs: 10_000,
+      sidecarVersion: '1.2.3',
+      clock,
+      logger: logger as never,
+    });
     return { traffic: made, keeper, log };
   }
 

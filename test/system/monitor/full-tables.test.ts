@@ -5,6 +5,7 @@ import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { History } from '../../../src/measure/history/history.ts';
 import type { RecordedApplication } from '../../../src/measure/record/recorded-application.ts';
 import type { Session, SessionEntry } from '../../../src/measure/sessions/session.ts';
+import { DurationSteps } from '../../../src/metrics/duration-steps.ts';
 import type { MetricSet } from '../../../src/metrics/metric-set.ts';
 import { MetricsRenderer } from '../../../src/monitor/dropwizard/render.ts';
 import type {
@@ -60,10 +61,7 @@ async function monitoredWith(application: MonitoredApplication): Promise<Monitor
 const monitored = await monitoredWith(application);
 const monitor = await openMonitor(monitored);
 
-afterAll(async () => {
-  await monitor.close();
-  statistics.destroy();
-});
+afterAll(() => monitor.close());
 
 async function textOf(path: string, { port } = monitor, headers: Record<string, string> = {}): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
@@ -133,8 +131,11 @@ it('metrics() has the names of the application ready, so that a call takes no ti
 
 const work = createWork({ rpcs: RPCS, objects: OBJECTS, sessions: SESSIONS });
 const sources = createSources();
+const openSteps = () => new DurationSteps();
+const { rpc, sba, object } = work.application.statistics;
+const measured = { rpc: { ...rpc, openSteps }, sba: { ...sba, openSteps }, object };
 const history = new History(
-  { ...sources, applications: [{ ...work.application, sessions: { size: SESSIONS } }] },
+  { ...sources, applications: [{ name: 'smartWeb', statistics: measured, sessions: { size: SESSIONS } }] },
   sources.clock,
 );
 
@@ -155,10 +156,7 @@ for (let i = 0; i < 720; i += 1) {
   sources.jvm.state = available({ heap: { used: 4e9 + i }, collectors });
   step();
 }
-afterAll(async () => {
-  await busy.close();
-  sources.statistics.destroy();
-});
+afterAll(() => busy.close());
 
 describe('the live page', () => {
   const TABLES = { rpc: RPCS, objects: OBJECTS, sessions: SESSIONS };

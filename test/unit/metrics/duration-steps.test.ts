@@ -1,19 +1,15 @@
-import { afterAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { NS_PER_MS, NS_PER_S, NS_PER_US } from '../../../src/base/clock.ts';
-import { HistogramPool } from '../../../src/metrics/histogram-pool.ts';
-import { WindowTimer } from '../../../src/metrics/window-timer.ts';
+import { Timer } from '../../../src/metrics/timer.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { Random } from '../../support/fuzz/random.ts';
 
 const NOTHING = { count: 0, p50: 0, p95: 0, p99: 0 };
 
-const histograms = new HistogramPool();
-afterAll(() => histograms.destroy());
-
-function timerOf(windowS = 300): { readonly timer: WindowTimer; readonly clock: ManualClock } {
+function timerOf(windowS = 300): { readonly timer: Timer; readonly clock: ManualClock } {
   const clock = new ManualClock();
-  return { clock, timer: new WindowTimer({ clock, windowNs: windowS * NS_PER_S, histograms }) };
+  return { clock, timer: new Timer({ clock, windowNs: windowS * NS_PER_S }) };
 }
 
 function exactly(durations: readonly number[], percent: number): number {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { NS_PER_MS } from '../../../src/base/clock.ts';
 import { History } from '../../../src/measure/history/history.ts';
 import type { CallStatistics } from '../../../src/metrics/call-statistics.ts';
@@ -13,17 +13,11 @@ import { createSources } from '../../support/measure/history/sources.ts';
 
 const MS = NS_PER_MS;
 const clock = new ManualClock();
-const opened: ApplicationStatistics[] = [];
-afterEach(() => {
-  for (const statistics of opened.splice(0)) statistics.destroy();
-});
 
 function create(max: number): ApplicationStatistics {
   const maxNames = { rpc: max, sba: max, object: max };
   const options = { windowMs: 300_000, durationUnit: 'seconds', maxNames, maxNamesPerSession: max } as const;
-  const statistics = createStatistics(options, clock, { isExponential: true });
-  opened.push(statistics);
-  return statistics;
+  return createStatistics(options, clock, { isExponential: true });
 }
 
 /** As a state file of one process and the start of the next. */
@@ -235,14 +229,13 @@ it('the history of a name that gives way becomes that of (other), and a later na
   const sources = createSources({ maxNames: 2 });
   const { rpc } = sources.statistics;
   const history = new History(sources, sources.clock);
-  opened.push(sources.statistics);
   const steps = () => {
     for (let i = 0; i < 5; i += 1) {
       sources.clock.advanceMs(5_000);
       history.sample();
     }
   };
-  const lineOf = (name: string) => history.lineOf('smartWeb', 'rpc', rpc.countsByName.get(name)?.row ?? -1).slice(-3);
+  const lineOf = (name: string) => history.lineOf('smartWeb', 'rpc', name).slice(-3);
   for (let i = 0; i < 7; i += 1) rpc.recordAnswered('f', 501, MS);
   steps();
   expect([lineOf('f'), history.worstCallOf('smartWeb')]).toEqual([

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CometMetrics } from '../../../src/measure/record/comet/comet-metrics.ts';
+import { CometMetrics } from '../../../src/measure/comet/comet-metrics.ts';
 import { METRICS, type MetricSources } from '../../../src/sidecar/metrics.ts';
 import { Reloads } from '../../../src/sidecar/reload.ts';
 import { ManualClock } from '../../support/clock.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Random } from '../../support/fuzz/random.ts';
-import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/record/comet/comet-traffic.ts';
+import { type CometTraffic, GONE_MS, IDLE_MS } from '../../support/measure/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGOUT, METRICS, RPC } from '../../support/measure/record/traffic.ts';
 import { type Life, StateFolder } from '../../support/state/restart.ts';
 import { linesOf } from '../../support/state/state-records.ts';

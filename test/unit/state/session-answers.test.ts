@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
 import { SessionStatistics } from '../../../src/metrics/statistics.ts';
-import { type Fields, SavedRecord } from '../../../src/state/saved-record.ts';
+import { type SavedFields, SavedRecord } from '../../../src/state/saved-record.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 const clock = new ManualClock();
 
-function load(records: Iterable<Fields>): SessionStatistics {
+function load(records: Iterable<SavedFields>): SessionStatistics {
   const loaded = new SessionStatistics(clock, 2);
   const nowNs = clock.nowNs();
   // As it would come from the file.

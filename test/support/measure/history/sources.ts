@@ -26,7 +26,6 @@ export interface Sources extends Changeable<HistorySources> {
   reloads: { lastAppliedEpochMs: number };
 }
 
-/** The test must destroy `statistics`. */
 export function createSources({ maxNames = 100 } = {}): Sources {
   const clock = new ManualClock();
   const limits = { rpc: maxNames, sba: maxNames, object: maxNames };

@@ -1,7 +1,7 @@
 import type { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import type { CometListener } from '../../../../src/measure/record/comet/comet-listener.ts';
-import { createRecorder } from '../../../../src/measure/record/create-recorder.ts';
-import type { Recorder, RecorderConfig } from '../../../../src/measure/record/recorder.ts';
+import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import type { RecorderConfig } from '../../../../src/measure/record/recorded-application.ts';
+import { Recorder } from '../../../../src/measure/record/recorder.ts';
 import type { SessionEntry } from '../../../../src/measure/sessions/session.ts';
 import type { ClientConnection, Ending, Exchange } from '../../../../src/proxy/exchange/exchange.ts';
 import { CANCELLED, COMPLETED } from '../../../../src/proxy/exchange/exchange.ts';
@@ -64,7 +64,7 @@ export class Traffic {
 
   constructor(change: Partial<RecorderConfig> = {}, listener?: CometListener, clock = new ManualClock()) {
     this.clock = clock;
-    this.recorder = createRecorder({ ...CONFIG, ...change }, clock, { listener });
+    this.recorder = new Recorder({ ...CONFIG, ...change }, clock, { listener });
     this.reload = (next) => this.recorder.prepareReload({ ...CONFIG, ...change, ...next })();
     this.state = this.recorder.state;
     this.memory = this.recorder.memory;

@@ -36,7 +36,6 @@ const monitor = await openPage(empty.path, folder.path);
 
 afterAll(async () => {
   await monitor.close();
-  plant.statistics.destroy();
   for (const made of [folder, empty]) made.remove();
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { History } from '../../../../src/measure/history/history.ts';
 import type { ManualClock } from '../../../support/clock.ts';
 import { available, createSources, type Sources, unavailable } from '../../../support/measure/history/sources.ts';
@@ -11,7 +11,6 @@ beforeEach(() => {
   ({ clock } = sources);
   history = new History(sources, clock);
 });
-afterEach(() => sources.statistics.destroy());
 
 /** Marks since the start, as kind and text, after a look one second later. */
 function look(): string[] {

@@ -1,16 +1,13 @@
 import { expect, it } from 'vitest';
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
-import { JvmHistory } from '../../../../src/measure/history/jvm-history.ts';
+import { JvmHistory, type JvmPoint } from '../../../../src/measure/history/jvm-history.ts';
 import { available, unavailable } from '../../../support/measure/history/sources.ts';
 
 const NOTHING = { heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null };
 
-function pointsOf(...states: JvmState[]): ReturnType<JvmHistory['at']>[] {
+function pointsOf(...states: JvmState[]): JvmPoint[] {
   const history = new JvmHistory();
-  return states.map((state, place) => {
-    history.sample(place, state);
-    return history.at(place);
-  });
+  return states.map((state) => history.sample(state));
 }
 
 const byName = (name: string, timeMs: number) => new Map([[name, { timeMs }]]);

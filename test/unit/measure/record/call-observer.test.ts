@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CallObserver, EndedCall } from '../../../../src/measure/record/call-observer.ts';
-import { CometTraffic, rpcCall } from '../../../support/measure/record/comet/comet-traffic.ts';
+import { CometTraffic, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 import { BASE, CANCELLED, FAILED, LOGIN, LOGOUT, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testComet } from '../../../support/wire/test-config.ts';
 

@@ -55,7 +55,6 @@ it.each([
       const dropwizard = new MetricsRenderer().render(sets, { pretty: true, durationUnit: 'seconds' });
       expect(bytesOf(dropwizard)).toBeLessThan(0.9 * MAX_ANSWER_BYTES);
       expect(statistics.rpc.countsByName.has('(other)')).toBe(true);
-      statistics.destroy();
     }
   },
   60_000,

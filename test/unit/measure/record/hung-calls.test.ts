@@ -2,15 +2,15 @@ import { expect, it } from 'vitest';
 import { findHung, toConfirmedName } from '../../../../src/measure/record/hung-calls.ts';
 import type { RunningName } from '../../../../src/measure/record/running-calls.ts';
 import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
-import { LifetimeTimer } from '../../../../src/metrics/lifetime-timer.ts';
 import { NameBudget } from '../../../../src/metrics/name-table.ts';
+import { Timer } from '../../../../src/metrics/timer.ts';
 import { ManualClock } from '../../../support/clock.ts';
 
 const clock = new ManualClock();
 const S = 1e9;
 
 function hungOf(running: readonly Partial<RunningName>[], answeredS: readonly number[] = []) {
-  const createTimer = (createdNs: number) => new LifetimeTimer(clock, createdNs);
+  const createTimer = (createdNs: number) => new Timer({ clock, createdNs });
   const rpc = new CallStatistics({ prefix: 'rpc', clock, createTimer, budget: new NameBudget(10), keepsCounts: true });
   for (const seconds of answeredS) rpc.recordAnswered('P.Report', 200, seconds * S);
   const whole = running.map(

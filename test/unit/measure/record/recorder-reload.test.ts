@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
-import { CometTraffic, rpcCall } from '../../../support/measure/record/comet/comet-traffic.ts';
+import { CometTraffic, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
 import { BASE, METRICS, RPC, Traffic } from '../../../support/measure/record/traffic.ts';
 import { testComet, testSessions } from '../../../support/wire/test-config.ts';
 

@@ -1,12 +1,12 @@
-/** What the table alone decides. When sessions begin and end: record/sessions.test.ts and record/comet. */
+/** What the table alone decides. When sessions begin and end: record/sessions.test.ts and comet/. */
 import { beforeEach, expect, it } from 'vitest';
 import { AddressRate } from '../../../../src/limits/address-rate.ts';
 import { CLAIMS_PER_ADDRESS } from '../../../../src/measure/sessions/claim-index.ts';
 import type { Session } from '../../../../src/measure/sessions/session.ts';
 import { MAX_TOKENS_PER_SESSION, SessionTable } from '../../../../src/measure/sessions/session-table.ts';
-import { LifetimeTimer } from '../../../../src/metrics/lifetime-timer.ts';
 import { emptyMetricSet } from '../../../../src/metrics/metric-set.ts';
 import { SessionStatistics } from '../../../../src/metrics/statistics.ts';
+import { Timer } from '../../../../src/metrics/timer.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { Random } from '../../../support/fuzz/random.ts';
 
@@ -22,7 +22,7 @@ beforeEach(() => {
   table = new SessionTable({
     config: { idleMs: IDLE_MS, cometGoneMs: GONE_MS, max: 50 },
     clock,
-    created: new LifetimeTimer(clock),
+    created: new Timer({ clock }),
     claimRate: new AddressRate(clock, CLAIMS_PER_ADDRESS),
     sessionMetrics: {
       createStatistics: () => {

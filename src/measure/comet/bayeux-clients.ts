@@ -1,0 +1,329 @@
+/**
+ * The Bayeux clients of one application and their logins: which session they belong to, what each of them monitors and
+ * waits for, and what happens when a client, its connections or its session end.
+ *
+ * | Event | Client | Session |
+ * |---|---|---|
+ * | `/meta/disconnect`, 402 | ends | after its last client: ends without a cookie, is gone with one |
+ * | last connection gone | ends after `sessions.cometGone` unless it is back | gone when no client has a connection |
+ * | logout, idle, gone for too long | all its clients end | ends |
+ */
+
+import QuickLRU from 'quick-lru';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import type { Config } from '../../config/config.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { ApplicationStatistics } from '../../metrics/statistics.ts';
+import type { SavedFields } from '../../state/saved-record.ts';
+import type { CallObservers } from '../record/call-observer.ts';
+import type { CallTotals, SlowOutcome } from '../record/call-totals.ts';
+import type { RunningCalls } from '../record/running-calls.ts';
+import type { SlowestCalls } from '../record/slowest-calls.ts';
+import type { Session } from '../sessions/session.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
+import { BayeuxClient } from './bayeux-client.ts';
+import type { CometMetrics } from './comet-metrics.ts';
+import { type CallResult, describeEndedMessage } from './ended-message.ts';
+import { type PendingCall, PendingCalls } from './pending-calls.ts';
+import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
+
+export interface BayeuxClientsParts {
+  readonly clock: Clock;
+  readonly statistics: Pick<ApplicationStatistics, 'rpc' | 'sba' | 'object'>;
+  readonly sessions: SessionTable;
+  readonly running: RunningCalls;
+  readonly slowest: SlowestCalls;
+  readonly totals: CallTotals;
+  readonly metrics: CometMetrics;
+  readonly observers: CallObservers;
+  /** The budget for the names of monitored objects and of pending calls. */
+  readonly memory: MemoryBudget;
+  readonly config: Pick<Config, 'comet'> & { readonly sessions: Pick<Config['sessions'], 'cometGoneMs' | 'max'> };
+}
+
+interface Login {
+  readonly session: Session;
+  readonly clients: Set<BayeuxClient>;
+  /** Whether a cookie identifies the login. It outlives the clients. */
+  readonly hasCookie: boolean;
+  /** When its last client lost its connection; infinity while one has a connection, and before the first client. */
+  goneSinceNs: number;
+}
+
+/** Why a client ended. A client that has `left` is not adopted as one from before the sidecar's start. */
+type Leaving = 'left' | 'idle';
+
+/** Highest expected average of tabs per login. */
+const CLIENTS_PER_SESSION = 4;
+/** Ended clients that are kept for sure; the cache may hold twice as many. */
+const REMEMBERED_ENDS = 8_192;
+
+/** Estimated memory of a monitoring, without its texts. */
+const MONITORING_BYTES = 100;
+
+export class BayeuxClients {
+  readonly #byToken = new Map<string, BayeuxClient>();
+  readonly #logins = new Map<Session, Login>();
+  readonly #ended = new QuickLRU<string, Leaving>({ maxSize: REMEMBERED_ENDS });
+  #parts: BayeuxClientsParts;
+
+  constructor(parts: BayeuxClientsParts) {
+    this.#parts = parts;
+  }
+
+  /** Changes times and limits. Existing clients stay, and keep their limit of pending calls. */
+  reconfigure(config: BayeuxClientsParts['config']): void {
+    this.#parts = { ...this.#parts, config };
+  }
+
+  /** The client with that token. A new one is not kept until the server's answer confirms it (`know`). */
+  findOrCreate(token: string, atNs: number): BayeuxClient {
+    return this.#byToken.get(token) ?? this.#create(token, atNs);
+  }
+
+  #create(token: string, atNs: number): BayeuxClient {
+    const { config, memory, running } = this.#parts;
+    return new BayeuxClient(token, new PendingCalls(config.comet.maxPendingCalls, memory, running), atNs);
+  }
+
+  isKnown(token: string): boolean {
+    return this.#byToken.has(token);
+  }
+
+  /** Why the client with that token ended, if it ended recently. */
+  endingOf(token: string): Leaving | undefined {
+    return this.#ended.get(token);
+  }
+
+  /** Keeps a client that the server knows, with its session. False if the table is full; that is counted. */
+  know(client: BayeuxClient, session: Session | undefined, hasCookie: boolean): boolean {
+    if (client.isKnown) return true;
+    if (this.#byToken.size >= this.#parts.config.sessions.max * CLIENTS_PER_SESSION) {
+      this.#parts.metrics.tableFull('clients');
+      return false;
+    }
+    client.isKnown = true;
+    client.session = session;
+    this.#byToken.set(client.token, client);
+    if (session !== undefined) {
+      this.login(session, hasCookie).clients.add(client);
+      this.#updateGone(client);
+    }
+    return true;
+  }
+
+  /** The login of a Comet session, created when missing. When the session ends, so do the login's clients. */
+  login(session: Session, hasCookie: boolean): Login {
+    const present = this.#logins.get(session);
+    if (present !== undefined) return present;
+    const login: Login = { session, clients: new Set(), hasCookie, goneSinceNs: Number.POSITIVE_INFINITY };
+    this.#logins.set(session, login);
+    session.whenEnded(() => this.#endLogin(login));
+    return login;
+  }
+
+  connected(client: BayeuxClient): void {
+    client.connections += 1;
+    client.goneSinceNs = Number.POSITIVE_INFINITY;
+    this.#updateGone(client);
+  }
+
+  disconnected(client: BayeuxClient, atNs: number): void {
+    client.connections -= 1;
+    if (client.connections > 0) return;
+    client.goneSinceNs = atNs;
+    this.#updateGone(client);
+  }
+
+  /** The client has left, or the server no longer knows it. */
+  end(client: BayeuxClient): void {
+    if (!this.#remove(client, 'left')) return;
+    const login = client.session && this.#logins.get(client.session);
+    if (login === undefined || !login.clients.delete(client)) return;
+    if (login.clients.size === 0 && !login.hasCookie) this.#parts.sessions.end(login.session);
+    else this.#updateLogin(login);
+  }
+
+  /** Begins a monitoring of `name`, once for each `key`: the requested channel or name. */
+  subscribe(client: BayeuxClient, key: string, name: string): void {
+    if (client.monitorings.has(key)) return;
+    const { config, memory } = this.#parts;
+    const isFull = client.monitorings.size >= config.comet.maxSubscriptions;
+    if (isFull || !memory.take('names', monitoringBytes(key, name))) {
+      this.#parts.metrics.tableFull('subscriptions');
+      return;
+    }
+    client.monitorings.set(key, name);
+    this.#parts.statistics.object.subscribe(name);
+    client.session?.statistics.object.subscribe(name);
+  }
+
+  unsubscribe(client: BayeuxClient, key: string): void {
+    const name = client.monitorings.get(key);
+    if (name === undefined) return;
+    client.monitorings.delete(key);
+    this.#unsubscribe(client, key, name);
+  }
+
+  /** A value was delivered; `client` is undefined if the receiver is unknown. */
+  received(client: BayeuxClient | undefined, name: string): void {
+    this.#parts.statistics.object.recordValue(name);
+    client?.session?.statistics.object.recordValue(name);
+  }
+
+  /** Counts a call that ended at `atNs`, and that is no longer among the client's pending calls. */
+  callEnded(client: BayeuxClient, pending: PendingCall, result: CallResult, atNs: number): void {
+    const { beganNs, session: atBegin } = pending;
+    const session = atBegin ?? client.session;
+    if (atBegin === undefined) session?.callBegan(beganNs);
+    session?.callEnded(atNs);
+    if (result.kind !== 'aborted') this.#count(pending, session, result, atNs);
+    const { observers, slowest, totals } = this.#parts;
+    const ended = describeEndedMessage(pending, result, atNs, session);
+    slowest.add(pending, session, ended, classifyResult(result));
+    // A refusal over Comet is an error, as in the statistics.
+    totals.ended(pending.call.kind, result.kind === 'refused' ? 'error' : classifyResult(result), ended);
+    if (observers.isWanted) observers.tell(ended);
+  }
+
+  #count(
+    { call, beganNs }: PendingCall,
+    session: Session | undefined,
+    result: Exclude<CallResult, { kind: 'aborted' }>,
+    atNs: number,
+  ): void {
+    for (const statistics of [this.#parts.statistics, session?.statistics]) {
+      const calls = statistics?.[call.kind];
+      if (result.kind === 'failed') calls?.recordFailed(call.name);
+      else if (result.kind === 'refused') calls?.recordRefused(call.name, atNs - beganNs);
+      else calls?.recordAnswered(call.name, result.status, atNs - beganNs);
+    }
+  }
+
+  /** The login of `session` and its clients, if it has one. Synchronous, so all is of one moment. */
+  save(session: Session): SavedFields | undefined {
+    const login = this.#logins.get(session);
+    if (login === undefined) return undefined;
+    const { hasCookie, goneSinceNs, clients } = login;
+    return { hasCookie, goneSinceNs, clients: Array.from(clients, saveClient) };
+  }
+
+  /** A record for each client without a session. */
+  *saveStrays(): Generator<SavedFields> {
+    for (const client of this.#byToken.values()) {
+      if (client.session === undefined) yield { record: 'comet-client', ...saveClient(client) };
+    }
+  }
+
+  /** Restores a saved login. Its clients have no connection yet; their monitorings continue. */
+  restore(session: Session, { hasCookie, goneSinceNs, clients }: SavedLogin): void {
+    const login = this.login(session, hasCookie);
+    login.goneSinceNs = goneSinceNs;
+    for (const saved of clients) login.clients.add(this.restoreClient(saved, session));
+    if (clients.length > 0) this.#updateLogin(login);
+  }
+
+  restoreClient(saved: SavedClient, session: Session | undefined): BayeuxClient {
+    const { token, monitorings, goneSinceNs } = saved;
+    const client = this.#create(token, goneSinceNs);
+    client.isKnown = true;
+    client.session = session;
+    client.couldUseWebSocket = saved.couldUseWebSocket;
+    client.hasFallenBack = saved.hasFallenBack;
+    client.adviceIntervalMs = saved.adviceIntervalMs;
+    for (const { key, name } of monitorings) {
+      client.monitorings.set(key, name);
+      this.#parts.memory.takeAnyway('names', monitoringBytes(key, name));
+      this.#parts.statistics.object.resubscribe(name);
+      session?.statistics.object.resubscribe(name);
+    }
+    this.#byToken.set(token, client);
+    return client;
+  }
+
+  /** Ends calls and clients that are expired at `nowNs`. All traffic up to `nowNs` must have been read. */
+  sweep(nowNs: number): void {
+    const goneNs = this.#parts.config.sessions.cometGoneMs * NS_PER_MS;
+    for (const client of this.#byToken.values()) {
+      if (client.calls.size > 0) this.#sweepCalls(client, nowNs);
+      if (nowNs - client.goneSinceNs >= goneNs) this.end(client);
+    }
+  }
+
+  #sweepCalls(client: BayeuxClient, nowNs: number): void {
+    const { ackWaitMs, callTimeoutMs } = this.#parts.config.comet;
+    for (const pending of client.calls.takeExpired(nowNs, ackWaitMs * NS_PER_MS, callTimeoutMs * NS_PER_MS)) {
+      if (pending.ackedNs > 0) {
+        this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
+      } else {
+        this.#parts.metrics.counts.timedOut += 1;
+        this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
+      }
+    }
+  }
+
+  #endLogin(login: Login): void {
+    this.#logins.delete(login.session);
+    for (const client of login.clients) this.#remove(client, 'idle');
+    login.clients.clear();
+  }
+
+  #remove(client: BayeuxClient, leaving: Leaving): boolean {
+    if (!this.#byToken.delete(client.token)) return false;
+    client.isKnown = false;
+    this.#ended.set(client.token, leaving);
+    for (const [key, name] of client.monitorings) this.#unsubscribe(client, key, name);
+    client.monitorings.clear();
+    const nowNs = this.#parts.clock.nowNs();
+    for (const pending of client.calls.takeAll()) {
+      // Without a further answer, the acknowledgement was the answer.
+      if (pending.ackedNs > 0) {
+        this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
+      } else {
+        this.#parts.metrics.counts.abandoned += 1;
+        this.callEnded(client, pending, { kind: 'aborted' }, nowNs);
+      }
+    }
+    return true;
+  }
+
+  #unsubscribe(client: BayeuxClient, key: string, name: string): void {
+    this.#parts.memory.giveBack('names', monitoringBytes(key, name));
+    this.#parts.statistics.object.unsubscribe(name);
+    client.session?.statistics.object.unsubscribe(name);
+  }
+
+  #updateGone(client: BayeuxClient): void {
+    const login = client.session && this.#logins.get(client.session);
+    if (login !== undefined) this.#updateLogin(login);
+  }
+
+  #updateLogin(login: Login): void {
+    const { session, clients } = login;
+    if (clients.size > 0) login.goneSinceNs = latestGone(clients);
+    // The last client has left. A login that was already gone keeps its earlier moment.
+    else if (login.goneSinceNs === Number.POSITIVE_INFINITY) login.goneSinceNs = this.#parts.clock.nowNs();
+    if (login.goneSinceNs === Number.POSITIVE_INFINITY) this.#parts.sessions.back(session);
+    else this.#parts.sessions.gone(session, login.goneSinceNs);
+  }
+}
+
+function monitoringBytes(key: string, name: string): number {
+  return MONITORING_BYTES + key.length + name.length;
+}
+
+function latestGone(clients: Iterable<BayeuxClient>): number {
+  let latestNs = Number.NEGATIVE_INFINITY;
+  for (const { goneSinceNs } of clients) {
+    if (goneSinceNs === Number.POSITIVE_INFINITY) return goneSinceNs;
+    latestNs = Math.max(latestNs, goneSinceNs);
+  }
+  return latestNs;
+}
+
+function classifyResult(result: CallResult): SlowOutcome {
+  if (result.kind === 'failed') return 'unanswered';
+  if (result.kind === 'aborted') return 'aborted';
+  if (result.kind === 'refused') return 'client_error';
+  return result.status >= 500 ? 'error' : 'ok';
+}

@@ -1,0 +1,62 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Config } from '../../config/config.ts';
+import { parsePointer, resolvePointer } from '../../config/rules/json-pointer.ts';
+import type { MemoryBudget } from '../../limits/memory-budget.ts';
+import type { ReadingShare } from '../../limits/reading-share.ts';
+import type { UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import type { FrameRate } from '../../protocol/websocket/frame-rate.ts';
+import { CometClassifier } from '../classify/comet-classifier.ts';
+import type { CallObservers } from '../record/call-observer.ts';
+import { type Credentials, sanitizeUserName } from '../sessions/credentials.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
+import type { BayeuxClients } from './bayeux-clients.ts';
+import type { CometListener } from './comet-listener.ts';
+import type { CometMetrics } from './comet-metrics.ts';
+
+export type CometConfig = Pick<Config, 'applications' | 'comet' | 'sessions'>;
+
+/** What all applications share. */
+export interface CometServices {
+  readonly clock: Clock;
+  readonly credentials: Credentials;
+  readonly metrics: CometMetrics;
+  readonly observers: CallObservers;
+  /** The budget for kept bodies and messages. */
+  readonly memory: MemoryBudget;
+  /** Receives what is read; undefined in a serving sidecar. */
+  readonly listener: CometListener | undefined;
+}
+
+/** Options of reading, from the configuration. A reload may replace them at any moment, so keep no copies. */
+interface CometReadingOptions {
+  readonly config: Config['comet'];
+  readonly classifier: CometClassifier;
+  /** The user name in a handshake, safe to display. */
+  userOf(handshake: BayeuxMessage): string | null;
+}
+
+export interface CometApplication extends CometReadingOptions, CometServices {
+  readonly name: string;
+  readonly sessions: SessionTable;
+  readonly clients: BayeuxClients;
+  readonly bodies: UnfinishedBodies;
+  /** Schedules the reading of complete bodies. */
+  readonly reading: ReadingShare;
+  /** Limits the frames of WebSockets that are read. */
+  readonly frameRate: FrameRate;
+}
+
+/** Throws `D2S_ERR_CONFIG` for an unusable rule in `comet.rules`. */
+export function createReadingOptions({ comet }: CometConfig): CometReadingOptions {
+  const pointers = comet.userPointers.map(parsePointer).filter((pointer) => pointer !== undefined);
+  return {
+    config: comet,
+    classifier: new CometClassifier(comet),
+    userOf: (handshake) => {
+      const users = pointers.map((pointer) => resolvePointer(handshake, pointer));
+      const user = users.find((found) => typeof found === 'string' && found !== '');
+      return typeof user === 'string' ? sanitizeUserName(user) : null;
+    },
+  };
+}

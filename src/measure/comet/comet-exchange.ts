@@ -1,0 +1,196 @@
+import { toAddressKey } from '../../limits/address-key.ts';
+import type { ClientReadings } from '../../limits/reading-share.ts';
+import { parseCallbackQuery, toRequestTexts } from '../../protocol/bayeux/request-body.ts';
+import { toResponseText } from '../../protocol/bayeux/response-body.ts';
+import { detached } from '../../protocol/http1/text.ts';
+import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
+import { BodyReading } from './body-reading.ts';
+import type { CometApplication } from './comet-application.ts';
+import { CometTunnel, type RequestLogin } from './comet-tunnel.ts';
+import { Conversation } from './conversation.ts';
+import type { CallResult } from './ended-message.ts';
+import type { ExchangeReading } from './exchange-reading.ts';
+
+const SWITCHING_PROTOCOLS = 101;
+const MAX_FIELD_CHARS = 256;
+
+/**
+ * One request to the Comet endpoint: long-polling, callback-polling, or the upgrade to a WebSocket.
+ *
+ * The request of an unknown client is not parsed until the server has accepted it (2xx), so that refused requests cost
+ * nothing. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
+ * holds must be known while they are running.
+ */
+export class CometExchange implements ExchangeReading {
+  readonly #application: CometApplication;
+  readonly #readings: ClientReadings;
+  readonly #conversation: Conversation;
+  readonly #isKnown: boolean;
+  readonly #login: RequestLogin;
+  /** The body of a POST, or the query of a GET. */
+  #request: BodyReading | undefined;
+  #response: BodyReading | undefined;
+  #isAccepted = false;
+  /** Token of a client that the server has been seen to know. */
+  #clientToken: string | undefined;
+  /** The request has been read or is scheduled to be. */
+  #isRead = false;
+  /** The conversation has received messages. */
+  #isOpen = false;
+  #callback: string | undefined;
+  /** The response body held Bayeux messages. */
+  #isUnderstood = false;
+
+  constructor(application: CometApplication, exchange: Exchange, request: RequestHead) {
+    const { credentials, sessions } = application;
+    const { client, beganNs } = exchange;
+    this.#application = application;
+    const cookieToken = credentials.cookieTokenOf(request, sessions);
+    const stated = credentials.statedNameOf(request, client);
+    this.#login = { cookieToken, stated };
+    this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
+    // Known clients have their own queue, so that users behind one address do not wait for each other.
+    this.#readings = application.reading.of(
+      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? toAddressKey(client.remoteAddress),
+    );
+    this.#conversation = new Conversation(application, {
+      connectionType: 'COMET_LONG_POLLING',
+      remoteAddress: client.remoteAddress,
+      traceparent: application.observers.isWanted ? copied(request.field('traceparent')) : undefined,
+      stated,
+      cookieToken,
+    });
+    exchange.wantsResponse = true;
+    if (request.method === 'POST') this.#collectRequest(exchange, request);
+    else if (request.method === 'GET') this.#takeQuery(exchange, request);
+  }
+
+  #collectRequest(exchange: Exchange, request: RequestHead): void {
+    const { beganNs } = exchange;
+    const type = copied(request.field('content-type'));
+    const reading = this.#readingOf(copied(request.field('content-encoding')), beganNs, (body) =>
+      toRequestTexts(type, body),
+    );
+    this.#request = reading;
+    exchange.requestObserver = reading;
+  }
+
+  #takeQuery({ beganNs }: Exchange, request: RequestHead): void {
+    const queryAt = request.target.indexOf('?');
+    // Most GETs are upgrades to a WebSocket.
+    if (queryAt < 0 || !request.target.includes('message=', queryAt)) return;
+    this.#request = this.#readingOf(undefined, beganNs, (query) => {
+      const parsed = parseCallbackQuery(query);
+      this.#callback = copied(parsed?.callback);
+      return parsed?.texts ?? [];
+    });
+    this.#request.onBytes(Buffer.from(request.target.slice(queryAt + 1), 'latin1'));
+    this.#request.onEnd();
+  }
+
+  #readingOf(coding: string | undefined, beganNs: number, parseTexts: (body: string) => readonly string[]): BodyReading {
+    return new BodyReading({
+      ...{ application: this.#application, coding, parseTexts },
+      onWhole: () => this.#onRequestWhole(),
+      onMessages: (messages) => {
+        this.#isOpen = true;
+        this.#conversation.onClientMessages(messages, beganNs);
+      },
+      onUnread: (reason) => this.#application.metrics.passedUnread(reason),
+    });
+  }
+
+  #onRequestWhole(): void {
+    if (this.#isKnown || this.#isAccepted || this.#isOfKnownClient()) this.#readRequest();
+  }
+
+  #isOfKnownClient(): boolean {
+    const { clients, credentials } = this.#application;
+    const clientId = this.#request?.peekClientId();
+    const token = clientId === undefined ? undefined : credentials.clientTokenOf(clientId);
+    if (token === undefined || !clients.isKnown(token)) return false;
+    this.#clientToken = token;
+    return true;
+  }
+
+  #readRequest(): void {
+    if (this.#request?.isWhole !== true || this.#isRead) return;
+    this.#isRead = true;
+    this.#readings.read(this.#request, this.#application.clock.nowNs());
+  }
+
+  onResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const { status } = response;
+    if (status === SWITCHING_PROTOCOLS) {
+      this.#request?.drop();
+      exchange.tunnelObserver = new CometTunnel(this.#application, exchange, this.#login, response);
+      return;
+    }
+    this.#isAccepted = status >= 200 && status <= 299;
+    if (this.#isAccepted) this.#readRequest();
+    else if (!this.#isRead) this.#request?.drop();
+    if (this.#request === undefined || !(this.#isAccepted || this.#isRead)) return;
+    this.#collectResponse(exchange, response);
+  }
+
+  #collectResponse(exchange: Exchange, response: ResponseHeadView): void {
+    const { clock, metrics, credentials } = this.#application;
+    const { status } = response;
+    const from = {
+      setCookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')),
+      statedByServer: credentials.statedBy(response),
+    };
+    let atNs = 0;
+    let isEmpty = false;
+    const body = new BodyReading({
+      application: this.#application,
+      coding: copied(response.field('content-encoding')),
+      parseTexts: (text) => {
+        isEmpty = text === '';
+        return [toResponseText(text, this.#callback)];
+      },
+      onWhole: () => {
+        atNs = clock.nowNs();
+        this.#readings.read(body, atNs);
+      },
+      onMessages: (messages) => {
+        this.#isOpen = true;
+        this.#isUnderstood = true;
+        this.#conversation.onUpstreamMessages(messages, atNs, from);
+      },
+      onRead: () => this.#conversation.onUpstreamEnd(atNs),
+      // Error pages and empty bodies need not be Bayeux.
+      onUnread: (reason) => {
+        if (reason !== 'not-bayeux' || (status < 400 && !isEmpty)) metrics.passedUnread(reason);
+      },
+    });
+    this.#response = body;
+    exchange.responseObserver = body;
+  }
+
+  onEnd(exchange: Exchange, ending: Ending): void {
+    if (!this.#isRead) this.#request?.drop();
+    // An interrupted body never becomes complete.
+    if (this.#response?.isCollecting === true) this.#response.drop();
+    // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
+    if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
+    const { endedNs } = exchange;
+    this.#readings.runAfter(() => {
+      this.#conversation.onClosed(endedNs, this.#resultOfUnanswered(exchange, ending));
+    });
+  }
+
+  /** The result of this request's calls without an answer in its response; undefined leaves them pending. */
+  #resultOfUnanswered({ status }: Exchange, ending: Ending): CallResult | undefined {
+    if (ending.kind === 'failed') return { kind: 'failed', code: ending.failure.code };
+    // They stay pending if the client left or the response was not understood: another exchange may bring the answer.
+    return ending.kind === 'completed' && !this.#isUnderstood && status >= 400
+      ? { kind: 'answered', status }
+      : undefined;
+  }
+}
+
+/** A copy that does not keep the request or response head in memory. Longer values have no meaning here. */
+function copied(value: string | undefined): string | undefined {
+  return value === undefined ? undefined : detached(value.slice(0, MAX_FIELD_CHARS));
+}

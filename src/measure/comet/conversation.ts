@@ -1,0 +1,321 @@
+/**
+ * Interprets the messages of one exchange or one WebSocket: sessions that begin and end, monitorings, values, calls and
+ * holds. It receives messages in the order in which they passed, and sees no bytes.
+ */
+
+import { NS_PER_MS } from '../../base/clock.ts';
+import { toErrorCode } from '../../protocol/bayeux/error.ts';
+import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
+import { detached } from '../../protocol/http1/text.ts';
+import { isFailedReply, toReplyId } from '../classify/comet-reply.ts';
+import type { BayeuxClient } from './bayeux-client.ts';
+import type { CometApplication } from './comet-application.ts';
+import type { HoldEnding } from './comet-metrics.ts';
+import type { CallResult } from './ended-message.ts';
+import type { CallSource, PendingCall } from './pending-calls.ts';
+import { type PendingRequest, PendingRequests } from './pending-requests.ts';
+import { Registration, type Speaker } from './registration.ts';
+
+/** How late a connect may be beyond the advised interval: clients and networks need some time. */
+const CONNECT_GRACE_NS = 1_000 * NS_PER_MS;
+/** Key prefix of a monitoring that was requested with a message to a service, not with a channel subscription. */
+const BY_SERVICE = 'said:';
+
+export class Conversation {
+  readonly #application: CometApplication;
+  readonly #source: CallSource;
+  readonly #registration: Registration;
+  readonly #requests: PendingRequests;
+  /** The calls of this exchange. Empty for a WebSocket, where only their answers tell how they end. */
+  readonly #calls: { readonly client: BayeuxClient; readonly pending: PendingCall }[] = [];
+  /** Clients whose calls began before the server was seen to know them. */
+  readonly #unconfirmed = new Set<BayeuxClient>();
+  /** The `/meta/connect` that the server holds. */
+  #hold: { readonly client: BayeuxClient; readonly beganNs: number } | undefined;
+  /** The reply to `/meta/connect` in the response or WebSocket text that is being read. */
+  #connectReply: BayeuxMessage | undefined;
+  #hasDelivery = false;
+
+  constructor(application: CometApplication, speaker: Speaker) {
+    this.#application = application;
+    this.#requests = new PendingRequests(application.memory);
+    const { connectionType, remoteAddress, traceparent } = speaker;
+    this.#source = { application: application.name, connectionType, remoteAddress, traceparent };
+    this.#registration = new Registration(application, speaker);
+  }
+
+  // ---- messages from the client
+
+  onClientMessages(messages: readonly BayeuxMessage[], atNs: number): void {
+    this.#application.metrics.counts.clientMessages += messages.length;
+    for (const message of messages) {
+      this.#onClientMessage(message, atNs);
+      this.#application.listener?.onClientMessage(message, this.#registration.current);
+    }
+  }
+
+  #onClientMessage(message: BayeuxMessage, atNs: number): void {
+    if (message.channel === '/meta/handshake') {
+      this.#onHandshake(message, atNs);
+      return;
+    }
+    const client = this.#registration.clientOf(message, atNs);
+    if (client === undefined) return;
+    this.#registration.current = client;
+    switch (message.channel) {
+      case '/meta/connect':
+        this.#onConnect(client, atNs);
+        return;
+      case '/meta/disconnect':
+        this.#addRequest(message, { kind: 'disconnect', client });
+        return;
+      case '/meta/subscribe':
+        this.#onSubscription('subscribe', client, message, atNs);
+        return;
+      case '/meta/unsubscribe':
+        this.#onSubscription('unsubscribe', client, message, atNs);
+        return;
+      default:
+        if (!message.channel.startsWith('/meta/')) this.#onPublish(client, message, atNs);
+    }
+  }
+
+  #onHandshake(message: BayeuxMessage, requestedNs: number): void {
+    this.#application.metrics.handshakeRequested(requestedNs);
+    const userName = this.#application.userOf(message);
+    const offersWebSocket = message.supportedConnectionTypes?.includes('websocket') === true;
+    this.#addRequest(message, { kind: 'handshake', requestedNs, userName, offersWebSocket });
+  }
+
+  #onConnect(client: BayeuxClient, atNs: number): void {
+    const { metrics } = this.#application;
+    const lateNs = atNs - client.lastConnectedNs - client.adviceIntervalMs * NS_PER_MS;
+    if (client.lastConnectedNs > 0 && lateNs > CONNECT_GRACE_NS) metrics.counts.connectGaps += 1;
+    if (this.#registration.isWebSocket) {
+      client.couldUseWebSocket = true;
+    } else if (client.couldUseWebSocket && !client.hasFallenBack) {
+      client.hasFallenBack = true;
+      metrics.counts.fallbacks += 1;
+    }
+    this.#endHold('broken', atNs);
+    // Not a call: the server holds the request until it has messages. `CometMetrics` counts and times the hold.
+    this.#hold = { client, beganNs: atNs };
+    metrics.holdBegan();
+    this.#registration.connecting(client);
+  }
+
+  #onSubscription(kind: 'subscribe' | 'unsubscribe', client: BayeuxClient, message: BayeuxMessage, atNs: number): void {
+    client.session?.touch(atNs);
+    const monitorings = new Map<string, string>();
+    for (const channel of message.subscription ?? []) {
+      const meaning = this.#application.classifier.classify(kind, channel, undefined);
+      if (meaning?.kind === 'object') monitorings.set(channel, meaning.name);
+    }
+    if (monitorings.size > 0) this.#addRequest(message, { kind, client, monitorings });
+  }
+
+  #onPublish(client: BayeuxClient, message: BayeuxMessage, atNs: number): void {
+    client.session?.touch(atNs);
+    const meaning = this.#application.classifier.classify('publish', message.channel, message.data);
+    if (meaning === undefined || meaning.action === 'value') return;
+    if (meaning.action === 'call') {
+      const id = toReplyId(meaning.reply, message);
+      // Without an id not even the client can match the answer.
+      if (id === undefined) return;
+      const channel = meaning.reply.channel ?? detached(message.channel);
+      const { session } = client;
+      const { connectionType, remoteAddress } = this.#source;
+      this.#beginCall(client, {
+        ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
+        ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined, threadDump: undefined },
+        clientWaitAt: () => 0,
+      });
+      return;
+    }
+    const monitorings = new Map([[`${BY_SERVICE}${meaning.name}`, meaning.name]]);
+    if (message.id !== undefined) this.#addRequest(message, { kind: meaning.action, client, monitorings });
+    // Without an id a refusal could not be matched, so it takes effect at once.
+    else this.#apply(meaning.action, client, monitorings);
+  }
+
+  #beginCall(client: BayeuxClient, pending: PendingCall): void {
+    if (!client.calls.add(pending)) {
+      this.#application.metrics.tableFull('calls');
+      return;
+    }
+    if (!client.isKnown) this.#unconfirmed.add(client);
+    pending.session?.callBegan(pending.beganNs);
+    if (!this.#registration.isWebSocket) this.#calls.push({ client, pending });
+  }
+
+  #addRequest(message: BayeuxMessage, request: PendingRequest): void {
+    if (!this.#requests.add(message, request)) this.#application.metrics.tableFull('requests');
+  }
+
+  // ---- messages from the server
+
+  /**
+   * A batch of messages of a response, or of a WebSocket's text; `onUpstreamEnd` follows the last batch. `from`: the
+   * login that the response's head states.
+   */
+  onUpstreamMessages(
+    messages: readonly BayeuxMessage[],
+    atNs: number,
+    from: Partial<Pick<Registration, 'setCookieToken' | 'statedByServer'>> = {},
+  ): void {
+    this.#application.metrics.counts.upstreamMessages += messages.length;
+    this.#registration.setCookieToken = from.setCookieToken;
+    this.#registration.statedByServer = from.statedByServer;
+    for (const message of messages) {
+      if (message.channel === '/meta/connect') this.#connectReply = message;
+      else if (message.channel.startsWith('/meta/')) this.#onMetaReply(message, atNs);
+      else if (this.#onUpstreamData(message, atNs)) this.#hasDelivery = true;
+      this.#application.listener?.onUpstreamMessage(message, this.#registration.current);
+    }
+  }
+
+  onUpstreamEnd(atNs: number): void {
+    const reply = this.#connectReply;
+    const hasDelivery = this.#hasDelivery;
+    this.#connectReply = undefined;
+    this.#hasDelivery = false;
+    // Handled last, whatever its position: the other messages decide how the hold ended.
+    if (reply !== undefined) this.#onConnectReply(reply, hasDelivery, atNs);
+  }
+
+  #onMetaReply(message: BayeuxMessage, atNs: number): void {
+    const request = this.#requests.take(message);
+    if (request === undefined) {
+      this.#registration.isUnknown(message, this.#registration.current);
+    } else if (request.kind === 'handshake') {
+      this.#onHandshakeReply(message, request, atNs);
+    } else if (message.successful === true) {
+      this.#registration.confirm(request.client, 'activity', atNs);
+      if (request.kind === 'disconnect') this.#registration.left(request.client);
+      else this.#apply(request.kind, request.client, request.monitorings);
+    } else {
+      this.#registration.isUnknown(message, request.client);
+    }
+  }
+
+  #onHandshakeReply(
+    message: BayeuxMessage,
+    request: Extract<PendingRequest, { kind: 'handshake' }>,
+    atNs: number,
+  ): void {
+    const { clientId, successful } = message;
+    if (successful !== true || clientId === undefined) {
+      this.#application.metrics.counts.refused += 1;
+      return;
+    }
+    this.#application.metrics.counts.accepted += 1;
+    this.#registration.handshaken({ ...message, clientId }, request, atNs);
+    takeAdvice(this.#registration.current, message);
+  }
+
+  #onConnectReply(message: BayeuxMessage, hasDelivery: boolean, atNs: number): void {
+    const client = this.#hold?.client ?? this.#registration.current;
+    this.#endHold(hasDelivery ? 'delivery' : 'empty', atNs);
+    if (client === undefined) return;
+    takeAdvice(client, message);
+    client.lastConnectedNs = atNs;
+    if (message.successful === true) this.#registration.confirm(client, 'heartbeat', atNs);
+    else this.#registration.isUnknown(message, client);
+  }
+
+  /** True for a delivery, false for an acknowledgement. */
+  #onUpstreamData(message: BayeuxMessage, atNs: number): boolean {
+    const client = this.#registration.clientOf(message, atNs);
+    const pending = client?.calls.find(message);
+    if (client !== undefined && pending !== undefined) {
+      this.#onAnswer(client, pending, message, atNs);
+      return message.data !== undefined;
+    }
+    if (message.successful !== undefined && message.data === undefined) {
+      this.#onAcknowledged(client, message, atNs);
+      return false;
+    }
+    const meaning = this.#application.classifier.classify('delivery', message.channel, message.data);
+    if (meaning?.action === 'value') this.#application.clients.received(client, meaning.name);
+    return true;
+  }
+
+  #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
+    if (message.successful === false) {
+      this.#endCall(client, pending, describeRefusal(toErrorCode(message.error)), atNs);
+      this.#registration.isUnknown(message, client);
+      return;
+    }
+    this.#registration.confirm(client, 'activity', atNs);
+    if (message.data !== undefined) {
+      const status = isFailedReply(pending.call.reply, message) ? 500 : 200;
+      this.#endCall(client, pending, { kind: 'answered', status }, atNs);
+    } else if (pending.ackedNs === 0) {
+      pending.ackedNs = atNs;
+    }
+  }
+
+  #onAcknowledged(client: BayeuxClient | undefined, message: BayeuxMessage, atNs: number): void {
+    const request = this.#requests.take(message);
+    if (message.successful !== true) {
+      this.#registration.isUnknown(message, client);
+      return;
+    }
+    if (client !== undefined) this.#registration.confirm(client, 'activity', atNs);
+    if (request?.kind === 'subscribe' || request?.kind === 'unsubscribe') {
+      this.#apply(request.kind, request.client, request.monitorings);
+    }
+  }
+
+  // ---- the end
+
+  /**
+   * The exchange has ended, or the WebSocket is closed. `unanswered` is the result of this exchange's unanswered
+   * calls. Undefined leaves them pending, since their answers may come in another exchange.
+   */
+  onClosed(atNs: number, unanswered?: CallResult): void {
+    this.#endHold('broken', atNs);
+    this.#registration.closed(atNs);
+    this.#requests.clear();
+    if (unanswered !== undefined) {
+      for (const { client, pending } of this.#calls) {
+        if (pending.ackedNs === 0) this.#endCall(client, pending, unanswered, atNs);
+      }
+    }
+    // A client that the server never confirmed is in no other table; its calls free their memory here.
+    for (const client of this.#unconfirmed) if (!client.isKnown) client.calls.takeAll();
+  }
+
+  #endHold(ending: HoldEnding, atNs: number): void {
+    if (this.#hold === undefined) return;
+    this.#application.metrics.holdEnded(ending, atNs - this.#hold.beganNs, atNs);
+    this.#hold = undefined;
+  }
+
+  #endCall(client: BayeuxClient, pending: PendingCall, result: CallResult, atNs: number): void {
+    if (client.calls.take(pending)) this.#application.clients.callEnded(client, pending, result, atNs);
+  }
+
+  #apply(kind: 'subscribe' | 'unsubscribe', client: BayeuxClient, monitorings: ReadonlyMap<string, string>): void {
+    const { clients } = this.#application;
+    // An unknown client is not kept, so nothing would ever end its monitorings.
+    if (!client.isKnown) return;
+    for (const [key, name] of monitorings) {
+      if (kind === 'subscribe') clients.subscribe(client, key, name);
+      else clients.unsubscribe(client, key);
+    }
+  }
+}
+
+function takeAdvice(client: BayeuxClient | undefined, { advice }: BayeuxMessage): void {
+  if (client !== undefined && advice?.intervalMs !== undefined)
+    client.adviceIntervalMs = Math.max(0, advice.intervalMs);
+}
+
+/**
+ * The result of a refused call: always an error. Codes 400 to 499 create no name, since any client can provoke them.
+ */
+function describeRefusal(code: number | undefined): CallResult {
+  const isClientError = code !== undefined && code >= 400 && code < 500;
+  return isClientError ? { kind: 'refused', status: code } : { kind: 'answered', status: 500 };
+}

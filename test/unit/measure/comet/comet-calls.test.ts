@@ -1,0 +1,202 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CometListener } from '../../../../src/measure/comet/comet-listener.ts';
+import { ManualClock } from '../../../support/clock.ts';
+import { CometTraffic, GONE_MS, rpcAnswer, rpcCall } from '../../../support/measure/comet/comet-traffic.ts';
+import { CANCELLED, FAILED } from '../../../support/measure/record/traffic.ts';
+import { testComet } from '../../../support/wire/test-config.ts';
+
+const CHANNEL = '/service/d2/rpc';
+const NAME = 'rpc.E.Demo.Test';
+const FAILED_ONCE = { rpc: 1, [NAME]: 1, 'rpc.errors': 1, [`${NAME}.errors`]: 1 };
+
+const acknowledged = (id: string) => ({ channel: CHANNEL, id, successful: true });
+const refused = (id: string, error?: string) => ({ channel: CHANNEL, id, successful: false, error });
+
+function started(change?: ConstructorParameters<typeof CometTraffic>[0]): CometTraffic {
+  const traffic = new CometTraffic(change);
+  traffic.handshake('a');
+  return traffic;
+}
+
+let traffic: CometTraffic;
+beforeEach(() => {
+  traffic = started();
+});
+
+describe('a call', () => {
+  it('takes from its message to the answer with data, on whichever exchange that comes', () => {
+    const held = traffic.hold('a');
+    traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
+    expect(traffic.counts()).toEqual({});
+    traffic.release(held, [rpcAnswer('7')], { afterMs: 30 });
+    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+    expect(traffic.maxMsOf()).toBe(40);
+    expect(traffic.onlySession()).toMatchObject({ requests: 1, counts: { rpc: 1, [NAME]: 1 } });
+  });
+
+  it('ends with its plain acknowledgement when no data follow in time', () => {
+    traffic.post([rpcCall('7')], [acknowledged('7')], {}, { afterMs: 10 });
+    traffic.sweepAfter(testComet.ackWaitMs - 1);
+    expect(traffic.counts()).toEqual({});
+    traffic.sweepAfter(1);
+    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+    expect(traffic.maxMsOf()).toBe(10);
+  });
+
+  it('is not ended by its acknowledgement while the answer, come in time, waits to be read', () => {
+    const clock = new ManualClock();
+    // Reading a message of the slow channel uses up the time for reading.
+    const slow: CometListener = {
+      onClientMessage: ({ channel }) => clock.advanceMs(channel === '/slow' ? 20 : 0),
+      onUpstreamMessage: () => undefined,
+      onFailure: () => expect.unreachable(),
+    };
+    traffic = new CometTraffic({}, slow, clock);
+    const tunnel = traffic.webSocket();
+    tunnel.handshake('a');
+    tunnel.client(rpcCall('7'));
+    tunnel.upstream(acknowledged('7'));
+    tunnel.client({ channel: '/slow', id: '8', clientId: 'a' });
+    clock.advanceMs(testComet.ackWaitMs - 50);
+    tunnel.client({ channel: '/slow', id: '9', clientId: 'a' });
+    tunnel.upstream(refused('7', '500::failed'));
+    clock.advanceMs(testComet.ackWaitMs);
+    traffic.recorder.sweep();
+    expect(traffic.counts()).toEqual({});
+    traffic.recorder.finish();
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
+    expect(traffic.maxMsOf()).toBe(testComet.ackWaitMs - 10);
+  });
+
+  it('that is refused is an error', () => {
+    traffic.post([rpcCall('7')], [refused('7')]);
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
+  });
+
+  it('of an unknown name, refused as such, creates none', () => {
+    traffic.post([rpcCall('7')], [refused('7', '404::unknown')]);
+    expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
+    traffic.post([rpcCall('8')], [rpcAnswer('8')]);
+    traffic.post([rpcCall('9')], [refused('9', '404::unknown')]);
+    expect(traffic.counts()).toEqual({ rpc: 3, [NAME]: 2, 'rpc.errors': 2, [`${NAME}.errors`]: 1 });
+  });
+
+  it('whose answer’s data say failure, by a rule, is an error', () => {
+    const reply = { channel: '/answers', id: '/data/call', error: '/data/error' };
+    const rules = [{ channel: '/calls', kind: 'rpc', action: 'call', name: '{/rpc}', reply }] as const;
+    traffic = started({ comet: { ...testComet, rules } });
+    const ask = (id: number) => ({ channel: '/calls', clientId: 'a', data: { rpc: 'P', call: id } });
+    traffic.post([ask(1), ask(2)], []);
+    traffic.release(traffic.hold('a'), [
+      { channel: '/answers', data: { call: 2, error: 'no' } },
+      { channel: '/answers', data: { call: 1, error: null } },
+    ]);
+    expect(traffic.counts()).toEqual({ rpc: 2, 'rpc.P': 2, 'rpc.errors': 1, 'rpc.P.errors': 1 });
+  });
+
+  it('that the upstream did not answer is an error without a duration', () => {
+    traffic.post([rpcCall('6')], [rpcAnswer('6')]);
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: FAILED });
+    expect(traffic.counts()).toEqual(FAILED_ONCE);
+  });
+
+  it('that HTTP answers with an error has that status', () => {
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { status: 503, body: '<html>' });
+    traffic.endPost(traffic.beginPost([rpcCall('8')]), { status: 403, body: '<html>' });
+    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2, 'rpc.errors': 1, [`${NAME}.errors`]: 1 });
+  });
+
+  it('of a client that did not wait for the response may be answered on another one', () => {
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
+    traffic.release(traffic.hold('a'), [rpcAnswer('7')]);
+    expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+  });
+
+  it('of a client that leaves is neither answered nor an error', () => {
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { ending: CANCELLED });
+    traffic.sweepAfter(GONE_MS);
+    expect(traffic.counts()).toEqual({});
+    expect(traffic.numbers.unanswered).toEqual({ timedOut: 0, abandoned: 1 });
+    expect(traffic.sessions()).toEqual([]);
+  });
+
+  it('without any answer for long has failed', () => {
+    const tunnel = traffic.webSocket();
+    tunnel.client(rpcCall('7'));
+    traffic.sweepAfter(testComet.callTimeoutMs);
+    expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
+    expect(traffic.numbers.unanswered).toEqual({ timedOut: 1, abandoned: 0 });
+    tunnel.upstream(rpcAnswer('7'));
+    expect(traffic.counts()).toEqual({ 'rpc.errors': 1 });
+  });
+
+  it('is one, although a stranger’s clientId stands in it, which makes no name and no session', () => {
+    traffic.post([{ ...rpcCall('7'), clientId: 'guess' }], [refused('7', '402::unknown')]);
+    expect(traffic.counts()).toEqual({ rpc: 1, 'rpc.errors': 1 });
+    expect(traffic.sessions()).toHaveLength(1);
+  });
+
+  it('beyond the bound is counted as untracked, and the others go on', () => {
+    traffic = started({ comet: { ...testComet, maxPendingCalls: 2 } });
+    const tunnel = traffic.webSocket();
+    tunnel.client(rpcCall('1'), rpcCall('2'), rpcCall('3'));
+    tunnel.upstream(rpcAnswer('1'), rpcAnswer('2'), rpcAnswer('3'));
+    expect(traffic.counts()).toEqual({ rpc: 2, [NAME]: 2 });
+    expect(traffic.numbers.untracked.calls).toBe(1);
+  });
+});
+
+it('a /meta/connect is never a call, and its hold ends with a delivery or without', () => {
+  const first = traffic.hold('a');
+  expect(traffic.numbers.holds.now).toBe(1);
+  traffic.release(first, [{ channel: '/d2/object/H.A', data: 1 }], { afterMs: 400 });
+  traffic.release(traffic.hold('a'), [], { afterMs: 30_000 });
+  traffic.endPost(traffic.hold('a'), { ending: CANCELLED });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1, empty: 1, broken: 1 } });
+  expect(traffic.numbers.holds.duration.snapshot()).toMatchObject({ count: 3, max: 30_000_000_000 });
+  expect(traffic.counts()).toEqual({ 'object.newValues': 1, 'object.H.A.newValues': 1 });
+  expect(traffic.onlySession().requests).toBe(0);
+});
+
+it('a /meta/connect beside publishes in one request is still a hold, and they are still calls', () => {
+  const connect = { channel: '/meta/connect', id: 'c', clientId: 'a' };
+  const exchange = traffic.beginPost([rpcCall('1'), connect]);
+  expect(traffic.numbers.holds.now).toBe(1);
+  traffic.release(exchange, [rpcAnswer('1')], { afterMs: 20 });
+  expect(traffic.counts()).toEqual({ rpc: 1, [NAME]: 1 });
+  expect(traffic.numbers.holds).toMatchObject({ now: 0, ended: { delivery: 1 } });
+});
+
+it('a connect later than the advised interval is counted', () => {
+  const connect = (afterMs: number) => {
+    traffic.clock.advanceMs(afterMs);
+    const reply = { channel: '/meta/connect', id: 'c', successful: true, advice: { interval: 2_000 } };
+    traffic.endPost(traffic.hold('a'), { messages: [reply] });
+  };
+  for (const afterMs of [0, 2_900, 3_100, 500]) connect(afterMs);
+  expect(traffic.numbers.connectGaps).toBe(1);
+});
+
+it('a fall back from WebSocket is counted once for each client', () => {
+  traffic = new CometTraffic();
+  const tunnel = traffic.webSocket();
+  tunnel.handshake('a');
+  tunnel.close();
+  traffic.release(traffic.hold('a'));
+  traffic.release(traffic.hold('a'));
+  expect(traffic.numbers.fallbacks).toBe(1);
+  expect(traffic.sessions()).toMatchObject([{ connectionType: 'COMET_LONG_POLLING' }]);
+  // Both sides offer WebSocket, and the client does not use it.
+  const offer = { channel: '/meta/handshake', id: '1', supportedConnectionTypes: ['websocket', 'long-polling'] };
+  traffic.post([offer], [{ ...offer, clientId: 'b', successful: true }]);
+  traffic.release(traffic.hold('b'));
+  expect(traffic.numbers.fallbacks).toBe(2);
+});
+
+it('a storm of handshakes is counted', () => {
+  traffic = new CometTraffic();
+  for (let i = 0; i < 49; i += 1) traffic.handshake(`slow${i}`, {}, { afterMs: 1_000 });
+  expect(traffic.numbers.handshakes.storms).toBe(0);
+  for (let i = 0; i < 120; i += 1) traffic.handshake(`quick${i}`, {}, { afterMs: 1 });
+  expect(traffic.numbers.handshakes).toEqual({ accepted: 169, refused: 0, storms: 1 });
+});
