@@ -1,3 +1,4 @@
+import { NS_PER_S } from '../../base/clock.ts';
 import { toShownText } from '../../base/shown-text.ts';
 import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
@@ -18,9 +19,45 @@ export class ReadingBuilder {
   readonly #connectors: Connector[] = [];
   #threads: JvmThreads = {};
   #process: ServerProcess | undefined;
+  /** Attributes of the beans `Runtime` and `OperatingSystem`. */
+  #processBeans: object = {};
   #classes: JvmReading['classes'] = {};
   #heap: MemoryUsage = {};
   #nonHeap: MemoryUsage = {};
+
+  /** Takes what is needed of one MXBean, e.g. of the type `MemoryPool` with `{ Name: 'G1 Old Gen', Usage: { used: 1 } }`. */
+  addBean(type: string, bean: unknown): void {
+    const of = (...path: readonly string[]) => fieldOf(bean, ...path);
+    if (type === 'ClassLoading') this.setClasses(of('TotalLoadedClassCount'), of('UnloadedClassCount'));
+    if (type === 'GarbageCollector') this.addCollector(of('Name'), of('CollectionCount'), of('CollectionTime'));
+    if (type === 'Threading') this.setThreads(of('ThreadCount'), of('DaemonThreadCount'), of('PeakThreadCount'));
+    if (type === 'Memory') {
+      this.setHeap(usageOf(of('HeapMemoryUsage')));
+      this.setNonHeap(usageOf(of('NonHeapMemoryUsage')));
+    }
+    if (type === 'MemoryPool') {
+      const usedAfterGc = of('Type') === 'HEAP' ? of('CollectionUsage', 'used') : undefined;
+      this.addPool(of('Name'), usageOf(of('Usage')), usedAfterGc);
+    }
+    // The connectors' socket beans have the same type, but no threads.
+    if (type === 'ThreadPool' && of('currentThreadsBusy') !== undefined)
+      this.addConnector(of('name'), of('currentThreadsBusy'), of('maxThreads'), of('connectionCount'));
+    if (type === 'Runtime' || type === 'OperatingSystem') this.#addProcessBean(bean);
+  }
+
+  #addProcessBean(bean: unknown): void {
+    this.#processBeans = Object.assign(this.#processBeans, bean);
+    const of = (key: string) => fieldOf(this.#processBeans, key);
+    const [startTime, cpuNs] = [of('StartTime'), of('ProcessCpuTime')];
+    if (typeof startTime !== 'number') return;
+    this.setProcess(String(startTime), {
+      cpuSeconds: typeof cpuNs === 'number' ? cpuNs / NS_PER_S : undefined,
+      residentBytes: undefined,
+      openDescriptors: of('OpenFileDescriptorCount'),
+      maxDescriptors: of('MaxFileDescriptorCount'),
+      processors: of('AvailableProcessors'),
+    });
+  }
 
   setClasses(loaded: unknown, unloaded: unknown): void {
     this.#classes = { loaded: toCount(loaded), unloaded: toCount(unloaded) };
@@ -103,13 +140,18 @@ export class ReadingBuilder {
 }
 
 /** The four numbers of `{"init":1,"used":2,"committed":3,"max":-1}`; missing ones are undefined. */
-export function usageOf(usage: unknown): RawUsage {
+function usageOf(usage: unknown): RawUsage {
   return {
     init: fieldOf(usage, 'init'),
     used: fieldOf(usage, 'used'),
     committed: fieldOf(usage, 'committed'),
     max: fieldOf(usage, 'max'),
   };
+}
+
+/** `MemoryPool` for `java.lang:name=G1 Eden Space,type=MemoryPool`, in any order. */
+export function typeOfBean(objectName: string): string {
+  return /[:,]type=([^,]*)/.exec(objectName)?.[1] ?? '';
 }
 
 function toCount(value: unknown): number | undefined {
