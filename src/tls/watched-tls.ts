@@ -68,7 +68,7 @@ export class WatchedTls extends FileWatch {
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     const opened: OpenedFiles = new LastResult();
     const texts = await readTlsFiles(files, opened);
-    const material = toTlsMaterial(files, texts, parts.clock);
+    const material = await toTlsMaterial(files, texts, parts.clock);
     return new WatchedTls({ files, texts: toComparable(texts), material, opened }, parts);
   }
 
@@ -128,7 +128,7 @@ export class WatchedTls extends FileWatch {
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
   async prepareReload(files: TlsFiles): Promise<() => void> {
     const texts = await readTlsFiles(files, this.#opened);
-    const material = toTlsMaterial(files, texts, this.#clock);
+    const material = await toTlsMaterial(files, texts, this.#clock);
     return () => {
       this.#files = files;
       this.#apply(texts, material);
@@ -152,7 +152,7 @@ export class WatchedTls extends FileWatch {
     try {
       const texts = await readTlsFiles(files, this.#opened);
       if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
-      const material = toTlsMaterial(files, texts, this.#clock);
+      const material = await toTlsMaterial(files, texts, this.#clock);
       return () => {
         // A reload may have named other files meanwhile.
         if (files === this.#files) this.#apply(texts, material);

@@ -4,8 +4,11 @@ import { type Credentials, isSame } from './server-credentials.ts';
 
 type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
 
-/** Result of a 401: `retry` with a new `authorize`, the credentials were refused, or no challenge can be answered. */
-type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
+/** The credentials were refused, or no challenge can be answered. */
+export type LoginRefusal = 'refused' | 'unanswerable';
+
+/** Result of a 401; `retry` means with a new `authorize`. */
+type LoginOutcome = 'retry' | LoginRefusal;
 
 /** How a source logs in. Keeps state from one exchange for the next. */
 export interface Login {
