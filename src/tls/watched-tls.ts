@@ -79,7 +79,7 @@ export class WatchedTls extends FileWatch {
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
       const watched = new WatchedTls(
-        { files, texts: undefined, material: toStandIn(parts.clock), opened: new LastResult() },
+        { files, texts: undefined, material: await createStandInMaterial(parts.clock), opened: new LastResult() },
         parts,
       );
       watched.#standInFor(error);
@@ -188,8 +188,8 @@ export class WatchedTls extends FileWatch {
 }
 
 /** Verifies no client certificate: its only authority is the stand-in certificate itself. */
-function toStandIn(clock: Clock): TlsMaterial {
-  const { cert, key } = createStandIn(clock);
+async function createStandInMaterial(clock: Clock): Promise<TlsMaterial> {
+  const { cert, key } = await createStandIn(clock);
   const options = { ...TLS_POLICY, cert, key, ca: cert };
   return {
     options,

@@ -31,31 +31,6 @@ interface Bean {
   readonly attributes: Record<string, unknown>;
 }
 
-/** The only attributes that are kept. LastGcInfo, most of the text, is not among them. */
-const ATTRIBUTES = new Set([
-  'Name',
-  'Type',
-  'Usage',
-  'CollectionUsage',
-  'HeapMemoryUsage',
-  'NonHeapMemoryUsage',
-  'TotalLoadedClassCount',
-  'UnloadedClassCount',
-  'CollectionCount',
-  'CollectionTime',
-  'ThreadCount',
-  'DaemonThreadCount',
-  'PeakThreadCount',
-  'ProcessCpuTime',
-  'OpenFileDescriptorCount',
-  'MaxFileDescriptorCount',
-  'AvailableProcessors',
-  'name',
-  'currentThreadsBusy',
-  'maxThreads',
-  'connectionCount',
-]);
-
 /**
  * Parses e.g. `OK - Number of results: 15`, an empty line, then for each MXBean `Name: java.lang:type=Memory` and its
  * attributes. Lines end in LF or CRLF. Throws `D2S_ERR_JVM_FORMAT`, or `D2S_ERR_JVM_NOT_FOUND` for no result.
@@ -123,8 +98,8 @@ function* parseBeans(text: string): Generator<Bean> {
 function addAttribute({ attributes }: Bean, line: string): void {
   const colon = line.indexOf(': ');
   const key = line.slice(0, Math.max(colon, 0));
-  // Lines of an array begin with a tab, so they never match.
-  if (ATTRIBUTES.has(key)) attributes[key] = parseValue(line.slice(colon + 2).trimEnd());
+  // LastGcInfo is most of the text. Lines of an array begin with a tab.
+  if (key !== 'LastGcInfo' && /^\w+$/.test(key)) attributes[key] = parseValue(line.slice(colon + 2).trimEnd());
 }
 
 /** A number, a text, or `{committed=1, init=2, max=-1, used=3}`, alone or in `CompositeDataSupport(…,contents={…})`. */

@@ -12,8 +12,8 @@ const own = folder.signed(folder.authority(), { name: 'plant' });
 afterAll(() => folder.remove());
 
 describe('a stand-in certificate', () => {
-  it('is self-signed, valid now, and new with its own key each time', () => {
-    const { cert, key } = createStandIn(systemClock);
+  it('is self-signed, valid now, and new with its own key each time', async () => {
+    const { cert, key } = await createStandIn(systemClock);
     const parsed = new X509Certificate(cert);
     expect(parsed.subject).toBe('CN=d2-sidecar without its certificate');
     expect(parsed.issuer).toBe(parsed.subject);
@@ -21,7 +21,7 @@ describe('a stand-in certificate', () => {
     expect(parsed.checkPrivateKey(createPrivateKey(key))).toBe(true);
     expect(Date.parse(parsed.validFrom)).toBeLessThan(systemClock.epochMs());
     expect(Date.parse(parsed.validTo)).toBeGreaterThan(systemClock.epochMs());
-    expect(new X509Certificate(createStandIn(systemClock).cert).serialNumber).not.toBe(parsed.serialNumber);
+    expect(new X509Certificate((await createStandIn(systemClock)).cert).serialNumber).not.toBe(parsed.serialNumber);
   });
 
   it('trusts no client, logs its reason once, has no expiry, and goes when the files can be used', async () => {
