@@ -1,4 +1,4 @@
-import type { CallSession, EndedCall } from '../../measure/record/call-observer.ts';
+import type { EndedCall } from '../../measure/record/call-observer.ts';
 
 const NS_PER_US = 1_000;
 const US_PER_S = 1_000_000;
