@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ListenerTls } from '../../../src/tls/listener-tls.ts';
 import { createStandIn } from '../../../src/tls/stand-in-certificate.ts';
+import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
@@ -28,7 +29,7 @@ describe('a stand-in certificate', () => {
     const { logger, logged } = recordingLogger();
     const keyFile = path.join(folder.folder, 'key');
     const config = { certFile: own.certFile, keyFile, clientCaFile: undefined, clientAuth: 'request' } as const;
-    const tls = await ListenerTls.openOrStandIn('monitor.tls', config, { clock: systemClock, logger });
+    const tls = await ListenerTls.open('monitor.tls', config, { clock: systemClock, logger }, WatchedTls.openOrStandIn);
     const { cert, ca } = tls.serverOptions(1_000);
     expect(ca).toBe(cert);
     const reason = `monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`;
