@@ -1,7 +1,7 @@
 /** Finds the JVMs that have a counters file, each with its process if that is visible. */
 import type { Counters } from './counters.ts';
 import { toKnownUsers } from './known-users.ts';
-import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
+import { decideLiveness, findLockHolders, type Liveness, type LivenessEvidence } from './liveness.ts';
 import {
   fileNameOf,
   listPerfFiles,
@@ -11,7 +11,7 @@ import {
   readCounters,
 } from './perf-file.ts';
 import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
-import type { SearchBounds } from './search-bounds.ts';
+import type { SearchContext } from './search-bounds.ts';
 
 export interface Candidate {
   readonly path: PerfFilePath;
@@ -22,14 +22,10 @@ export interface Candidate {
   readonly evidence: LivenessEvidence;
 }
 
-export interface Surroundings {
-  readonly procPath: string;
+export interface Surroundings extends SearchContext {
   readonly tmpPath: string;
   readonly processes: readonly ProcessInfo[];
-  readonly nowNs: () => number;
-  readonly bounds: SearchBounds;
-  readonly signal: AbortSignal;
-  readonly user: string | undefined;
+  readonly user?: string | undefined;
   /** Users that the JVM may belong to: our own, and those that listen on the upstream's port. */
   readonly uids: ReadonlySet<number>;
 }
@@ -49,14 +45,14 @@ const START_TOLERANCE_MS = 10_000;
 
 /** The counters file of a process, in our /tmp, or in its own if it has another mount namespace. */
 export async function findOfProcess(around: Surroundings, process: ProcessInfo): Promise<CandidateResult> {
-  const { procPath, tmpPath, bounds } = around;
+  const { procPath, tmpPath } = around;
   const ownNamespace = mountNamespaceOf(procPath, 'self');
   const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
   const uids = new Set([process.uid]);
   const users = toKnownUsers(around, uids, process.pid);
   let worst: CandidateResult = { kind: 'absent' };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
-    const list = await listPerfFiles(tmp, users, bounds);
+    const list = await listPerfFiles(around, tmp, users);
     if (list.kind === 'denied') {
       if (tmp !== tmpPath) worst = { kind: 'denied' };
       continue;
@@ -81,14 +77,13 @@ export async function toCandidate(
   processes: readonly ProcessInfo[] = around.processes,
   likelyUids: ReadonlySet<number> = around.uids,
 ): Promise<CandidateResult> {
-  const { procPath, bounds, signal } = around;
-  const result = await readCounters(path, bounds, signal, (uid) => likelyUids.has(uid));
+  const result = await readCounters(around, path, (uid) => likelyUids.has(uid));
   if (result.kind === 'absent') return { kind: 'absent' };
   if (result.kind !== 'counters') return { kind: 'failed', path, result };
   const { file, counters } = result;
   const process = await findWriter(around, processes, { path, file, counters });
-  const question = { procPath, process, file, counters, previous: undefined, nowNs: around.nowNs(), bounds };
-  return { kind: 'candidate', candidate: { path, file, counters, process, ...(await toLiveness(question)) } };
+  const alive = await decideLiveness(around, { process, file, counters });
+  return { kind: 'candidate', candidate: { path, file, counters, process, ...alive } };
 }
 
 async function findWriter(
@@ -105,18 +100,18 @@ async function findWriter(
  * in another container where the same pids are in use.
  */
 async function isOf(
-  { procPath, bounds }: Surroundings,
+  around: Surroundings,
   process: ProcessInfo,
   { path, file, counters: { startedEpochMs } }: Written,
 ): Promise<boolean> {
   if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
-  const { pids: holders, isExact } = await findLockHolders(procPath, file, bounds);
+  const { pids: holders, isExact } = await findLockHolders(around, file);
   if (isExact && holders.includes(process.pid)) return true;
-  const mapped = await hasMapped(procPath, process.pid, fileNameOf(path), bounds);
+  const mapped = await hasMapped(around, process.pid, fileNameOf(path));
   if (mapped !== undefined) return mapped;
   // Another visible process wrote it; this one only has the same pid and user.
   if (isExact && holders.length > 0) return false;
-  const processStart = startedEpochMsOf(procPath, process);
+  const processStart = startedEpochMsOf(around.procPath, process);
   if (processStart === undefined || startedEpochMs === undefined) return true;
   return processStart <= startedEpochMs + START_TOLERANCE_MS;
 }
@@ -157,7 +152,7 @@ async function listEverywhere(
   around: Surroundings,
 ): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
   const { procPath, tmpPath, processes, bounds, signal, uids } = around;
-  const own = await listPerfFiles(tmpPath, toKnownUsers(around, uids), bounds);
+  const own = await listPerfFiles(around, tmpPath, toKnownUsers(around, uids));
   const paths = own.kind === 'listed' ? [...own.paths] : [];
   const deniedProcesses: ProcessInfo[] = [];
   const seen = new Set([mountNamespaceOf(procPath, 'self')]);
@@ -166,7 +161,7 @@ async function listEverywhere(
     const namespace = mountNamespaceOf(procPath, process.pid);
     if (namespace !== undefined && seen.has(namespace)) continue;
     const users = toKnownUsers(around, new Set([...uids, process.uid]), process.pid);
-    const list = await listPerfFiles(`${procPath}/${process.pid}/root/tmp`, users, bounds);
+    const list = await listPerfFiles(around, `${procPath}/${process.pid}/root/tmp`, users);
     if (list.kind === 'denied') {
       deniedProcesses.push(process);
       continue;

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { toFileReason } from '../../base/trusted-file.ts';
 import { type Counters, toCounters } from './counters.ts';
 import type { Unusable } from './entries.ts';
-import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
+import { SEARCH_LIMITS, type SearchBounds, type SearchContext } from './search-bounds.ts';
 
 export interface PerfFilePath {
   /** The JVM's /tmp as we reach it, e.g. `/tmp` or `/proc/812/root/tmp`. */
@@ -60,9 +60,9 @@ type PerfFileList = { readonly kind: 'listed'; readonly paths: readonly PerfFile
  * `denied` if we may not list that /tmp.
  */
 export async function listPerfFiles(
+  { bounds }: SearchContext,
   tmp: string,
   knownUsers: readonly string[],
-  bounds: SearchBounds,
 ): Promise<PerfFileList> {
   const others = { limit: SEARCH_LIMITS.directories, onMore: () => bounds.hit('directories') };
   const isOther = (name: string) => name.startsWith(PREFIX) && !knownUsers.includes(name.slice(PREFIX.length));
@@ -86,9 +86,8 @@ function isNumber(name: string): boolean {
  * can leave any number of files that never become valid. Rejects only when `signal` aborts.
  */
 export async function readCounters(
+  { bounds, signal }: SearchContext,
   path: PerfFilePath,
-  bounds: SearchBounds,
-  signal: AbortSignal,
   mayRetry: (uid: number) => boolean = () => true,
 ): Promise<ReadCountersResult> {
   for (let attempt = 0; ; attempt += 1) {

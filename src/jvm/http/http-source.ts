@@ -13,7 +13,7 @@ import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
 import { type Advice, toStatusError, toWireError } from './http-errors.ts';
-import { BasicLogin, DigestLogin, type Login, type LoginRefusal } from './login.ts';
+import { BASIC_LOGIN, DigestLogin, type Login, type LoginRefusal } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
 import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
@@ -86,7 +86,7 @@ export class HttpSource implements JvmSource {
     this.#options = options;
     this.#address = parseAddress(options.url, kind.defaultPath, kind.mayHaveQuery);
     this.#where = `${this.#address.origin}${this.#address.basePath}${kind.path.replace(/\?.*$/s, '')}`;
-    this.#login = kind.hasDigest ? new DigestLogin() : new BasicLogin();
+    this.#login = kind.hasDigest ? new DigestLogin() : BASIC_LOGIN;
     this.#backOff = new LoginBackOff(options.clock);
     const file = options.tls?.caFile;
     const toError = (message: string) => new JvmSourceError('D2S_ERR_JVM_ACCESS', message);

@@ -19,17 +19,11 @@ export interface Login {
 }
 
 /** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
-export class BasicLogin implements Login {
-  authorize(_request: LoginRequest, credentials: Credentials | undefined): string | undefined {
-    if (credentials === undefined) return undefined;
-    const { username, password } = credentials;
-    return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
-  }
-
-  challenged(): LoginOutcome {
-    return 'refused';
-  }
-}
+export const BASIC_LOGIN: Login = {
+  authorize: (_request, credentials) =>
+    credentials && `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`,
+  challenged: () => 'refused',
+};
 
 const CNONCE_BYTES = 16;
 /** `nc` has eight hexadecimal digits. */
