@@ -105,7 +105,7 @@ export class AttachOpener {
     this.#marker = marker;
     let folder: FileHandle | undefined;
     try {
-      folder = await openTmp(jvm, this.#system);
+      folder = await openTmp(jvm);
       const socketPath = below(folder, socketNameOf(jvm));
       // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
       const found = lstatSync(socketPath, { throwIfNoEntry: false });

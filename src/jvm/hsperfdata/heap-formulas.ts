@@ -44,7 +44,8 @@ const PARALLEL = { eden: 'PS Eden Space', survivor: 'PS Survivor Space', old: 'P
 /** Parallel moves the borders between its spaces. No heap.init: the counters have only an explicit -Xms. */
 function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: boolean): HeapReading {
   const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
-  const { eden, from, s1, s2, old } = spacesOf(counters);
+  const [eden, s1, s2] = [spaceOf(counters, 0, 0), spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
+  const [old, from] = [spaceOf(counters, 1, 0), survivorInUse(s1, s2)];
   const memory = sampledEvery50Ms(counters);
   const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
   const edenMax = isParallel ? minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity) : eden.maxCapacity;
@@ -160,16 +161,9 @@ function generationOf(counters: Counters, generation: 0 | 1) {
   };
 }
 
-/** For Serial and Parallel. `from`, the survivor space that the MXBean shows, is the one in use. */
-function spacesOf(counters: Counters) {
-  const [s1, s2] = [spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
-  return { eden: spaceOf(counters, 0, 0), s1, s2, old: spaceOf(counters, 1, 0), from: toFrom(s1, s2) };
-}
-
-/** One of the two is always empty; if both are, either will do. Undefined if one is unknown or both are in use. */
-function toFrom(s1: Space, s2: Space): Space | undefined {
-  if (s1.used === undefined || s2.used === undefined) return undefined;
-  if (s1.used > 0 && s2.used > 0) return undefined;
+/** The MXBean shows it. One of the two is always empty; if both are, either will do. Undefined if that is not known. */
+function survivorInUse(s1: Space, s2: Space): Space | undefined {
+  if (s1.used === undefined || s2.used === undefined || (s1.used > 0 && s2.used > 0)) return undefined;
   return s2.used > 0 ? s2 : s1;
 }
 
