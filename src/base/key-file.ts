@@ -10,14 +10,14 @@ export interface KeyFileOptions {
   /** Gets one warning for each version of a file that every user can read. Not for files without secrets. */
   readonly logger?: Pick<Logger, 'warn'>;
   /** Makes the error for an unusable file. The message names key and file, and never quotes the content. */
-  readonly toError: (message: string) => Error;
+  readonly createError: (message: string) => Error;
 }
 
 const READABLE_BY_ALL = 0o004;
 
 /** Reads the file anew at each call, so that a renewed secret needs no restart. */
 export function createKeyFileReader<T>(
-  { key, file, maxBytes, logger, toError }: KeyFileOptions,
+  { key, file, maxBytes, logger, createError }: KeyFileOptions,
   decode: (bytes: Buffer) => T | Promise<T>,
 ): () => Promise<T> {
   let warnedVersion: string | undefined;
@@ -31,12 +31,12 @@ export function createKeyFileReader<T>(
       });
       return await decode(bytes);
     } catch (cause) {
-      if (cause instanceof ConfigError) throw toError(cause.message);
+      if (cause instanceof ConfigError) throw createError(cause.message);
       if (cause instanceof UntrustedFileError)
-        throw toError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
+        throw createError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
       const reason = toFileReason(cause);
       const advice = reason === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
-      throw toError(`The file ${file} (${key}) cannot be read (${reason}); ${advice}.`);
+      throw createError(`The file ${file} (${key}) cannot be read (${reason}); ${advice}.`);
     }
   };
 }

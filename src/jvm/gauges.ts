@@ -25,15 +25,15 @@ export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmRe
   putUsage(memory, 'jvm.memory.non-heap', nonHeap);
   putTotal(memory, heap, nonHeap);
   for (const [name, pool] of pools) {
-    const prefix = `jvm.memory.pools.${toGaugeName(name)}`;
+    const prefix = `jvm.memory.pools.${formatGaugeName(name)}`;
     putUsage(memory, prefix, pool);
     put(memory, `${prefix}.used-after-gc`, pool.usedAfterGc);
   }
 
   const garbagecollector = new Map<string, Gauge>();
   for (const [name, { count, timeMs }] of collectors) {
-    put(garbagecollector, `jvm.garbagecollector.${toGaugeName(name)}.count`, count);
-    put(garbagecollector, `jvm.garbagecollector.${toGaugeName(name)}.time`, timeMs);
+    put(garbagecollector, `jvm.garbagecollector.${formatGaugeName(name)}.count`, count);
+    put(garbagecollector, `jvm.garbagecollector.${formatGaugeName(name)}.time`, timeMs);
   }
   return { classloader: setOf(classloader), memory: setOf(memory), garbagecollector: setOf(garbagecollector) };
 }
@@ -69,7 +69,7 @@ function put(
 }
 
 /** `G1-Eden-Space` for `G1 Eden Space`, as Dropwizard does it. */
-function toGaugeName(name: string): string {
+function formatGaugeName(name: string): string {
   return name.replace(/\s+/g, '-');
 }
 

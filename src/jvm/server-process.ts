@@ -25,11 +25,11 @@ export async function readServerProcess(
   ]);
   // The name is in parentheses, and may contain some.
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
-  const numberAt = (index: number) => toNumber(fields[index]);
+  const numberAt = (index: number) => parseNumber(fields[index]);
   const started = numberAt(START_TICKS);
   if (started === undefined || (startTicks !== undefined && started !== startTicks)) return undefined;
   const [user, system] = [numberAt(USER_TICKS), numberAt(SYSTEM_TICKS)];
-  const residentKb = toNumber(/^VmRSS:\s+(\d+) kB$/m.exec(status ?? '')?.[1]);
+  const residentKb = parseNumber(/^VmRSS:\s+(\d+) kB$/m.exec(status ?? '')?.[1]);
   return {
     id: `${pid} ${started}`,
     cpuSeconds: user === undefined || system === undefined ? undefined : (user + system) / TICKS_PER_S,
@@ -53,6 +53,6 @@ async function processorsOf(folder: string, status: string): Promise<number | un
   return quota !== undefined && period !== undefined && quota > 0 ? Math.min(allowed, quota / period) : allowed;
 }
 
-function toNumber(text: string | undefined): number | undefined {
+function parseNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

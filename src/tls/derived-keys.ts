@@ -73,7 +73,7 @@ interface Wanted {
 }
 
 const library = forge as unknown as Derivations;
-const toBytes = (text: string) => Buffer.from(text, 'latin1');
+const decodeLatin1 = (text: string) => Buffer.from(text, 'latin1');
 
 /** Rejects with what `parse` throws, and with CostlyKeyError. `parse` is called once more for each key. */
 export async function parseWithKeys<T>(parse: () => T): Promise<T> {
@@ -110,7 +110,7 @@ function withDerivations<T>(take: (wanted: Wanted) => Buffer, parse: () => T): T
   const original = { ...pbe, pbkdf2: pkcs5.pbkdf2, generateKey: pkcs12.generateKey };
   const ofPkcs12 = createPkcs12Derivation(take);
   pkcs5.pbkdf2 = (passphrase, salt, iterations, bytes, { algorithm }) => {
-    const derive = () => promisify(pbkdf2)(toBytes(passphrase), toBytes(salt), iterations, bytes, algorithm);
+    const derive = () => promisify(pbkdf2)(decodeLatin1(passphrase), decodeLatin1(salt), iterations, bytes, algorithm);
     const id = JSON.stringify(['pbkdf2', passphrase, salt, iterations, bytes, algorithm]);
     return take({ id, iterations, derive }).toString('latin1');
   };
@@ -132,7 +132,7 @@ function createPkcs12Derivation(take: (wanted: Wanted) => Buffer): Pkcs12Derivat
   return (passphrase, salt, id, iterations, bytes, md) => {
     if (iterations < 1) throw new Error('no iterations');
     const { algorithm, digestLength, blockLength } = md ?? (forge.md.sha1.create() as unknown as Digest);
-    const saltBytes = toBytes(salt.bytes());
+    const saltBytes = decodeLatin1(salt.bytes());
     const parts = ['pkcs12', passphrase ?? null, saltBytes.toString('latin1'), id, iterations, bytes, algorithm];
     const secret = passphrase == null ? Buffer.alloc(0) : Buffer.from(`${passphrase}\0`, 'utf16le').swap16();
     const derive = () =>
@@ -199,7 +199,7 @@ function createScryptDecipher(
   const [derivationId, derivationParameters] = childrenOf(derivation);
   if (forge.asn1.derToOid(bytesOf(derivationId)) !== SCRYPT) return undefined;
   const [salt, ...costs] = childrenOf(derivationParameters).map(bytesOf) as [string, ...string[]];
-  const [N = 0, r = 0, p = 0] = costs.map((cost) => Number(`0x${toBytes(cost).toString('hex')}`));
+  const [N = 0, r = 0, p = 0] = costs.map((cost) => Number(`0x${decodeLatin1(cost).toString('hex')}`));
   const [schemeId, iv] = childrenOf(scheme).map(bytesOf) as [string, string];
   const cipher = CIPHERS[forge.asn1.derToOid(schemeId)];
   const keyLength = cipher === undefined ? undefined : getCipherInfo(cipher)?.keyLength;
@@ -212,16 +212,16 @@ function createScryptDecipher(
   }
   const derive = () =>
     new Promise<Buffer>((resolve, reject) => {
-      scrypt(toBytes(passphrase), toBytes(salt), keyLength, { N, r, p, maxmem }, (error, key) =>
+      scrypt(decodeLatin1(passphrase), decodeLatin1(salt), keyLength, { N, r, p, maxmem }, (error, key) =>
         error === null ? resolve(key) : reject(error),
       );
     });
   const key = take({ id: JSON.stringify(['scrypt', passphrase, salt, N, r, p, keyLength]), iterations: 0, derive });
-  const decipher = createDecipheriv(cipher, key, toBytes(iv));
+  const decipher = createDecipheriv(cipher, key, decodeLatin1(iv));
   const output = forge.util.createBuffer();
   return {
     output,
-    update: (input) => void output.putBytes(decipher.update(toBytes(input.getBytes())).toString('latin1')),
+    update: (input) => void output.putBytes(decipher.update(decodeLatin1(input.getBytes())).toString('latin1')),
     finish: () => {
       output.putBytes(decipher.final().toString('latin1'));
       return true;

@@ -127,7 +127,7 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
     'd2_sidecar_tls_handshakes_failed_total',
     'Failed TLS handshakes of clients, by reason.',
     (listeners) =>
-      Object.entries(listeners).map(([name, listener]) => [name, listener && toReasons(listener.numbers)] as const),
+      Object.entries(listeners).map(([name, listener]) => [name, listener && countReasons(listener.numbers)] as const),
     'listener',
     'reason',
   ),
@@ -139,6 +139,6 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
   ),
 ];
 
-function toReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
+function countReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
   return { timeout: timedOut, certificate: refused, other: failed - timedOut - refused };
 }

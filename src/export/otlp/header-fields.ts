@@ -40,8 +40,8 @@ const RESERVED = new Set([
 export function createFieldsReader({ headersFile, headersEnv, env, logger }: FieldsOptions): FieldsReader {
   if (headersFile !== undefined) {
     const key = 'otlp.headersFile';
-    const toError = (message: string) => new OtlpFileError(message);
-    const read = createKeyFileReader({ key, file: headersFile, maxBytes: MAX_BYTES, logger, toError }, decodeText);
+    const createError = (message: string) => new OtlpFileError(message);
+    const read = createKeyFileReader({ key, file: headersFile, maxBytes: MAX_BYTES, logger, createError }, decodeText);
     return async () => parseFields(await read(), `${headersFile} (${key})`);
   }
   if (headersEnv === undefined) return async () => ({});

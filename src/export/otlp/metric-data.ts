@@ -39,7 +39,7 @@ export function* collectMetrics(
     const metrics = new Map<string, TableMetric>();
     const times = { startTime: startOf(table), endTime: end };
     for (const sample of table.samples()) {
-      const attributes = toAttributes(table, sample);
+      const attributes = createAttributes(table, sample);
       for (const { suffix = '', type, value } of pointsOf(table, sample)) {
         const name = `${table.name}${suffix}`;
         const metric = metrics.get(`${type} ${name}`) ?? createMetric(type, name, table.help);
@@ -82,8 +82,8 @@ function pointsOf({ type }: Table, { value }: Sample): readonly Point[] {
   if (typeof value === 'number') return [{ type: type === 'counter' ? SUM : GAUGE, value }];
   if ('cumulative' in value) {
     const { exponential, sumSeconds } = value;
-    if (exponential === undefined) return [{ type: HISTOGRAM, value: toHistogram(value) }];
-    return [{ type: EXPONENTIAL_HISTOGRAM, value: toExponential(exponential, sumSeconds) }];
+    if (exponential === undefined) return [{ type: HISTOGRAM, value: createHistogram(value) }];
+    return [{ type: EXPONENTIAL_HISTOGRAM, value: createExponential(exponential, sumSeconds) }];
   }
   const { count, sum } = value;
   return [
@@ -92,20 +92,20 @@ function pointsOf({ type }: Table, { value }: Sample): readonly Point[] {
   ];
 }
 
-function toAttributes({ labels }: Family, { labels: values }: Sample): Attributes {
+function createAttributes({ labels }: Family, { labels: values }: Sample): Attributes {
   const attributes: Attributes = {};
   for (let i = 0; i < labels.length; i += 1) attributes[labels[i] as string] = toWellFormed(values[i] ?? '');
   return attributes;
 }
 
 /** OTLP's buckets are not cumulative. */
-function toHistogram(value: DurationBucketsReading) {
+function createHistogram(value: DurationBucketsReading) {
   const cumulative = value.cumulative();
   const counts = cumulative.map((count, i) => count - (cumulative[i - 1] ?? 0));
   return { buckets: { boundaries: [...value.bounds], counts }, count: cumulative.at(-1) ?? 0, sum: value.sumSeconds };
 }
 
-function toExponential({ scale, zeroCount, offset, counts }: ExponentialReading, sum: number) {
+function createExponential({ scale, zeroCount, offset, counts }: ExponentialReading, sum: number) {
   const count = counts.reduce((total, bucket) => total + bucket, zeroCount);
   const none = { offset: 0, bucketCounts: [] };
   return { count, sum, scale, zeroCount, positive: { offset, bucketCounts: [...counts] }, negative: none };

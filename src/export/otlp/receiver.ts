@@ -32,9 +32,9 @@ export class Receiver {
     const { endpoint, headersFile, headersEnv, caFile, timeoutMs } = config;
     this.url = `${endpoint}/v1/${signal}`;
     this.timeoutMs = timeoutMs;
-    const toError = (message: string) => new OtlpFileError(message);
+    const createError = (message: string) => new OtlpFileError(message);
     if (caFile !== undefined)
-      this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, toError });
+      this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
     this.#fields = createFieldsReader({ headersFile, headersEnv, env, logger });
     const options = {
       keepAlive: true,

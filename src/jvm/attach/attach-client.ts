@@ -108,7 +108,7 @@ function converse(
     // The JVM closes the connection after its answer; nothing else marks the end.
     socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
     // The listener stays as long as the socket: a second error may follow the first, e.g. ECONNRESET after EPIPE.
-    socket.on('error', (cause) => end(() => reject(toAttachError(cause))));
+    socket.on('error', (cause) => end(() => reject(createAttachError(cause))));
     socket.once('close', () => end(() => reject(timedOut())));
   });
 }
@@ -121,7 +121,7 @@ function tooLong(maxBytes: number): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_FORMAT', `The answer on the attach socket is larger than ${maxBytes} bytes.`);
 }
 
-function toAttachError(cause: Error): JvmSourceError {
+function createAttachError(cause: Error): JvmSourceError {
   const errno = toErrno(cause);
   const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
   return new JvmSourceError(code, `${text} (${errno}).`, cause);

@@ -72,7 +72,7 @@ export class AttachOverlay {
       this.isApplied = Object.values(live).some((value) => value !== undefined);
       return overlaid;
     } catch (cause) {
-      this.reason = toReason(cause);
+      this.reason = describeFailure(cause);
       return reading;
     } finally {
       deadline.clear();
@@ -215,6 +215,6 @@ function aborted(signal: AbortSignal): Promise<string> {
   });
 }
 
-function toReason(cause: unknown): string {
+function describeFailure(cause: unknown): string {
   return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${toErrno(cause)})`;
 }

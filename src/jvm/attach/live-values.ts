@@ -30,7 +30,7 @@ const PAGE_BYTES = 4096;
 /** Returns the reading with the better values of `live`. */
 export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): JvmReading {
   const info = isHeapOf(jvm, live.heap) ? live.heap : undefined;
-  const heap = toHeap(reading.heap, info, live.flags);
+  const heap = mergeHeap(reading.heap, info, live.flags);
   const isUsedOurs = info !== undefined && heap !== reading.heap && heap.used === info.used && info.used !== undefined;
 
   const pools = new Map(reading.pools);
@@ -54,12 +54,12 @@ export function isHeapOf({ collector }: Pick<VisibleJvm, 'collector'>, info: Hea
 }
 
 /** Returns `base` itself if the result would be impossible. */
-function toHeap(base: MemoryUsage, info: HeapInfo | undefined, flags: FlagsInfo | undefined): MemoryUsage {
+function mergeHeap(base: MemoryUsage, info: HeapInfo | undefined, flags: FlagsInfo | undefined): MemoryUsage {
   const isG1 = info?.kind === 'G1';
   // G1's text counts regions being filled as full, up to 2 MB more than the MXBean; its counters are always fresh.
   const used = isG1 ? (base.used ?? info.used) : (info?.used ?? base.used);
   const committed = isG1 ? (base.committed ?? info.committed) : (info?.committed ?? base.committed);
-  return toPossible(base, {
+  return selectPossible(base, {
     // The MXBean's `init` is this flag with every collector.
     init: flags?.initialHeapSize ?? base.init,
     used,
@@ -138,11 +138,11 @@ function sumOf(pools: readonly MemoryUsage[]): MemoryUsage {
 function lay(pools: Map<string, PoolUsage>, name: string, usage: PoolUsage): void {
   const base = pools.get(name) ?? {};
   const known = Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined));
-  pools.set(name, toPossible(base, { ...base, ...known }));
+  pools.set(name, selectPossible(base, { ...base, ...known }));
 }
 
 /** The two sources are read at two moments: a result that contradicts itself is not shown. */
-function toPossible<U extends MemoryUsage>(base: U, usage: U): U {
+function selectPossible<U extends MemoryUsage>(base: U, usage: U): U {
   const { used, committed, max } = usage;
   const limit = max === undefined || max === NO_LIMIT ? Number.POSITIVE_INFINITY : max;
   const isPossible =

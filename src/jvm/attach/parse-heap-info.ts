@@ -87,7 +87,7 @@ function parseG1(text: string): HeapInfo | undefined {
     '^ *garbage-first heap +total (?:reserved (\\d{1,12})K, committed )?(\\d{1,12})K, used (\\d{1,12})K \\[',
   );
   if (match === undefined) return undefined;
-  const [max, committed, used] = [1, 2, 3].map((index) => toBytes(match[index], KIB));
+  const [max, committed, used] = [1, 2, 3].map((index) => parseBytes(match[index], KIB));
   return orderedHeap({ kind: 'G1', max, committed, used, pools: {} });
 }
 
@@ -95,7 +95,7 @@ function parseZ(text: string): HeapInfo | undefined {
   const match = onlyMatch(text, '^ *ZHeap +used (\\d{1,9})M, capacity (\\d{1,9})M, max capacity (\\d{1,9})M$');
   if (match === undefined) return undefined;
   // All ZGC pages are multiples of 2 MiB.
-  const [used, committed, max] = [1, 2, 3].map((index) => toBytes(match[index], MIB));
+  const [used, committed, max] = [1, 2, 3].map((index) => parseBytes(match[index], MIB));
   return orderedHeap({ kind: 'ZGC', max, committed, used, pools: { ZHeap: { used, committed } } });
 }
 
@@ -105,11 +105,11 @@ function parseShenandoah(text: string): HeapInfo | undefined {
   // `3072 x 4096 K regions`: reserved and committed sizes are whole regions, so M is exact if a region is whole MiB.
   const regions = onlyMatch(text, '^ *\\d{1,9} x (\\d{1,9}) ?([BKMG]) regions$');
   if (match === undefined || regions === undefined) return undefined;
-  const regionBytes = toBytes(regions[1], UNITS.get(regions[2] as string) ?? Number.NaN);
+  const regionBytes = parseBytes(regions[1], UNITS.get(regions[2] as string) ?? Number.NaN);
   const isWholeMib = regionBytes !== undefined && regionBytes > 0 && regionBytes % MIB === 0;
   const exact = (index: number, units: string) => {
     const unit = match[index + 1] as string;
-    return units.includes(unit) ? toBytes(match[index], UNITS.get(unit) ?? Number.NaN) : undefined;
+    return units.includes(unit) ? parseBytes(match[index], UNITS.get(unit) ?? Number.NaN) : undefined;
   };
   const wholeRegions = isWholeMib ? 'BKM' : 'BK';
   // From 100 MiB on, `used` is truncated to whole MiB, from 100 GiB on to whole GiB.
@@ -135,7 +135,7 @@ function orderedHeap(heap: HeapInfo): HeapInfo | undefined {
   return used <= committed && committed <= max ? heap : undefined;
 }
 
-function toBytes(digits: string | undefined, unit: number): number | undefined {
+function parseBytes(digits: string | undefined, unit: number): number | undefined {
   const bytes = Number(digits) * unit;
   return digits !== undefined && Number.isSafeInteger(bytes) ? bytes : undefined;
 }

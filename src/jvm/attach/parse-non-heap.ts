@@ -94,7 +94,7 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
   if (!isComplete || matches.length === 0 || matches.length > MAX_CODE_HEAPS) return undefined;
   const heaps: CodeHeapInfo[] = [];
   for (const match of matches) {
-    const heap = toCodeHeap(match);
+    const heap = parseCodeHeap(match);
     if (heap === undefined || heaps.some(({ name }) => name === heap.name)) return undefined;
     heaps.push(heap);
   }
@@ -102,7 +102,7 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
   return total === undefined || isSumOf(heaps, Number(total[1]), Number(total[2])) ? heaps : undefined;
 }
 
-function toCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
+function parseCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
   const kib = (index: number) => Number(match[index]) * KIB;
   const [size, used, peak, free] = [kib(2), kib(3), kib(4), kib(5)];
   const [low, high, end] = [6, 7, 8].map((index) => BigInt(match[index] as string)) as [bigint, bigint, bigint];

@@ -82,7 +82,7 @@ async function findByPid(search: Search, pid: number): Promise<Candidate> {
   if (candidates.length > 1) throw ambiguousNumber(pid, candidates);
   const [only] = candidates;
   if (only !== undefined) return only;
-  if (visible !== undefined && result !== undefined) throw toError(visible, result, search.own);
+  if (visible !== undefined && result !== undefined) throw createFailureError(visible, result, search.own);
   throw new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
     `jvm.pid is ${pid}, but there is no such process and no counters file ${search.tmpPath}/hsperfdata_*/${pid}. ` +
@@ -125,7 +125,7 @@ async function findUnnamed(search: Search): Promise<Candidate> {
   if (only !== undefined) return only;
   // This process looks like a JVM and listens, so it is the one; searching for others would be a guess.
   const jvm = failed.find(({ process }) => looksLikeJvm(process));
-  if (jvm !== undefined) throw toError(jvm.process, jvm.result, own);
+  if (jvm !== undefined) throw createFailureError(jvm.process, jvm.result, own);
   return findServer(search, holders);
 }
 
@@ -225,7 +225,7 @@ function isPathOfUser(path: PerfFilePath, user: string | undefined): boolean {
   return user === undefined || path.user === user;
 }
 
-function toError(process: ProcessInfo, result: CandidateResult, own: OwnRights): JvmSourceError {
+function createFailureError(process: ProcessInfo, result: CandidateResult, own: OwnRights): JvmSourceError {
   if (result.kind === 'denied') return denied(process, own);
   if (result.kind !== 'failed') return noFile(process);
   const { result: failure, path } = result;

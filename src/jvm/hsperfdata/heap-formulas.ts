@@ -50,7 +50,7 @@ function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: 
   const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
   const edenMax = isParallel ? minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity) : eden.maxCapacity;
   const survivorMax = isParallel ? from?.capacity : from?.maxCapacity;
-  const pools = toPools({
+  const pools = createPools({
     [names.eden]: { used: eden.used, committed: eden.capacity, max: edenMax },
     [names.survivor]: { used: from?.used, committed: from?.capacity, max: survivorMax },
     [names.old]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
@@ -60,7 +60,7 @@ function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: 
   const max = minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity);
   // Parallel's MXBean never has a maximum below the committed size.
   const parallelMax = max === undefined || committed === undefined ? undefined : Math.max(max, committed);
-  return toReading(pools, memory, isUnknown, {
+  return createHeapReading(pools, memory, isUnknown, {
     used: sumOf(pools, 'used'),
     committed,
     max: isParallel ? parallelMax : max,
@@ -77,13 +77,13 @@ function g1(counters: Counters): HeapReading {
     max,
   });
   const heapMax = capacity('sun.gc.generation.1.space.0.maxCapacity');
-  const pools = toPools({
+  const pools = createPools({
     'G1 Eden Space': space('sun.gc.generation.0.space.0', NO_LIMIT),
     // Space 1 exists, but is always empty.
     'G1 Survivor Space': space('sun.gc.generation.0.space.2', NO_LIMIT),
     'G1 Old Gen': space('sun.gc.generation.1.space.0', heapMax),
   });
-  return toReading(pools, 'live', false, {
+  return createHeapReading(pools, 'live', false, {
     init: sumOf(pools, 'init'),
     used: sumOf(pools, 'used'),
     committed: sumOf(pools, 'committed'),
@@ -101,13 +101,13 @@ function zgc(counters: Counters): HeapReading {
   const isFixed = initCapacity !== undefined && initCapacity === maxCapacity;
   const isUnknown = hasNoCollectionYet(counters, [2]);
   const usage: MemoryUsage = { used, committed: isUnknown && !isFixed ? undefined : capacity, max: maxCapacity };
-  const pools = toPools({ ZHeap: { ...usage, init: initCapacity } });
-  return toReading(pools, 'after-gc', isUnknown, { ...usage, init: isFixed ? initCapacity : undefined });
+  const pools = createPools({ ZHeap: { ...usage, init: initCapacity } });
+  return createHeapReading(pools, 'after-gc', isUnknown, { ...usage, init: isFixed ? initCapacity : undefined });
 }
 
 function generationalZgc(counters: Counters): HeapReading {
   const [young, old] = [spaceOf(counters, 0, 0), spaceOf(counters, 1, 0)];
-  const pools = toPools({
+  const pools = createPools({
     'ZGC Young Generation': {
       // The MXBean's `init` is the heap's minimum. initCapacity is the whole heap's, 260 MB more without -Xms.
       init: generationOf(counters, 0).minCapacity,
@@ -117,7 +117,7 @@ function generationalZgc(counters: Counters): HeapReading {
     },
     'ZGC Old Generation': { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
   });
-  return toReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
+  return createHeapReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
     init: sum(young.initCapacity, old.initCapacity),
     used: sumOf(pools, 'used'),
     committed: sumOf(pools, 'committed'),
@@ -137,7 +137,7 @@ function shenandoah(counters: Counters): HeapReading {
   const usage: MemoryUsage = { init: initCapacity, used, committed, max: maxCapacity };
   const { jdkMajor } = counters;
   const hasOneMode = jdkMajor !== undefined && jdkMajor < SHENANDOAH_GENERATIONS_JDK;
-  return toReading(toPools(hasOneMode ? { Shenandoah: usage } : {}), 'live', false, usage);
+  return createHeapReading(createPools(hasOneMode ? { Shenandoah: usage } : {}), 'live', false, usage);
 }
 
 type Space = ReturnType<typeof spaceOf>;
@@ -190,7 +190,7 @@ function withoutPadding(capacity: number | undefined): number | undefined {
 const MIN_G1_REGION_BYTES = 1_048_576;
 const G1_PADDING_BYTES = 8;
 
-function toPools(pools: Readonly<Record<string, MemoryUsage>>): ReadonlyMap<string, PoolUsage> {
+function createPools(pools: Readonly<Record<string, MemoryUsage>>): ReadonlyMap<string, PoolUsage> {
   return new Map(Object.entries(pools).map(([name, usage]) => [name, toPlausibleUsage(usage)]));
 }
 
@@ -202,7 +202,7 @@ function minus(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined || b > a ? undefined : a - b;
 }
 
-function toReading(
+function createHeapReading(
   pools: ReadonlyMap<string, PoolUsage>,
   memory: HeapReading['memory'],
   isUsedUnknown: boolean,

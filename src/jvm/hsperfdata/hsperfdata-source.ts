@@ -145,7 +145,7 @@ export class HsperfdataSource implements JvmSource {
     const answer = await decideLiveness(context, { process, file, counters, previous: current.evidence });
     current.evidence = answer.evidence;
     const { reading, collector } = toReading(counters);
-    const jvm = toVisible(current.candidate, file, counters, collector, procPath);
+    const jvm = createVisibleJvm(current.candidate, file, counters, collector, procPath);
     const liveness = await this.#ask(answer.liveness, jvm, signal);
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
     if (liveness === 'stopped') {
@@ -194,7 +194,7 @@ function isSameJvm(one: Written, other: Written): boolean {
   return isSameFile && one.counters.startedEpochMs === other.counters.startedEpochMs;
 }
 
-function toVisible(
+function createVisibleJvm(
   { path, process }: Candidate,
   file: Candidate['file'],
   { jdkMajor, startedEpochMs }: Candidate['counters'],

@@ -113,7 +113,7 @@ function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read';
     directory = lstatSync(`${path.tmp}/${PREFIX}${path.user}`, { bigint: true });
     fd = openSync(fullPath, OPEN_FLAGS);
   } catch (cause) {
-    return toFailure(cause, fullPath);
+    return classifyFailure(cause, fullPath);
   }
   try {
     const stats = fstatSync(fd, { bigint: true });
@@ -125,7 +125,7 @@ function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read';
       file: { bytes: readAll(fd, stats.size, bounds), device, inode, uid: Number(uid), gid: Number(gid) },
     };
   } catch (cause) {
-    return toFailure(cause, fullPath);
+    return classifyFailure(cause, fullPath);
   } finally {
     closeSync(fd);
   }
@@ -152,7 +152,7 @@ function readAll(fd: number, size: bigint, bounds: SearchBounds): Buffer {
   return buffer.subarray(0, length);
 }
 
-function toFailure(cause: unknown, path: string): Unread {
+function classifyFailure(cause: unknown, path: string): Unread {
   const code = toFileReason(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return { kind: 'absent' };
   if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link' };

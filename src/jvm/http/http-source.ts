@@ -89,8 +89,9 @@ export class HttpSource implements JvmSource {
     this.#login = kind.hasDigest ? new DigestLogin() : BASIC_LOGIN;
     this.#backOff = new LoginBackOff(options.clock);
     const file = options.tls?.caFile;
-    const toError = (message: string) => new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
-    if (file !== undefined) this.#readAuthorities = createAuthoritiesReader({ key: 'jvm.http.caFile', file, toError });
+    const createError = (message: string) => new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
+    if (file !== undefined)
+      this.#readAuthorities = createAuthoritiesReader({ key: 'jvm.http.caFile', file, createError });
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
@@ -113,7 +114,7 @@ export class HttpSource implements JvmSource {
       if (refusal !== undefined)
         throw this.#backOff.refused(credentials, describeRefusal(this.#where, credentials, refusal));
       if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      if (!isPlain(answer)) throw toCodedError(this.#where);
+      if (!isPlain(answer)) throw createCodedError(this.#where);
       const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
@@ -186,7 +187,7 @@ export class HttpSource implements JvmSource {
         }
         return { answer };
       }
-      const outcome = this.#login.challenged(toList(answer.headers['www-authenticate']), credentials);
+      const outcome = this.#login.challenged(fieldValues(answer.headers['www-authenticate']), credentials);
       if (outcome !== 'retry') return { answer, refusal: outcome };
       if (tries === MAX_TRIES) return { answer, refusal: 'refused' };
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
@@ -208,10 +209,10 @@ export class HttpSource implements JvmSource {
 
 /** Undici's `request` decodes nothing, unlike its `fetch`. */
 function isPlain({ headers }: Dispatcher.ResponseData): boolean {
-  return parseCodings(toList(headers['content-encoding']).join()).length === 0;
+  return parseCodings(fieldValues(headers['content-encoding']).join()).length === 0;
 }
 
-function toCodedError(where: string): JvmSourceError {
+function createCodedError(where: string): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
     `${where} answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.`,
@@ -226,6 +227,6 @@ function describeRefusal(where: string, credentials: Credentials | undefined, re
   return `${where} refused the user or the password (401), or has locked the user out; see jvm.http.username and jvm.http.passwordFile or jvm.http.passwordEnv.`;
 }
 
-function toList(field: string | string[] | undefined): readonly string[] {
+function fieldValues(field: string | string[] | undefined): readonly string[] {
   return typeof field === 'string' ? [field] : (field ?? []);
 }

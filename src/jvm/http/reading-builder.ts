@@ -60,27 +60,27 @@ export class ReadingBuilder {
   }
 
   setClasses(loaded: unknown, unloaded: unknown): void {
-    this.#classes = { loaded: toCount(loaded), unloaded: toCount(unloaded) };
+    this.#classes = { loaded: readCount(loaded), unloaded: readCount(unloaded) };
   }
 
   setHeap(usage: RawUsage): void {
-    this.#heap = toUsage(usage);
+    this.#heap = readUsage(usage);
   }
 
   setNonHeap(usage: RawUsage): void {
-    this.#nonHeap = toUsage(usage);
+    this.#nonHeap = readUsage(usage);
   }
 
   /** `usedAfterGc` for heap pools only: other pools have no collections. */
   addPool(name: unknown, usage: RawUsage, usedAfterGc?: unknown): void {
     if (!isName(name)) return;
-    const pool = { ...toUsage(usage), usedAfterGc: toCount(usedAfterGc) };
+    const pool = { ...readUsage(usage), usedAfterGc: readCount(usedAfterGc) };
     this.#add(this.#pools, name, pool, 'memory pools');
   }
 
   addCollector(name: unknown, count: unknown, timeMs: unknown): void {
     if (!isName(name)) return;
-    const collector = { count: toCount(count), timeMs: toCount(timeMs) };
+    const collector = { count: readCount(count), timeMs: readCount(timeMs) };
     this.#add(this.#collectors, name, collector, 'collectors');
   }
 
@@ -90,13 +90,17 @@ export class ReadingBuilder {
     const port = /-(\d{1,5})"?$/.exec(name)?.[1];
     const connector = {
       port: port === undefined ? undefined : Number(port),
-      ...{ busyThreads: toCount(busyThreads), maxThreads: toCount(maxThreads), connections: toCount(connections) },
+      ...{
+        busyThreads: readCount(busyThreads),
+        maxThreads: readCount(maxThreads),
+        connections: readCount(connections),
+      },
     };
     this.#connectors.push(connector);
   }
 
   setThreads(live: unknown, daemon: unknown, peak: unknown): void {
-    this.#threads = { live: toCount(live), daemon: toCount(daemon), peak: toCount(peak) };
+    this.#threads = { live: readCount(live), daemon: readCount(daemon), peak: readCount(peak) };
   }
 
   /** `id` is unique among the processes of the server. */
@@ -106,10 +110,10 @@ export class ReadingBuilder {
       id,
       cpuSeconds:
         typeof cpuSeconds === 'number' && Number.isFinite(cpuSeconds) && cpuSeconds >= 0 ? cpuSeconds : undefined,
-      residentBytes: toCount(values.residentBytes),
-      openDescriptors: toCount(values.openDescriptors),
-      maxDescriptors: toCount(values.maxDescriptors),
-      processors: toCount(values.processors),
+      residentBytes: readCount(values.residentBytes),
+      openDescriptors: readCount(values.openDescriptors),
+      maxDescriptors: readCount(values.maxDescriptors),
+      processors: readCount(values.processors),
     };
   }
 
@@ -154,17 +158,17 @@ export function typeOfBean(objectName: string): string {
   return /[:,]type=([^,]*)/.exec(objectName)?.[1] ?? '';
 }
 
-function toCount(value: unknown): number | undefined {
+function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Like `toCount`, but also accepts -1, an MXBean's value for no limit or not set. */
-function toLimit(value: unknown): number | undefined {
-  return value === -1 ? -1 : toCount(value);
+/** Like `readCount`, but also accepts -1, an MXBean's value for no limit or not set. */
+function readLimit(value: unknown): number | undefined {
+  return value === -1 ? -1 : readCount(value);
 }
 
-function toUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
-  return { init: toLimit(init), used: toCount(used), committed: toCount(committed), max: toLimit(max) };
+function readUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
+  return { init: readLimit(init), used: readCount(used), committed: readCount(committed), max: readLimit(max) };
 }
 
 function isName(name: unknown): name is string {

@@ -31,7 +31,7 @@ export function createCredentialsReader(options: CredentialsOptions): Credential
   if (username === undefined) return async () => undefined;
   if (passwordFile !== undefined) {
     const file = { key: 'jvm.http.passwordFile', file: passwordFile, maxBytes: MAX_PASSWORD_BYTES, logger };
-    const read = createKeyFileReader({ ...file, toError: unusable }, decodeText);
+    const read = createKeyFileReader({ ...file, createError: unusable }, decodeText);
     return async () => {
       const password = (await read()).replace(/\r?\n$/, '');
       return createCredentials(username, password, `${passwordFile} (jvm.http.passwordFile)`);

@@ -64,11 +64,11 @@ export function parseWildFly(text: string, further: readonly (string | undefined
   for (const [index, type] of TYPES.entries()) {
     const result = resultOf(fieldOf(answer, 'result', `step-${index + 1}`));
     const named = entriesOf(fieldOf(result, 'name'), MAX_BEANS + 1);
-    for (const [name, bean] of named) builder.addBean(toBeanName(type), toBean(bean, name));
-    if (named.length === 0) builder.addBean(toBeanName(type), toBean(result));
+    for (const [name, bean] of named) builder.addBean(formatBeanName(type), readBean(bean, name));
+    if (named.length === 0) builder.addBean(formatBeanName(type), readBean(result));
   }
   const [threads, worker] = further.map((optional) => resultOf(parseOptionalJson(optional)));
-  builder.addBean('Threading', toBean(threads));
+  builder.addBean('Threading', readBean(threads));
   const busy = fieldOf(worker, 'busy-task-thread-count');
   const most = fieldOf(worker, 'max-pool-size') ?? fieldOf(worker, 'task-max-threads');
   if (busy !== undefined) builder.addConnector('worker default', busy, most);
@@ -80,13 +80,13 @@ function resultOf(answer: unknown): unknown {
 }
 
 /** The attributes under the names of the MXBean. In `name`, an address of WildFly, `_` stands for a space. */
-function toBean(resource: unknown, name?: string): object {
-  const attributes = entriesOf(resource, MAX_ATTRIBUTES).map(([key, value]) => [toBeanName(key), value] as const);
+function readBean(resource: unknown, name?: string): object {
+  const attributes = entriesOf(resource, MAX_ATTRIBUTES).map(([key, value]) => [formatBeanName(key), value] as const);
   return { ...Object.fromEntries(attributes), ...(name === undefined ? {} : { Name: name.replaceAll('_', ' ') }) };
 }
 
 /** `HeapMemoryUsage` for `heap-memory-usage`. */
-function toBeanName(key: string): string {
+function formatBeanName(key: string): string {
   return key.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 

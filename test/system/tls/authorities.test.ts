@@ -15,7 +15,7 @@ const bundle = (last: string) => other.repeat(54) + last;
 
 it('a bundle is read in steps, trusted to its last certificate, and parsed again only after a change', async () => {
   const file = folder.file('bundle.pem', bundle(textOf(authority.certFile)));
-  const read = createAuthoritiesReader({ key: 'otlp.caFile', file, toError: (message) => new Error(message) });
+  const read = createAuthoritiesReader({ key: 'otlp.caFile', file, createError: (message) => new Error(message) });
   let turns = 0;
   const count = () => {
     turns += 1;
