@@ -31,7 +31,7 @@ const OPERATION = 'jcmd';
 const ARGUMENTS = 3;
 
 /** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each followed by a NUL. */
-export function toRequest(command: AttachCommand): string {
+export function formatRequest(command: AttachCommand): string {
   // Types are not checked at run time.
   assert([...ATTACH_COMMANDS, THREAD_COMMAND].includes(command), 'a command that is not on the list');
   return `${PROTOCOL_VERSION}\0${OPERATION}\0${command}${'\0'.repeat(ARGUMENTS)}`;
@@ -42,7 +42,7 @@ export function toRequest(command: AttachCommand): string {
  * aborts, D2S_ERR_JVM_FORMAT for an answer that cannot be used, and with the codes of `FAILURES`.
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
-  const request = toRequest(command);
+  const request = formatRequest(command);
   const maxBytes = command === THREAD_COMMAND ? MAX_DUMP_BYTES : MAX_ANSWER_BYTES;
   const answer = await converse(socketPath, request, signal, maxBytes);
   // Every answer has a result code; a JVM that refuses us closes the connection without one.
