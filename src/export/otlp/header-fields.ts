@@ -4,10 +4,8 @@ import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
 import { decodeText } from '../../base/trusted-file.ts';
 
-export type HeaderFields = Readonly<Record<string, string>>;
-
 /** Rejects with OtlpFileError. */
-export type FieldsReader = () => Promise<HeaderFields>;
+export type FieldsReader = () => Promise<Readonly<Record<string, string>>>;
 
 /** An unusable file or variable. The message names the key and the place, but never its content. */
 export class OtlpFileError extends SidecarError {
@@ -16,7 +14,7 @@ export class OtlpFileError extends SidecarError {
   }
 }
 
-export interface FieldsOptions {
+interface FieldsOptions {
   readonly headersFile: string | undefined;
   readonly headersEnv: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -49,7 +47,7 @@ export function createFieldsReader({ headersFile, headersEnv, env, logger }: Fie
 }
 
 /** E.g. `{ authorization: 'Bearer abc' }` from `Authorization: Bearer abc`; ignores blank lines and `#` comments. */
-export function parseFields(text: string, where: string): HeaderFields {
+function parseFields(text: string, where: string): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;

@@ -53,11 +53,11 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   let worst: CandidateResult = { kind: 'absent' };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
     const list = await listPerfFiles(around, tmp, users);
-    if (list.kind === 'denied') {
+    if (list === 'denied') {
       if (tmp !== tmpPath) worst = { kind: 'denied' };
       continue;
     }
-    for (const path of list.paths.filter(({ nspid }) => nspid === process.nspid)) {
+    for (const path of list.filter(({ nspid }) => nspid === process.nspid)) {
       const result = await toCandidate(around, path, [process], uids);
       if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
       // A file with the same pid that belongs to another user is not this process's.
@@ -116,12 +116,14 @@ async function isOf(
   return processStart <= startedEpochMs + START_TOLERANCE_MS;
 }
 
+export interface Survey {
+  readonly candidates: readonly Candidate[];
+  readonly failures: readonly CandidateResult[];
+  readonly deniedProcesses: readonly ProcessInfo[];
+}
+
 /** All JVMs with a counters file in our /tmp or in the /tmp of a visible process, each once. */
-export async function findAll(around: Surroundings): Promise<{
-  candidates: readonly Candidate[];
-  failures: readonly CandidateResult[];
-  deniedProcesses: readonly ProcessInfo[];
-}> {
+export async function findAll(around: Surroundings): Promise<Survey> {
   const { paths, deniedProcesses } = await listEverywhere(around);
   const candidates = new Map<string, Candidate>();
   const failures: CandidateResult[] = [];
@@ -153,7 +155,7 @@ async function listEverywhere(
 ): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
   const { procPath, tmpPath, processes, bounds, signal, uids } = around;
   const own = await listPerfFiles(around, tmpPath, toKnownUsers(around, uids));
-  const paths = own.kind === 'listed' ? [...own.paths] : [];
+  const paths = own === 'denied' ? [] : [...own];
   const deniedProcesses: ProcessInfo[] = [];
   const seen = new Set([mountNamespaceOf(procPath, 'self')]);
   for (const [index, process] of processes.entries()) {
@@ -162,11 +164,11 @@ async function listEverywhere(
     if (namespace !== undefined && seen.has(namespace)) continue;
     const users = toKnownUsers(around, new Set([...uids, process.uid]), process.pid);
     const list = await listPerfFiles(around, `${procPath}/${process.pid}/root/tmp`, users);
-    if (list.kind === 'denied') {
+    if (list === 'denied') {
       deniedProcesses.push(process);
       continue;
     }
-    paths.push(...bounds.cut(list.paths, 'filesInAll', paths.length));
+    paths.push(...bounds.cut(list, 'filesInAll', paths.length));
     if (namespace !== undefined) seen.add(namespace);
   }
   return { paths, deniedProcesses };

@@ -10,6 +10,7 @@ import {
   findAll,
   findOfProcess,
   type Surroundings,
+  type Survey,
   toCandidate,
   toNamed,
 } from './candidates.ts';
@@ -92,7 +93,7 @@ async function findByPid(search: Search, pid: number): Promise<Candidate> {
 
 async function findInvisible(search: Search, nspid: number): Promise<Candidate[]> {
   const list = await listPerfFiles(search, search.tmpPath, toKnownUsers(search, search.uids));
-  const paths = list.kind === 'listed' ? list.paths.filter((path) => path.nspid === nspid) : [];
+  const paths = list === 'denied' ? [] : list.filter((path) => path.nspid === nspid);
   const candidates: Candidate[] = [];
   for (const path of paths) {
     const result = await toCandidate(search, path, []);
@@ -139,12 +140,12 @@ function nobodyListens(port: number | undefined): JvmSourceError {
 
 async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
   const { user, listeners } = search;
-  const { candidates, failures, deniedProcesses } = await findAll(search);
+  const survey = await findAll(search);
   // If the listener's process is not visible, its user still is. A visible process that is not a JVM, e.g. a proxy,
   // says nothing.
   const listenerUids =
     holders.length === 0 && listeners !== undefined ? new Set(listeners.map(({ uid }) => uid)) : undefined;
-  const ofUser = candidates.filter((candidate) => isOfUser(candidate, user));
+  const ofUser = survey.candidates.filter((candidate) => isOfUser(candidate, user));
   const ofListener = ofUser.filter(({ file }) => !listenerUids?.size || listenerUids.has(file.uid));
   const servers = ofListener.filter(({ counters }) => counters.command?.kind === 'application-server');
   const others = user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
@@ -155,17 +156,14 @@ async function findServer(search: Search, holders: readonly ProcessInfo[]): Prom
   const [only, another] = possible;
   if (another !== undefined) throw ambiguous(possible.map(toNamed));
   if (only !== undefined) return only;
-  throw whyNone(search, { candidates: ofUser, failures, deniedProcesses, listenerUids });
+  throw whyNone(search, { ...survey, candidates: ofUser }, listenerUids);
 }
 
-interface Survey {
-  readonly candidates: readonly Candidate[];
-  readonly failures: readonly CandidateResult[];
-  readonly deniedProcesses: readonly ProcessInfo[];
-  readonly listenerUids: ReadonlySet<number> | undefined;
-}
-
-function whyNone(search: Search, { candidates, failures, deniedProcesses, listenerUids }: Survey): JvmSourceError {
+function whyNone(
+  search: Search,
+  { candidates, failures, deniedProcesses }: Survey,
+  listenerUids: ReadonlySet<number> | undefined,
+): JvmSourceError {
   const { own, user, upstreamPort } = search;
   const isSuspect = (uid: number) => !listenerUids?.size || listenerUids.has(uid);
   // A JVM that exists but is closed to us is most probably the one.

@@ -13,7 +13,7 @@ import type { Collector } from './collectors.ts';
 import type { Counters } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { toReading } from './formulas.ts';
-import { decideLiveness, type Liveness, type LivenessEvidence } from './liveness.ts';
+import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { pathOf, readCounters } from './perf-file.ts';
 import { countOf } from './plausible.ts';
 import { beyondBounds, refused, unreadable } from './refusals.ts';
@@ -146,7 +146,9 @@ export class HsperfdataSource implements JvmSource {
     current.evidence = answer.evidence;
     const { reading, collector } = toReading(counters);
     const jvm = createVisibleJvm(current.candidate, file, counters, collector, procPath);
-    const liveness = await this.#ask(answer.liveness, jvm, signal);
+    const isUnknown = answer.liveness === 'unknown';
+    const isAnswering = isUnknown ? await this.#options.isAnswering?.(jvm, signal) : undefined;
+    const liveness = isAnswering === false ? 'gone' : answer.liveness;
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
     if (liveness === 'stopped') {
       const advice = 'continue it, e.g. with kill -CONT';
@@ -169,12 +171,6 @@ export class HsperfdataSource implements JvmSource {
     const count = (name: string) => countOf(counters, `java.threads.${name}`);
     const process = jvm.pid === undefined ? undefined : await readServerProcess(procPath, jvm.pid, jvm.startTicks);
     return { threads: { live: count('live'), daemon: count('daemon'), peak: count('livePeak') }, process };
-  }
-
-  async #ask(liveness: Liveness, jvm: VisibleJvm, signal: AbortSignal): Promise<Liveness> {
-    if (liveness !== 'unknown') return liveness;
-    const isAnswering = await this.#options.isAnswering?.(jvm, signal);
-    return isAnswering === false ? 'gone' : 'unknown';
   }
 }
 

@@ -53,8 +53,6 @@ export function fileNameOf({ user, nspid }: PerfFilePath): string {
   return `${PREFIX}${user}/${nspid}`;
 }
 
-type PerfFileList = { readonly kind: 'listed'; readonly paths: readonly PerfFilePath[] } | { readonly kind: 'denied' };
-
 /**
  * Names of counters files below a /tmp. Those of `knownUsers` come first, and no bound on directories hides them.
  * `denied` if we may not list that /tmp.
@@ -63,18 +61,18 @@ export async function listPerfFiles(
   { bounds }: SearchContext,
   tmp: string,
   knownUsers: readonly string[],
-): Promise<PerfFileList> {
+): Promise<readonly PerfFilePath[] | 'denied'> {
   const others = { limit: SEARCH_LIMITS.directories, onMore: () => bounds.hit('directories') };
   const isOther = (name: string) => name.startsWith(PREFIX) && !knownUsers.includes(name.slice(PREFIX.length));
   const directories = await list(tmp, isOther, others, bounds);
-  if (directories === 'denied') return { kind: 'denied' };
+  if (directories === 'denied') return 'denied';
   const paths: PerfFilePath[] = [];
   for (const user of [...knownUsers, ...directories.map((name) => name.slice(PREFIX.length))]) {
     const room = { limit: SEARCH_LIMITS.files - paths.length, onMore: () => bounds.hit('files') };
     const names = await list(`${tmp}/${PREFIX}${user}`, isNumber, room, bounds);
     if (names !== 'denied') paths.push(...names.map((name) => ({ tmp, user, nspid: Number(name) })));
   }
-  return { kind: 'listed', paths };
+  return paths;
 }
 
 function isNumber(name: string): boolean {
