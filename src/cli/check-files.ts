@@ -8,8 +8,8 @@ import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
 import { AccessList, type ListedReader } from '../monitor/access/access-list.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { findObstacle } from '../state/restore-state.ts';
+import { readAuthorities } from '../tls/authorities.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
-import { readAuthorities } from '../tls/pem.ts';
 import { checkPrivateFolder, isWindowsPipe } from './control/socket-folder.ts';
 
 interface Findings {
@@ -45,7 +45,8 @@ export async function checkFiles(config: Config): Promise<Findings> {
     const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
       warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
     });
-    if (bytes && key.endsWith('.caFile')) await collect(async () => readAuthorities(key, file, bytes));
+    if (bytes && key.endsWith('.caFile'))
+      await collect(() => readAuthorities(`${key}: ${file}`, bytes.toString('latin1')));
   }
   return { errors, warnings, readers };
 }

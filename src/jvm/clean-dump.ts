@@ -48,7 +48,7 @@ function joinNames(lines: readonly string[], addresses: Set<string>): Joined {
       const [first = '', ...others] = cleaned.splice(begin).slice(0, -1);
       const name = [first.slice(1), ...others, last];
       names.set(name[0] as string, [...(names.get(name[0] as string) ?? []), name]);
-      cleaned.push(`"${toShownName(name)}${rest}`);
+      cleaned.push(`"${toShownText(name.join('\n'))}${rest}`);
     }
     begin = undefined;
   }
@@ -68,7 +68,7 @@ function shortenNames(lines: readonly string[], names: Joined['names']): readonl
       continue;
     }
     at += name.length - 1;
-    shortened.push(`${before}"${toShownName(name)}${(lines[at] as string).slice(name.at(-1)?.length)}`);
+    shortened.push(`${before}"${toShownText(name.join('\n'))}${(lines[at] as string).slice(name.at(-1)?.length)}`);
   }
   return shortened;
 }
@@ -81,8 +81,4 @@ function isAt(lines: readonly string[], at: number, name: readonly string[]): bo
     name.slice(1, -1).every((line, index) => lines[at + 1 + index] === line) &&
     (end === `${name[last]}"` || end === `${name[last]}":`)
   );
-}
-
-function toShownName(name: readonly string[]): string {
-  return toShownText(name.join('\n'));
 }

@@ -32,21 +32,16 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
   return http.kind === 'tomcat-status' ? new PairedSource(remote, createLocalSource(parts)) : remote;
 }
 
-function createLocalSource(parts: JvmSourceParts): JvmSource {
-  const { attach, timeoutMs } = parts.config.jvm;
+function createLocalSource({ config, clock, logger }: JvmSourceParts): JvmSource {
+  const { upstream } = config;
+  const { attach, timeoutMs, pid, user } = config.jvm;
   // A failed overlay must leave time for the reading itself.
   const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
-  return new LocalSource(createCounters(parts, overlay), overlay, parts.logger);
-}
-
-function createCounters({ config, clock }: JvmSourceParts, overlay?: AttachOverlay): HsperfdataSource {
-  const { jvm, upstream } = config;
-  return new HsperfdataSource({
-    pid: jvm.pid,
-    user: jvm.user,
+  const counters = new HsperfdataSource({
+    ...{ pid, user, clock },
     upstreamHost: upstream.host,
     upstreamPort: upstream.port,
-    clock,
-    isAnswering: overlay && ((found, signal) => overlay.isAlive(found, signal)),
+    isAnswering: (found, signal) => overlay.isAlive(found, signal),
   });
+  return new LocalSource(counters, overlay, logger);
 }

@@ -1,7 +1,7 @@
 /** Converts a reading to the monitor's gauges, with the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
 import type { Gauge } from '../metrics/gauge.ts';
 import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
-import type { JvmReading, MemoryUsage, PoolUsage } from './jvm-reading.ts';
+import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
 
 export interface JvmGauges {
   /** `jvm.classloader.loaded`, `.unloaded`. */
@@ -11,6 +11,8 @@ export interface JvmGauges {
   /** `jvm.garbagecollector.G1-Young-Generation.count`, `.time` (ms). */
   readonly garbagecollector: MetricSet;
 }
+
+const USAGE_KEYS = ['init', 'used', 'committed', 'max'] as const;
 
 /** A value that is missing from the reading gets no gauge: missing is not zero. */
 export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading): JvmGauges {
@@ -22,12 +24,16 @@ export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmRe
   putUsage(memory, 'jvm.memory.heap', heap);
   putUsage(memory, 'jvm.memory.non-heap', nonHeap);
   putTotal(memory, heap, nonHeap);
-  for (const [name, pool] of pools) putPool(memory, `jvm.memory.pools.${toGaugeName(name)}`, pool);
+  for (const [name, pool] of pools) {
+    const prefix = `jvm.memory.pools.${formatGaugeName(name)}`;
+    putUsage(memory, prefix, pool);
+    put(memory, `${prefix}.used-after-gc`, pool.usedAfterGc);
+  }
 
   const garbagecollector = new Map<string, Gauge>();
   for (const [name, { count, timeMs }] of collectors) {
-    put(garbagecollector, `jvm.garbagecollector.${toGaugeName(name)}.count`, count);
-    put(garbagecollector, `jvm.garbagecollector.${toGaugeName(name)}.time`, timeMs);
+    put(garbagecollector, `jvm.garbagecollector.${formatGaugeName(name)}.count`, count);
+    put(garbagecollector, `jvm.garbagecollector.${formatGaugeName(name)}.time`, timeMs);
   }
   return { classloader: setOf(classloader), memory: setOf(memory), garbagecollector: setOf(garbagecollector) };
 }
@@ -37,40 +43,33 @@ export function toMetricSet({ classloader, memory, garbagecollector }: JvmGauges
 }
 
 function putUsage(gauges: Map<string, Gauge>, prefix: string, usage: MemoryUsage): void {
-  put(gauges, `${prefix}.init`, usage.init);
-  put(gauges, `${prefix}.used`, usage.used);
-  put(gauges, `${prefix}.committed`, usage.committed);
-  put(gauges, `${prefix}.max`, usage.max);
+  for (const key of USAGE_KEYS) put(gauges, `${prefix}.${key}`, usage[key]);
   const { used, max, committed } = usage;
   // Without a limit the ratio is used / committed, as in Dropwizard since 4.2.16.
   const whole = max === -1 ? committed : max;
-  if (used !== undefined && whole !== undefined) putRatio(gauges, `${prefix}.usage`, used / whole);
+  // 0 / 0, e.g. for an empty survivor space, is NaN, as in Dropwizard.
+  if (used !== undefined && whole !== undefined) put(gauges, `${prefix}.usage`, used / whole, 'double');
 }
 
 function putTotal(gauges: Map<string, Gauge>, heap: MemoryUsage, nonHeap: MemoryUsage): void {
-  for (const key of ['init', 'used', 'committed', 'max'] as const) {
+  for (const key of USAGE_KEYS) {
     const [a, b] = [heap[key], nonHeap[key]];
     if (a === undefined || b === undefined) continue;
     put(gauges, `jvm.memory.total.${key}`, key === 'max' && (a === -1 || b === -1) ? -1 : a + b);
   }
 }
 
-function putPool(gauges: Map<string, Gauge>, prefix: string, pool: PoolUsage): void {
-  putUsage(gauges, prefix, pool);
-  put(gauges, `${prefix}.used-after-gc`, pool.usedAfterGc);
-}
-
-function put(gauges: Map<string, Gauge>, name: string, value: number | undefined): void {
-  if (value !== undefined) gauges.set(name, { type: 'integer', read: () => value });
-}
-
-/** 0 / 0, e.g. for an empty survivor space, is NaN, as in Dropwizard. */
-function putRatio(gauges: Map<string, Gauge>, name: string, value: number): void {
-  gauges.set(name, { type: 'double', read: () => value });
+function put(
+  gauges: Map<string, Gauge>,
+  name: string,
+  value: number | undefined,
+  type: Gauge['type'] = 'integer',
+): void {
+  if (value !== undefined) gauges.set(name, { type, read: () => value });
 }
 
 /** `G1-Eden-Space` for `G1 Eden Space`, as Dropwizard does it. */
-function toGaugeName(name: string): string {
+function formatGaugeName(name: string): string {
   return name.replace(/\s+/g, '-');
 }
 

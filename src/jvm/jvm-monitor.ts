@@ -23,27 +23,24 @@ interface JvmMonitorOptions {
   readonly logger: Logger;
 }
 
+interface Reading {
+  readonly reading: JvmReading;
+  readonly memory: JvmReading['memory'];
+  readonly gauges: JvmGauges;
+  readonly server: ServerState;
+  readonly source: string;
+  /** Time of the first reading after the last gap. */
+  readonly sinceEpochMs: number;
+}
+
 export type JvmState =
-  | {
-      readonly kind: 'available';
-      readonly reading: JvmReading;
-      readonly gauges: JvmGauges;
-      readonly server: ServerState;
-      readonly ageMs: number;
-      readonly source: string;
-      readonly memory: JvmReading['memory'];
-      /** Time of the first reading after the last gap. */
-      readonly sinceEpochMs: number;
-    }
+  | (Reading & { readonly kind: 'available'; readonly ageMs: number })
   | { readonly kind: 'unavailable'; readonly reason: string; readonly sinceEpochMs: number };
 
 interface LastReading {
-  readonly reading: JvmReading;
-  readonly gauges: JvmGauges;
-  readonly server: ServerState;
+  readonly shown: Reading;
   readonly atNs: number;
   readonly atEpochMs: number;
-  readonly source: string;
 }
 
 /** The JVM first stops all its threads, which may wait for a collection. */
@@ -54,7 +51,6 @@ export class JvmMonitor {
   readonly #options: JvmMonitorOptions;
   readonly #startedEpochMs: number;
   #last: LastReading | undefined;
-  #availableSinceEpochMs = 0;
   #reason = NOT_READ_YET;
   #loggedReason: string | undefined;
   /** Readings tried since the start, and those that failed. */
@@ -81,9 +77,7 @@ export class JvmMonitor {
     if (last === undefined) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: this.#startedEpochMs };
     const ageMs = (clock.nowNs() - last.atNs) / NS_PER_MS;
     if (ageMs > staleAfterMs) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: last.atEpochMs };
-    const { gauges, server, source, reading } = last;
-    const sinceEpochMs = this.#availableSinceEpochMs;
-    return { kind: 'available', reading, gauges, server, ageMs, source, memory: reading.memory, sinceEpochMs };
+    return { kind: 'available', ageMs, ...last.shown };
   }
 
   start(): void {
@@ -124,42 +118,39 @@ export class JvmMonitor {
     if (this.#isReading) return;
     this.#isReading = true;
     this.reads += 1;
-    const { source, timeoutMs, clock } = this.#options;
+    const { source, timeoutMs } = this.#options;
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), timeoutMs);
     const reading = (async () => await source.read(deadline.signal))();
-    // A source that ignores the deadline keeps running, and is not called again before it has settled.
-    const settled = reading.then(
-      () => undefined,
-      () => undefined,
-    );
     try {
-      const read = await Promise.race([reading, aborted(deadline.signal)]);
-      const gauges = toJvmGauges(read);
-      if (this.state.kind === 'unavailable') this.#availableSinceEpochMs = clock.epochMs();
-      const atNs = clock.nowNs();
-      const server = this.#toServer(read, atNs);
-      this.#last = { reading: read, gauges, server, atNs, atEpochMs: clock.epochMs(), source: source.name };
-      this.#onRead();
+      this.#onRead(await Promise.race([reading, aborted(deadline.signal)]));
     } catch (cause) {
       this.#onFailure(deadline.signal.aborted ? timedOut(timeoutMs) : cause);
     } finally {
       clearTimeout(timer);
-      void settled.then(() => {
+      // A source that ignores the deadline keeps running, and is not called again before it has settled.
+      const release = () => {
         this.#isReading = false;
-      });
+      };
+      void reading.then(release, release);
     }
   }
 
-  #toServer({ server = {} }: JvmReading, atNs: number): ServerState {
-    const last = this.#last;
-    const before = last && { process: last.reading.server?.process, seconds: (atNs - last.atNs) / NS_PER_S };
-    return toServerState(server, this.#options.upstreamPort, before);
-  }
-
-  #onRead(): void {
-    if (this.#loggedReason !== undefined)
-      this.#options.logger.info({ source: this.#options.source.name }, 'the JVM can be read again');
+  #onRead(reading: JvmReading): void {
+    const { clock, logger, source, upstreamPort } = this.#options;
+    const [atNs, atEpochMs, last] = [clock.nowNs(), clock.epochMs(), this.#last];
+    const before = last && { process: last.shown.reading.server?.process, seconds: (atNs - last.atNs) / NS_PER_S };
+    const { state } = this;
+    const shown: Reading = {
+      reading,
+      memory: reading.memory,
+      gauges: toJvmGauges(reading),
+      server: toServerState(reading.server ?? {}, upstreamPort, before),
+      source: source.name,
+      sinceEpochMs: state.kind === 'available' ? state.sinceEpochMs : atEpochMs,
+    };
+    this.#last = { shown, atNs, atEpochMs };
+    if (this.#loggedReason !== undefined) logger.info({ source: source.name }, 'the JVM can be read again');
     this.#loggedReason = undefined;
   }
 

@@ -29,9 +29,9 @@ export class LocalSource implements JvmSource {
     const reading = await this.#counters.read(signal);
     const jvm = this.#counters.found;
     if (jvm === undefined) return reading;
-    const laid = await this.#attach.apply(reading, jvm, signal);
-    this.#tell(this.#attach.reason);
-    return laid;
+    const overlaid = await this.#attach.apply(reading, jvm, signal);
+    this.#logReason(this.#attach.reason);
+    return overlaid;
   }
 
   async dumpThreads(signal: AbortSignal): Promise<string> {
@@ -42,7 +42,7 @@ export class LocalSource implements JvmSource {
   }
 
   /** Logs each change once: readings come every few seconds. Reasons contain paths and ids, but no text from a JVM. */
-  #tell(reason: string | undefined): void {
+  #logReason(reason: string | undefined): void {
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;
     if (reason !== undefined)

@@ -1,5 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { countDescriptors, readMaxDescriptors } from '../base/descriptors.ts';
+import { readAside } from './hsperfdata/processes.ts';
 import type { ServerProcess } from './server-reading.ts';
 
 /** Field 22 of /proc/<pid>/stat, counted after the name; 14 and 15 are the processor time (proc(5)). */
@@ -19,17 +19,17 @@ export async function readServerProcess(
 ): Promise<ServerProcess | undefined> {
   const folder = `${procPath}/${pid}`;
   const [text, status, openDescriptors] = await Promise.all([
-    textOf(`${folder}/stat`),
-    textOf(`${folder}/status`),
+    readAside(`${folder}/stat`),
+    readAside(`${folder}/status`),
     countDescriptors(`${folder}/fd`),
   ]);
   // The name is in parentheses, and may contain some.
   const fields = text?.slice(text.lastIndexOf(')') + 2).split(' ') ?? [];
-  const numberAt = (index: number) => toNumber(fields[index]);
+  const numberAt = (index: number) => parseNumber(fields[index]);
   const started = numberAt(START_TICKS);
   if (started === undefined || (startTicks !== undefined && started !== startTicks)) return undefined;
   const [user, system] = [numberAt(USER_TICKS), numberAt(SYSTEM_TICKS)];
-  const residentKb = toNumber(/^VmRSS:\s+(\d+) kB$/m.exec(status ?? '')?.[1]);
+  const residentKb = parseNumber(/^VmRSS:\s+(\d+) kB$/m.exec(status ?? '')?.[1]);
   return {
     id: `${pid} ${started}`,
     cpuSeconds: user === undefined || system === undefined ? undefined : (user + system) / TICKS_PER_S,
@@ -48,19 +48,11 @@ async function processorsOf(folder: string, status: string): Promise<number | un
     const [first = 0, last = first] = range.split('-').map(Number);
     return sum + last - first + 1;
   }, 0);
-  const group = /^0::(\/.*)$/m.exec((await textOf(`${folder}/cgroup`)) ?? '')?.[1] ?? '/';
-  const [quota, period] = ((await textOf(`/sys/fs/cgroup${group}/cpu.max`)) ?? 'max').split(' ').map(Number);
+  const group = /^0::(\/.*)$/m.exec((await readAside(`${folder}/cgroup`)) ?? '')?.[1] ?? '/';
+  const [quota, period] = ((await readAside(`/sys/fs/cgroup${group}/cpu.max`)) ?? 'max').split(' ').map(Number);
   return quota !== undefined && period !== undefined && quota > 0 ? Math.min(allowed, quota / period) : allowed;
 }
 
-async function textOf(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'latin1');
-  } catch {
-    return undefined;
-  }
-}
-
-function toNumber(text: string | undefined): number | undefined {
+function parseNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
 }

@@ -62,11 +62,15 @@ export function toServerState(
     connector,
     threads,
     process: process ?? {},
-    cores: before && toCores(process, before.process, before.seconds),
+    cores: before && computeCores(process, before.process, before.seconds),
   };
 }
 
-function toCores(now: ServerProcess | undefined, then: ServerProcess | undefined, seconds: number): number | undefined {
+function computeCores(
+  now: ServerProcess | undefined,
+  then: ServerProcess | undefined,
+  seconds: number,
+): number | undefined {
   if (now?.cpuSeconds === undefined || then?.cpuSeconds === undefined) return undefined;
   return now.id === then.id && seconds > 0 ? Math.max(0, now.cpuSeconds - then.cpuSeconds) / seconds : undefined;
 }

@@ -26,11 +26,11 @@ const MAX_FRAMES_SHOWN = 10;
 export function summariseThreads(dump: string): string {
   const lines = dump.split(/\r?\n/);
   // The deadlocks at the end repeat the frames of threads.
-  const threads = toThreads(lines.slice(0, findDeadlocks(lines)));
+  const threads = parseThreads(lines.slice(0, findDeadlocks(lines)));
   const java = threads.filter(({ state }) => state !== undefined);
   const requests = java.filter(({ name }) => REQUEST_THREAD.test(name));
   const busy = requests.filter(({ frames }) => frames.length > 0 && !frames.some((frame) => IDLE.test(frame)));
-  const deadlocks = toDeadlocks(lines);
+  const deadlocks = selectDeadlocks(lines);
   const states = counted(java.map(({ state = '' }) => state)).map(([state, count]) => `${state} ${count}`);
   return [
     ...(deadlocks.length === 0 ? ['Deadlocks: none'] : ['DEADLOCK', ...deadlocks]),
@@ -38,23 +38,23 @@ export function summariseThreads(dump: string): string {
     `Threads: ${java.length} of Java (${states.join(', ')}), ${threads.length - java.length} of the JVM itself`,
     '',
     `Request threads: ${requests.length}, ${busy.length} of them busy`,
-    ...counted(busy.map(toMethod)).map(([method, count]) => toRow(count, `in ${method}`)),
+    ...counted(busy.map(selectMethod)).map(([method, count]) => formatRow(count, `in ${method}`)),
     '',
     'Most common top frames:',
     ...counted(java.flatMap(({ frames: [top] }) => (top === undefined ? [] : [top])))
       .slice(0, MAX_FRAMES_SHOWN)
-      .map(([frame, count]) => toRow(count, frame)),
+      .map(([frame, count]) => formatRow(count, frame)),
     '',
   ].join('\n');
 }
 
 /** Number of deadlocked threads. The last part of the dump names them, e.g. `"one":`. */
 export function countDeadlocked(dump: string): number {
-  const names = toDeadlocks(dump.split(/\r?\n/)).flatMap((line) => /^"(.*)":$/.exec(line)?.[1] ?? []);
+  const names = selectDeadlocks(dump.split(/\r?\n/)).flatMap((line) => /^"(.*)":$/.exec(line)?.[1] ?? []);
   return new Set(names).size;
 }
 
-function toThreads(lines: readonly string[]): readonly DumpedThread[] {
+function parseThreads(lines: readonly string[]): readonly DumpedThread[] {
   const threads: { name: string; state: string | undefined; frames: string[] }[] = [];
   for (const line of lines) {
     const name = /^"(.*)" .*(?:\bos_prio=|\bnid=)/.exec(line)?.[1];
@@ -67,7 +67,7 @@ function toThreads(lines: readonly string[]): readonly DumpedThread[] {
   return threads;
 }
 
-function toDeadlocks(lines: readonly string[]): readonly string[] {
+function selectDeadlocks(lines: readonly string[]): readonly string[] {
   const from = findDeadlocks(lines);
   if (from === lines.length) return [];
   const length = lines.slice(from).findIndex((line) => DEADLOCKS_END.test(line));
@@ -87,7 +87,7 @@ function findDeadlocks(lines: readonly string[]): number {
 }
 
 /** The innermost method of the application; without one, of the server. */
-function toMethod({ frames }: DumpedThread): string {
+function selectMethod({ frames }: DumpedThread): string {
   const own = frames.find((frame) => !OF_SERVER.test(frame));
   return own ?? frames[0] ?? '';
 }
@@ -99,6 +99,6 @@ function counted(texts: readonly string[]): readonly (readonly [text: string, co
   return [...counts].sort(([, a], [, b]) => b - a);
 }
 
-function toRow(count: number, text: string): string {
+function formatRow(count: number, text: string): string {
   return `${String(count).padStart(6)}  ${text}`;
 }

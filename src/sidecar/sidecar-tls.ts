@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { ListenerTls } from '../tls/listener-tls.ts';
 import type { OwnCertificate } from '../tls/own-certificate.ts';
-import type { WatchedTlsParts } from '../tls/watched-tls.ts';
+import { WatchedTls, type WatchedTlsParts } from '../tls/watched-tls.ts';
 
 export class SidecarTls {
   /** Each is undefined if its connections are not encrypted. */
@@ -18,7 +18,7 @@ export class SidecarTls {
   static async open({ listen, monitor, upstream }: Config, parts: WatchedTlsParts): Promise<SidecarTls> {
     return new SidecarTls(
       listen.tls && (await ListenerTls.open('listen.tls', listen.tls, parts)),
-      monitor.tls && (await ListenerTls.openOrStandIn('monitor.tls', monitor.tls, parts)),
+      monitor.tls && (await ListenerTls.open('monitor.tls', monitor.tls, parts, WatchedTls.openOrStandIn)),
       upstream.tls && (await UpstreamTls.open(upstream, upstream.tls, parts)),
     );
   }

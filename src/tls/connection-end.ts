@@ -35,7 +35,7 @@ export function resetConnection(socket: Socket): void {
 }
 
 /**
- * Makes the system report a reset that has answered earlier writes: after the peer's FIN Node reports none by itself. It
+ * Makes the system report a reset that has answered earlier writes: after the peer's FIN Node reports none. It
  * then closes the socket with an error.
  */
 export function revealReset(socket: Socket): void {

@@ -1,11 +1,11 @@
 /**
- * Derives keys from passphrases while other work goes on. node-forge derives them in JavaScript, which held the event
+ * Derives the keys of PKCS #12 files from passphrases while other work goes on. node-forge derives them in JavaScript, which held the event
  * loop for 11 s at 600,000 iterations; OpenSSL does it at once as well.
  *
  * `parseWithKeys` runs a parser of node-forge. Where the parser needs a key, it is interrupted; the key is derived in
  * Node's thread pool, or in short slices, and the parser starts again, now with that key.
  */
-import { createDecipheriv, createHash, getCipherInfo, hash, pbkdf2, scrypt } from 'node:crypto';
+import { createHash, hash, pbkdf2 } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import forge from 'node-forge';
@@ -15,21 +15,9 @@ export class CostlyKeyError extends Error {}
 
 /** For one file. OpenSSL and Windows use 2,000 to 10,000; OWASP recommends 600,000. A few seconds of one processor. */
 const MAX_ITERATIONS = 5_000_000;
-/** scrypt's N times r times p: 32 times OpenSSL's default, about 1.5 s. */
-const MAX_SCRYPT_COST = 4_194_304;
-const MAX_SCRYPT_BYTES = 64 * 1024 * 1024;
 /** About 2 ms. */
 const SLICE_ITERATIONS = 1_000;
 const BYTE = 0xff;
-
-const SCRYPT = '1.3.6.1.4.1.11591.4.11';
-/** RFC 8018 and RFC 3565. */
-const CIPHERS: Readonly<Record<string, string>> = {
-  '2.16.840.1.101.3.4.1.2': 'aes-128-cbc',
-  '2.16.840.1.101.3.4.1.22': 'aes-192-cbc',
-  '2.16.840.1.101.3.4.1.42': 'aes-256-cbc',
-  '1.2.840.113549.3.7': 'des-ede3-cbc',
-};
 
 /** forge.md */
 interface Digest {
@@ -44,10 +32,7 @@ interface Derivations {
   readonly pkcs5: {
     pbkdf2: (passphrase: string, salt: string, iterations: number, bytes: number, md: Digest) => string;
   };
-  readonly pbe: {
-    generatePkcs12Key: Pkcs12Derivation;
-    getCipherForPBES2: (oid: string, parameters: forge.asn1.Asn1, passphrase: string) => Decipher;
-  };
+  readonly pbe: { generatePkcs12Key: Pkcs12Derivation };
   readonly pkcs12: { generateKey: Pkcs12Derivation };
 }
 
@@ -60,12 +45,6 @@ type Pkcs12Derivation = (
   md?: Digest | null,
 ) => forge.util.ByteBuffer;
 
-interface Decipher {
-  output: forge.util.ByteBuffer;
-  update(input: forge.util.ByteBuffer): void;
-  finish(): boolean;
-}
-
 interface Wanted {
   readonly id: string;
   readonly iterations: number;
@@ -73,7 +52,7 @@ interface Wanted {
 }
 
 const library = forge as unknown as Derivations;
-const toBytes = (text: string) => Buffer.from(text, 'latin1');
+const decodeLatin1 = (text: string) => Buffer.from(text, 'latin1');
 
 /** Rejects with what `parse` throws, and with CostlyKeyError. `parse` is called once more for each key. */
 export async function parseWithKeys<T>(parse: () => T): Promise<T> {
@@ -94,37 +73,36 @@ export async function parseWithKeys<T>(parse: () => T): Promise<T> {
       const next = wanted as Wanted | undefined;
       if (next === undefined) throw error;
       iterations += next.iterations;
-      if (iterations > MAX_ITERATIONS) {
-        throw new CostlyKeyError(
-          `asks for ${iterations} iterations to derive its keys, expected at most ${MAX_ITERATIONS}`,
-        );
-      }
+      checkIterations(iterations);
       keys.set(next.id, await next.derive());
     }
   }
 }
 
+/** Throws CostlyKeyError. */
+export function checkIterations(count: number): void {
+  if (count <= MAX_ITERATIONS) return;
+  throw new CostlyKeyError(`asks for ${count} iterations to derive its keys, expected at most ${MAX_ITERATIONS}`);
+}
+
 /** Replaces the functions of node-forge while `parse` runs, which is synchronous. */
 function withDerivations<T>(take: (wanted: Wanted) => Buffer, parse: () => T): T {
   const { pkcs5, pbe, pkcs12 } = library;
-  const original = { ...pbe, pbkdf2: pkcs5.pbkdf2, generateKey: pkcs12.generateKey };
+  const original = { pbkdf2: pkcs5.pbkdf2, generateKey: pkcs12.generateKey };
   const ofPkcs12 = createPkcs12Derivation(take);
   pkcs5.pbkdf2 = (passphrase, salt, iterations, bytes, { algorithm }) => {
-    const derive = () => promisify(pbkdf2)(toBytes(passphrase), toBytes(salt), iterations, bytes, algorithm);
+    const derive = () => promisify(pbkdf2)(decodeLatin1(passphrase), decodeLatin1(salt), iterations, bytes, algorithm);
     const id = JSON.stringify(['pbkdf2', passphrase, salt, iterations, bytes, algorithm]);
     return take({ id, iterations, derive }).toString('latin1');
   };
   pbe.generatePkcs12Key = ofPkcs12;
   pkcs12.generateKey = ofPkcs12;
-  pbe.getCipherForPBES2 = (oid, parameters, passphrase) =>
-    createScryptDecipher(take, parameters, passphrase) ?? original.getCipherForPBES2(oid, parameters, passphrase);
   try {
     return parse();
   } finally {
     pkcs5.pbkdf2 = original.pbkdf2;
-    pbe.generatePkcs12Key = original.generatePkcs12Key;
+    pbe.generatePkcs12Key = original.generateKey;
     pkcs12.generateKey = original.generateKey;
-    pbe.getCipherForPBES2 = original.getCipherForPBES2;
   }
 }
 
@@ -132,7 +110,7 @@ function createPkcs12Derivation(take: (wanted: Wanted) => Buffer): Pkcs12Derivat
   return (passphrase, salt, id, iterations, bytes, md) => {
     if (iterations < 1) throw new Error('no iterations');
     const { algorithm, digestLength, blockLength } = md ?? (forge.md.sha1.create() as unknown as Digest);
-    const saltBytes = toBytes(salt.bytes());
+    const saltBytes = decodeLatin1(salt.bytes());
     const parts = ['pkcs12', passphrase ?? null, saltBytes.toString('latin1'), id, iterations, bytes, algorithm];
     const secret = passphrase == null ? Buffer.alloc(0) : Buffer.from(`${passphrase}\0`, 'utf16le').swap16();
     const derive = () =>
@@ -187,56 +165,4 @@ function addToBlocks(input: Buffer, block: Buffer): void {
       carry >>= 8;
     }
   }
-}
-
-/** PBES2 with scrypt (RFC 7914), which node-forge does not know; undefined for another derivation. */
-function createScryptDecipher(
-  take: (wanted: Wanted) => Buffer,
-  parameters: forge.asn1.Asn1,
-  passphrase: string,
-): Decipher | undefined {
-  const [derivation, scheme] = childrenOf(parameters);
-  const [derivationId, derivationParameters] = childrenOf(derivation);
-  if (forge.asn1.derToOid(bytesOf(derivationId)) !== SCRYPT) return undefined;
-  const [salt, ...costs] = childrenOf(derivationParameters).map(bytesOf) as [string, ...string[]];
-  const [N = 0, r = 0, p = 0] = costs.map((cost) => Number(`0x${toBytes(cost).toString('hex')}`));
-  const [schemeId, iv] = childrenOf(scheme).map(bytesOf) as [string, string];
-  const cipher = CIPHERS[forge.asn1.derToOid(schemeId)];
-  const keyLength = cipher === undefined ? undefined : getCipherInfo(cipher)?.keyLength;
-  if (cipher === undefined || keyLength === undefined) throw new Error('unknown cipher');
-  const maxmem = 2 * 128 * N * r;
-  if (N * r * p > MAX_SCRYPT_COST || maxmem > 2 * MAX_SCRYPT_BYTES) {
-    throw new CostlyKeyError(
-      `asks for scrypt with N=${N}, r=${r}, p=${p}, expected N * r * p of at most ${MAX_SCRYPT_COST}`,
-    );
-  }
-  const derive = () =>
-    new Promise<Buffer>((resolve, reject) => {
-      scrypt(toBytes(passphrase), toBytes(salt), keyLength, { N, r, p, maxmem }, (error, key) =>
-        error === null ? resolve(key) : reject(error),
-      );
-    });
-  const key = take({ id: JSON.stringify(['scrypt', passphrase, salt, N, r, p, keyLength]), iterations: 0, derive });
-  const decipher = createDecipheriv(cipher, key, toBytes(iv));
-  const output = forge.util.createBuffer();
-  return {
-    output,
-    update: (input) => void output.putBytes(decipher.update(toBytes(input.getBytes())).toString('latin1')),
-    finish: () => {
-      output.putBytes(decipher.final().toString('latin1'));
-      return true;
-    },
-  };
-}
-
-/** The members of a sequence. Throws if it is none. */
-export function childrenOf(value: forge.asn1.Asn1 | undefined): readonly forge.asn1.Asn1[] {
-  if (!Array.isArray(value?.value)) throw new Error('not a sequence');
-  return value.value;
-}
-
-/** The content of a primitive value, a character for each byte. Throws if it has members. */
-export function bytesOf(value: forge.asn1.Asn1 | undefined): string {
-  if (typeof value?.value !== 'string') throw new Error('not a value');
-  return value.value;
 }

@@ -39,20 +39,16 @@ export class ListenerTls {
   /** `files.trouble` says why the stand-in certificate is used. */
   readonly files: WatchedTls;
   readonly #logger: WatchedTlsParts['logger'];
-  #failed = 0;
-  #timedOut = 0;
-  #refused = 0;
-  #unverified = 0;
+  readonly #counts = { failed: 0, timedOut: 0, refused: 0, unverified: 0 };
 
-  /** `section` names the listener in messages, e.g. `listen.tls`. Throws StartError (D2S_ERR_TLS_FILE), ConfigError. */
-  static async open(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
-    return new ListenerTls(section, config, await WatchedTls.open(filesOf(section, config), parts), parts);
-  }
-
-  /** Like `open`, but never rejects because of a file; see `WatchedTls.openOrStandIn`. */
-  static async openOrStandIn(section: string, config: ListenerTlsConfig, parts: WatchedTlsParts): Promise<ListenerTls> {
-    const watched = await WatchedTls.openOrStandIn(filesOf(section, config), parts);
-    return new ListenerTls(section, config, watched, parts);
+  /** `section` names the listener in messages, e.g. `listen.tls`. Throws like `openFiles`. */
+  static async open(
+    section: string,
+    config: ListenerTlsConfig,
+    parts: WatchedTlsParts,
+    openFiles = WatchedTls.open,
+  ): Promise<ListenerTls> {
+    return new ListenerTls(section, config, await openFiles(filesOf(section, config), parts), parts);
   }
 
   private constructor(section: string, config: ListenerTlsConfig, watched: WatchedTls, { logger }: WatchedTlsParts) {
@@ -63,13 +59,7 @@ export class ListenerTls {
   }
 
   get numbers(): HandshakeNumbers & WatchedTlsNumbers {
-    return {
-      failed: this.#failed,
-      timedOut: this.#timedOut,
-      refused: this.#refused,
-      unverified: this.#unverified,
-      ...this.files.numbers,
-    };
+    return { ...this.#counts, ...this.files.numbers };
   }
 
   serverOptions(handshakeTimeoutMs: number): TlsOptions {
@@ -97,7 +87,7 @@ export class ListenerTls {
   clientOf(socket: TLSSocket): ClientCertificate | undefined {
     if (this.#clientAuth === 'none') return undefined;
     if (!socket.authorized && socket.getPeerX509Certificate() !== undefined) {
-      this.#unverified += 1;
+      this.#counts.unverified += 1;
       const reason = reasonOf(socket);
       this.#logger.debug(
         { section: this.#section, reason },
@@ -108,10 +98,10 @@ export class ListenerTls {
   }
 
   #onFailed(error: NodeJS.ErrnoException, socket: TLSSocket): void {
-    this.#failed += 1;
+    this.#counts.failed += 1;
     const refusal = error.code === NO_CERTIFICATE ? NO_CERTIFICATE : reasonOf(socket);
-    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#timedOut += 1;
-    else if (refusal !== undefined) this.#refused += 1;
+    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#counts.timedOut += 1;
+    else if (refusal !== undefined) this.#counts.refused += 1;
     // Log codes only, at debug: anyone who reaches the port can cause failures of any kind.
     this.#logger.debug({ section: this.#section, reason: refusal ?? error.code }, 'a TLS handshake failed');
     // Node leaves the socket open.
@@ -137,7 +127,7 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
     'd2_sidecar_tls_handshakes_failed_total',
     'Failed TLS handshakes of clients, by reason.',
     (listeners) =>
-      Object.entries(listeners).map(([name, listener]) => [name, listener && toReasons(listener.numbers)] as const),
+      Object.entries(listeners).map(([name, listener]) => [name, listener && countReasons(listener.numbers)] as const),
     'listener',
     'reason',
   ),
@@ -149,6 +139,6 @@ export const HANDSHAKE_METRICS: readonly MetricDescription<TlsListeners>[] = [
   ),
 ];
 
-function toReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
+function countReasons({ failed, timedOut, refused }: HandshakeNumbers): MetricValues {
   return { timeout: timedOut, certificate: refused, other: failed - timedOut - refused };
 }

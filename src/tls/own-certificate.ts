@@ -14,7 +14,7 @@ export interface OwnCertificate {
 
 type Validity = Pick<OwnCertificate, 'notBeforeEpochMs' | 'notAfterEpochMs'>;
 
-/** Why nobody can trust it now, e.g. `it expired on 2026-11-25`; undefined for a valid one. */
+/** Why no client can trust it now, e.g. `it expired on 2026-11-25`; undefined for a valid one. */
 export function describeInvalidity({ notBeforeEpochMs, notAfterEpochMs }: Validity, nowEpochMs: number) {
   if (notAfterEpochMs <= nowEpochMs) return `it expired on ${formatDay(notAfterEpochMs)}`;
   if (notBeforeEpochMs > nowEpochMs) return `it is not valid before ${formatDay(notBeforeEpochMs)}`;

@@ -28,21 +28,21 @@ const DER = /^\x30[\x80-\x84]/;
 
 /** `content` is the file in latin1. Throws ConfigError; its message begins with `where`, e.g. `caFile: /etc/ca.pem`. */
 export function readCertificates(where: string, content: string): readonly X509Certificate[] {
+  return [...parseCertificates(where, content)];
+}
+
+/** Like `readCertificates`, one by one. */
+export function* parseCertificates(where: string, content: string): Generator<X509Certificate> {
   const blocks = readBlocks(where, content).filter(({ label }) => CERTIFICATE_LABEL.test(label));
   if (blocks.length === 0) throw new ConfigError(`${where} holds no certificate, expected PEM (BEGIN CERTIFICATE)`);
-  return blocks.map(({ text, line }, index) => {
+  for (const [index, { text, line }] of blocks.entries()) {
     try {
-      return new X509Certificate(text);
+      yield new X509Certificate(text);
     } catch (cause) {
       const reason = toFileReason(cause);
       throw new ConfigError(`${where}:${line}: certificate ${index + 1} cannot be read: ${reason}`, { cause });
     }
-  });
-}
-
-/** The authorities in `file`, whose content is `bytes`, as PEM. Throws like `readCertificates`. `key`: `otlp.caFile`. */
-export function readAuthorities(key: string, file: string, bytes: Buffer): string {
-  return formatCertificates(readCertificates(`${key}: ${file}`, bytes.toString('latin1')));
+  }
 }
 
 /** The certificates in the form that OpenSSL writes. */

@@ -1,9 +1,10 @@
 /** Reads files with certificates and keys, and reports which one is unusable and why. Never quotes their content. */
 import type { KeyObject, X509Certificate } from 'node:crypto';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
 import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { createContext, readAuthorities } from './authorities.ts';
 import { LastResult } from './last-result.ts';
 import { describeValidity, type OwnCertificate } from './own-certificate.ts';
 import { ENCRYPTED_KEY, formatCertificates, formatPrivateKey, readCertificates, readPrivateKey } from './pem.ts';
@@ -112,26 +113,26 @@ function decodePassphrase(where: string, bytes: Buffer | undefined): string | un
 }
 
 /** Throws ConfigError with key, file and reason. An expired certificate is only a warning: the clock may be wrong. */
-export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): TlsMaterial {
+export async function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): Promise<TlsMaterial> {
   const { section, caFile, caKey } = files;
   const warnings = [...texts.warnings];
   const [certKey, keyKey] =
     files.pfxFile === undefined ? (['certFile', 'keyFile'] as const) : (['pfxFile', 'pfxFile'] as const);
   const [certFile, keyFile] = [files[certKey], files[keyKey]];
   const own = texts.cert === undefined ? [] : readCertificates(`${section}.${certKey}: ${certFile}`, texts.cert);
-  const ca = texts.ca === undefined ? [] : readCertificates(`${section}.${caKey}: ${caFile}`, texts.ca);
+  const ca = texts.ca === undefined ? [] : await readAuthorities(`${section}.${caKey}: ${caFile}`, texts.ca);
   const [leaf] = own;
   const key = texts.key === undefined ? undefined : readPrivateKey(`${section}.${keyKey}: ${keyFile}`, texts.key);
   if (leaf !== undefined && key !== undefined) {
     checkKey(`${section}.${keyKey}: ${keyFile}`, key, `${certFile}`, own);
   }
   // In OpenSSL's own form: all that is in the files, and only that, reaches the handshake.
-  const options = {
+  const withoutCa = {
     ...TLS_POLICY,
     ...(leaf === undefined ? {} : { cert: formatCertificates(own) }),
     ...(key === undefined ? {} : { key: formatPrivateKey(key) }),
-    ...(ca.length === 0 ? {} : { ca: formatCertificates(ca) }),
   };
+  const options = { ...withoutCa, ...(ca.length === 0 ? {} : { ca: ca.join('') }) };
   const certificate = leaf && {
     section,
     notBeforeEpochMs: Date.parse(leaf.validFrom),
@@ -141,7 +142,11 @@ export function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): T
     const text = certificate && describeValidity(certificate, clock.epochMs());
     return text && `${section}.${certKey}: ${certFile}: ${text}`;
   };
-  return { options, secureContext: toContext(section, options), certificate, warnings, warnOfTime };
+  const secureContext = await createContext(withoutCa, ca).catch((cause: unknown) => {
+    // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
+    throw new ConfigError(`${section}: certificate and key cannot be used: ${toFileReason(cause)}`, { cause });
+  });
+  return { options, secureContext, certificate, warnings, warnOfTime };
 }
 
 async function readFile(
@@ -166,13 +171,4 @@ function checkKey(where: string, key: KeyObject, certFile: string, own: readonly
     );
   }
   throw new ConfigError(`${where} does not belong to the certificate in ${certFile}, expected its private key`);
-}
-
-function toContext(section: string, options: TlsMaterial['options']): SecureContext {
-  try {
-    return createSecureContext(options);
-  } catch (cause) {
-    // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
-    throw new ConfigError(`${section}: certificate and key cannot be used: ${toFileReason(cause)}`, { cause });
-  }
 }

@@ -44,12 +44,10 @@ const STANDING_IN = {
     'clients are still served',
 };
 
-interface OpenedTls {
-  readonly files: TlsFiles;
-  /** Undefined for a stand-in certificate. */
-  readonly texts: string | undefined;
+interface LoadedTls {
+  /** What the files contain; undefined for a stand-in certificate. */
+  readonly content: string | undefined;
   readonly material: TlsMaterial;
-  readonly opened: OpenedFiles;
 }
 
 export class WatchedTls extends FileWatch {
@@ -57,9 +55,7 @@ export class WatchedTls extends FileWatch {
   readonly #logger: Logger;
   readonly #listeners: ((options: TlsMaterial['options']) => void)[] = [];
   #files: TlsFiles;
-  #material: TlsMaterial;
-  /** Undefined while the stand-in certificate is used. */
-  #texts: string | undefined;
+  #current: LoadedTls;
   #trouble: SidecarError | undefined;
   #warnedNs = Number.NEGATIVE_INFINITY;
   readonly #opened: OpenedFiles;
@@ -68,8 +64,8 @@ export class WatchedTls extends FileWatch {
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     const opened: OpenedFiles = new LastResult();
     const texts = await readTlsFiles(files, opened);
-    const material = toTlsMaterial(files, texts, parts.clock);
-    return new WatchedTls({ files, texts: toComparable(texts), material, opened }, parts);
+    const loaded = { content: joinTexts(texts), material: await toTlsMaterial(files, texts, parts.clock) };
+    return new WatchedTls(files, loaded, opened, parts);
   }
 
   /** Like `open`, but if the files cannot be used, a stand-in certificate serves until they can; see `trouble`. */
@@ -78,22 +74,19 @@ export class WatchedTls extends FileWatch {
       return await WatchedTls.open(files, parts);
     } catch (error) {
       if (!(error instanceof SidecarError)) throw error;
-      const watched = new WatchedTls(
-        { files, texts: undefined, material: toStandIn(parts.clock), opened: new LastResult() },
-        parts,
-      );
+      const loaded = { content: undefined, material: await createStandInMaterial(parts.clock) };
+      const watched = new WatchedTls(files, loaded, new LastResult(), parts);
       watched.#standInFor(error);
       return watched;
     }
   }
 
-  private constructor({ files, texts, material, opened }: OpenedTls, parts: WatchedTlsParts) {
+  private constructor(files: TlsFiles, loaded: LoadedTls, opened: OpenedFiles, parts: WatchedTlsParts) {
     super(files.section, parts);
     this.#files = files;
     this.#clock = parts.clock;
     this.#logger = parts.logger;
-    this.#material = material;
-    this.#texts = texts;
+    this.#current = loaded;
     this.#opened = opened;
     this.#warn();
   }
@@ -105,15 +98,15 @@ export class WatchedTls extends FileWatch {
 
   /** Undefined without one, and while the stand-in certificate is used. */
   get certificate(): OwnCertificate | undefined {
-    return this.#material.certificate;
+    return this.#current.material.certificate;
   }
 
   get options(): TlsMaterial['options'] {
-    return this.#material.options;
+    return this.#current.material.options;
   }
 
   get secureContext(): SecureContext {
-    return this.#material.secureContext;
+    return this.#current.material.secureContext;
   }
 
   override get numbers(): WatchedTlsNumbers {
@@ -127,12 +120,19 @@ export class WatchedTls extends FileWatch {
 
   /** Reads `files` without changing anything; the function that it returns switches to them. Throws like `open`. */
   async prepareReload(files: TlsFiles): Promise<() => void> {
-    const texts = await readTlsFiles(files, this.#opened);
-    const material = toTlsMaterial(files, texts, this.#clock);
+    const loaded = await this.#load(files);
     return () => {
       this.#files = files;
-      this.#apply(texts, material);
+      this.#apply(loaded);
     };
+  }
+
+  /** Builds nothing from files that have not changed. */
+  async #load(files: TlsFiles): Promise<LoadedTls> {
+    const texts = await readTlsFiles(files, this.#opened);
+    const content = joinTexts(texts);
+    if (content === this.#current.content) return this.#current;
+    return { content, material: await toTlsMaterial(files, texts, this.#clock) };
   }
 
   #standInFor(error: SidecarError): void {
@@ -150,13 +150,10 @@ export class WatchedTls extends FileWatch {
     const files = this.#files;
     if (this.#clock.nowNs() - this.#warnedNs >= WARN_INTERVAL_NS) this.#warnOfTime();
     try {
-      const texts = await readTlsFiles(files, this.#opened);
-      if (toComparable(texts) === this.#texts || files !== this.#files) return undefined;
-      const material = toTlsMaterial(files, texts, this.#clock);
-      return () => {
-        // A reload may have named other files meanwhile.
-        if (files === this.#files) this.#apply(texts, material);
-      };
+      const loaded = await this.#load(files);
+      // A reload may have named other files meanwhile.
+      if (loaded === this.#current || files !== this.#files) return undefined;
+      return () => this.#apply(loaded);
     } catch (error) {
       // `trouble` reports the newest reason.
       if (this.#trouble !== undefined && files === this.#files && error instanceof SidecarError) this.#trouble = error;
@@ -164,32 +161,30 @@ export class WatchedTls extends FileWatch {
     }
   }
 
-  #apply(texts: TlsTexts, material: TlsMaterial): void {
-    const comparable = toComparable(texts);
-    if (comparable === this.#texts) return;
-    for (const listener of this.#listeners) listener(material.options);
-    this.#material = material;
-    this.#texts = comparable;
+  #apply(loaded: LoadedTls): void {
+    if (loaded.content === this.#current.content) return;
+    for (const listener of this.#listeners) listener(loaded.material.options);
+    this.#current = loaded;
     this.#trouble = undefined;
     this.countReplaced();
     this.#warn();
   }
 
   #warn(): void {
-    for (const warning of this.#material.warnings) this.#logger.warn(warning);
+    for (const warning of this.#current.material.warnings) this.#logger.warn(warning);
     this.#warnOfTime();
   }
 
   #warnOfTime(): void {
     this.#warnedNs = this.#clock.nowNs();
-    const warning = this.#material.warnOfTime();
+    const warning = this.#current.material.warnOfTime();
     if (warning !== undefined) this.#logger.warn(warning);
   }
 }
 
 /** Verifies no client certificate: its only authority is the stand-in certificate itself. */
-function toStandIn(clock: Clock): TlsMaterial {
-  const { cert, key } = createStandIn(clock);
+async function createStandInMaterial(clock: Clock): Promise<TlsMaterial> {
+  const { cert, key } = await createStandIn(clock);
   const options = { ...TLS_POLICY, cert, key, ca: cert };
   return {
     options,
@@ -200,7 +195,7 @@ function toStandIn(clock: Clock): TlsMaterial {
   };
 }
 
-function toComparable({ cert, key, ca }: TlsTexts): string {
+function joinTexts({ cert, key, ca }: TlsTexts): string {
   return JSON.stringify([cert, key, ca]);
 }
 

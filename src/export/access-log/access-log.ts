@@ -7,7 +7,7 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import { type CallObserver, type EndedCall, isError, toEpochMs } from '../../measure/record/call-observer.ts';
-import { TimeText, toAccessLine } from './access-line.ts';
+import { toAccessLine } from './access-line.ts';
 import { type LineCounts, LineFile } from './line-file.ts';
 
 /** The `accessLog` section when its `file` is set. */
@@ -26,7 +26,6 @@ export class AccessLog implements CallObserver {
   readonly file: LineFile;
   readonly #clock: Clock;
   readonly #random: () => number;
-  readonly #times = new TimeText();
   #options: AccessLogOptions;
 
   constructor(options: AccessLogOptions, { clock, logger, counts, random = Math.random }: AccessLogParts) {
@@ -42,7 +41,8 @@ export class AccessLog implements CallObserver {
 
   callEnded(call: EndedCall): void {
     if (this.#isWanted(call)) {
-      this.file.write(toAccessLine(call, this.#times.of(toEpochMs(this.#clock, call.endedNs)), this.#options.users));
+      const time = new Date(toEpochMs(this.#clock, call.endedNs)).toISOString();
+      this.file.write(toAccessLine(call, time, this.#options.users));
     }
   }
 

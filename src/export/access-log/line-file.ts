@@ -10,6 +10,9 @@
  * | the queue is full | further lines are lost, and counted |
  * | a line was written in part | its rest is written first, or dropped with that file: two lines never become one |
  * | the last line was cut short by a crash or a shutdown | a line feed ends it before the first line is added |
+ *
+ * sonic-boom (of pino) does not fit. It opens paths without the checks of `openTrusted`, and cannot reopen a descriptor.
+ * It counts bytes, not lines; `destroy` drops its queue uncounted, and no queued line can move to another file.
  */
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
@@ -89,7 +92,7 @@ export class LineFile {
   #isRetryDue = false;
   #isTroubled = false;
   /** Value of `lost` at the last recovery. */
-  #toldLost: number;
+  #reportedLost: number;
   #isClosed = false;
   /** `close` no longer waits for the last lines. */
   #isOver = false;
@@ -97,7 +100,7 @@ export class LineFile {
   constructor(options: LineFileOptions, counts: LineCounts, logger: Logger, limits: LineFileLimits = {}) {
     this.#options = options;
     this.#counts = counts;
-    this.#toldLost = counts.lost;
+    this.#reportedLost = counts.lost;
     this.#logger = logger;
     this.#retryMs = limits.retryMs ?? RETRY_MS;
     this.#maxWaitingBytes = limits.maxWaitingBytes ?? MAX_WAITING_BYTES;
@@ -113,7 +116,7 @@ export class LineFile {
   write(line: string): void {
     const bytes = Buffer.from(line);
     if (this.#isClosed || this.#waitingBytes + bytes.length > this.#maxWaitingBytes) {
-      this.#lose(1);
+      this.#countLost(1);
       return;
     }
     this.#lines.push(bytes);
@@ -146,10 +149,10 @@ export class LineFile {
     await Promise.race([this.#finish(), isLate]);
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#lose(this.#lines.splice(0).length);
+    this.#countLost(this.#lines.splice(0).length);
     this.#waitingBytes = 0;
     // Closing can block for the same reasons as writing.
-    await Promise.race([this.#letGo(), isLate]);
+    await Promise.race([this.#closeHandle(), isLate]);
   }
 
   async #finish(): Promise<void> {
@@ -168,7 +171,7 @@ export class LineFile {
     if (this.#work !== undefined || this.#isOver) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#work = this.#workOff().then((retryMs) => {
+    this.#work = this.#writeQueue().then((retryMs) => {
       this.#work = undefined;
       if (this.#isOver) return;
       this.#isRetryDue = retryMs !== undefined;
@@ -178,7 +181,7 @@ export class LineFile {
   }
 
   /** Resolves to the delay before the next attempt, or undefined when the queue is empty. Never rejects. */
-  async #workOff(): Promise<number | undefined> {
+  async #writeQueue(): Promise<number | undefined> {
     for (;;) {
       if (this.#isReopenDue || this.#handle === undefined) {
         if (!(await this.#open())) return this.#retryMs;
@@ -188,7 +191,7 @@ export class LineFile {
         this.#recovered();
         return undefined;
       }
-      const failure = await this.#put();
+      const failure = await this.#writeBatch();
       if (failure !== undefined) return failure === 'EAGAIN' ? FULL_RETRY_MS : this.#retryMs;
     }
   }
@@ -247,12 +250,12 @@ export class LineFile {
       return true;
     }
     this.#counts.rotations += 1;
-    await this.#letGo();
+    await this.#closeHandle();
     return await this.#open();
   }
 
   /** Writes as many lines as one write takes. Returns the error code, or undefined. */
-  async #put(): Promise<string | undefined> {
+  async #writeBatch(): Promise<string | undefined> {
     const [first = Buffer.alloc(0), ...others] = this.#lines.slice(0, BATCH_LINES);
     try {
       const batch = [first.subarray(this.#writtenOfFirst), ...others];
@@ -264,7 +267,7 @@ export class LineFile {
       if (code !== 'EAGAIN') this.#failed(code);
       if (!TRANSIENT.has(code)) {
         this.#dropTornLine();
-        await this.#letGo();
+        await this.#closeHandle();
       }
       return code;
     }
@@ -291,27 +294,27 @@ export class LineFile {
     if (this.#writtenOfFirst === 0) return;
     this.#waitingBytes -= (this.#lines.shift()?.length ?? 0) - this.#writtenOfFirst;
     this.#writtenOfFirst = 0;
-    this.#lose(1);
+    this.#countLost(1);
   }
 
-  async #letGo(): Promise<void> {
+  async #closeHandle(): Promise<void> {
     const handle = this.#handle;
     this.#handle = undefined;
     await handle?.close().catch(() => undefined);
   }
 
-  #lose(lines: number): void {
+  #countLost(lines: number): void {
     this.#counts.lost += lines;
-    if (lines > 0 && !this.#isTroubled && !this.#isClosed) this.#tell('its reader is too slow');
+    if (lines > 0 && !this.#isTroubled && !this.#isClosed) this.#warnOnce('its reader is too slow');
   }
 
   #failed(reason: string): void {
     this.#counts.failures += 1;
-    if (!this.#isTroubled) this.#tell(reason);
+    if (!this.#isTroubled) this.#warnOnce(reason);
   }
 
   /** Logs the first failure only, until writing has recovered. */
-  #tell(reason: string): void {
+  #warnOnce(reason: string): void {
     this.#isTroubled = true;
     const fields = { code: 'D2S_ERR_ACCESS_LOG', file: this.#options.file, reason };
     this.#logger.warn(fields, 'the access log cannot be written: lines that do not fit into memory are lost');
@@ -320,8 +323,8 @@ export class LineFile {
   #recovered(): void {
     if (!this.#isTroubled) return;
     this.#isTroubled = false;
-    const lost = this.#counts.lost - this.#toldLost;
-    this.#toldLost = this.#counts.lost;
+    const lost = this.#counts.lost - this.#reportedLost;
+    this.#reportedLost = this.#counts.lost;
     this.#logger.info({ file: this.#options.file, lost }, 'the access log is written again');
   }
 }

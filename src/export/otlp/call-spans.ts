@@ -53,7 +53,7 @@ export class CallSpans implements CallObserver {
   /** The `traceparent` of the call's span; undefined without a span, or while that is undecided. */
   traceparentFor(traceparent: string | undefined): string | undefined {
     if (this.#parts.slowerThanMs > 0) return undefined;
-    const parent = toParent(traceparent);
+    const parent = parseParent(traceparent);
     if (!this.#isSampled(parent)) return undefined;
     const { traceId, spanId, traceFlags } = this.#createContext(parent);
     return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
@@ -62,8 +62,8 @@ export class CallSpans implements CallObserver {
   callEnded(call: EndedCall): void {
     const { slowerThanMs, take } = this.#parts;
     if (slowerThanMs > 0 && call.durationNs <= slowerThanMs * NS_PER_MS) return;
-    const parent = toParent(call.traceparent);
-    const own = toParent(call.ownTraceparent);
+    const parent = parseParent(call.traceparent);
+    const own = parseParent(call.ownTraceparent);
     const isDecided = !call.isComet && slowerThanMs === 0;
     if (own === undefined && (isDecided || !this.#isSampled(parent))) return;
     take(() => this.#createSpan(call, parent, own ?? this.#createContext(parent)));
@@ -87,7 +87,7 @@ export class CallSpans implements CallObserver {
     const durationMs = (call.endedNs - call.beganNs) / NS_PER_MS;
     const endMs = toEpochMs(clock, call.endedNs);
     return {
-      name: `${call.kind} ${toName(call)}`,
+      name: `${call.kind} ${formatName(call)}`,
       kind: SpanKind.SERVER,
       spanContext: () => context,
       ...(parent === undefined ? {} : { parentSpanContext: parent }),
@@ -95,7 +95,7 @@ export class CallSpans implements CallObserver {
       endTime: toHrTime(endMs),
       duration: toHrTime(durationMs),
       status: { code: isError(call) ? SpanStatusCode.ERROR : SpanStatusCode.UNSET },
-      attributes: toAttributes(call),
+      attributes: createAttributes(call),
       ...{ links: [], events: [], ended: true, resource, instrumentationScope: scope },
       ...{ droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
     };
@@ -103,7 +103,7 @@ export class CallSpans implements CallObserver {
 }
 
 /** Parses a `traceparent` (W3C Trace Context §3.2); an unreadable one counts as none. */
-function toParent(traceparent: string | undefined): SpanContext | undefined {
+function parseParent(traceparent: string | undefined): SpanContext | undefined {
   if (traceparent === undefined || traceparent.length > MAX_TRACEPARENT_CHARS) return undefined;
   // A copy, since a substring would keep the request's head in memory until the span is sent.
   const parent = parseTraceParent(detached(traceparent));
@@ -114,16 +114,16 @@ function isSampledBy({ traceFlags }: SpanContext): boolean {
   return (traceFlags & TraceFlags.SAMPLED) !== 0;
 }
 
-function toName({ name }: EndedCall): string {
+function formatName({ name }: EndedCall): string {
   return toWellFormed(name.length > MAX_NAME_CHARS ? detached(name.slice(0, MAX_NAME_CHARS)) : name);
 }
 
-function toAttributes(call: EndedCall): Attributes {
+function createAttributes(call: EndedCall): Attributes {
   const { method, status, errorCode, application, isComet, remoteAddress } = call;
   const attributes: Attributes = {
     'd2.application': toWellFormed(application ?? ''),
     'd2.call.kind': call.kind,
-    'd2.call.name': toName(call),
+    'd2.call.name': formatName(call),
     'd2.call.outcome': call.outcome,
     'd2.call.transport': isComet ? 'comet' : 'rest',
     'client.address': remoteAddress,

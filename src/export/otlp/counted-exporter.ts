@@ -57,7 +57,7 @@ export class CountedExporter<Items, Response> {
       isOver = true;
       clearTimeout(timer);
       if (result.code === ExportResultCode.SUCCESS) numbers.succeeded(count, Math.min(count, this.#takeRejected()));
-      else numbers.failed(count, failure ?? toFailure(result.error));
+      else numbers.failed(count, failure ?? classifyFailure(result.error));
       onResult(result);
     };
     const timer = setTimeout(() => {
@@ -118,7 +118,7 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
 const TLS_CODE = /^(?:ERR_(?:SSL|TLS)_|CERT_|EPROTO$|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|INVALID_CA)/;
 
 /** Classifies a failed export. The receiver's text is never passed on: it may quote the request. */
-export function toFailure(error: unknown): Failure {
+function classifyFailure(error: unknown): Failure {
   if (error instanceof OtlpFileError) return { reason: 'files', detail: error.message };
   if (error instanceof CodedAnswerError) return { reason: 'refused', detail: error.message };
   const code = (error as { code?: unknown } | undefined)?.code;

@@ -1,12 +1,11 @@
 /** Header fields for the receiver, usually a credential. Read for each request, so that a new one applies at once. */
-import { ConfigError, SidecarError } from '../../base/errors.ts';
+import { SidecarError } from '../../base/errors.ts';
+import { createKeyFileReader } from '../../base/key-file.ts';
 import type { Logger } from '../../base/logger.ts';
-import { decodeText, readRegularFile, toFileReason, UntrustedFileError } from '../../base/trusted-file.ts';
-
-export type HeaderFields = Readonly<Record<string, string>>;
+import { decodeText } from '../../base/trusted-file.ts';
 
 /** Rejects with OtlpFileError. */
-export type FieldsReader = () => Promise<HeaderFields>;
+export type FieldsReader = () => Promise<Readonly<Record<string, string>>>;
 
 /** An unusable file or variable. The message names the key and the place, but never its content. */
 export class OtlpFileError extends SidecarError {
@@ -15,7 +14,7 @@ export class OtlpFileError extends SidecarError {
   }
 }
 
-export interface FieldsOptions {
+interface FieldsOptions {
   readonly headersFile: string | undefined;
   readonly headersEnv: string | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -23,7 +22,6 @@ export interface FieldsOptions {
 }
 
 const MAX_BYTES = 64 * 1024;
-const READABLE_BY_ALL = 0o004;
 /** RFC 9110 §5.1 and §5.5, ASCII only: no obs-text. */
 const LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\x20-\x7e\t]*[\x21-\x7e])[ \t]*$/;
 /** Setting these would break the request. */
@@ -39,26 +37,17 @@ const RESERVED = new Set([
 
 export function createFieldsReader({ headersFile, headersEnv, env, logger }: FieldsOptions): FieldsReader {
   if (headersFile !== undefined) {
-    let isWarned = false;
-    const warn = (): void => {
-      if (isWarned) return;
-      isWarned = true;
-      logger.warn(
-        { file: headersFile },
-        'every user of this machine can read the file of otlp.headersFile: chmod 0400',
-      );
-    };
-    return async () => {
-      const where = `${headersFile} (otlp.headersFile)`;
-      return parseFields(await readKeyFile(headersFile, 'otlp.headersFile', MAX_BYTES, decodeText, warn), where);
-    };
+    const key = 'otlp.headersFile';
+    const createError = (message: string) => new OtlpFileError(message);
+    const read = createKeyFileReader({ key, file: headersFile, maxBytes: MAX_BYTES, logger, createError }, decodeText);
+    return async () => parseFields(await read(), `${headersFile} (${key})`);
   }
   if (headersEnv === undefined) return async () => ({});
   return async () => parseFields(env[headersEnv] ?? '', `the environment variable ${headersEnv} (otlp.headersEnv)`);
 }
 
 /** E.g. `{ authorization: 'Bearer abc' }` from `Authorization: Bearer abc`; ignores blank lines and `#` comments. */
-export function parseFields(text: string, where: string): HeaderFields {
+function parseFields(text: string, where: string): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const [index, line] of text.split(/\r?\n/).entries()) {
     if (line.trim() === '' || line.startsWith('#')) continue;
@@ -73,30 +62,4 @@ export function parseFields(text: string, where: string): HeaderFields {
   if (Object.keys(fields).length === 0)
     throw new OtlpFileError(`There is no line Name: value in ${where}; put it there.`);
   return fields;
-}
-
-/**
- * Reads a regular file of up to `maxBytes` by `read`; refuses a pipe, which would block. Calls `onOpen` if all may read
- * it.
- */
-export async function readKeyFile(
-  file: string,
-  key: string,
-  maxBytes: number,
-  read: (bytes: Buffer) => string,
-  onOpen: () => void = () => undefined,
-): Promise<string> {
-  try {
-    const bytes = await readRegularFile(file, maxBytes, ({ mode }) => {
-      if ((mode & READABLE_BY_ALL) !== 0 && process.platform !== 'win32') onOpen();
-    });
-    return read(bytes);
-  } catch (cause) {
-    if (cause instanceof ConfigError) throw new OtlpFileError(cause.message);
-    if (cause instanceof UntrustedFileError)
-      throw new OtlpFileError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
-    const code = toFileReason(cause);
-    const advice = code === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
-    throw new OtlpFileError(`The file ${file} (${key}) cannot be read (${code}); ${advice}.`);
-  }
 }

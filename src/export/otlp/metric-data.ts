@@ -19,10 +19,6 @@ export interface CollectionTimes {
   readonly end: HrTime;
 }
 
-type ValueOf<Type extends DataPointType> = Extract<MetricData, { dataPointType: Type }>['dataPoints'][number]['value'];
-type Histogram = ValueOf<DataPointType.HISTOGRAM>;
-type Exponential = ValueOf<DataPointType.EXPONENTIAL_HISTOGRAM>;
-
 /** Units by the ending of the name in `/metrics`, in UCUM by OpenTelemetry's convention; other names have no unit. */
 const UNITS = [
   [/_seconds(?:_total|_sum)?$/, 's'],
@@ -40,100 +36,76 @@ export function* collectMetrics(
   into: MetricData[],
 ): Generator<void, void, undefined> {
   for (const table of tables) {
-    const found = new TableMetrics(table, startOf(table), end);
+    const metrics = new Map<string, TableMetric>();
+    const times = { startTime: startOf(table), endTime: end };
     for (const sample of table.samples()) {
-      found.add(sample);
+      const attributes = createAttributes(table, sample);
+      for (const { suffix = '', type, value } of pointsOf(table, sample)) {
+        const name = `${table.name}${suffix}`;
+        const metric = metrics.get(`${type} ${name}`) ?? createMetric(type, name, table.help);
+        metrics.set(`${type} ${name}`, metric);
+        metric.dataPoints.push({ ...times, attributes, value });
+      }
       yield;
     }
-    into.push(...found.metrics());
+    into.push(...([...metrics.values()] as MetricData[]));
   }
 }
 
-/** Collects the metrics of one table; a summary gives two. */
-class TableMetrics {
-  readonly #table: Table;
-  readonly #startTime: HrTime;
-  readonly #endTime: HrTime;
-  readonly #numbers: DataPoint<number>[] = [];
-  readonly #histograms: DataPoint<Histogram>[] = [];
-  readonly #exponentials: DataPoint<Exponential>[] = [];
-  readonly #counts: DataPoint<number>[] = [];
-  readonly #sums: DataPoint<number>[] = [];
+/** MetricData without the connection between type and values. */
+interface TableMetric extends Pick<MetricData, 'aggregationTemporality' | 'descriptor'> {
+  readonly dataPointType: DataPointType;
+  readonly isMonotonic: boolean;
+  readonly dataPoints: DataPoint<unknown>[];
+}
 
-  constructor(table: Table, startTime: HrTime, endTime: HrTime) {
-    this.#table = table;
-    this.#startTime = startTime;
-    this.#endTime = endTime;
-  }
-
-  add(sample: Sample): void {
-    const { value } = sample;
-    const attributes = toAttributes(this.#table, sample);
-    if (typeof value === 'number') this.#numbers.push(this.#point(attributes, value));
-    else if ('cumulative' in value) this.#addHistogram(attributes, value);
-    else {
-      if (value.count !== undefined) this.#counts.push(this.#point(attributes, value.count));
-      if (value.sum !== undefined) this.#sums.push(this.#point(attributes, value.sum));
-    }
-  }
-
-  #addHistogram(attributes: Attributes, value: DurationBucketsReading): void {
-    const { exponential } = value;
-    if (exponential === undefined) this.#histograms.push(this.#point(attributes, toHistogram(value)));
-    else this.#exponentials.push(this.#point(attributes, toExponential(exponential, value.sumSeconds)));
-  }
-
-  *metrics(): Generator<MetricData> {
-    const { name, type } = this.#table;
-    const common = { aggregationTemporality: AggregationTemporality.CUMULATIVE };
-    const sum = (of: string, dataPoints: DataPoint<number>[]): MetricData => ({
-      ...{ ...common, dataPointType: DataPointType.SUM, isMonotonic: true },
-      ...{ descriptor: this.#descriptor(of), dataPoints },
-    });
-    if (this.#histograms.length > 0) {
-      const dataPoints = this.#histograms;
-      yield { ...common, dataPointType: DataPointType.HISTOGRAM, descriptor: this.#descriptor(name), dataPoints };
-    }
-    if (this.#exponentials.length > 0) {
-      const dataPoints = this.#exponentials;
-      const dataPointType = DataPointType.EXPONENTIAL_HISTOGRAM;
-      yield { ...common, dataPointType, descriptor: this.#descriptor(name), dataPoints };
-    }
-    if (this.#counts.length > 0) yield sum(`${name}_count`, this.#counts);
-    if (this.#sums.length > 0) yield sum(`${name}_sum`, this.#sums);
-    if (this.#numbers.length === 0) return;
-    if (type === 'counter') yield sum(name, this.#numbers);
-    else {
-      const dataPoints = this.#numbers;
-      yield { ...common, dataPointType: DataPointType.GAUGE, descriptor: this.#descriptor(name), dataPoints };
-    }
-  }
-
-  #descriptor(name: string): MetricData['descriptor'] {
-    const unit = UNITS.find(([ending]) => ending.test(name))?.[1] ?? '';
+function createMetric(type: DataPointType, name: string, description: string): TableMetric {
+  const unit = UNITS.find(([ending]) => ending.test(name))?.[1] ?? '';
+  return {
+    aggregationTemporality: AggregationTemporality.CUMULATIVE,
+    dataPointType: type,
+    isMonotonic: type === DataPointType.SUM,
     // A double holds every count that a process can reach.
-    return { name, description: this.#table.help, unit, valueType: ValueType.DOUBLE };
-  }
-
-  #point<Value>(attributes: Attributes, value: Value): DataPoint<Value> {
-    return { startTime: this.#startTime, endTime: this.#endTime, attributes, value };
-  }
+    descriptor: { name, description, unit, valueType: ValueType.DOUBLE },
+    dataPoints: [],
+  };
 }
 
-function toAttributes({ labels }: Family, { labels: values }: Sample): Attributes {
+interface Point {
+  readonly suffix?: string;
+  readonly type: DataPointType;
+  readonly value: unknown;
+}
+
+function pointsOf({ type }: Table, { value }: Sample): readonly Point[] {
+  const { SUM, GAUGE, HISTOGRAM, EXPONENTIAL_HISTOGRAM } = DataPointType;
+  if (typeof value === 'number') return [{ type: type === 'counter' ? SUM : GAUGE, value }];
+  if ('cumulative' in value) {
+    const { exponential, sumSeconds } = value;
+    if (exponential === undefined) return [{ type: HISTOGRAM, value: createHistogram(value) }];
+    return [{ type: EXPONENTIAL_HISTOGRAM, value: createExponential(exponential, sumSeconds) }];
+  }
+  const { count, sum } = value;
+  return [
+    ...(count === undefined ? [] : [{ suffix: '_count', type: SUM, value: count }]),
+    ...(sum === undefined ? [] : [{ suffix: '_sum', type: SUM, value: sum }]),
+  ];
+}
+
+function createAttributes({ labels }: Family, { labels: values }: Sample): Attributes {
   const attributes: Attributes = {};
   for (let i = 0; i < labels.length; i += 1) attributes[labels[i] as string] = toWellFormed(values[i] ?? '');
   return attributes;
 }
 
 /** OTLP's buckets are not cumulative. */
-function toHistogram(value: DurationBucketsReading): Histogram {
+function createHistogram(value: DurationBucketsReading) {
   const cumulative = value.cumulative();
   const counts = cumulative.map((count, i) => count - (cumulative[i - 1] ?? 0));
   return { buckets: { boundaries: [...value.bounds], counts }, count: cumulative.at(-1) ?? 0, sum: value.sumSeconds };
 }
 
-function toExponential({ scale, zeroCount, offset, counts }: ExponentialReading, sum: number): Exponential {
+function createExponential({ scale, zeroCount, offset, counts }: ExponentialReading, sum: number) {
   const count = counts.reduce((total, bucket) => total + bucket, zeroCount);
   const none = { offset: 0, bucketCounts: [] };
   return { count, sum, scale, zeroCount, positive: { offset, bucketCounts: [...counts] }, negative: none };

@@ -46,7 +46,7 @@ export class Otlp implements OtlpNumbers {
     const { config, monitored, clock } = parts;
     const { version } = monitored.sidecar;
     const { metrics, traces } = config.otlp;
-    const resource = resourceFromAttributes(toResource(version, config));
+    const resource = resourceFromAttributes(describeResource(version, config));
     const common = { resource, scope: { name: NAME, version }, userAgent: `${NAME}/${version}`, clock };
     if (metrics.enabled) {
       const { intervalMs } = metrics;
@@ -116,7 +116,7 @@ export class Otlp implements OtlpNumbers {
  * Identifies the sender. The instance id survives a restart, so that counters continue in the same series. With port 0
  * (any free port) the id has the process id instead.
  */
-function toResource(version: string, { listen }: OtlpParts['config']): Record<string, string> {
+function describeResource(version: string, { listen }: OtlpParts['config']): Record<string, string> {
   const host = hostname();
   return {
     'service.name': NAME,

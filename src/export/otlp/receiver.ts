@@ -6,9 +6,9 @@ import { attemptTimeoutMs } from '../../base/dial.ts';
 import { SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
-import { readAuthorities } from '../../tls/pem.ts';
+import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
 import { indicatedName } from '../../tls/server-name.ts';
-import { createFieldsReader, type FieldsReader, readKeyFile } from './header-fields.ts';
+import { createFieldsReader, type FieldsReader, OtlpFileError } from './header-fields.ts';
 import type { Signal } from './signal-numbers.ts';
 
 export interface ReceiverOptions {
@@ -17,7 +17,6 @@ export interface ReceiverOptions {
   readonly logger: Logger;
 }
 
-const MAX_CA_BYTES = 1024 * 1024;
 /** Two: one request can wait for its answer while the next is being sent. */
 const MAX_SOCKETS = 2;
 
@@ -26,14 +25,16 @@ export class Receiver {
   readonly url: string;
   readonly timeoutMs: number;
   readonly agent: http.Agent | https.Agent;
-  readonly #caFile: string | undefined;
+  readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
   readonly #fields: FieldsReader;
 
   constructor(signal: Signal, { config, env, logger }: ReceiverOptions) {
     const { endpoint, headersFile, headersEnv, caFile, timeoutMs } = config;
     this.url = `${endpoint}/v1/${signal}`;
     this.timeoutMs = timeoutMs;
-    this.#caFile = caFile;
+    const createError = (message: string) => new OtlpFileError(message);
+    if (caFile !== undefined)
+      this.#readAuthorities = createAuthoritiesReader({ key: 'otlp.caFile', file: caFile, createError });
     this.#fields = createFieldsReader({ headersFile, headersEnv, env, logger });
     const options = {
       keepAlive: true,
@@ -47,12 +48,10 @@ export class Receiver {
 
   /** Header fields of one request. Also reloads the certificate authorities. Rejects with OtlpFileError. */
   async headers(): Promise<Record<string, string>> {
-    if (this.#caFile !== undefined && this.agent instanceof https.Agent) {
-      // The agent pools connections by their authorities: after a change it uses none of the old ones.
-      const file = this.#caFile;
-      const read = (bytes: Buffer) => readAuthorities('otlp.caFile', file, bytes);
-      this.agent.options.ca = await readKeyFile(file, 'otlp.caFile', MAX_CA_BYTES, read);
-    }
+    const authorities = await this.#readAuthorities?.();
+    // The agent pools connections by `ca`: after a change it uses none of the old ones.
+    if (authorities !== undefined && this.agent instanceof https.Agent)
+      Object.assign(this.agent.options, { ca: authorities.pem, secureContext: authorities.secureContext });
     return { ...(await this.#fields()), 'content-type': 'application/x-protobuf', 'accept-encoding': 'identity' };
   }
 

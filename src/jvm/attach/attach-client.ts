@@ -31,7 +31,7 @@ const OPERATION = 'jcmd';
 const ARGUMENTS = 3;
 
 /** `1\0jcmd\0GC.heap_info\0\0\0`: version, operation and always three arguments, each followed by a NUL. */
-export function toRequest(command: AttachCommand): string {
+export function formatRequest(command: AttachCommand): string {
   // Types are not checked at run time.
   assert([...ATTACH_COMMANDS, THREAD_COMMAND].includes(command), 'a command that is not on the list');
   return `${PROTOCOL_VERSION}\0${OPERATION}\0${command}${'\0'.repeat(ARGUMENTS)}`;
@@ -42,7 +42,7 @@ export function toRequest(command: AttachCommand): string {
  * aborts, D2S_ERR_JVM_FORMAT for an answer that cannot be used, and with the codes of `FAILURES`.
  */
 export async function askJvm(socketPath: string, command: AttachCommand, signal: AbortSignal): Promise<string> {
-  const request = toRequest(command);
+  const request = formatRequest(command);
   const maxBytes = command === THREAD_COMMAND ? MAX_DUMP_BYTES : MAX_ANSWER_BYTES;
   const answer = await converse(socketPath, request, signal, maxBytes);
   // Every answer has a result code; a JVM that refuses us closes the connection without one.
@@ -108,7 +108,7 @@ function converse(
     // The JVM closes the connection after its answer; nothing else marks the end.
     socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
     // The listener stays as long as the socket: a second error may follow the first, e.g. ECONNRESET after EPIPE.
-    socket.on('error', (cause) => end(() => reject(toAttachError(cause))));
+    socket.on('error', (cause) => end(() => reject(createAttachError(cause))));
     socket.once('close', () => end(() => reject(timedOut())));
   });
 }
@@ -121,7 +121,7 @@ function tooLong(maxBytes: number): JvmSourceError {
   return new JvmSourceError('D2S_ERR_JVM_FORMAT', `The answer on the attach socket is larger than ${maxBytes} bytes.`);
 }
 
-function toAttachError(cause: Error): JvmSourceError {
+function createAttachError(cause: Error): JvmSourceError {
   const errno = toErrno(cause);
   const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
   return new JvmSourceError(code, `${text} (${errno}).`, cause);

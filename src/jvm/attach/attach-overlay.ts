@@ -65,14 +65,14 @@ export class AttachOverlay {
     const deadline = createDeadline(signal, this.#timeoutMs);
     let socket: AttachSocket | undefined;
     try {
-      socket = await this.#socketOf(jvm, deadline.signal);
-      if (socket === undefined) return reading;
+      // Only the first reading waits, until its deadline. Later ones do not wait and register no callback.
+      socket = await this.#openSocket(jvm, deadline.signal, !this.#opener.isOpening(jvm));
       const live = await this.#ask(socket, reading, jvm, deadline.signal);
       const overlaid = layOver(reading, live, { ...jvm, architecture: this.#system.architecture });
       this.isApplied = Object.values(live).some((value) => value !== undefined);
       return overlaid;
     } catch (cause) {
-      this.reason = toReason(cause);
+      this.reason = describeFailure(cause);
       return reading;
     } finally {
       deadline.clear();
@@ -82,7 +82,7 @@ export class AttachOverlay {
 
   /** Takes a thread dump. Rejects with a JvmSourceError that has the reason. May run concurrently with `apply`. */
   async threads(jvm: VisibleJvm, signal: AbortSignal): Promise<string> {
-    const socket = (await openAttachSocket(jvm, this.#system)) ?? (await this.#opened(jvm, signal));
+    const socket = await this.#openSocket(jvm, signal, true);
     try {
       if (isOlder(socket, jvm))
         throw new JvmSourceError('D2S_ERR_JVM_GONE', 'The attach socket belongs to another JVM.');
@@ -92,14 +92,16 @@ export class AttachOverlay {
     }
   }
 
-  async #opened(jvm: VisibleJvm, signal: AbortSignal): Promise<AttachSocket> {
-    if (!this.#mayOpen) throw unreachable(NOT_OPENED);
-    const opened = await Promise.race([this.#opener.open(jvm), aborted(signal)]);
-    if (opened === undefined) throw unreachable(STILL_OPENING);
-    if (opened.kind === 'closed') throw unreachable(opened.reason);
+  /** The JVM's socket. Makes the JVM open it if allowed, and waits for that if `mayWait`. Rejects with a JvmSourceError. */
+  async #openSocket(jvm: VisibleJvm, signal: AbortSignal, mayWait: boolean): Promise<AttachSocket> {
     const socket = await openAttachSocket(jvm, this.#system);
-    if (socket === undefined) throw unreachable(REMOVED_AGAIN);
-    return socket;
+    if (socket !== undefined) return socket;
+    if (!this.#mayOpen) throw unreachable(NOT_OPENED);
+    const reason = mayWait ? await Promise.race([this.#opener.open(jvm), aborted(signal)]) : STILL_OPENING;
+    if (reason !== undefined) throw unreachable(reason);
+    const opened = await openAttachSocket(jvm, this.#system);
+    if (opened === undefined) throw unreachable(REMOVED_AGAIN);
+    return opened;
   }
 
   /** Whether the JVM is alive according to its attach socket; undefined if there is none, or it cannot be used. */
@@ -123,29 +125,6 @@ export class AttachOverlay {
   /** Stops an opening in progress and removes the marker file, if there is one. */
   async close(): Promise<void> {
     await this.#opener.close();
-  }
-
-  async #socketOf(jvm: VisibleJvm, deadline: AbortSignal): Promise<AttachSocket | undefined> {
-    const socket = await openAttachSocket(jvm, this.#system);
-    if (socket !== undefined) return socket;
-    if (!this.#mayOpen) {
-      this.reason = NOT_OPENED;
-      return undefined;
-    }
-    // Only the first reading waits, until its deadline. Later ones do not wait and register no callback.
-    if (this.#opener.isOpening(jvm)) {
-      this.reason = STILL_OPENING;
-      return undefined;
-    }
-    const opened = await Promise.race([this.#opener.open(jvm), aborted(deadline)]);
-    if (opened === undefined) this.reason = STILL_OPENING;
-    else if (opened.kind === 'closed') this.reason = opened.reason;
-    else {
-      const itsSocket = await openAttachSocket(jvm, this.#system);
-      if (itsSocket === undefined) this.reason = REMOVED_AGAIN;
-      return itsSocket;
-    }
-    return undefined;
   }
 
   async #ask(
@@ -229,13 +208,13 @@ function createDeadline(outer: AbortSignal, ms: number): { readonly signal: Abor
   };
 }
 
-function aborted(signal: AbortSignal): Promise<undefined> {
+function aborted(signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    if (signal.aborted) resolve(STILL_OPENING);
+    else signal.addEventListener('abort', () => resolve(STILL_OPENING), { once: true });
   });
 }
 
-function toReason(cause: unknown): string {
+function describeFailure(cause: unknown): string {
   return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${toErrno(cause)})`;
 }

@@ -9,7 +9,7 @@ import { toErrno } from '../../base/errors.ts';
 import { readProcess } from '../hsperfdata/processes.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { JvmSourceError } from '../jvm-source.ts';
-import { type AttachSystem, hasOurRoot, tmpPathOf } from './attach-system.ts';
+import type { AttachSystem } from './attach-system.ts';
 
 /** Linux: opens the path, not the file. Node has no constant; the value is the same on x86-64 and arm64. */
 export const O_PATH = 0o10000000;
@@ -25,10 +25,10 @@ export interface AttachSocket {
 }
 
 /** Opens e.g. `/proc/812/root/tmp`. Rejects with the system's error, e.g. EACCES. */
-export async function openTmp(jvm: VisibleJvm, system: AttachSystem): Promise<FileHandle> {
+export async function openTmp({ rootPath, tmpPath }: VisibleJvm): Promise<FileHandle> {
   // A link in another root would be resolved in our root, where the JVM's socket is not.
-  const noFollow = hasOurRoot(jvm) ? 0 : constants.O_NOFOLLOW;
-  return await open(tmpPathOf(jvm, system), O_PATH | constants.O_DIRECTORY | noFollow);
+  const noFollow = rootPath === '' ? 0 : constants.O_NOFOLLOW;
+  return await open(tmpPath, O_PATH | constants.O_DIRECTORY | noFollow);
 }
 
 export function below(folder: FileHandle, name: string): string {
@@ -45,8 +45,8 @@ export function socketNameOf({ nspid }: VisibleJvm): string {
  */
 export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem): Promise<AttachSocket | undefined> {
   const name = socketNameOf(jvm);
-  const shownPath = path.join(tmpPathOf(jvm, system), name);
-  const handle = await openSocketFile(jvm, system, shownPath);
+  const shownPath = path.join(jvm.tmpPath, name);
+  const handle = await openSocketFile(jvm, shownPath);
   if (handle === undefined) return undefined;
   let found: Stats;
   try {
@@ -67,14 +67,10 @@ export async function openAttachSocket(jvm: VisibleJvm, system: AttachSystem): P
   };
 }
 
-async function openSocketFile(
-  jvm: VisibleJvm,
-  system: AttachSystem,
-  shownPath: string,
-): Promise<FileHandle | undefined> {
+async function openSocketFile(jvm: VisibleJvm, shownPath: string): Promise<FileHandle | undefined> {
   let folder: FileHandle | undefined;
   try {
-    folder = await openTmp(jvm, system);
+    folder = await openTmp(jvm);
     // With O_PATH, O_NOFOLLOW opens a link itself, which then fails the check for a socket.
     return await open(below(folder, socketNameOf(jvm)), O_PATH | constants.O_NOFOLLOW);
   } catch (cause) {

@@ -27,24 +27,17 @@ const NO_LIMIT = -1;
 const INITIAL_CODE_HEAP_BYTES_X64 = 2_555_904;
 const PAGE_BYTES = 4096;
 
-const KINDS: Readonly<Record<NonNullable<VisibleJvm['collector']>, HeapInfo['kind'] | undefined>> = {
-  Serial: 'Serial',
-  Parallel: 'Parallel',
-  G1: 'G1',
-  ZGC: 'Z',
-  GenerationalZGC: 'Z',
-  Shenandoah: 'Shenandoah',
-  unknown: undefined,
-};
-
 /** Returns the reading with the better values of `live`. */
 export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): JvmReading {
   const info = isHeapOf(jvm, live.heap) ? live.heap : undefined;
-  const heap = toHeap(reading.heap, info, live.flags);
+  const heap = mergeHeap(reading.heap, info, live.flags);
   const isUsedOurs = info !== undefined && heap !== reading.heap && heap.used === info.used && info.used !== undefined;
 
   const pools = new Map(reading.pools);
-  for (const [name, usage] of Object.entries(heapPoolsOf(info, reading))) lay(pools, name, usage);
+  for (const [name, usage] of Object.entries(info?.pools ?? {})) {
+    // Generational ZGC has other pools, and its text has only the whole heap.
+    if (name !== 'ZHeap' || pools.has(name)) lay(pools, name, usage);
+  }
   if (jvm.collector === 'Shenandoah') layShenandoah(pools, heap, jvm, live.flags);
   const nonHeapPools = nonHeapPoolsOf(live, jvm);
   if (live.metaspace !== undefined && live.metaspace.classSpace === undefined) pools.delete(CLASS_SPACE);
@@ -57,62 +50,34 @@ export function layOver(reading: JvmReading, live: LiveValues, jvm: LiveJvm): Jv
 
 /** Two sources that disagree on the collector describe different JVMs. */
 export function isHeapOf({ collector }: Pick<VisibleJvm, 'collector'>, info: HeapInfo | undefined): boolean {
-  return collector === undefined || KINDS[collector] === info?.kind;
+  return collector === undefined || (collector === 'GenerationalZGC' ? 'ZGC' : collector) === info?.kind;
 }
 
 /** Returns `base` itself if the result would be impossible. */
-function toHeap(base: MemoryUsage, info: HeapInfo | undefined, flags: FlagsInfo | undefined): MemoryUsage {
+function mergeHeap(base: MemoryUsage, info: HeapInfo | undefined, flags: FlagsInfo | undefined): MemoryUsage {
   const isG1 = info?.kind === 'G1';
   // G1's text counts regions being filled as full, up to 2 MB more than the MXBean; its counters are always fresh.
   const used = isG1 ? (base.used ?? info.used) : (info?.used ?? base.used);
   const committed = isG1 ? (base.committed ?? info.committed) : (info?.committed ?? base.committed);
-  return toPossible(base, {
+  return selectPossible(base, {
     // The MXBean's `init` is this flag with every collector.
     init: flags?.initialHeapSize ?? base.init,
     used,
     committed,
-    max: toMax(base.max, committed, info, flags),
+    max: selectMax(base.max, committed, info, flags),
   });
 }
 
-function toMax(
+function selectMax(
   base: number | undefined,
   committed: number | undefined,
   info: HeapInfo | undefined,
   flags: FlagsInfo | undefined,
 ): number | undefined {
-  switch (info?.kind) {
-    case undefined:
-    // MaxHeapSize is too large for Serial: the MXBean leaves one survivor space out.
-    case 'Serial':
-      return base;
-    case 'Parallel':
-      return base === undefined ? undefined : Math.max(base, committed ?? base);
-    case 'G1':
-    case 'Z':
-    case 'Shenandoah':
-      return base ?? info.max ?? flags?.maxHeapSize;
-  }
-}
-
-function heapPoolsOf(info: HeapInfo | undefined, { pools }: JvmReading): Readonly<Record<string, PoolUsage>> {
-  switch (info?.kind) {
-    case 'Serial':
-      return { 'Eden Space': info.eden, 'Survivor Space': info.survivor, 'Tenured Gen': info.old };
-    case 'Parallel':
-      return {
-        'PS Eden Space': info.eden,
-        'PS Survivor Space': { ...info.survivor, max: info.survivor.committed },
-        'PS Old Gen': info.old,
-      };
-    case 'Z':
-      // Generational ZGC has other pools, and its text has only the whole heap.
-      return pools.has('ZHeap') ? { ZHeap: { used: info.used, committed: info.committed } } : {};
-    case 'G1':
-    case 'Shenandoah':
-    case undefined:
-      return {};
-  }
+  // MaxHeapSize is too large for Serial: the MXBean leaves one survivor space out.
+  if (info === undefined || info.kind === 'Serial') return base;
+  if (info.kind === 'Parallel') return base === undefined ? undefined : Math.max(base, committed ?? base);
+  return base ?? info.max ?? flags?.maxHeapSize;
 }
 
 /** Without generations, its only pool is the heap. With generations it has two others, without known values. */
@@ -173,11 +138,11 @@ function sumOf(pools: readonly MemoryUsage[]): MemoryUsage {
 function lay(pools: Map<string, PoolUsage>, name: string, usage: PoolUsage): void {
   const base = pools.get(name) ?? {};
   const known = Object.fromEntries(Object.entries(usage).filter(([, value]) => value !== undefined));
-  pools.set(name, toPossible(base, { ...base, ...known }));
+  pools.set(name, selectPossible(base, { ...base, ...known }));
 }
 
 /** The two sources are read at two moments: a result that contradicts itself is not shown. */
-function toPossible<U extends MemoryUsage>(base: U, usage: U): U {
+function selectPossible<U extends MemoryUsage>(base: U, usage: U): U {
   const { used, committed, max } = usage;
   const limit = max === undefined || max === NO_LIMIT ? Number.POSITIVE_INFINITY : max;
   const isPossible =

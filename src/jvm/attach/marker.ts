@@ -27,7 +27,7 @@ export async function placeMarker(pid: number, jvm: VisibleJvm, system: AttachSy
   const name = `.attach_pid${jvm.nspid}`;
   const folders = [
     ['the JVM’s working directory', () => open(`${system.procPath}/${pid}/cwd`, O_PATH | constants.O_DIRECTORY)],
-    ['the JVM’s /tmp', () => openTmp(jvm, system)],
+    ['the JVM’s /tmp', () => openTmp(jvm)],
   ] as const;
   const reasons: string[] = [];
   for (const [where, openFolder] of folders) {

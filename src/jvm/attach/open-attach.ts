@@ -21,8 +21,6 @@ import {
   isOwnProc,
 } from './process-state.ts';
 
-type OpenResult = { readonly kind: 'open' } | { readonly kind: 'closed'; readonly reason: string };
-
 interface AttachOpenerOptions {
   readonly system: AttachSystem;
   /**
@@ -51,7 +49,7 @@ export class AttachOpener {
   readonly #openTimeoutMs: number;
   readonly #histories = new Map<string, History>();
   readonly #closing = new AbortController();
-  #inProgress: { readonly key: string; readonly result: Promise<OpenResult> } | undefined;
+  #inProgress: { readonly key: string; readonly result: Promise<string | undefined> } | undefined;
   #marker: Marker | undefined;
   /** How often a JVM was sent SIGQUIT. */
   signals = 0;
@@ -67,62 +65,52 @@ export class AttachOpener {
   }
 
   /**
-   * Call it when there is no socket. Never rejects. It may take `openTimeoutMs`, and longer for a stopped JVM: the
+   * Call it when there is no socket. Returns why there still is none; undefined if it is open. Never rejects. It may take `openTimeoutMs`, and longer for a stopped JVM: the
    * marker must stay until the JVM has seen it, even if no reading waits any more. A second call for the same JVM joins
    * the first; a call for another JVM is refused meanwhile.
    */
-  open(jvm: VisibleJvm): Promise<OpenResult> {
+  async open(jvm: VisibleJvm): Promise<string | undefined> {
     const key = keyOf(jvm);
     if (this.#inProgress !== undefined && this.#inProgress.key !== key)
-      return Promise.resolve(
-        closed(`process ${this.#inProgress.key.split(':')[0]} is still being asked for its attach socket`),
-      );
+      return `process ${this.#inProgress.key.split(':')[0]} is still being asked for its attach socket`;
     this.#inProgress ??= {
       key,
       result: this.#open(jvm)
-        .catch((cause: unknown) => closed(`the attach socket cannot be opened (${toErrno(cause)})`))
+        .catch((cause: unknown) => `the attach socket cannot be opened (${toErrno(cause)})`)
         .finally(() => {
           this.#inProgress = undefined;
         }),
     };
-    return this.#inProgress.result;
+    return await this.#inProgress.result;
   }
 
   /** Ends a wait in progress. Removes the marker before it returns: the process may exit at once. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#closing.abort();
     this.#marker?.remove();
-    return this.#inProgress?.result.then(() => undefined) ?? Promise.resolve();
+    await this.#inProgress?.result;
   }
 
-  async #open(jvm: VisibleJvm): Promise<OpenResult> {
-    const { pid } = jvm;
-    if (pid === undefined) {
-      return closed(
-        'there is no attach socket, and the JVM’s process is not visible from here: share its process namespace, or start the ' +
-          'JVM with -XX:+StartAttachListener',
-      );
-    }
-    const state = readProcess(this.#system.procPath, pid);
-    const history = this.#historyOf(pid, state);
-    const reason =
-      history.refusal ??
-      this.#whyNotNow(jvm, state) ??
-      this.#whyNoMore(history) ??
-      (await this.#whyNever(pid, history)) ??
-      (await this.#whyNotReady(pid, state, history));
-    if (reason !== undefined || state === undefined) return closed(reason ?? GONE);
+  async #open(jvm: VisibleJvm): Promise<string | undefined> {
+    if (jvm.pid === undefined) return INVISIBLE;
+    const state = readProcess(this.#system.procPath, jvm.pid);
+    if (state === undefined) return GONE;
+    const history = this.#historyOf(state);
+    const reason = history.refusal ?? this.#whyNotNow(jvm, state) ?? (await this.#whyNotAtAll(state, history));
+    if (reason !== undefined) return reason;
 
-    if (this.#closing.signal.aborted) return closed(STOPPING);
-    const marker = await placeMarker(pid, jvm, this.#system);
-    if (typeof marker === 'string') return closed(marker);
+    if (this.#closing.signal.aborted) return STOPPING;
+    const marker = await placeMarker(jvm.pid, jvm, this.#system);
+    if (typeof marker === 'string') return marker;
     this.#marker = marker;
     let folder: FileHandle | undefined;
     try {
-      folder = await openTmp(jvm, this.#system);
+      folder = await openTmp(jvm);
       const socketPath = below(folder, socketNameOf(jvm));
-      const refused = this.#signal(jvm, state, history, socketPath);
-      return refused ?? (await this.#awaitSocket(jvm, state, socketPath, history));
+      // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
+      const found = lstatSync(socketPath, { throwIfNoEntry: false });
+      if (found !== undefined) return isSocketOf(found, jvm) ? undefined : OCCUPIED;
+      return this.#signal(jvm, state, history) ?? (await this.#awaitSocket(jvm, state, socketPath, history));
     } finally {
       this.#marker = undefined;
       marker.remove();
@@ -131,25 +119,23 @@ export class AttachOpener {
     }
   }
 
-  #historyOf(pid: number, state: ProcessInfo | undefined): History {
-    const key = `${pid}:${state?.startTicks}`;
+  #historyOf({ pid, startTicks }: ProcessInfo): History {
+    const key = `${pid}:${startTicks}`;
     const history = this.#histories.get(key) ?? { openings: 0, refusal: undefined };
-    if (state === undefined) return history;
     this.#histories.set(key, history);
-    for (const oldest of this.#histories.keys()) {
-      if (this.#histories.size <= MAX_REMEMBERED) break;
-      this.#histories.delete(oldest);
-    }
+    const [oldest = key] = this.#histories.keys();
+    if (this.#histories.size > MAX_REMEMBERED) this.#histories.delete(oldest);
     return history;
   }
 
-  #whyNotNow(jvm: VisibleJvm, state: ProcessInfo | undefined): string | undefined {
-    const { uid, gid } = this.#system;
-    if (state === undefined || isZombie(state)) return GONE;
+  /** Reasons that may pass soon. Synchronous, so that a signal can follow at once. */
+  #whyNotNow(jvm: VisibleJvm, state: ProcessInfo): string | undefined {
+    const { uid, gid, procPath } = this.#system;
+    if (isZombie(state)) return GONE;
     const isFound = jvm.startTicks === undefined || jvm.startTicks === state.startTicks;
     if (state.nspid !== jvm.nspid || state.uid !== jvm.uid || !isFound)
       return `process ${jvm.pid} is not the JVM that was found`;
-    if (!isOwnProc(this.#system.procPath, this.#system.pid))
+    if (!isOwnProc(procPath, this.#system.pid))
       return '/proc belongs to another pid namespace, so that a signal would reach the wrong process: mount the sidecar’s own /proc';
     // The JVM itself checks both ids.
     if (uid !== 0 && (uid !== state.uid || gid !== state.gid)) {
@@ -161,9 +147,13 @@ export class AttachOpener {
     return undefined;
   }
 
-  /** Reasons that hold for the lifetime of this process. */
-  async #whyNever(pid: number, history: History): Promise<string | undefined> {
+  /** Reasons that need a look into the process. Those that hold as long as it lives are kept in `history`. */
+  async #whyNotAtAll(state: ProcessInfo, history: History): Promise<string | undefined> {
     const { procPath, uid } = this.#system;
+    const { pid } = state;
+    const { openings } = history;
+    if (openings >= MAX_OPENINGS_PER_JVM)
+      return `the attach socket has been opened ${openings} times and was removed each time: see what cleans /tmp`;
     if (!(await isHotSpot(procPath, pid)))
       history.refusal = `process ${pid} does not run HotSpot (no libjvm.so of it in its memory)`;
     else if (await isAttachDisabled(procPath, pid))
@@ -171,12 +161,7 @@ export class AttachOpener {
     else if (uid === 0 && !(await hasOwnUserNamespace(procPath, pid)))
       history.refusal =
         'the JVM is in another user namespace, where our root is nobody: run the sidecar as the JVM’s user';
-    return history.refusal;
-  }
-
-  async #whyNotReady(pid: number, state: ProcessInfo | undefined, { openings }: History): Promise<string | undefined> {
-    const { procPath } = this.#system;
-    if (state === undefined) return GONE;
+    if (history.refusal !== undefined) return history.refusal;
     if (!(await hasSignalDispatcher(procPath, pid)))
       return 'SIGQUIT would go to a handler that is not the JVM’s: it is just starting, or runs with -Xrs and has to be restarted';
     // If we opened its socket before, the JVM is no longer starting: the socket was removed.
@@ -184,23 +169,15 @@ export class AttachOpener {
     return isStarting ? 'the JVM is just starting, and about to open its attach socket' : undefined;
   }
 
-  #whyNoMore({ openings }: History): string | undefined {
-    if (openings < MAX_OPENINGS_PER_JVM) return undefined;
-    return `the attach socket has been opened ${openings} times and was removed each time: see what cleans /tmp`;
-  }
-
   /** Synchronous: nothing else runs between the last check of the process and the signal. */
-  #signal(jvm: VisibleJvm, checked: ProcessInfo, history: History, socketPath: string): OpenResult | undefined {
-    const pid = jvm.pid as number;
-    if (this.#closing.signal.aborted) return closed(STOPPING);
+  #signal(jvm: VisibleJvm, checked: ProcessInfo, history: History): string | undefined {
+    const { pid } = checked;
+    if (this.#closing.signal.aborted) return STOPPING;
     const now = readProcess(this.#system.procPath, pid);
-    if (now?.startTicks !== checked.startTicks) return closed(GONE);
+    if (now?.startTicks !== checked.startTicks) return GONE;
     const reason = this.#whyNotNow(jvm, now);
-    if (reason !== undefined) return closed(reason);
-    // Another program opened it. A JVM with a socket answers SIGQUIT with its threads, with or without the marker.
-    const found = lstatSync(socketPath, { throwIfNoEntry: false });
-    if (found !== undefined) return isSocketOf(found, jvm) ? { kind: 'open' } : closed(OCCUPIED);
-    if (this.#marker?.isInPlace() !== true) return closed('something removed the marker file at once');
+    if (reason !== undefined) return reason;
+    if (this.#marker?.isInPlace() !== true) return 'something removed the marker file at once';
     // Set before the signal: there is no second try, whatever happens.
     history.refusal =
       `no attach socket ${this.#openTimeoutMs} ms after SIGQUIT, which is not tried again until the JVM is restarted. Does it run ` +
@@ -209,13 +186,18 @@ export class AttachOpener {
       this.#system.kill(pid, 'SIGQUIT');
     } catch (cause) {
       history.refusal = `the JVM may not be sent SIGQUIT (${toErrno(cause)}): run the sidecar as the JVM’s user, or as root with CAP_KILL`;
-      return closed(history.refusal);
+      return history.refusal;
     }
     this.signals += 1;
     return undefined;
   }
 
-  async #awaitSocket(jvm: VisibleJvm, checked: ProcessInfo, socketPath: string, history: History): Promise<OpenResult> {
+  async #awaitSocket(
+    jvm: VisibleJvm,
+    checked: ProcessInfo,
+    socketPath: string,
+    history: History,
+  ): Promise<string | undefined> {
     const { signal } = this.#closing;
     let pauseMs = FIRST_PAUSE_MS;
     let waitedMs = 0;
@@ -225,28 +207,27 @@ export class AttachOpener {
       if (isSocketOf(lstatSync(socketPath, { throwIfNoEntry: false }), jvm)) {
         history.openings += 1;
         history.refusal = undefined;
-        return { kind: 'open' };
+        return undefined;
       }
-      const now = readProcess(this.#system.procPath, jvm.pid as number);
-      if (now?.startTicks !== checked.startTicks || isZombie(now)) return closed(GONE);
+      const now = readProcess(this.#system.procPath, checked.pid);
+      if (now?.startTicks !== checked.startTicks || isZombie(now)) return GONE;
       // A stopped JVM sees the signal when it continues, and must find the marker then: meanwhile no time counts.
       waitedMs = isStopped(now) || now.isQuitPending ? 0 : waitedMs + pauseMs;
       pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
     }
-    return closed(history.refusal ?? GONE);
+    return history.refusal;
   }
 }
 
+const INVISIBLE =
+  'there is no attach socket, and the JVM’s process is not visible from here: share its process namespace, or start the ' +
+  'JVM with -XX:+StartAttachListener';
 const GONE = 'the JVM’s process has ended';
 const STOPPING = 'the sidecar is stopping';
 const OCCUPIED = 'something else occupies the path of the attach socket: find out who created it, and remove it';
 
 function keyOf({ pid, startTicks }: VisibleJvm): string {
   return `${pid}:${startTicks}`;
-}
-
-function closed(reason: string): OpenResult {
-  return { kind: 'closed', reason };
 }
 
 function isSocketOf(found: Stats | undefined, jvm: VisibleJvm): boolean {

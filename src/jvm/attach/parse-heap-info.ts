@@ -3,33 +3,23 @@
  * not match a known form exactly, or does not add up, is ignored: no number is better than a wrong one.
  */
 
+import type { MemoryUsage } from '../jvm-reading.ts';
+
 interface SpaceInfo {
   readonly used: number;
   readonly committed: number;
 }
 
-export type HeapInfo =
-  | {
-      readonly kind: 'Serial' | 'Parallel';
-      /** Exact bytes. One survivor space is counted, as in the MXBean. */
-      readonly used: number;
-      readonly committed: number;
-      readonly eden: SpaceInfo;
-      /** The survivor space in use. */
-      readonly survivor: SpaceInfo;
-      readonly old: SpaceInfo;
-    }
-  | {
-      /**
-       * G1: whole KiB, including the regions being filled, which the MXBean leaves out. ZGC: whole MiB, as it allocates
-       * them. Shenandoah: whole KiB, and absent where the text rounds to a larger unit.
-       */
-      readonly kind: 'G1' | 'Z' | 'Shenandoah';
-      readonly used: number | undefined;
-      readonly committed: number | undefined;
-      /** Only if exact. */
-      readonly max: number | undefined;
-    };
+/**
+ * Serial, Parallel: exact bytes, of one survivor space only, as in the MXBean. G1: whole KiB, including the regions
+ * being filled, which the MXBean leaves out. ZGC: whole MiB, as it allocates them. Shenandoah: whole KiB, and absent
+ * where the text rounds to a larger unit.
+ */
+export interface HeapInfo extends Pick<MemoryUsage, 'used' | 'committed' | 'max'> {
+  readonly kind: 'Serial' | 'Parallel' | 'G1' | 'ZGC' | 'Shenandoah';
+  /** By MXBean name. */
+  readonly pools: Readonly<Record<string, MemoryUsage>>;
+}
 
 const KIB = 1024;
 const MIB = 1_048_576;
@@ -60,7 +50,15 @@ function parseGenerations(text: string, kind: 'Serial' | 'Parallel'): HeapInfo |
   if (!fits) return undefined;
   const used = eden.used + survivor.used + old.used;
   const committed = eden.committed + survivor.committed + old.committed;
-  return { kind, used, committed, eden, survivor, old };
+  const pools =
+    kind === 'Serial'
+      ? { 'Eden Space': eden, 'Survivor Space': survivor, 'Tenured Gen': old }
+      : {
+          'PS Eden Space': eden,
+          'PS Survivor Space': { ...survivor, max: survivor.committed },
+          'PS Old Gen': old,
+        };
+  return { kind, used, committed, pools };
 }
 
 /** `DefNew     total 14848K, used 2912K [...`: verifies the spaces of the generation. */
@@ -89,16 +87,16 @@ function parseG1(text: string): HeapInfo | undefined {
     '^ *garbage-first heap +total (?:reserved (\\d{1,12})K, committed )?(\\d{1,12})K, used (\\d{1,12})K \\[',
   );
   if (match === undefined) return undefined;
-  const [max, committed, used] = [1, 2, 3].map((index) => toBytes(match[index], KIB));
-  return toHeap('G1', { max, committed, used });
+  const [max, committed, used] = [1, 2, 3].map((index) => parseBytes(match[index], KIB));
+  return orderedHeap({ kind: 'G1', max, committed, used, pools: {} });
 }
 
 function parseZ(text: string): HeapInfo | undefined {
   const match = onlyMatch(text, '^ *ZHeap +used (\\d{1,9})M, capacity (\\d{1,9})M, max capacity (\\d{1,9})M$');
   if (match === undefined) return undefined;
   // All ZGC pages are multiples of 2 MiB.
-  const [used, committed, max] = [1, 2, 3].map((index) => toBytes(match[index], MIB));
-  return toHeap('Z', { max, committed, used });
+  const [used, committed, max] = [1, 2, 3].map((index) => parseBytes(match[index], MIB));
+  return orderedHeap({ kind: 'ZGC', max, committed, used, pools: { ZHeap: { used, committed } } });
 }
 
 function parseShenandoah(text: string): HeapInfo | undefined {
@@ -107,15 +105,17 @@ function parseShenandoah(text: string): HeapInfo | undefined {
   // `3072 x 4096 K regions`: reserved and committed sizes are whole regions, so M is exact if a region is whole MiB.
   const regions = onlyMatch(text, '^ *\\d{1,9} x (\\d{1,9}) ?([BKMG]) regions$');
   if (match === undefined || regions === undefined) return undefined;
-  const regionBytes = toBytes(regions[1], UNITS.get(regions[2] as string) ?? Number.NaN);
+  const regionBytes = parseBytes(regions[1], UNITS.get(regions[2] as string) ?? Number.NaN);
   const isWholeMib = regionBytes !== undefined && regionBytes > 0 && regionBytes % MIB === 0;
   const exact = (index: number, units: string) => {
     const unit = match[index + 1] as string;
-    return units.includes(unit) ? toBytes(match[index], UNITS.get(unit) ?? Number.NaN) : undefined;
+    return units.includes(unit) ? parseBytes(match[index], UNITS.get(unit) ?? Number.NaN) : undefined;
   };
   const wholeRegions = isWholeMib ? 'BKM' : 'BK';
   // From 100 MiB on, `used` is truncated to whole MiB, from 100 GiB on to whole GiB.
-  return toHeap('Shenandoah', {
+  return orderedHeap({
+    kind: 'Shenandoah',
+    pools: {},
     max: exact(1, wholeRegions),
     committed: exact(5, wholeRegions),
     used: exact(7, 'BK'),
@@ -129,20 +129,13 @@ const UNITS: ReadonlyMap<string, number> = new Map([
   ['G', KIB * MIB],
 ]);
 
-interface Sizes {
-  readonly used: number | undefined;
-  readonly committed: number | undefined;
-  readonly max: number | undefined;
+/** Undefined if the sizes contradict each other. */
+function orderedHeap(heap: HeapInfo): HeapInfo | undefined {
+  const { used = 0, committed = used, max = committed } = heap;
+  return used <= committed && committed <= max ? heap : undefined;
 }
 
-function toHeap(kind: 'G1' | 'Z' | 'Shenandoah', { used, committed, max }: Sizes): HeapInfo | undefined {
-  const isUpside = (small: number | undefined, large: number | undefined) =>
-    small !== undefined && large !== undefined && small > large;
-  if (isUpside(used, committed) || isUpside(committed, max) || isUpside(used, max)) return undefined;
-  return { kind, used, committed, max };
-}
-
-function toBytes(digits: string | undefined, unit: number): number | undefined {
+function parseBytes(digits: string | undefined, unit: number): number | undefined {
   const bytes = Number(digits) * unit;
   return digits !== undefined && Number.isSafeInteger(bytes) ? bytes : undefined;
 }

@@ -40,23 +40,18 @@ const UNLIMITED = -1;
 
 /** For `VM.metaspace basic scale=1`. Undefined for text that is not understood. */
 export function parseMetaspace(text: string): MetaspaceInfo | undefined {
-  if (onlyMatch(text, '^No class space$') !== undefined) return parseWithoutClassSpace(text);
-  const part = (name: string) => {
-    const used = numberIn(text, `^ *${name}: +(\\d{1,15}) bytes used\\.$`);
-    const isSum = name === 'Both';
-    const space = onlyMatch(
-      text,
-      `^ *${name}${isSum ? '' : ' space'}: +(\\d{1,15}) bytes reserved, +(\\d{1,15}) bytes \\( *<?\\d{1,3}%\\) committed[.,]`,
-    );
-    if (used === undefined || space === undefined) return undefined;
-    return { used, reserved: Number(space[1]), committed: Number(space[2]) };
-  };
-  const [nonClass, classSpace, both] = [part('Non-class'), part('Class'), part('Both')];
+  if (onlyMatch(text, '^No class space$') !== undefined) {
+    const whole = parsePart(text, '', '');
+    return whole && { used: whole.used, committed: whole.committed, max: maxOf(text, whole.committed) };
+  }
+  const nonClass = parsePart(text, 'Non-class: +', 'Non-class space: +');
+  const classSpace = parsePart(text, 'Class: +', 'Class space: +');
+  const both = parsePart(text, 'Both: +', 'Both: +');
   if (!nonClass || !classSpace || !both) return undefined;
   const addsUp = (['used', 'committed'] as const).every(
     (key) => Math.abs(nonClass[key] + classSpace[key] - both[key]) <= MAX_DRIFT_BYTES,
   );
-  if (!addsUp || !isOrdered(both) || !isOrdered(classSpace)) return undefined;
+  if (!addsUp) return undefined;
   const { used, committed } = classSpace;
   const max = numberIn(text, '^CompressedClassSpaceSize: (\\d{1,15}) bytes$');
   // The whole class space is reserved, so more than `max` cannot be committed.
@@ -69,22 +64,20 @@ export function parseMetaspace(text: string): MetaspaceInfo | undefined {
   };
 }
 
-function parseWithoutClassSpace(text: string): MetaspaceInfo | undefined {
-  const used = numberIn(text, '^ *(\\d{1,15}) bytes used\\.$');
-  const space = onlyMatch(text, '^ *(\\d{1,15}) bytes reserved, +(\\d{1,15}) bytes \\( *<?\\d{1,3}%\\) committed[.,]');
-  if (used === undefined || space === undefined) return undefined;
-  const [reserved, committed] = [Number(space[1]), Number(space[2])];
-  return isOrdered({ used, committed, reserved }) ? { used, committed, max: maxOf(text, committed) } : undefined;
+/** A line with the used bytes, and one with the reserved and the committed ones. */
+function parsePart(text: string, usedLabel: string, sizesLabel: string) {
+  const used = numberIn(text, `^ *${usedLabel}(\\d{1,15}) bytes used\\.$`);
+  const sizes = '(\\d{1,15}) bytes reserved, +(\\d{1,15}) bytes \\( *<?\\d{1,3}%\\) committed[.,]';
+  const match = onlyMatch(text, `^ *${sizesLabel}${sizes}`);
+  if (used === undefined || match === undefined) return undefined;
+  const [reserved, committed] = [Number(match[1]), Number(match[2])];
+  return used <= committed && committed <= reserved ? { used, committed } : undefined;
 }
 
 function maxOf(text: string, committed: number): number | undefined {
   const value = onlyMatch(text, '^MaxMetaspaceSize: (unlimited|\\d{1,15} bytes)$')?.[1];
   const max = value === 'unlimited' ? UNLIMITED : Number(value?.split(' ')[0]);
   return max === UNLIMITED || max >= committed ? max : undefined;
-}
-
-function isOrdered(space: { readonly used: number; readonly committed: number; readonly reserved: number }): boolean {
-  return space.used <= space.committed && space.committed <= space.reserved && Number.isSafeInteger(space.reserved);
 }
 
 /** For `Compiler.codecache`. All code heaps or undefined: if one were missing, the sums over them would be wrong. */
@@ -101,7 +94,7 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
   if (!isComplete || matches.length === 0 || matches.length > MAX_CODE_HEAPS) return undefined;
   const heaps: CodeHeapInfo[] = [];
   for (const match of matches) {
-    const heap = toCodeHeap(match);
+    const heap = parseCodeHeap(match);
     if (heap === undefined || heaps.some(({ name }) => name === heap.name)) return undefined;
     heaps.push(heap);
   }
@@ -109,13 +102,9 @@ export function parseCodeCache(text: string): readonly CodeHeapInfo[] | undefine
   return total === undefined || isSumOf(heaps, Number(total[1]), Number(total[2])) ? heaps : undefined;
 }
 
-function toCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
-  const [size, used, peak, free] = [2, 3, 4, 5].map((index) => Number(match[index]) * KIB) as [
-    number,
-    number,
-    number,
-    number,
-  ];
+function parseCodeHeap(match: RegExpMatchArray): CodeHeapInfo | undefined {
+  const kib = (index: number) => Number(match[index]) * KIB;
+  const [size, used, peak, free] = [kib(2), kib(3), kib(4), kib(5)];
   const [low, high, end] = [6, 7, 8].map((index) => BigInt(match[index] as string)) as [bigint, bigint, bigint];
   const [committed, max] = [Number(high - low), Number(end - low)];
   const fits =

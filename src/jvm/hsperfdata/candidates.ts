@@ -1,7 +1,7 @@
 /** Finds the JVMs that have a counters file, each with its process if that is visible. */
 import type { Counters } from './counters.ts';
 import { toKnownUsers } from './known-users.ts';
-import { findLockHolders, type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
+import { decideLiveness, findLockHolders, type Liveness, type LivenessEvidence } from './liveness.ts';
 import {
   fileNameOf,
   listPerfFiles,
@@ -11,7 +11,7 @@ import {
   readCounters,
 } from './perf-file.ts';
 import { hasMapped, mountNamespaceOf, type ProcessInfo, pause, startedEpochMsOf } from './processes.ts';
-import type { SearchBounds } from './search-bounds.ts';
+import type { SearchContext } from './search-bounds.ts';
 
 export interface Candidate {
   readonly path: PerfFilePath;
@@ -22,14 +22,10 @@ export interface Candidate {
   readonly evidence: LivenessEvidence;
 }
 
-export interface Surroundings {
-  readonly procPath: string;
+export interface Surroundings extends SearchContext {
   readonly tmpPath: string;
   readonly processes: readonly ProcessInfo[];
-  readonly nowNs: () => number;
-  readonly bounds: SearchBounds;
-  readonly signal: AbortSignal;
-  readonly user: string | undefined;
+  readonly user?: string | undefined;
   /** Users that the JVM may belong to: our own, and those that listen on the upstream's port. */
   readonly uids: ReadonlySet<number>;
 }
@@ -49,19 +45,19 @@ const START_TOLERANCE_MS = 10_000;
 
 /** The counters file of a process, in our /tmp, or in its own if it has another mount namespace. */
 export async function findOfProcess(around: Surroundings, process: ProcessInfo): Promise<CandidateResult> {
-  const { procPath, tmpPath, bounds } = around;
+  const { procPath, tmpPath } = around;
   const ownNamespace = mountNamespaceOf(procPath, 'self');
   const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
   const uids = new Set([process.uid]);
   const users = toKnownUsers(around, uids, process.pid);
   let worst: CandidateResult = { kind: 'absent' };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
-    const list = await listPerfFiles(tmp, users, bounds);
-    if (list.kind === 'denied') {
+    const list = await listPerfFiles(around, tmp, users);
+    if (list === 'denied') {
       if (tmp !== tmpPath) worst = { kind: 'denied' };
       continue;
     }
-    for (const path of list.paths.filter(({ nspid }) => nspid === process.nspid)) {
+    for (const path of list.filter(({ nspid }) => nspid === process.nspid)) {
       const result = await toCandidate(around, path, [process], uids);
       if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
       // A file with the same pid that belongs to another user is not this process's.
@@ -81,14 +77,13 @@ export async function toCandidate(
   processes: readonly ProcessInfo[] = around.processes,
   likelyUids: ReadonlySet<number> = around.uids,
 ): Promise<CandidateResult> {
-  const { procPath, bounds, signal } = around;
-  const result = await readCounters(path, bounds, signal, (uid) => likelyUids.has(uid));
+  const result = await readCounters(around, path, (uid) => likelyUids.has(uid));
   if (result.kind === 'absent') return { kind: 'absent' };
   if (result.kind !== 'counters') return { kind: 'failed', path, result };
   const { file, counters } = result;
   const process = await findWriter(around, processes, { path, file, counters });
-  const question = { procPath, process, file, counters, previous: undefined, nowNs: around.nowNs(), bounds };
-  return { kind: 'candidate', candidate: { path, file, counters, process, ...(await toLiveness(question)) } };
+  const alive = await decideLiveness(around, { process, file, counters });
+  return { kind: 'candidate', candidate: { path, file, counters, process, ...alive } };
 }
 
 async function findWriter(
@@ -105,28 +100,30 @@ async function findWriter(
  * in another container where the same pids are in use.
  */
 async function isOf(
-  { procPath, bounds }: Surroundings,
+  around: Surroundings,
   process: ProcessInfo,
   { path, file, counters: { startedEpochMs } }: Written,
 ): Promise<boolean> {
   if (process.nspid !== path.nspid || process.uid !== file.uid) return false;
-  const { pids: holders, isExact } = await findLockHolders(procPath, file, bounds);
+  const { pids: holders, isExact } = await findLockHolders(around, file);
   if (isExact && holders.includes(process.pid)) return true;
-  const mapped = await hasMapped(procPath, process.pid, fileNameOf(path), bounds);
+  const mapped = await hasMapped(around, process.pid, fileNameOf(path));
   if (mapped !== undefined) return mapped;
   // Another visible process wrote it; this one only has the same pid and user.
   if (isExact && holders.length > 0) return false;
-  const processStart = startedEpochMsOf(procPath, process);
+  const processStart = startedEpochMsOf(around.procPath, process);
   if (processStart === undefined || startedEpochMs === undefined) return true;
   return processStart <= startedEpochMs + START_TOLERANCE_MS;
 }
 
+export interface Survey {
+  readonly candidates: readonly Candidate[];
+  readonly failures: readonly CandidateResult[];
+  readonly deniedProcesses: readonly ProcessInfo[];
+}
+
 /** All JVMs with a counters file in our /tmp or in the /tmp of a visible process, each once. */
-export async function findAll(around: Surroundings): Promise<{
-  candidates: readonly Candidate[];
-  failures: readonly CandidateResult[];
-  deniedProcesses: readonly ProcessInfo[];
-}> {
+export async function findAll(around: Surroundings): Promise<Survey> {
   const { paths, deniedProcesses } = await listEverywhere(around);
   const candidates = new Map<string, Candidate>();
   const failures: CandidateResult[] = [];
@@ -157,8 +154,8 @@ async function listEverywhere(
   around: Surroundings,
 ): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
   const { procPath, tmpPath, processes, bounds, signal, uids } = around;
-  const own = await listPerfFiles(tmpPath, toKnownUsers(around, uids), bounds);
-  const paths = own.kind === 'listed' ? [...own.paths] : [];
+  const own = await listPerfFiles(around, tmpPath, toKnownUsers(around, uids));
+  const paths = own === 'denied' ? [] : [...own];
   const deniedProcesses: ProcessInfo[] = [];
   const seen = new Set([mountNamespaceOf(procPath, 'self')]);
   for (const [index, process] of processes.entries()) {
@@ -166,12 +163,12 @@ async function listEverywhere(
     const namespace = mountNamespaceOf(procPath, process.pid);
     if (namespace !== undefined && seen.has(namespace)) continue;
     const users = toKnownUsers(around, new Set([...uids, process.uid]), process.pid);
-    const list = await listPerfFiles(`${procPath}/${process.pid}/root/tmp`, users, bounds);
-    if (list.kind === 'denied') {
+    const list = await listPerfFiles(around, `${procPath}/${process.pid}/root/tmp`, users);
+    if (list === 'denied') {
       deniedProcesses.push(process);
       continue;
     }
-    paths.push(...bounds.cut(list.paths, 'filesInAll', paths.length));
+    paths.push(...bounds.cut(list, 'filesInAll', paths.length));
     if (namespace !== undefined) seen.add(namespace);
   }
   return { paths, deniedProcesses };

@@ -85,13 +85,13 @@ export function toCounters(bytes: Buffer): CountersResult {
       numbers.set(name, isLittleEndian ? bytes.readBigInt64LE(dataOffset) : bytes.readBigInt64BE(dataOffset));
     } else if (isWantedText(name)) {
       if (!isText(entry)) return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
-      texts.set(name, toText(bytes, entry, MAX_TEXT_BYTES));
+      texts.set(name, readText(bytes, entry, MAX_TEXT_BYTES));
     } else if (name === COMMAND && isText(entry)) {
-      command = toJavaCommand(toText(bytes, entry, entry.dataBytes));
+      command = toJavaCommand(readText(bytes, entry, entry.dataBytes));
     }
   }
-  const jdkMajor = toJdkMajor(texts.get(SPECIFICATION), numbers.get('sun.rt.jvmVersion'));
-  const startedEpochMs = toSafe(numbers.get('sun.rt.createVmBeginTime'));
+  const jdkMajor = parseJdkMajor(texts.get(SPECIFICATION), numbers.get('sun.rt.jvmVersion'));
+  const startedEpochMs = readSafeNumber(numbers.get('sun.rt.createVmBeginTime'));
   return {
     kind: 'counters',
     counters: { numbers, texts, hasOverflow: overflowBytes > 0, command, jdkMajor, startedEpochMs },
@@ -102,14 +102,14 @@ function isText({ type, unit }: Entry): boolean {
   return type === 'B' && unit === STRING;
 }
 
-function toText(bytes: Buffer, { dataOffset, dataBytes }: Entry, maxBytes: number): string {
+function readText(bytes: Buffer, { dataOffset, dataBytes }: Entry, maxBytes: number): string {
   const end = dataOffset + Math.min(dataBytes, maxBytes);
   const nul = bytes.indexOf(0, dataOffset);
   return bytes.toString('latin1', dataOffset, nul >= 0 && nul < end ? nul : end);
 }
 
 /** From `17` (`1.8` before JDK 9) and the number whose highest byte is the major version; both must agree. */
-function toJdkMajor(specification: string | undefined, jvmVersion: bigint | undefined): number | undefined {
+function parseJdkMajor(specification: string | undefined, jvmVersion: bigint | undefined): number | undefined {
   const [, digits] = /^(?:1\.)?(\d{1,3})$/.exec(specification ?? '') ?? [];
   if (digits === undefined || jvmVersion === undefined) return undefined;
   const major = Number(digits);
@@ -117,6 +117,6 @@ function toJdkMajor(specification: string | undefined, jvmVersion: bigint | unde
   return major <= 8 || BigInt(major) === jvmVersion >> 24n ? major : undefined;
 }
 
-function toSafe(value: bigint | undefined): number | undefined {
+function readSafeNumber(value: bigint | undefined): number | undefined {
   return value !== undefined && value > 0n && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : undefined;
 }

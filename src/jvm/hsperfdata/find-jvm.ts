@@ -10,12 +10,13 @@ import {
   findAll,
   findOfProcess,
   type Surroundings,
+  type Survey,
   toCandidate,
   toNamed,
 } from './candidates.ts';
 import { toKnownUsers } from './known-users.ts';
 import { findListeners, type Listener } from './listeners.ts';
-import { TICKS_MOVE_WITHIN_MS, toLiveness } from './liveness.ts';
+import { decideLiveness, TICKS_MOVE_WITHIN_MS } from './liveness.ts';
 import { listPerfFiles, type PerfFilePath, pathOf, readCounters } from './perf-file.ts';
 import { findHolders, looksLikeJvm, type ProcessInfo, readProcess, readProcesses } from './processes.ts';
 import { ambiguous, denied, deniedToUser, noFile, type OwnRights, refused, toList, unreadable } from './refusals.ts';
@@ -41,9 +42,7 @@ export interface FoundJvm {
   readonly listenerInodes: ReadonlySet<string>;
 }
 
-interface Search {
-  readonly options: FindJvmOptions;
-  readonly around: Surroundings;
+interface Search extends Surroundings, Pick<FindJvmOptions, 'upstreamHost' | 'upstreamPort'> {
   readonly own: OwnRights;
   /** Undefined if the port is unknown or belongs to another machine. */
   readonly listeners: readonly Listener[] | undefined;
@@ -51,8 +50,8 @@ interface Search {
 
 /** Rejects with a `JvmSourceError` that says what to change: `_NOT_FOUND`, `_AMBIGUOUS`, `_ACCESS`, `_FORMAT`. */
 export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Promise<FoundJvm> {
-  const { procPath = '/proc', tmpPath = '/tmp', nowNs, bounds } = options;
-  const processes = await readProcesses(procPath, bounds, signal);
+  const { procPath = '/proc', tmpPath = '/tmp' } = options;
+  const processes = await readProcesses({ ...options, procPath, signal });
   const own = readProcess(procPath, 'self') ?? {
     uid: process.geteuid?.() ?? -1,
     gid: process.getegid?.() ?? -1,
@@ -60,8 +59,7 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
   };
   const listeners = await listenersOf(options);
   const uids = new Set([own.uid, ...(listeners ?? []).map(({ uid }) => uid)]);
-  const around = { procPath, tmpPath, processes, nowNs, bounds, signal, uids, user: options.user };
-  const search: Search = { options, own, around, listeners };
+  const search: Search = { ...options, procPath, tmpPath, signal, processes, own, listeners, uids };
   const candidate = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
   return { candidate, listenerInodes: inodesOf(search.listeners) };
 }
@@ -69,7 +67,7 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
 /** The current listeners on the upstream's port; undefined if there is no port, or its host is not this machine. */
 export async function listenersOf(options: Omit<FindJvmOptions, 'nowNs'>): Promise<Listener[] | undefined> {
   const { procPath = '/proc', upstreamHost = 'localhost', upstreamPort, bounds } = options;
-  return upstreamPort === undefined ? undefined : findListeners(procPath, upstreamHost, upstreamPort, bounds);
+  return upstreamPort === undefined ? undefined : findListeners({ procPath, bounds }, upstreamHost, upstreamPort);
 }
 
 function inodesOf(listeners: readonly Listener[] | undefined): ReadonlySet<string> {
@@ -77,32 +75,31 @@ function inodesOf(listeners: readonly Listener[] | undefined): ReadonlySet<strin
 }
 
 async function findByPid(search: Search, pid: number): Promise<Candidate> {
-  const { around, own } = search;
-  const visible = around.processes.find((one) => one.pid === pid);
-  const result = visible === undefined ? undefined : await findOfProcess(around, visible);
+  const visible = search.processes.find((one) => one.pid === pid);
+  const result = visible === undefined ? undefined : await findOfProcess(search, visible);
   if (result?.kind === 'candidate') return result.candidate;
   // If the JVM's processes are not visible, e.g. in another container, the pid can only be the one in the file's name.
   const candidates = await findInvisible(search, pid);
   if (candidates.length > 1) throw ambiguousNumber(pid, candidates);
   const [only] = candidates;
   if (only !== undefined) return only;
-  if (visible !== undefined && result !== undefined) throw toError(visible, result, own);
+  if (visible !== undefined && result !== undefined) throw createFailureError(visible, result, search.own);
   throw new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
-    `jvm.pid is ${pid}, but there is no such process and no counters file ${around.tmpPath}/hsperfdata_*/${pid}. ` +
+    `jvm.pid is ${pid}, but there is no such process and no counters file ${search.tmpPath}/hsperfdata_*/${pid}. ` +
       'Set jvm.pid to the JVM’s pid as this sidecar sees it, or leave it out to have the JVM found by the upstream’s port.',
   );
 }
 
-async function findInvisible({ around, options }: Search, nspid: number): Promise<Candidate[]> {
-  const list = await listPerfFiles(around.tmpPath, toKnownUsers(around, around.uids), around.bounds);
-  const paths = list.kind === 'listed' ? list.paths.filter((path) => path.nspid === nspid) : [];
+async function findInvisible(search: Search, nspid: number): Promise<Candidate[]> {
+  const list = await listPerfFiles(search, search.tmpPath, toKnownUsers(search, search.uids));
+  const paths = list === 'denied' ? [] : list.filter((path) => path.nspid === nspid);
   const candidates: Candidate[] = [];
   for (const path of paths) {
-    const result = await toCandidate(around, path, []);
-    if (result.kind === 'candidate' && isOfUser(result.candidate, options.user)) candidates.push(result.candidate);
+    const result = await toCandidate(search, path, []);
+    if (result.kind === 'candidate' && isOfUser(result.candidate, search.user)) candidates.push(result.candidate);
   }
-  return withoutDead(around, candidates);
+  return withoutDead(search, candidates);
 }
 
 function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSourceError {
@@ -112,25 +109,24 @@ function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSour
 }
 
 async function findUnnamed(search: Search): Promise<Candidate> {
-  const { around, listeners, options, own } = search;
+  const { listeners, user, own } = search;
   // Another server's JVM would be a wrong answer. With `jvm.user` set, the search continues.
-  if (listeners?.length === 0 && options.user === undefined) throw nobodyListens(options.upstreamPort);
+  if (listeners?.length === 0 && user === undefined) throw nobodyListens(search.upstreamPort);
   const sockets = inodesOf(listeners);
-  const holders =
-    sockets.size === 0 ? [] : await findHolders(around.procPath, around.processes, sockets, around.signal);
+  const holders = sockets.size === 0 ? [] : await findHolders(search, search.processes, sockets);
   const found: Candidate[] = [];
   const failed: { process: ProcessInfo; result: CandidateResult }[] = [];
   for (const process of holders) {
-    const result = await findOfProcess(around, process);
+    const result = await findOfProcess(search, process);
     if (result.kind !== 'candidate') failed.push({ process, result });
-    else if (isOfUser(result.candidate, options.user)) found.push(result.candidate);
+    else if (isOfUser(result.candidate, user)) found.push(result.candidate);
   }
   const [only, another] = found;
   if (another !== undefined) throw ambiguous(found.map(toNamed));
   if (only !== undefined) return only;
   // This process looks like a JVM and listens, so it is the one; searching for others would be a guess.
   const jvm = failed.find(({ process }) => looksLikeJvm(process));
-  if (jvm !== undefined) throw toError(jvm.process, jvm.result, own);
+  if (jvm !== undefined) throw createFailureError(jvm.process, jvm.result, own);
   return findServer(search, holders);
 }
 
@@ -143,65 +139,61 @@ function nobodyListens(port: number | undefined): JvmSourceError {
 }
 
 async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
-  const { around, options, listeners } = search;
-  const { candidates, failures, deniedProcesses } = await findAll(around);
+  const { user, listeners } = search;
+  const survey = await findAll(search);
   // If the listener's process is not visible, its user still is. A visible process that is not a JVM, e.g. a proxy,
   // says nothing.
   const listenerUids =
     holders.length === 0 && listeners !== undefined ? new Set(listeners.map(({ uid }) => uid)) : undefined;
-  const ofUser = candidates.filter((candidate) => isOfUser(candidate, options.user));
+  const ofUser = survey.candidates.filter((candidate) => isOfUser(candidate, user));
   const ofListener = ofUser.filter(({ file }) => !listenerUids?.size || listenerUids.has(file.uid));
   const servers = ofListener.filter(({ counters }) => counters.command?.kind === 'application-server');
-  const others =
-    options.user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
-  const living = await withoutDead(around, servers.length > 0 ? servers : others);
+  const others = user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
+  const living = await withoutDead(search, servers.length > 0 ? servers : others);
   const sure = living.filter(({ liveness }) => liveness !== 'unknown');
   // Nothing listens: a file without evidence of a living JVM is a dead one's.
   const possible = sure.length > 0 || listeners?.length === 0 ? sure : living;
   const [only, another] = possible;
   if (another !== undefined) throw ambiguous(possible.map(toNamed));
   if (only !== undefined) return only;
-  throw whyNone(search, { candidates: ofUser, failures, deniedProcesses, listenerUids });
+  throw whyNone(search, { ...survey, candidates: ofUser }, listenerUids);
 }
 
-interface Survey {
-  readonly candidates: readonly Candidate[];
-  readonly failures: readonly CandidateResult[];
-  readonly deniedProcesses: readonly ProcessInfo[];
-  readonly listenerUids: ReadonlySet<number> | undefined;
-}
-
-function whyNone(search: Search, { candidates, failures, deniedProcesses, listenerUids }: Survey): JvmSourceError {
-  const { own, options, around, listeners } = search;
+function whyNone(
+  search: Search,
+  { candidates, failures, deniedProcesses }: Survey,
+  listenerUids: ReadonlySet<number> | undefined,
+): JvmSourceError {
+  const { own, user, upstreamPort } = search;
   const isSuspect = (uid: number) => !listenerUids?.size || listenerUids.has(uid);
   // A JVM that exists but is closed to us is most probably the one.
   const closed = deniedProcesses.find((process) => looksLikeJvm(process) && isSuspect(process.uid));
   if (closed !== undefined) return denied(closed, own);
   for (const failure of failures) {
-    if (failure.kind !== 'failed' || !isPathOfUser(failure.path, options.user)) continue;
+    if (failure.kind !== 'failed' || !isPathOfUser(failure.path, user)) continue;
     const { path, result } = failure;
     if (result.kind === 'denied' && result.uid !== undefined && isSuspect(result.uid)) {
-      const holder = around.processes.find(({ nspid, uid }) => nspid === path.nspid && uid === result.uid);
+      const holder = search.processes.find(({ nspid, uid }) => nspid === path.nspid && uid === result.uid);
       return holder ? denied(holder, own) : deniedToUser(`The JVM of ${pathOf(path)}`, result.uid, own);
     }
   }
   const [stranger] = listenerUids ?? [];
   if (stranger !== undefined && stranger !== own.uid && own.uid !== 0) {
-    return deniedToUser(`The process that listens on port ${options.upstreamPort}`, stranger, own);
+    return deniedToUser(`The process that listens on port ${upstreamPort}`, stranger, own);
   }
-  const port = describePort(options, listeners);
+  const port = describePort(search);
   const jvms = candidates.filter(({ liveness }) => liveness === 'alive' || liveness === 'stopped');
   const others = jvms.length === 0 ? 'and no other JVM is visible' : `only ${toList(jvms.map(toNamed))}`;
-  const user = options.user === undefined ? '' : ` of user ${options.user} (jvm.user)`;
+  const ofUser = user === undefined ? '' : ` of user ${user} (jvm.user)`;
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
-    `No JVM found: ${port}, and no Tomcat or WildFly${user} has a counters file in ${around.tmpPath}/hsperfdata_* or ` +
+    `No JVM found: ${port}, and no Tomcat or WildFly${ofUser} has a counters file in ${search.tmpPath}/hsperfdata_* or ` +
       `/proc/*/root/tmp/hsperfdata_*, ${others}. Start the application server; if it is one of another kind, set jvm.pid; in ` +
       'containers share the process namespace (shareProcessNamespace: true) or mount one emptyDir on /tmp in both.',
   );
 }
 
-function describePort({ upstreamHost, upstreamPort }: FindJvmOptions, listeners: Search['listeners']): string {
+function describePort({ upstreamHost, upstreamPort, listeners }: Search): string {
   if (upstreamPort === undefined) return 'no upstream port is known';
   if (listeners === undefined) return `the upstream’s host ${upstreamHost} is not this machine`;
   if (listeners.length === 0) return `nothing listens on the upstream’s port ${upstreamPort} here`;
@@ -209,17 +201,15 @@ function describePort({ upstreamHost, upstreamPort }: FindJvmOptions, listeners:
 }
 
 /** Drops dead JVMs: for those in doubt, checks a moment later whether their ticks have moved. */
-async function withoutDead(around: Surroundings, candidates: readonly Candidate[]): Promise<Candidate[]> {
+async function withoutDead(search: Search, candidates: readonly Candidate[]): Promise<Candidate[]> {
   const isInDoubt = ({ liveness, evidence }: Candidate) => liveness === 'unknown' && evidence.ticks !== undefined;
-  const { procPath, bounds, signal, nowNs } = around;
-  if (candidates.some(isInDoubt)) await delay(TICKS_MOVE_WITHIN_MS + 10, undefined, { signal });
+  if (candidates.some(isInDoubt)) await delay(TICKS_MOVE_WITHIN_MS + 10, undefined, { signal: search.signal });
   const living: Candidate[] = [];
   for (const candidate of candidates) {
-    const { evidence, process, path } = candidate;
-    const again = isInDoubt(candidate) ? await readCounters(path, bounds, signal) : undefined;
-    const question = { procPath, process, previous: evidence, nowNs: nowNs(), bounds };
-    const checked =
-      again?.kind === 'counters' ? { ...candidate, ...(await toLiveness({ ...question, ...again })) } : candidate;
+    const { evidence: previous, process, path } = candidate;
+    const again = isInDoubt(candidate) ? await readCounters(search, path) : undefined;
+    const decided = again?.kind === 'counters' ? await decideLiveness(search, { process, previous, ...again }) : {};
+    const checked: Candidate = { ...candidate, ...decided };
     if (checked.liveness !== 'gone') living.push(checked);
   }
   return living;
@@ -233,7 +223,7 @@ function isPathOfUser(path: PerfFilePath, user: string | undefined): boolean {
   return user === undefined || path.user === user;
 }
 
-function toError(process: ProcessInfo, result: CandidateResult, own: OwnRights): JvmSourceError {
+function createFailureError(process: ProcessInfo, result: CandidateResult, own: OwnRights): JvmSourceError {
   if (result.kind === 'denied') return denied(process, own);
   if (result.kind !== 'failed') return noFile(process);
   const { result: failure, path } = result;

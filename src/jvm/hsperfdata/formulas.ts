@@ -18,15 +18,15 @@ export function toReading(counters: Counters): CountersReading {
   const collector = toCollector(counters);
   const { heap, pools, memory } = toHeap(counters, collector);
   const collectors = toCollectors(counters, collector);
-  const allPools = new Map([...pools, ...toMetaspaces(counters)]);
+  const allPools = new Map([...pools, ...readMetaspaces(counters)]);
   return {
     collector,
-    reading: { classes: toClasses(counters), heap, nonHeap: {}, pools: allPools, collectors, memory },
+    reading: { classes: readClasses(counters), heap, nonHeap: {}, pools: allPools, collectors, memory },
   };
 }
 
 /** The file counts classes of the shared archive separately, the MXBean counts all together. */
-function toClasses(counters: Counters): JvmReading['classes'] {
+function readClasses(counters: Counters): JvmReading['classes'] {
   const loaded = sum(countOf(counters, 'java.cls.loadedClasses'), countOf(counters, 'java.cls.sharedLoadedClasses'));
   const unloaded = sum(
     countOf(counters, 'java.cls.unloadedClasses'),
@@ -37,7 +37,7 @@ function toClasses(counters: Counters): JvmReading['classes'] {
 }
 
 /** As of the last collection (Shenandoah: at most 100 ms old). Until the first one they are 0, an impossible value. */
-function toMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
+function readMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
   const pools = new Map<string, PoolUsage>();
   const written = (name: string) => bytesOf(counters, name) || undefined;
   pools.set(

@@ -44,12 +44,13 @@ const PARALLEL = { eden: 'PS Eden Space', survivor: 'PS Survivor Space', old: 'P
 /** Parallel moves the borders between its spaces. No heap.init: the counters have only an explicit -Xms. */
 function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: boolean): HeapReading {
   const [gen0, gen1] = [generationOf(counters, 0), generationOf(counters, 1)];
-  const { eden, from, s1, s2, old } = spacesOf(counters);
+  const [eden, s1, s2] = [spaceOf(counters, 0, 0), spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
+  const [old, from] = [spaceOf(counters, 1, 0), survivorInUse(s1, s2)];
   const memory = sampledEvery50Ms(counters);
   const isUnknown = memory === 'after-gc' && hasNoCollectionYet(counters, [0, 1]);
   const edenMax = isParallel ? minus(minus(gen0.maxCapacity, s1.capacity), s2.capacity) : eden.maxCapacity;
   const survivorMax = isParallel ? from?.capacity : from?.maxCapacity;
-  const pools = toPools({
+  const pools = createPools({
     [names.eden]: { used: eden.used, committed: eden.capacity, max: edenMax },
     [names.survivor]: { used: from?.used, committed: from?.capacity, max: survivorMax },
     [names.old]: { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
@@ -59,7 +60,7 @@ function serialOrParallel(counters: Counters, names: typeof SERIAL, isParallel: 
   const max = minus(sum(gen0.maxCapacity, gen1.maxCapacity), s1.maxCapacity);
   // Parallel's MXBean never has a maximum below the committed size.
   const parallelMax = max === undefined || committed === undefined ? undefined : Math.max(max, committed);
-  return toReading(pools, memory, isUnknown, {
+  return createHeapReading(pools, memory, isUnknown, {
     used: sumOf(pools, 'used'),
     committed,
     max: isParallel ? parallelMax : max,
@@ -76,13 +77,13 @@ function g1(counters: Counters): HeapReading {
     max,
   });
   const heapMax = capacity('sun.gc.generation.1.space.0.maxCapacity');
-  const pools = toPools({
+  const pools = createPools({
     'G1 Eden Space': space('sun.gc.generation.0.space.0', NO_LIMIT),
     // Space 1 exists, but is always empty.
     'G1 Survivor Space': space('sun.gc.generation.0.space.2', NO_LIMIT),
     'G1 Old Gen': space('sun.gc.generation.1.space.0', heapMax),
   });
-  return toReading(pools, 'live', false, {
+  return createHeapReading(pools, 'live', false, {
     init: sumOf(pools, 'init'),
     used: sumOf(pools, 'used'),
     committed: sumOf(pools, 'committed'),
@@ -100,13 +101,13 @@ function zgc(counters: Counters): HeapReading {
   const isFixed = initCapacity !== undefined && initCapacity === maxCapacity;
   const isUnknown = hasNoCollectionYet(counters, [2]);
   const usage: MemoryUsage = { used, committed: isUnknown && !isFixed ? undefined : capacity, max: maxCapacity };
-  const pools = toPools({ ZHeap: { ...usage, init: initCapacity } });
-  return toReading(pools, 'after-gc', isUnknown, { ...usage, init: isFixed ? initCapacity : undefined });
+  const pools = createPools({ ZHeap: { ...usage, init: initCapacity } });
+  return createHeapReading(pools, 'after-gc', isUnknown, { ...usage, init: isFixed ? initCapacity : undefined });
 }
 
 function generationalZgc(counters: Counters): HeapReading {
   const [young, old] = [spaceOf(counters, 0, 0), spaceOf(counters, 1, 0)];
-  const pools = toPools({
+  const pools = createPools({
     'ZGC Young Generation': {
       // The MXBean's `init` is the heap's minimum. initCapacity is the whole heap's, 260 MB more without -Xms.
       init: generationOf(counters, 0).minCapacity,
@@ -116,7 +117,7 @@ function generationalZgc(counters: Counters): HeapReading {
     },
     'ZGC Old Generation': { init: old.initCapacity, used: old.used, committed: old.capacity, max: old.maxCapacity },
   });
-  return toReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
+  return createHeapReading(pools, 'after-gc', hasNoCollectionYet(counters, [0, 2]), {
     init: sum(young.initCapacity, old.initCapacity),
     used: sumOf(pools, 'used'),
     committed: sumOf(pools, 'committed'),
@@ -136,7 +137,7 @@ function shenandoah(counters: Counters): HeapReading {
   const usage: MemoryUsage = { init: initCapacity, used, committed, max: maxCapacity };
   const { jdkMajor } = counters;
   const hasOneMode = jdkMajor !== undefined && jdkMajor < SHENANDOAH_GENERATIONS_JDK;
-  return toReading(toPools(hasOneMode ? { Shenandoah: usage } : {}), 'live', false, usage);
+  return createHeapReading(createPools(hasOneMode ? { Shenandoah: usage } : {}), 'live', false, usage);
 }
 
 type Space = ReturnType<typeof spaceOf>;
@@ -160,16 +161,9 @@ function generationOf(counters: Counters, generation: 0 | 1) {
   };
 }
 
-/** For Serial and Parallel. `from`, the survivor space that the MXBean shows, is the one in use. */
-function spacesOf(counters: Counters) {
-  const [s1, s2] = [spaceOf(counters, 0, 1), spaceOf(counters, 0, 2)];
-  return { eden: spaceOf(counters, 0, 0), s1, s2, old: spaceOf(counters, 1, 0), from: toFrom(s1, s2) };
-}
-
-/** One of the two is always empty; if both are, either will do. Undefined if one is unknown or both are in use. */
-function toFrom(s1: Space, s2: Space): Space | undefined {
-  if (s1.used === undefined || s2.used === undefined) return undefined;
-  if (s1.used > 0 && s2.used > 0) return undefined;
+/** The MXBean shows it. One of the two is always empty; if both are, either will do. Undefined if that is not known. */
+function survivorInUse(s1: Space, s2: Space): Space | undefined {
+  if (s1.used === undefined || s2.used === undefined || (s1.used > 0 && s2.used > 0)) return undefined;
   return s2.used > 0 ? s2 : s1;
 }
 
@@ -196,7 +190,7 @@ function withoutPadding(capacity: number | undefined): number | undefined {
 const MIN_G1_REGION_BYTES = 1_048_576;
 const G1_PADDING_BYTES = 8;
 
-function toPools(pools: Readonly<Record<string, MemoryUsage>>): ReadonlyMap<string, PoolUsage> {
+function createPools(pools: Readonly<Record<string, MemoryUsage>>): ReadonlyMap<string, PoolUsage> {
   return new Map(Object.entries(pools).map(([name, usage]) => [name, toPlausibleUsage(usage)]));
 }
 
@@ -208,7 +202,7 @@ function minus(a: number | undefined, b: number | undefined): number | undefined
   return a === undefined || b === undefined || b > a ? undefined : a - b;
 }
 
-function toReading(
+function createHeapReading(
   pools: ReadonlyMap<string, PoolUsage>,
   memory: HeapReading['memory'],
   isUsedUnknown: boolean,

@@ -13,8 +13,9 @@ import type { Collector } from './collectors.ts';
 import type { Counters } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { toReading } from './formulas.ts';
-import { type Liveness, type LivenessEvidence, toLiveness } from './liveness.ts';
+import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { pathOf, readCounters } from './perf-file.ts';
+import { countOf } from './plausible.ts';
 import { beyondBounds, refused, unreadable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
 import type { VisibleJvm } from './visible-jvm.ts';
@@ -130,57 +131,55 @@ export class HsperfdataSource implements JvmSource {
   /** Opens the path again: a kept descriptor would read a dead JVM's file forever. Returns an error if it is gone. */
   async #readCurrent(current: Current, signal: AbortSignal): Promise<JvmReading | JvmSourceError> {
     const { path, process } = current.candidate;
-    const result = await readCounters(path, this.#bounds, signal);
+    const { procPath = '/proc' } = this.#options;
+    const context = { procPath, bounds: this.#bounds, signal, nowNs: () => this.#clock.nowNs() };
+    const result = await readCounters(context, path);
     if (result.kind === 'absent')
-      return toGone(current.candidate, 'its counters file has been removed, as at a normal exit');
+      return goneError(current.candidate, 'its counters file has been removed, as at a normal exit');
     // /proc/<pid>/root closes when the JVM ends, and another user may now own the name.
-    if (result.kind === 'denied') return toGone(current.candidate, 'its counters file may no longer be read');
+    if (result.kind === 'denied') return goneError(current.candidate, 'its counters file may no longer be read');
     if (result.kind === 'refused') return refused(pathOf(path), result.reason);
     if (result.kind !== 'counters') return unreadable(pathOf(path), result);
     const { file, counters } = result;
-    if (!isSameJvm(current.candidate, result)) return toGone(current.candidate, 'another JVM has replaced it');
-    const { procPath = '/proc' } = this.#options;
-    const previous = current.evidence;
-    const nowNs = this.#clock.nowNs();
-    const answer = await toLiveness({ procPath, process, file, counters, previous, nowNs, bounds: this.#bounds });
+    if (!isSameJvm(current.candidate, result)) return goneError(current.candidate, 'another JVM has replaced it');
+    const answer = await decideLiveness(context, { process, file, counters, previous: current.evidence });
     current.evidence = answer.evidence;
     const { reading, collector } = toReading(counters);
-    const jvm = toVisible(current.candidate, file, counters, collector, procPath);
-    const liveness = await this.#ask(answer.liveness, jvm, signal);
+    const jvm = createVisibleJvm(current.candidate, file, counters, collector, procPath);
+    const isUnknown = answer.liveness === 'unknown';
+    const isAnswering = isUnknown ? await this.#options.isAnswering?.(jvm, signal) : undefined;
+    const liveness = isAnswering === false ? 'gone' : answer.liveness;
     // A stopped JVM is still the right one: it is read again, and no other is searched for.
-    if (liveness === 'stopped') throw toStopped(current.candidate);
+    if (liveness === 'stopped') {
+      const advice = 'continue it, e.g. with kill -CONT';
+      const why = `is stopped (SIGSTOP, a debugger or a frozen container); ${advice}`;
+      throw new JvmSourceError(
+        'D2S_ERR_JVM_GONE',
+        `${describe(current.candidate)} ${why} ${process?.pid ?? path.nspid}.`,
+      );
+    }
     if (liveness === 'gone')
-      return toGone(current.candidate, 'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer');
+      return goneError(
+        current.candidate,
+        'its counters file is left behind, as after SIGKILL or the kernel’s OOM killer',
+      );
     this.#found = jvm;
     return { ...reading, server: await this.#readServer(jvm, counters, procPath) };
   }
 
-  async #readServer(jvm: VisibleJvm, { numbers }: Counters, procPath: string): Promise<ServerReading> {
-    const count = (name: string) => toCount(numbers.get(`java.threads.${name}`));
+  async #readServer(jvm: VisibleJvm, counters: Counters, procPath: string): Promise<ServerReading> {
+    const count = (name: string) => countOf(counters, `java.threads.${name}`);
     const process = jvm.pid === undefined ? undefined : await readServerProcess(procPath, jvm.pid, jvm.startTicks);
     return { threads: { live: count('live'), daemon: count('daemon'), peak: count('livePeak') }, process };
   }
-
-  async #ask(liveness: Liveness, jvm: VisibleJvm, signal: AbortSignal): Promise<Liveness> {
-    if (liveness !== 'unknown') return liveness;
-    const isAnswering = await this.#options.isAnswering?.(jvm, signal);
-    return isAnswering === false ? 'gone' : 'unknown';
-  }
 }
 
-function toCount(value: bigint | undefined): number | undefined {
-  return value === undefined || value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : Number(value);
+function describe({ path, process }: Candidate): string {
+  return `The JVM with pid ${process?.pid ?? path.nspid} (user ${path.user})`;
 }
 
-function toGone({ path, process }: Candidate, why: string): JvmSourceError {
-  const pid = process?.pid ?? path.nspid;
-  const message = `The JVM with pid ${pid} (user ${path.user}) has ended: ${why}. No other has been found since; start the application server.`;
-  return new JvmSourceError('D2S_ERR_JVM_GONE', message);
-}
-
-function toStopped({ path, process }: Candidate): JvmSourceError {
-  const pid = process?.pid ?? path.nspid;
-  const message = `The JVM with pid ${pid} (user ${path.user}) is stopped (SIGSTOP, a debugger or a frozen container); continue it, e.g. with kill -CONT ${pid}.`;
+function goneError(candidate: Candidate, why: string): JvmSourceError {
+  const message = `${describe(candidate)} has ended: ${why}. No other has been found since; start the application server.`;
   return new JvmSourceError('D2S_ERR_JVM_GONE', message);
 }
 
@@ -191,7 +190,7 @@ function isSameJvm(one: Written, other: Written): boolean {
   return isSameFile && one.counters.startedEpochMs === other.counters.startedEpochMs;
 }
 
-function toVisible(
+function createVisibleJvm(
   { path, process }: Candidate,
   file: Candidate['file'],
   { jdkMajor, startedEpochMs }: Candidate['counters'],

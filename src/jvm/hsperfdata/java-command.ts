@@ -31,10 +31,10 @@ export function toJavaCommand(text: string): JavaCommand {
   const [first = '', ...rest] = text.split(' ');
   const path = first.slice(first.lastIndexOf('/') + 1);
   const name = path.replace(/[^\w.$-]/g, '').slice(0, MAX_NAME_LENGTH) || 'unnamed';
-  return { kind: toKind(first, path, rest), name };
+  return { kind: classifyCommand(first, path, rest), name };
 }
 
-function toKind(first: string, path: string, rest: readonly string[]): JavaCommand['kind'] {
+function classifyCommand(first: string, path: string, rest: readonly string[]): JavaCommand['kind'] {
   if (first === TOMCAT) return rest.at(-1) === 'start' ? 'application-server' : 'tool';
   if (path === WILDFLY) return rest.some((word) => WILDFLY_TOOLS.includes(word)) ? 'tool' : 'application-server';
   return JDK_TOOLS.test(first) ? 'tool' : 'other';

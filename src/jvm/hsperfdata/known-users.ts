@@ -8,7 +8,7 @@ import { readSmall } from './processes.ts';
 interface KnownUsersOptions {
   readonly procPath: string;
   /** `jvm.user`: a name, or a number. */
-  readonly user: string | undefined;
+  readonly user?: string | undefined;
 }
 
 /**

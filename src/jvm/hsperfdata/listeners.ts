@@ -1,36 +1,40 @@
 /** Finds the sockets that listen on the upstream's port, from /proc/net/tcp and tcp6. */
-import { isIP } from 'node:net';
 import { endianness, hostname, networkInterfaces } from 'node:os';
+import { toPlainAddress } from '../../base/address.ts';
 import { piecesAside } from './processes.ts';
-import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
+import { SEARCH_LIMITS, type SearchContext } from './search-bounds.ts';
 
 export interface Listener {
   readonly inode: string;
   readonly uid: number;
 }
 
+type ListenersContext = Pick<SearchContext, 'procPath' | 'bounds'>;
+
 const LISTEN = '0A';
-const ANY = new Set(['0.0.0.0', '0:0:0:0:0:0:0:0']);
+const ANY = new Set(['0.0.0.0', '::']);
 
 /**
  * The listening sockets that a connection to `host`:`port` can reach. Undefined if the host is not this machine (or
  * this pod), since its port then says nothing about the processes here.
  */
 export async function findListeners(
-  procPath: string,
+  { procPath, bounds }: ListenersContext,
   host: string,
   port: number,
-  bounds: SearchBounds,
 ): Promise<Listener[] | undefined> {
   const addresses = localAddressesOf(host);
   if (addresses === undefined) return undefined;
-  const wanted = new Set(addresses.map(normalised));
   const exact: Listener[] = [];
   const any: Listener[] = [];
   for (const table of ['tcp', 'tcp6']) {
-    for (const { address, port: localPort, listener } of await readTable(`${procPath}/net/${table}`, bounds)) {
-      if (localPort !== port) continue;
-      if (wanted.has(address)) exact.push(listener);
+    for (const line of await readListening(`${procPath}/net/${table}`, bounds)) {
+      const [, local = '', , , , , , uid, , inode] = line.trim().split(/\s+/);
+      const [hexAddress = '', hexPort = ''] = local.split(':');
+      if (inode === undefined || Number.parseInt(hexPort, 16) !== port) continue;
+      const address = parseAddress(hexAddress);
+      const listener = { inode, uid: Number(uid) };
+      if (addresses.includes(address)) exact.push(listener);
       else if (ANY.has(address)) any.push(listener);
     }
   }
@@ -38,26 +42,11 @@ export async function findListeners(
   return exact.length > 0 ? exact : any;
 }
 
-async function readTable(
-  path: string,
-  bounds: SearchBounds,
-): Promise<{ address: string; port: number; listener: Listener }[]> {
-  const found = [];
-  for (const line of await readListening(path, bounds)) {
-    const [, local, , , , , , uid, , inode] = line.trim().split(/\s+/);
-    if (local === undefined || inode === undefined) continue;
-    const [hexAddress = '', hexPort = ''] = local.split(':');
-    const listener = { inode, uid: Number(uid) };
-    found.push({ address: toAddress(hexAddress), port: Number.parseInt(hexPort, 16), listener });
-  }
-  return found;
-}
-
 /**
  * The lines of listening sockets; they come first. Stops at the first other line: a proxy has many connections, and the
  * kernel takes 30 ms to print 10,000 of them. It scans its whole table in any case, which takes 2 to 4 ms.
  */
-async function readListening(path: string, bounds: SearchBounds): Promise<string[]> {
+async function readListening(path: string, bounds: SearchContext['bounds']): Promise<string[]> {
   const lines: string[] = [];
   let rest = '';
   let isHeading = true;
@@ -82,33 +71,20 @@ function isListening(line: string): boolean {
 }
 
 /** `0100007F` is 127.0.0.1 on a little-endian machine: each word of 4 bytes is printed as a number. */
-function toAddress(hex: string): string {
+function parseAddress(hex: string): string {
   const bytes = Buffer.from(hex, 'hex');
   if (endianness() === 'LE') bytes.swap32();
-  if (bytes.length === 4) return bytes.join('.');
-  const isMapped = bytes.subarray(0, 10).every((byte) => byte === 0) && bytes.readUInt16BE(10) === 0xffff;
-  if (isMapped) return bytes.subarray(12).join('.');
-  return Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
+  const isIpv4 = bytes.length === 4;
+  return toPlainAddress(isIpv4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':')) ?? '';
 }
 
-/** Removes brackets and zone; writes IPv6 out in full, e.g. `0:0:0:0:0:0:0:1`. */
-function normalised(address: string): string {
-  if (isIP(address) !== 6) return address;
-  // The URL parser knows every notation; its result has at most one `::`.
-  const short = new URL(`http://[${address}]/`).hostname.slice(1, -1);
-  const [head = '', tail] = short.split('::');
-  const words = (part: string) => (part === '' ? [] : part.split(':'));
-  if (tail === undefined) return short;
-  const missing = 8 - words(head).length - words(tail).length;
-  return [...words(head), ...Array.from({ length: missing }, () => '0'), ...words(tail)].join(':');
-}
-
-function localAddressesOf(host: string): string[] | undefined {
+/** In canonical form; undefined if `host` is another machine. */
+function localAddressesOf(host: string): readonly string[] | undefined {
   const bare = host.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1'];
-  const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses?.map(({ address }) => address) ?? []);
-  const ownNormalised = own.map((address) => normalised(address.replace(/%.*$/, '')));
-  if (bare === hostname()) return ['127.0.0.1', '::1', '127.0.1.1', ...ownNormalised];
-  if (isIP(bare) === 0) return undefined;
-  return bare.startsWith('127.') || ownNormalised.includes(normalised(bare)) ? [bare] : undefined;
+  const interfaces = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
+  const own = interfaces.flatMap(({ address }) => toPlainAddress(address.replace(/%.*$/, '')) ?? []);
+  if (bare === hostname()) return ['127.0.0.1', '::1', '127.0.1.1', ...own];
+  const address = toPlainAddress(bare);
+  return address?.startsWith('127.') || (address && own.includes(address)) ? [address] : undefined;
 }

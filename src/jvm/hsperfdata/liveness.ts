@@ -5,7 +5,7 @@
 import type { Counters } from './counters.ts';
 import type { PerfFile } from './perf-file.ts';
 import { isStopped, isZombie, readAside, readProcess } from './processes.ts';
-import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
+import { SEARCH_LIMITS, type SearchContext } from './search-bounds.ts';
 
 export type Liveness = 'alive' | 'stopped' | 'gone' | 'unknown';
 
@@ -19,27 +19,25 @@ export interface LivenessEvidence {
 export const TICKS_MOVE_WITHIN_MS = 150;
 
 interface LivenessQuestion {
-  readonly procPath: string;
   /** In our pid namespace, if visible. */
   readonly process: { readonly pid: number; readonly startTicks: number } | undefined;
   readonly file: PerfFile;
   readonly counters: Counters;
-  readonly previous: LivenessEvidence | undefined;
-  readonly nowNs: number;
-  readonly bounds: SearchBounds;
+  readonly previous?: LivenessEvidence | undefined;
 }
 
-export async function toLiveness(
-  question: LivenessQuestion,
+export async function decideLiveness(
+  context: SearchContext,
+  { process, file, counters, previous }: LivenessQuestion,
 ): Promise<{ liveness: Liveness; evidence: LivenessEvidence }> {
-  const { procPath, process, file, counters, previous, nowNs, bounds } = question;
+  const nowNs = context.nowNs();
   if (process !== undefined) {
     return {
-      liveness: ofProcess(procPath, process, file.uid),
+      liveness: ofProcess(context, process, file.uid),
       evidence: { hadLock: false, ticks: undefined, atNs: nowNs },
     };
   }
-  const { pids } = await findLockHolders(procPath, file, bounds);
+  const { pids } = await findLockHolders(context, file);
   const hasLock = pids.length > 0;
   const ticks = counters.numbers.get('sun.os.hrt.ticks');
   const isTimeToCompare = previous !== undefined && nowNs - previous.atNs >= TICKS_MOVE_WITHIN_MS * 1e6;
@@ -55,7 +53,7 @@ export async function toLiveness(
   return { liveness: ofTraces(hasLock, previous?.hadLock === true, hasMoved), evidence };
 }
 
-function ofProcess(procPath: string, expected: { pid: number; startTicks: number }, uid: number): Liveness {
+function ofProcess({ procPath }: SearchContext, expected: { pid: number; startTicks: number }, uid: number): Liveness {
   const process = readProcess(procPath, expected.pid);
   // Another process may have the same pid by now.
   if (process === undefined || process.startTicks !== expected.startTicks || process.uid !== uid) return 'gone';
@@ -75,9 +73,8 @@ function ofTraces(hasLock: boolean, hadLock: boolean, hasMoved: boolean | undefi
  * until all processors have passed a quiescent state (fs/locks.c).
  */
 export async function findLockHolders(
-  procPath: string,
+  { procPath, bounds }: SearchContext,
   { device, inode }: PerfFile,
-  bounds: SearchBounds,
 ): Promise<{ readonly pids: readonly number[]; readonly isExact: boolean }> {
   const exact: number[] = [];
   const sameInode: number[] = [];

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { toFileReason } from '../../base/trusted-file.ts';
 import { type Counters, toCounters } from './counters.ts';
 import type { Unusable } from './entries.ts';
-import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
+import { SEARCH_LIMITS, type SearchBounds, type SearchContext } from './search-bounds.ts';
 
 export interface PerfFilePath {
   /** The JVM's /tmp as we reach it, e.g. `/tmp` or `/proc/812/root/tmp`. */
@@ -53,28 +53,26 @@ export function fileNameOf({ user, nspid }: PerfFilePath): string {
   return `${PREFIX}${user}/${nspid}`;
 }
 
-type PerfFileList = { readonly kind: 'listed'; readonly paths: readonly PerfFilePath[] } | { readonly kind: 'denied' };
-
 /**
  * Names of counters files below a /tmp. Those of `knownUsers` come first, and no bound on directories hides them.
  * `denied` if we may not list that /tmp.
  */
 export async function listPerfFiles(
+  { bounds }: SearchContext,
   tmp: string,
   knownUsers: readonly string[],
-  bounds: SearchBounds,
-): Promise<PerfFileList> {
+): Promise<readonly PerfFilePath[] | 'denied'> {
   const others = { limit: SEARCH_LIMITS.directories, onMore: () => bounds.hit('directories') };
   const isOther = (name: string) => name.startsWith(PREFIX) && !knownUsers.includes(name.slice(PREFIX.length));
   const directories = await list(tmp, isOther, others, bounds);
-  if (directories === 'denied') return { kind: 'denied' };
+  if (directories === 'denied') return 'denied';
   const paths: PerfFilePath[] = [];
   for (const user of [...knownUsers, ...directories.map((name) => name.slice(PREFIX.length))]) {
     const room = { limit: SEARCH_LIMITS.files - paths.length, onMore: () => bounds.hit('files') };
     const names = await list(`${tmp}/${PREFIX}${user}`, isNumber, room, bounds);
     if (names !== 'denied') paths.push(...names.map((name) => ({ tmp, user, nspid: Number(name) })));
   }
-  return { kind: 'listed', paths };
+  return paths;
 }
 
 function isNumber(name: string): boolean {
@@ -86,9 +84,8 @@ function isNumber(name: string): boolean {
  * can leave any number of files that never become valid. Rejects only when `signal` aborts.
  */
 export async function readCounters(
+  { bounds, signal }: SearchContext,
   path: PerfFilePath,
-  bounds: SearchBounds,
-  signal: AbortSignal,
   mayRetry: (uid: number) => boolean = () => true,
 ): Promise<ReadCountersResult> {
   for (let attempt = 0; ; attempt += 1) {
@@ -114,7 +111,7 @@ function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read';
     directory = lstatSync(`${path.tmp}/${PREFIX}${path.user}`, { bigint: true });
     fd = openSync(fullPath, OPEN_FLAGS);
   } catch (cause) {
-    return toFailure(cause, fullPath);
+    return classifyFailure(cause, fullPath);
   }
   try {
     const stats = fstatSync(fd, { bigint: true });
@@ -126,7 +123,7 @@ function readPerfFile(path: PerfFilePath, bounds: SearchBounds): { kind: 'read';
       file: { bytes: readAll(fd, stats.size, bounds), device, inode, uid: Number(uid), gid: Number(gid) },
     };
   } catch (cause) {
-    return toFailure(cause, fullPath);
+    return classifyFailure(cause, fullPath);
   } finally {
     closeSync(fd);
   }
@@ -153,7 +150,7 @@ function readAll(fd: number, size: bigint, bounds: SearchBounds): Buffer {
   return buffer.subarray(0, length);
 }
 
-function toFailure(cause: unknown, path: string): Unread {
+function classifyFailure(cause: unknown, path: string): Unread {
   const code = toFileReason(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return { kind: 'absent' };
   if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link' };

@@ -5,7 +5,7 @@
 import { closeSync, constants, openSync, readlinkSync, readSync } from 'node:fs';
 import { open, readdir } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { SEARCH_LIMITS, type SearchBounds } from './search-bounds.ts';
+import { SEARCH_LIMITS, type SearchContext } from './search-bounds.ts';
 
 export interface ProcessInfo {
   readonly pid: number;
@@ -86,11 +86,7 @@ export function isStopped({ state }: ProcessInfo): boolean {
 }
 
 /** All visible processes, those that look like a JVM first. */
-export async function readProcesses(
-  procPath: string,
-  bounds: SearchBounds,
-  signal: AbortSignal,
-): Promise<ProcessInfo[]> {
+export async function readProcesses({ procPath, bounds, signal }: SearchContext): Promise<ProcessInfo[]> {
   const processes: ProcessInfo[] = [];
   const pids = (await listAside(procPath)).filter((name) => /^\d+$/.test(name));
   for (const [index, pid] of bounds.cut(pids, 'processes').entries()) {
@@ -109,10 +105,9 @@ export function looksLikeJvm({ name }: ProcessInfo): boolean {
 
 /** The processes that hold one of these sockets open. Skips processes that we may not inspect. */
 export async function findHolders(
-  procPath: string,
+  { procPath, signal }: SearchContext,
   processes: readonly ProcessInfo[],
   socketInodes: ReadonlySet<string>,
-  signal: AbortSignal,
 ): Promise<ProcessInfo[]> {
   const holders: ProcessInfo[] = [];
   let looked = 0;
@@ -140,10 +135,9 @@ export function mountNamespaceOf(procPath: string, pid: number | 'self'): string
 
 /** Whether the process has the file mapped, e.g. `hsperfdata_tomcat/812`; undefined if we may not read its mappings. */
 export async function hasMapped(
-  procPath: string,
+  { procPath, bounds }: SearchContext,
   pid: number,
   fileName: string,
-  bounds: SearchBounds,
 ): Promise<boolean | undefined> {
   let isCut = false;
   const maps = await readAside(`${procPath}/${pid}/maps`, SEARCH_LIMITS.mapsBytes, () => {

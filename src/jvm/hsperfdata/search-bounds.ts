@@ -31,6 +31,15 @@ const BOUNDS_THAT_HIDE_JVMS: Readonly<Partial<Record<SearchBound, string>>> = {
   socketTableBytes: 'bytes of the kernel’s table of sockets',
 };
 
+/** Where a search looks, and how far. */
+export interface SearchContext {
+  /** `/proc`. */
+  readonly procPath: string;
+  readonly bounds: SearchBounds;
+  readonly signal: AbortSignal;
+  readonly nowNs: () => number;
+}
+
 /** Counts how often each bound was reached. One object for each source. */
 export class SearchBounds {
   readonly #hits = new Map(Object.keys(SEARCH_LIMITS).map((name) => [name as SearchBound, 0]));

@@ -16,8 +16,10 @@ export interface VisibleJvm {
   readonly startedEpochMs?: number | undefined;
   /** Prefix for the JVM's own paths: empty, or e.g. `/proc/812/root`. */
   readonly rootPath: string;
-  /** The JVM's /tmp as we reach it. Default: the system's, below `rootPath`. */
-  readonly tmpPath?: string | undefined;
+  /**
+   * The JVM's /tmp as we reach it, which is HotSpot's folder for its sockets, regardless of java.io.tmpdir.
+   */
+  readonly tmpPath: string;
   readonly collector?: Collector | undefined;
   readonly jdkMajor?: number | undefined;
 }

@@ -32,7 +32,7 @@ export function selectChallenge(fields: readonly string[]): DigestChallenge | un
   const usable = fields
     .flatMap(splitChallenges)
     .slice(0, MAX_CHALLENGES)
-    .map(toDigestChallenge)
+    .map(parseDigestChallenge)
     .filter((challenge) => challenge !== undefined);
   return usable.find(({ algorithm }) => algorithm === 'SHA-256') ?? usable[0];
 }
@@ -49,7 +49,7 @@ export function answerChallenge(
   const secret = hash(`${username}:${realm}:${password}`);
   const response = hash(`${secret}:${nonce}:${nc}:${cnonce}:auth:${hash(`${method}:${target}`)}`);
   const parameters = [
-    toUserName(username),
+    formatUserName(username),
     `realm=${quote(realm)}`,
     `uri=${quote(target)}`,
     `algorithm=${algorithm}`,
@@ -68,7 +68,7 @@ interface Challenge {
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-function toDigestChallenge({ scheme, parameters }: Challenge): DigestChallenge | undefined {
+function parseDigestChallenge({ scheme, parameters }: Challenge): DigestChallenge | undefined {
   const nonce = parameters.get('nonce');
   const algorithm = (parameters.get('algorithm') ?? 'MD5').toUpperCase();
   const qop = (parameters.get('qop') ?? '').toLowerCase().split(/[\s,]+/);
@@ -103,7 +103,7 @@ function quote(value: string): string {
 }
 
 /** A non-ASCII name has no quoted form (RFC 7616 §3.4, RFC 8187 §3.2). */
-function toUserName(username: string): string {
+function formatUserName(username: string): string {
   if (/^[\x20-\x7e]*$/.test(username)) return `username=${quote(username)}`;
   const encoded = encodeURIComponent(username).replace(/[!'()*]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
   return `username*=UTF-8''${encoded}`;

@@ -6,16 +6,14 @@ import { Client, type Dispatcher } from 'undici';
 import type { Clock } from '../../base/clock.ts';
 import { parseCodings } from '../../base/content-codings.ts';
 import { attemptTimeoutMs } from '../../base/dial.ts';
-import { ConfigError } from '../../base/errors.ts';
-import { readRegularFile, toFileReason } from '../../base/trusted-file.ts';
 import type { JvmHttpKind } from '../../config/config.ts';
-import { readAuthorities } from '../../tls/pem.ts';
+import { type Authorities, createAuthoritiesReader } from '../../tls/authorities.ts';
 import { indicatedName } from '../../tls/server-name.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
 import { type Advice, toStatusError, toWireError } from './http-errors.ts';
-import { BasicLogin, DigestLogin, type Login } from './login.ts';
+import { BASIC_LOGIN, DigestLogin, type Login, type LoginRefusal } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
 import type { Credentials, CredentialsReader } from './server-credentials.ts';
 
@@ -48,7 +46,7 @@ export interface HttpSourceOptions {
   readonly url: string;
   /** The server's certificate is always verified. */
   readonly tls?: {
-    /** PEM file of the authorities to trust instead of the well-known ones; read at each connection. */
+    /** PEM file of the authorities to trust instead of the well-known ones. */
     readonly caFile?: string | undefined;
     /** The name that the certificate must have, if it differs from the address. */
     readonly serverName?: string | undefined;
@@ -68,7 +66,6 @@ const MAX_HEAD_BYTES = 16 * 1024;
 const MAX_TRIES = 3;
 /** That of `jvm.timeout`. */
 const DEFAULT_TIMEOUT_MS = 2_000;
-const MAX_CA_BYTES = 1024 * 1024;
 
 export class HttpSource implements JvmSource {
   readonly name: string;
@@ -79,6 +76,7 @@ export class HttpSource implements JvmSource {
   readonly #where: string;
   readonly #login: Login;
   readonly #backOff: LoginBackOff;
+  readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
   #underWay: Client | undefined;
 
   /** Throws D2S_ERR_CONFIG for an address that cannot be used. */
@@ -88,8 +86,12 @@ export class HttpSource implements JvmSource {
     this.#options = options;
     this.#address = parseAddress(options.url, kind.defaultPath, kind.mayHaveQuery);
     this.#where = `${this.#address.origin}${this.#address.basePath}${kind.path.replace(/\?.*$/s, '')}`;
-    this.#login = kind.hasDigest ? new DigestLogin() : new BasicLogin();
+    this.#login = kind.hasDigest ? new DigestLogin() : BASIC_LOGIN;
     this.#backOff = new LoginBackOff(options.clock);
+    const file = options.tls?.caFile;
+    const createError = (message: string) => new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
+    if (file !== undefined)
+      this.#readAuthorities = createAuthoritiesReader({ key: 'jvm.http.caFile', file, createError });
   }
 
   async read(signal: AbortSignal): Promise<JvmReading> {
@@ -108,9 +110,11 @@ export class HttpSource implements JvmSource {
       this.#backOff.check(credentials);
       client = await this.#connect();
       this.#underWay = client;
-      const answer = await this.#logIn(client, this.#kind, credentials, signal);
+      const { answer, refusal } = await this.#logIn(client, this.#kind, credentials, signal);
+      if (refusal !== undefined)
+        throw this.#backOff.refused(credentials, describeRefusal(this.#where, credentials, refusal));
       if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
-      if (!isPlain(answer)) throw toCodedError(this.#where);
+      if (!isPlain(answer)) throw createCodedError(this.#where);
       const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
       this.#kind.parse(text, []);
@@ -135,8 +139,9 @@ export class HttpSource implements JvmSource {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     try {
-      const answer = await this.#logIn(client, request, credentials, signal);
+      const { answer } = await this.#logIn(client, request, credentials, signal);
       if (answer.statusCode === 200 && isPlain(answer)) return await answer.body.text();
+      // Unread, it would hold up the next request.
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     } catch (cause) {
       // The time limit covers the whole reading.
@@ -146,11 +151,11 @@ export class HttpSource implements JvmSource {
   }
 
   async #connect(): Promise<Client> {
-    const { tls: { caFile, serverName } = {}, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
-    const ca = caFile === undefined ? undefined : await readCaFile(caFile);
+    const { tls: { serverName } = {}, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const authorities = await this.#readAuthorities?.();
     return new Client(this.#address.origin, {
       connect: {
-        ...(ca === undefined ? {} : { ca }),
+        ...(authorities && { secureContext: authorities.secureContext }),
         servername: indicatedName(serverName ?? new URL(this.#address.origin).hostname),
         autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
       },
@@ -162,13 +167,13 @@ export class HttpSource implements JvmSource {
     });
   }
 
-  /** Sends the request, with a retry if the server's challenge suggests one. Returns any answer but a 401. */
+  /** Sends the request, again if the server's challenge suggests it. `refusal`: why a 401 is final. */
   async #logIn(
     client: Client,
     { path: kindPath, body }: ServerRequest,
     credentials: Credentials | undefined,
     signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
+  ): Promise<{ readonly answer: Dispatcher.ResponseData; readonly refusal?: LoginRefusal }> {
     const method = body === undefined ? 'GET' : 'POST';
     const path = `${this.#address.basePath}${kindPath}${this.#address.query}`;
     for (let tries = 1; ; tries += 1) {
@@ -180,11 +185,11 @@ export class HttpSource implements JvmSource {
           this.#login.accepted?.(credentials);
           this.#backOff.accepted();
         }
-        return answer;
+        return { answer };
       }
-      const outcome = this.#login.challenged(toList(answer.headers['www-authenticate']), credentials);
-      if (outcome !== 'retry' || tries === MAX_TRIES)
-        throw this.#backOff.refused(credentials, toRefusal(this.#where, credentials, outcome));
+      const outcome = this.#login.challenged(fieldValues(answer.headers['www-authenticate']), credentials);
+      if (outcome !== 'retry') return { answer, refusal: outcome };
+      if (tries === MAX_TRIES) return { answer, refusal: 'refused' };
       await answer.body.dump({ limit: MAX_REFUSAL_BYTES, signal });
     }
   }
@@ -204,34 +209,24 @@ export class HttpSource implements JvmSource {
 
 /** Undici's `request` decodes nothing, unlike its `fetch`. */
 function isPlain({ headers }: Dispatcher.ResponseData): boolean {
-  return parseCodings(toList(headers['content-encoding']).join()).length === 0;
+  return parseCodings(fieldValues(headers['content-encoding']).join()).length === 0;
 }
 
-function toCodedError(where: string): JvmSourceError {
+function createCodedError(where: string): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
     `${where} answered with a Content-Encoding, where identity was asked for. It is not decoded; switch compression off there.`,
   );
 }
 
-function toRefusal(where: string, credentials: Credentials | undefined, outcome: string): string {
+function describeRefusal(where: string, credentials: Credentials | undefined, refusal: LoginRefusal): string {
   if (credentials === undefined)
     return `${where} requires a login (401); set jvm.http.username, and jvm.http.passwordFile or jvm.http.passwordEnv.`;
-  if (outcome === 'unanswerable')
+  if (refusal === 'unanswerable')
     return `${where} requires a login (401), but does not offer Digest with MD5 or SHA-256 and qop=auth; enable that there.`;
   return `${where} refused the user or the password (401), or has locked the user out; see jvm.http.username and jvm.http.passwordFile or jvm.http.passwordEnv.`;
 }
 
-async function readCaFile(file: string): Promise<string> {
-  try {
-    return readAuthorities('jvm.http.caFile', file, await readRegularFile(file, MAX_CA_BYTES));
-  } catch (cause) {
-    if (cause instanceof ConfigError) throw new JvmSourceError('D2S_ERR_JVM_ACCESS', cause.message, cause);
-    const reason = toFileReason(cause);
-    throw new JvmSourceError('D2S_ERR_JVM_ACCESS', `The file ${file} (jvm.http.caFile) cannot be read (${reason}).`);
-  }
-}
-
-function toList(field: string | string[] | undefined): readonly string[] {
+function fieldValues(field: string | string[] | undefined): readonly string[] {
   return typeof field === 'string' ? [field] : (field ?? []);
 }

@@ -11,6 +11,15 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
+/** For an answer with optional values: undefined if it is missing or cannot be read. */
+export function parseOptionalJson(text: string | undefined): unknown {
+  try {
+    return text === undefined ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Undefined if a field is missing or its parent is not an object. */
 export function fieldOf(value: unknown, ...path: readonly string[]): unknown {
   let found = value;

@@ -6,7 +6,7 @@ import { type Credentials, isSame } from './server-credentials.ts';
 const FIRST_WAIT_S = 60;
 const LONGEST_WAIT_S = 15 * 60;
 
-interface LoginRefusal {
+interface Refusal {
   readonly credentials: Credentials | undefined;
   readonly waitS: number;
   readonly notBeforeNs: number;
@@ -19,7 +19,7 @@ interface LoginRefusal {
  */
 export class LoginBackOff {
   readonly #clock: Clock;
-  #last: LoginRefusal | undefined;
+  #last: Refusal | undefined;
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -4,8 +4,11 @@ import { type Credentials, isSame } from './server-credentials.ts';
 
 type LoginRequest = Pick<DigestRequest, 'method' | 'target'>;
 
-/** Result of a 401: `retry` with a new `authorize`, the credentials were refused, or no challenge can be answered. */
-type LoginOutcome = 'retry' | 'refused' | 'unanswerable';
+/** The credentials were refused, or no challenge can be answered. */
+export type LoginRefusal = 'refused' | 'unanswerable';
+
+/** Result of a 401; `retry` means with a new `authorize`. */
+type LoginOutcome = 'retry' | LoginRefusal;
 
 /** How a source logs in. Keeps state from one exchange for the next. */
 export interface Login {
@@ -16,17 +19,11 @@ export interface Login {
 }
 
 /** RFC 7617. Sent at once: the address is fixed, and waiting for a challenge would double each reading. */
-export class BasicLogin implements Login {
-  authorize(_request: LoginRequest, credentials: Credentials | undefined): string | undefined {
-    if (credentials === undefined) return undefined;
-    const { username, password } = credentials;
-    return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`;
-  }
-
-  challenged(): LoginOutcome {
-    return 'refused';
-  }
-}
+export const BASIC_LOGIN: Login = {
+  authorize: (_request, credentials) =>
+    credentials && `Basic ${Buffer.from(`${credentials.username}:${credentials.password}`).toString('base64')}`,
+  challenged: () => 'refused',
+};
 
 const CNONCE_BYTES = 16;
 /** `nc` has eight hexadecimal digits. */

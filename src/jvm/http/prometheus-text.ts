@@ -33,14 +33,14 @@ export function parsePrometheusText(text: string, isWanted: (name: string) => bo
     if (seen.size === MAX_SAMPLES) throw unreadable(`there are more than ${MAX_SAMPLES} lines on the JVM`);
     seen.add(series);
     const list = samples.get(name) ?? [];
-    list.push(toSample(name, line.slice(name.length)));
+    list.push(parseSample(name, line.slice(name.length)));
     samples.set(name, list);
   }
   return samples;
 }
 
 /** `rest` follows the name: labels, value, and a timestamp or exemplar, which are skipped. */
-function toSample(name: string, rest: string): Sample {
+function parseSample(name: string, rest: string): Sample {
   const labels = new Map<string, string>();
   const label = /[\s,]*([a-zA-Z_][a-zA-Z0-9_]*)[ \t]*=[ \t]*"((?:[^"\\]|\\.)*)"[ \t]*(?=[,}])/y;
   let at = rest.startsWith('{') ? 1 : 0;
@@ -56,11 +56,11 @@ function toSample(name: string, rest: string): Sample {
   const value = /^(?:[ \t]*,?[ \t]*\})?[ \t]*([^\s{}]+)(?:[ \t].*)?\r?$/.exec(rest.slice(at))?.[1];
   const isClosed = at === 0 || /^[ \t]*,?[ \t]*\}/.test(rest.slice(at));
   if (value === undefined || !isClosed) throw unreadable(`a line of ${name} is incomplete`);
-  return { labels, value: toNumber(name, value) };
+  return { labels, value: parseNumber(name, value) };
 }
 
 /** A double in the format of Go's ParseFloat or Java's Double.toString. */
-function toNumber(name: string, text: string): number {
+function parseNumber(name: string, text: string): number {
   if (/^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text);
   if (/^nan$/i.test(text)) return Number.NaN;
   if (/^[+-]?inf(?:inity)?$/i.test(text))

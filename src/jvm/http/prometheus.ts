@@ -85,7 +85,7 @@ function readClientJava(builder: ReadingBuilder, samples: Samples): void {
   }
   for (const gc of labelsOf(samples, 'jvm_gc_collection_seconds_count', 'gc')) {
     const seconds = sampleOf(samples, 'jvm_gc_collection_seconds_sum', 'gc', gc);
-    builder.addCollector(gc, sampleOf(samples, 'jvm_gc_collection_seconds_count', 'gc', gc), toMs(seconds));
+    builder.addCollector(gc, sampleOf(samples, 'jvm_gc_collection_seconds_count', 'gc', gc), roundToMs(seconds));
   }
 }
 
@@ -111,7 +111,7 @@ function readMicrometer(builder: ReadingBuilder, samples: Samples): void {
     builder.addCollector(
       gc,
       sumOf(samples, 'jvm_gc_pause_seconds_count', gc),
-      toMs(sumOf(samples, 'jvm_gc_pause_seconds_sum', gc)),
+      roundToMs(sumOf(samples, 'jvm_gc_pause_seconds_sum', gc)),
     );
 }
 
@@ -173,6 +173,6 @@ function labelsOf(samples: Samples, name: string, label: string): readonly strin
 }
 
 /** Rounded: as doubles, 1.001 s are 1000.9999999999999 ms. */
-function toMs(seconds: number | undefined): number | undefined {
+function roundToMs(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1000);
 }

@@ -1,3 +1,4 @@
+import { NS_PER_S } from '../../base/clock.ts';
 import { toShownText } from '../../base/shown-text.ts';
 import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
@@ -18,32 +19,68 @@ export class ReadingBuilder {
   readonly #connectors: Connector[] = [];
   #threads: JvmThreads = {};
   #process: ServerProcess | undefined;
+  /** Attributes of the beans `Runtime` and `OperatingSystem`. */
+  #processBeans: object = {};
   #classes: JvmReading['classes'] = {};
   #heap: MemoryUsage = {};
   #nonHeap: MemoryUsage = {};
 
+  /** Takes what is needed of one MXBean, e.g. of the type `MemoryPool` with `{ Name: 'G1 Old Gen', Usage: { used: 1 } }`. */
+  addBean(type: string, bean: unknown): void {
+    const of = (...path: readonly string[]) => fieldOf(bean, ...path);
+    if (type === 'ClassLoading') this.setClasses(of('TotalLoadedClassCount'), of('UnloadedClassCount'));
+    if (type === 'GarbageCollector') this.addCollector(of('Name'), of('CollectionCount'), of('CollectionTime'));
+    if (type === 'Threading') this.setThreads(of('ThreadCount'), of('DaemonThreadCount'), of('PeakThreadCount'));
+    if (type === 'Memory') {
+      this.setHeap(usageOf(of('HeapMemoryUsage')));
+      this.setNonHeap(usageOf(of('NonHeapMemoryUsage')));
+    }
+    if (type === 'MemoryPool') {
+      const usedAfterGc = of('Type') === 'HEAP' ? of('CollectionUsage', 'used') : undefined;
+      this.addPool(of('Name'), usageOf(of('Usage')), usedAfterGc);
+    }
+    // The connectors' socket beans have the same type, but no threads.
+    if (type === 'ThreadPool' && of('currentThreadsBusy') !== undefined)
+      this.addConnector(of('name'), of('currentThreadsBusy'), of('maxThreads'), of('connectionCount'));
+    if (type === 'Runtime' || type === 'OperatingSystem') this.#addProcessBean(bean);
+  }
+
+  #addProcessBean(bean: unknown): void {
+    this.#processBeans = Object.assign(this.#processBeans, bean);
+    const of = (key: string) => fieldOf(this.#processBeans, key);
+    const [startTime, cpuNs] = [of('StartTime'), of('ProcessCpuTime')];
+    if (typeof startTime !== 'number') return;
+    this.setProcess(String(startTime), {
+      cpuSeconds: typeof cpuNs === 'number' ? cpuNs / NS_PER_S : undefined,
+      residentBytes: undefined,
+      openDescriptors: of('OpenFileDescriptorCount'),
+      maxDescriptors: of('MaxFileDescriptorCount'),
+      processors: of('AvailableProcessors'),
+    });
+  }
+
   setClasses(loaded: unknown, unloaded: unknown): void {
-    this.#classes = { loaded: toCount(loaded), unloaded: toCount(unloaded) };
+    this.#classes = { loaded: readCount(loaded), unloaded: readCount(unloaded) };
   }
 
   setHeap(usage: RawUsage): void {
-    this.#heap = toUsage(usage);
+    this.#heap = readUsage(usage);
   }
 
   setNonHeap(usage: RawUsage): void {
-    this.#nonHeap = toUsage(usage);
+    this.#nonHeap = readUsage(usage);
   }
 
   /** `usedAfterGc` for heap pools only: other pools have no collections. */
   addPool(name: unknown, usage: RawUsage, usedAfterGc?: unknown): void {
     if (!isName(name)) return;
-    const pool = { ...toUsage(usage), usedAfterGc: toCount(usedAfterGc) };
+    const pool = { ...readUsage(usage), usedAfterGc: readCount(usedAfterGc) };
     this.#add(this.#pools, name, pool, 'memory pools');
   }
 
   addCollector(name: unknown, count: unknown, timeMs: unknown): void {
     if (!isName(name)) return;
-    const collector = { count: toCount(count), timeMs: toCount(timeMs) };
+    const collector = { count: readCount(count), timeMs: readCount(timeMs) };
     this.#add(this.#collectors, name, collector, 'collectors');
   }
 
@@ -53,13 +90,17 @@ export class ReadingBuilder {
     const port = /-(\d{1,5})"?$/.exec(name)?.[1];
     const connector = {
       port: port === undefined ? undefined : Number(port),
-      ...{ busyThreads: toCount(busyThreads), maxThreads: toCount(maxThreads), connections: toCount(connections) },
+      ...{
+        busyThreads: readCount(busyThreads),
+        maxThreads: readCount(maxThreads),
+        connections: readCount(connections),
+      },
     };
     this.#connectors.push(connector);
   }
 
   setThreads(live: unknown, daemon: unknown, peak: unknown): void {
-    this.#threads = { live: toCount(live), daemon: toCount(daemon), peak: toCount(peak) };
+    this.#threads = { live: readCount(live), daemon: readCount(daemon), peak: readCount(peak) };
   }
 
   /** `id` is unique among the processes of the server. */
@@ -69,10 +110,10 @@ export class ReadingBuilder {
       id,
       cpuSeconds:
         typeof cpuSeconds === 'number' && Number.isFinite(cpuSeconds) && cpuSeconds >= 0 ? cpuSeconds : undefined,
-      residentBytes: toCount(values.residentBytes),
-      openDescriptors: toCount(values.openDescriptors),
-      maxDescriptors: toCount(values.maxDescriptors),
-      processors: toCount(values.processors),
+      residentBytes: readCount(values.residentBytes),
+      openDescriptors: readCount(values.openDescriptors),
+      maxDescriptors: readCount(values.maxDescriptors),
+      processors: readCount(values.processors),
     };
   }
 
@@ -103,7 +144,7 @@ export class ReadingBuilder {
 }
 
 /** The four numbers of `{"init":1,"used":2,"committed":3,"max":-1}`; missing ones are undefined. */
-export function usageOf(usage: unknown): RawUsage {
+function usageOf(usage: unknown): RawUsage {
   return {
     init: fieldOf(usage, 'init'),
     used: fieldOf(usage, 'used'),
@@ -112,17 +153,22 @@ export function usageOf(usage: unknown): RawUsage {
   };
 }
 
-function toCount(value: unknown): number | undefined {
+/** `MemoryPool` for `java.lang:name=G1 Eden Space,type=MemoryPool`, in any order. */
+export function typeOfBean(objectName: string): string {
+  return /[:,]type=([^,]*)/.exec(objectName)?.[1] ?? '';
+}
+
+function readCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }
 
-/** Like `toCount`, but also accepts -1, an MXBean's value for no limit or not set. */
-function toLimit(value: unknown): number | undefined {
-  return value === -1 ? -1 : toCount(value);
+/** Like `readCount`, but also accepts -1, an MXBean's value for no limit or not set. */
+function readLimit(value: unknown): number | undefined {
+  return value === -1 ? -1 : readCount(value);
 }
 
-function toUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
-  return { init: toLimit(init), used: toCount(used), committed: toCount(committed), max: toLimit(max) };
+function readUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
+  return { init: readLimit(init), used: readCount(used), committed: readCount(committed), max: readLimit(max) };
 }
 
 function isName(name: unknown): name is string {

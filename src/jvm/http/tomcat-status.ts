@@ -37,7 +37,7 @@ export function parseTomcatStatus(text: string): JvmReading {
   const nonHeap: NamedUsage[] = [];
   // One more than allowed, so that the builder reports the excess.
   for (const entry of listed.slice(0, MAX_BEANS + 1)) {
-    const pool = toPool(entry);
+    const pool = readPool(entry);
     builder.addPool(pool.name, pool);
     if (fieldOf(entry, 'type') === 'Heap memory') heap.push(pool);
     if (fieldOf(entry, 'type') === 'Non-heap memory') nonHeap.push(pool);
@@ -57,7 +57,7 @@ export function parseTomcatStatus(text: string): JvmReading {
   return builder.build('D2S_ERR_JVM_FORMAT', "Tomcat's status page names no memory pool.");
 }
 
-function toPool(entry: unknown): NamedUsage {
+function readPool(entry: unknown): NamedUsage {
   return {
     name: fieldOf(entry, 'name'),
     init: fieldOf(entry, 'usageInit'),

@@ -2,11 +2,14 @@
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
 import type { HttpKind } from './http-source.ts';
-import { entriesOf, fieldOf, parseJson } from './json.ts';
-import { MAX_BEANS, ReadingBuilder, usageOf } from './reading-builder.ts';
+import { entriesOf, fieldOf, parseJson, parseOptionalJson } from './json.ts';
+import { MAX_BEANS, ReadingBuilder } from './reading-builder.ts';
 
 /** Without `runtime`: its system properties may contain passwords, and it needs more rights. */
 const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as const;
+
+/** More than any of these beans has. */
+const MAX_ATTRIBUTES = 64;
 
 const ofBean = (type: string) => ({
   operation: 'read-resource',
@@ -57,50 +60,34 @@ export function parseWildFly(text: string, further: readonly (string | undefined
       'D2S_ERR_JVM_FORMAT',
       `WildFly's management interface did not carry out the read (${codeOf(answer)}); see the server's log.`,
     );
-  const [classes, memory, pools, collectors] = TYPES.map((_, index) => {
-    const step = fieldOf(answer, 'result', `step-${index + 1}`);
-    return fieldOf(step, 'outcome') === 'success' ? fieldOf(step, 'result') : undefined;
-  });
   const builder = new ReadingBuilder();
-  builder.setClasses(fieldOf(classes, 'total-loaded-class-count'), fieldOf(classes, 'unloaded-class-count'));
-  builder.setHeap(usageOf(fieldOf(memory, 'heap-memory-usage')));
-  builder.setNonHeap(usageOf(fieldOf(memory, 'non-heap-memory-usage')));
-  for (const [name, pool] of entriesOf(fieldOf(pools, 'name'), MAX_BEANS + 1)) {
-    const isHeap = fieldOf(pool, 'type') === 'HEAP';
-    const usedAfterGc = isHeap ? fieldOf(pool, 'collection-usage', 'used') : undefined;
-    builder.addPool(toBeanName(name), usageOf(fieldOf(pool, 'usage')), usedAfterGc);
+  for (const [index, type] of TYPES.entries()) {
+    const result = resultOf(fieldOf(answer, 'result', `step-${index + 1}`));
+    const named = entriesOf(fieldOf(result, 'name'), MAX_BEANS + 1);
+    for (const [name, bean] of named) builder.addBean(formatBeanName(type), readBean(bean, name));
+    if (named.length === 0) builder.addBean(formatBeanName(type), readBean(result));
   }
-  for (const [name, collector] of entriesOf(fieldOf(collectors, 'name'), MAX_BEANS + 1))
-    builder.addCollector(
-      toBeanName(name),
-      fieldOf(collector, 'collection-count'),
-      fieldOf(collector, 'collection-time'),
-    );
-  addServer(builder, further.map(toResult));
+  const [threads, worker] = further.map((optional) => resultOf(parseOptionalJson(optional)));
+  builder.addBean('Threading', readBean(threads));
+  const busy = fieldOf(worker, 'busy-task-thread-count');
+  const most = fieldOf(worker, 'max-pool-size') ?? fieldOf(worker, 'task-max-threads');
+  if (busy !== undefined) builder.addConnector('worker default', busy, most);
   return builder.build('D2S_ERR_JVM_FORMAT', "WildFly's management interface returned none of the platform's beans.");
 }
 
-/** Undefined for an unreadable answer: these values are optional. */
-function toResult(text: string | undefined): unknown {
-  try {
-    const answer: unknown = text === undefined ? undefined : JSON.parse(text);
-    return fieldOf(answer, 'outcome') === 'success' ? fieldOf(answer, 'result') : undefined;
-  } catch {
-    return undefined;
-  }
+function resultOf(answer: unknown): unknown {
+  return fieldOf(answer, 'outcome') === 'success' ? fieldOf(answer, 'result') : undefined;
 }
 
-function addServer(builder: ReadingBuilder, [threads, worker]: readonly unknown[]): void {
-  const thread = (key: string) => fieldOf(threads, key);
-  builder.setThreads(thread('thread-count'), thread('daemon-thread-count'), thread('peak-thread-count'));
-  const most = fieldOf(worker, 'max-pool-size') ?? fieldOf(worker, 'task-max-threads');
-  const busy = fieldOf(worker, 'busy-task-thread-count');
-  if (busy !== undefined) builder.addConnector('worker default', busy, most);
+/** The attributes under the names of the MXBean. In `name`, an address of WildFly, `_` stands for a space. */
+function readBean(resource: unknown, name?: string): object {
+  const attributes = entriesOf(resource, MAX_ATTRIBUTES).map(([key, value]) => [formatBeanName(key), value] as const);
+  return { ...Object.fromEntries(attributes), ...(name === undefined ? {} : { Name: name.replaceAll('_', ' ') }) };
 }
 
-/** `G1 Eden Space` for `G1_Eden_Space`: a name in an address cannot contain spaces. */
-function toBeanName(name: string): string {
-  return name.replaceAll('_', ' ');
+/** `HeapMemoryUsage` for `heap-memory-usage`. */
+function formatBeanName(key: string): string {
+  return key.replace(/(?:^|-)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** E.g. `WFLYCTL0313`; the rest of a description is not trusted. */

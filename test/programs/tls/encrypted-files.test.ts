@@ -67,7 +67,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       const texts = await readTlsFiles(files);
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
       expect(new X509Certificate(texts.cert ?? '').subject).toBe(new X509Certificate(textOf(pair.certFile)).subject);
-      expect(toTlsMaterial(files, texts, systemClock).warnings).toEqual([]);
+      expect((await toTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
     }
   });
 
@@ -81,7 +81,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       const files = ofKey(pair, toEncrypted(pair, `${what}.key`, ...options));
       const texts = await readTlsFiles(files);
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
-      expect(toTlsMaterial(files, texts, systemClock).warnings).toEqual([]);
+      expect((await toTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
     }
   });
 

@@ -4,6 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ListenerTls } from '../../../src/tls/listener-tls.ts';
 import { createStandIn } from '../../../src/tls/stand-in-certificate.ts';
+import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
 
@@ -12,8 +13,8 @@ const own = folder.signed(folder.authority(), { name: 'plant' });
 afterAll(() => folder.remove());
 
 describe('a stand-in certificate', () => {
-  it('is self-signed, valid now, and new with its own key each time', () => {
-    const { cert, key } = createStandIn(systemClock);
+  it('is self-signed, valid now, and new with its own key each time', async () => {
+    const { cert, key } = await createStandIn(systemClock);
     const parsed = new X509Certificate(cert);
     expect(parsed.subject).toBe('CN=d2-sidecar without its certificate');
     expect(parsed.issuer).toBe(parsed.subject);
@@ -21,14 +22,14 @@ describe('a stand-in certificate', () => {
     expect(parsed.checkPrivateKey(createPrivateKey(key))).toBe(true);
     expect(Date.parse(parsed.validFrom)).toBeLessThan(systemClock.epochMs());
     expect(Date.parse(parsed.validTo)).toBeGreaterThan(systemClock.epochMs());
-    expect(new X509Certificate(createStandIn(systemClock).cert).serialNumber).not.toBe(parsed.serialNumber);
+    expect(new X509Certificate((await createStandIn(systemClock)).cert).serialNumber).not.toBe(parsed.serialNumber);
   });
 
   it('trusts no client, logs its reason once, has no expiry, and goes when the files can be used', async () => {
     const { logger, logged } = recordingLogger();
     const keyFile = path.join(folder.folder, 'key');
     const config = { certFile: own.certFile, keyFile, clientCaFile: undefined, clientAuth: 'request' } as const;
-    const tls = await ListenerTls.openOrStandIn('monitor.tls', config, { clock: systemClock, logger });
+    const tls = await ListenerTls.open('monitor.tls', config, { clock: systemClock, logger }, WatchedTls.openOrStandIn);
     const { cert, ca } = tls.serverOptions(1_000);
     expect(ca).toBe(cert);
     const reason = `monitor.tls.keyFile: ${keyFile} cannot be read: ENOENT`;

@@ -24,7 +24,8 @@ beforeAll(async () => {
 
 function targetOf({ pid }: Truth): VisibleJvm {
   const [uid, gid] = [process.geteuid?.() ?? -1, process.getegid?.() ?? -1];
-  return { pid, nspid: pid, uid, gid, rootPath: `/proc/${pid}/root` };
+  const rootPath = `/proc/${pid}/root`;
+  return { pid, nspid: pid, uid, gid, rootPath, tmpPath: `${rootPath}/tmp` };
 }
 
 /** Without its process, as in another container with the same /tmp. */

@@ -8,7 +8,7 @@ import {
   askJvm,
   isListening,
   MAX_ANSWER_BYTES,
-  toRequest,
+  formatRequest,
 } from '../../../../src/jvm/attach/attach-client.ts';
 import { deferTo, temporaryFolder } from '../../../support/deferred.ts';
 
@@ -45,7 +45,7 @@ describe('askJvm', () => {
     async (command) => {
       const requests: string[] = [];
       const path = await serve((_, request) => requests.push(request));
-      expect(() => toRequest(command as AttachCommand)).toThrow('not on the list');
+      expect(() => formatRequest(command as AttachCommand)).toThrow('not on the list');
       expect(String(await failureOf(path, command as AttachCommand))).toContain('not on the list');
       expect(requests).toEqual([]);
     },

@@ -218,6 +218,11 @@ it('a request does not report the query of the configured address when it fails'
   expect(everythingOf(failure)).not.toContain(PLANTED);
 });
 
+const THREAD_POOL = [
+  'OK - Number of results: 1\r\n\r',
+  'Name: Catalina:type=ThreadPool,name="http-nio-8080"\r\nname: "http-nio-8080"\r\ncurrentThreadsBusy: 3\r\n\r\n',
+].join('\n');
+
 describe('a login that is refused', () => {
   let clock: ManualClock;
   beforeEach(async () => {
@@ -261,6 +266,18 @@ describe('a login that is refused', () => {
     write(PLANTED);
     await failTwice();
     expect(server.requests).toHaveLength(3);
+  });
+
+  it.each([10, 300_000])('in an optional answer with a body of %i bytes costs only its values', async (bytes) => {
+    await server.close();
+    const heap = fixture('tomcat-jmxproxy/memory.txt');
+    await start(({ url }, response) => {
+      if (url.includes('Threading')) response.writeHead(401).end(Buffer.alloc(bytes));
+      else response.end(url.includes('ThreadPool') ? THREAD_POOL : heap);
+    });
+    const source = sourceOf(TOMCAT_JMXPROXY, { clock });
+    for (let reading = 0; reading < 2; reading += 1)
+      expect((await source.read(soon())).server?.connectors).toMatchObject([{ port: 8080, busyThreads: 3 }]);
   });
 
   it('names the key to set if no user is configured', async () => {

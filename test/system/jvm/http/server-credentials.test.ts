@@ -73,7 +73,7 @@ describe('credentials', () => {
     ['a missing file', () => undefined, 'create it'],
     ['an empty file', () => folder.write('password', '\n'), 'no password'],
     ['a file too large for a password', () => folder.write('password', 'x'.repeat(5000)), 'larger than 4096 bytes'],
-    ['a named pipe', () => execFileSync('mkfifo', [passwordFile]), 'not a regular file'],
+    ['a named pipe', () => execFileSync('mkfifo', [passwordFile]), 'expected a regular file'],
     ['a line end in the middle', () => folder.write('password', 'planted\nword'), 'control character'],
   ])('refuse %s, and say what to do without telling it', async (_, prepare, words) => {
     prepare();

@@ -11,7 +11,7 @@ import { NO_READING } from '../../../support/jvm/no-reading.ts';
 import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
 const X64 = { architecture: 'x64' };
-const KINDS = { Serial: 'Serial', Parallel: 'Parallel', G1: 'G1', ZGC: 'Z', GenerationalZGC: 'Z' };
+const KINDS = { Serial: 'Serial', Parallel: 'Parallel', G1: 'G1', ZGC: 'ZGC', GenerationalZGC: 'ZGC' };
 
 const withPool = (name: string, usage: PoolUsage) => ({ ...NO_READING, pools: new Map([[name, usage]]) });
 const fileOf = (name: string) => toReading(countersOf(sampleBytes(name))).reading;

@@ -15,13 +15,13 @@ it.each([
   ['no used size from 100 MiB on, cut to whole MiB', '316M committed, 214M used', '4096 K', { committed: 316 * MIB }],
 ])('Shenandoah’s text has %s', (_, sizes, region, rest) => {
   const heap = parseHeapInfo(shenandoah(`12288M max, 12288M soft max, ${sizes}`, region));
-  expect(heap).toEqual({ kind: 'Shenandoah', max: 12_288 * MIB, ...rest });
+  expect(heap).toEqual({ kind: 'Shenandoah', max: 12_288 * MIB, pools: {}, ...rest });
 });
 
 it('Shenandoah’s text has no maximum and no committed size where regions of less than a MiB may be rounded', () => {
   expect(parsed('jdk17-shenandoah')).toMatchObject({ max: undefined });
   const heap = parseHeapInfo(shenandoah('192M max, 192M soft max, 101M committed, 23153K used', '256 K'));
-  expect(heap).toEqual({ kind: 'Shenandoah', used: 23_153 * KIB });
+  expect(heap).toEqual({ kind: 'Shenandoah', used: 23_153 * KIB, pools: {} });
 });
 
 it('a heap above 4 GiB and addresses of 57 bits are read exactly', () => {

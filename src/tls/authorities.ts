@@ -1,0 +1,56 @@
+/**
+ * Certificate authorities from PEM files. A bundle of 1 MB has some 700 certificates, and parsing each takes 0.2 ms twice:
+ * here, and in OpenSSL's store. So the work is done in steps, with turns of the event loop between them.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { createKeyFileReader, type KeyFileOptions } from '../base/key-file.ts';
+import { LastResult } from './last-result.ts';
+import { parseCertificates } from './pem.ts';
+
+/** Some milliseconds. */
+const CERTIFICATES_PER_TURN = 10;
+const MAX_BYTES = 1024 * 1024;
+
+export interface Authorities {
+  /** In the form that OpenSSL writes. */
+  readonly pem: string;
+  /** Trusts these authorities only. */
+  readonly secureContext: SecureContext;
+}
+
+/** The authorities in `content`, which is the file in latin1, each as PEM. Throws like `readCertificates`. */
+export async function readAuthorities(where: string, content: string): Promise<readonly string[]> {
+  const authorities: string[] = [];
+  for (const certificate of parseCertificates(where, content)) {
+    authorities.push(certificate.toString());
+    if (authorities.length % CERTIFICATES_PER_TURN === 0) await nextTurn();
+  }
+  return authorities;
+}
+
+/** Like `createSecureContext`, with `authorities` as the option `ca`; without any it has the well-known ones. */
+export async function createContext(
+  options: SecureContextOptions,
+  authorities: readonly string[],
+): Promise<SecureContext> {
+  const pieceAt = (at: number) => authorities.slice(at, at + CERTIFICATES_PER_TURN).join('');
+  const secureContext = createSecureContext(authorities.length === 0 ? options : { ...options, ca: pieceAt(0) });
+  for (let at = CERTIFICATES_PER_TURN; at < authorities.length; at += CERTIFICATES_PER_TURN) {
+    await nextTurn();
+    // Undocumented; createSecureContext calls the same for each text in `ca`.
+    (secureContext.context as { addCACert(pem: string): void }).addCACert(pieceAt(at));
+  }
+  return secureContext;
+}
+
+/** Reads the file at each call, but parses it only when it has changed. */
+export function createAuthoritiesReader(options: Omit<KeyFileOptions, 'maxBytes'>): () => Promise<Authorities> {
+  const last = new LastResult<Authorities>();
+  const { key, file } = options;
+  const parse = async (bytes: Buffer) => {
+    const authorities = await readAuthorities(`${key}: ${file}`, bytes.toString('latin1'));
+    return { pem: authorities.join(''), secureContext: await createContext({}, authorities) };
+  };
+  return createKeyFileReader({ ...options, maxBytes: MAX_BYTES }, (bytes) => last.of([bytes], () => parse(bytes)));
+}
