@@ -81,7 +81,7 @@ export interface MonitoredLive {
   readonly clock: Pick<Clock, 'epochMs'>;
   readonly history: Pick<
     History,
-    'startedEpochMs' | 'seq' | 'marks' | 'droppedMarks' | 'points' | 'lineOf' | 'recentCounts' | 'worstCallOf'
+    'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts' | 'worstCallOf'
   >;
   /** Requests since the start outside of all applications. */
   readonly outside: Pick<OutsidePaths, 'read'>;

@@ -121,7 +121,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);
   if (monitored.live !== undefined) {
-    addLiveRoutes(server, monitored, monitored.live, { windowMs: options.windowMs, share });
+    addLiveRoutes(server, monitored, monitored.live, share);
   }
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, share));
   addDocumentRoute(server, monitored);

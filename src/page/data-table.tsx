@@ -6,14 +6,15 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { explained, Term } from './explanations.tsx';
-import { type Column, filterRows, firstSort, holdOrder, type Sort, sortRows, toSlice } from './table-model.ts';
+import { type Column, filterRows, firstSort, holdOrder, type Sort, sliceRows, sortRows } from './table-model.ts';
 
 export interface TableProps<Row> {
   /** Name of the rows, e.g. `RPCs`. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  readonly initialSort: Sort;
+  /** Key of the column that sorts it first, descending. */
+  readonly sortedBy: string;
   /** Whether a row had errors. If given, a checkbox filters for such rows. */
   readonly hasErrors?: (row: Row) => boolean;
   /** The text to filter by. */
@@ -23,16 +24,17 @@ export interface TableProps<Row> {
   /** Content that replaces a column's text. */
   readonly cells?: Readonly<Record<string, (row: Row) => ComponentChildren>>;
   readonly emptyText: string;
+  readonly nowMs: number;
 }
 
 const ROW_PX = 30;
 const FIRST_HEIGHT_PX = 600;
 
 export function DataTable<Row>(props: TableProps<Row>) {
-  const { caption, columns, rows, initialSort, hasErrors, filterText } = props;
+  const { caption, columns, rows, sortedBy, hasErrors, filterText } = props;
   const [filter, setFilter] = useState('');
   const [onlyErrors, setOnlyErrors] = useState(false);
-  const [sort, setSort] = useState(initialSort);
+  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
   const hold = useHold(props.keyOf, `${sort.key} ${sort.isDescending} ${onlyErrors} ${filter}`);
   const sorted = useMemo(() => {
     const column = columns.find(({ key }) => key === sort.key) ?? columns[0];
@@ -120,7 +122,7 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
       element.removeEventListener('scroll', measure);
     };
   }, []);
-  const slice = toSlice(shown.length, ROW_PX, place.top, place.height);
+  const slice = sliceRows(shown.length, ROW_PX, place.top, place.height);
   return (
     <section
       class="scroller"
@@ -179,7 +181,7 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
   return (
     <tr aria-rowindex={index} onClick={followLink}>
       {table.columns.map((column, at) => {
-        const content = table.cells?.[column.key]?.(row) ?? column.text(row);
+        const content = table.cells?.[column.key]?.(row) ?? column.text(row, table.nowMs);
         if (at > 0) {
           return (
             <td key={column.key} class={toClass(column, row)} data-def={column.def}>
@@ -189,7 +191,7 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
         }
         return (
           <th key={column.key} scope="row" class={toClass(column)}>
-            <a href={table.href(row)} title={column.text(row)}>
+            <a href={table.href(row)} title={column.text(row, table.nowMs)}>
               {content}
             </a>
           </th>

@@ -10,7 +10,7 @@ import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow }
 import type { PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { Spark } from './spark.tsx';
-import { measuredStepsOf, toConnection, toUser } from './table-columns.ts';
+import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
 import { TABLE_NAMES } from './tables.tsx';
 
 export interface ItemProps {
@@ -45,7 +45,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
 }
 
 function toSessionTitle(row: SessionRow | undefined): string {
-  return row === undefined || row[1] === null ? 'Session of an unknown user' : toUser(row);
+  return row === undefined || row.userName === null ? 'Session of an unknown user' : describeUser(row);
 }
 
 function Body({
@@ -97,7 +97,7 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
           {
             def: 'call.errors',
             label: 'Errors',
-            value: row === undefined ? formatCount(errors) : formatFailed(errors, row[6]),
+            value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
             isBad: errors > 0,
           },
           ...toTimerFacts(timer, 'timer.window'),
@@ -105,7 +105,7 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
       />
       {row !== undefined && (
         <p class="spark-line" data-def="call.spark">
-          <Term def="call.spark">Last 5 minutes</Term> <Spark values={measuredStepsOf(row, seq)} />
+          <Term def="call.spark">Last 5 minutes</Term> <Spark values={measuredSteps(row, seq)} />
         </p>
       )}
       <Reading defs={['call.name', 'timer.window', 'timer.m1', 'call.errors']} />
@@ -115,14 +115,18 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
 
 function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | undefined; document: MetricsDocument }) {
   const values = document.meters[`object.${name}.newValues`] ?? {};
-  const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.[1] ?? 0;
+  const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.subscriptions ?? 0;
   return (
     <>
       <Facts
         facts={[
           { def: 'object.subscriptions', label: 'Subscriptions', value: formatCount(subscriptions) },
-          { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.[2] ?? 0)) },
-          { def: 'object.rate', label: 'Values /s, 1 min', value: formatRate(Number(values.m1_rate ?? row?.[3] ?? 0)) },
+          { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.values ?? 0)) },
+          {
+            def: 'object.rate',
+            label: 'Values /s, 1 min',
+            value: formatRate(Number(values.m1_rate ?? row?.rate ?? 0)),
+          },
           { def: 'object.rate', label: 'Values /s, 5 min', value: formatRate(Number(values.m5_rate ?? 0)) },
           { def: 'object.rate', label: 'Values /s, 15 min', value: formatRate(Number(values.m15_rate ?? 0)) },
         ]}
@@ -145,12 +149,17 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
     row === undefined
       ? []
       : [
-          { def: 'session.connection', label: 'Connection', value: toConnection(row[2]) },
-          { def: 'session.since', label: 'Since', value: time(row[3]) },
-          { def: 'session.active', label: 'Last activity', value: time(row[4]) },
-          { def: 'session.address', label: 'Address', value: row[5] },
-          { def: 'session.requests', label: 'Requests', value: formatCount(row[6]) },
-          { def: 'session.errors', label: 'Errors', value: formatFailed(row[7], row[6]), isBad: row[7] > 0 },
+          { def: 'session.connection', label: 'Connection', value: describeConnection(row.connectionType) },
+          { def: 'session.since', label: 'Since', value: time(row.createTime) },
+          { def: 'session.active', label: 'Last activity', value: time(row.lastActivityTime) },
+          { def: 'session.address', label: 'Address', value: row.remoteAddress },
+          { def: 'session.requests', label: 'Requests', value: formatCount(row.requests) },
+          {
+            def: 'session.errors',
+            label: 'Errors',
+            value: formatFailed(row.errors, row.requests),
+            isBad: row.errors > 0,
+          },
         ];
   return (
     <>
@@ -291,7 +300,8 @@ function DefinitionText({ def }: { def: DefinitionKey }) {
 
 function rowOf({ table, route }: PageState, application: LiveApplication, id: string): unknown {
   if (table === undefined || table.kind !== route.table || table.application !== application.name) return undefined;
-  return (table.rows as readonly (readonly [string, ...unknown[]])[]).find((row) => row[0] === id);
+  const rows = table.rows as readonly { readonly name?: string; readonly id?: string }[];
+  return rows.find((row) => (route.table === 'sessions' ? row.id : row.name) === id);
 }
 
 function toGoneText({ route, item }: PageState): string {

@@ -10,8 +10,6 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** From this share on the slower path is mentioned. */
-
 /** Reasons for failed connections, by the code of the system or the sidecar (docs/errors.md). */
 const UNREACHABLE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'The upstream has refused connections',
@@ -104,10 +102,10 @@ function toFailure(code: string, count: number): string {
   return `${toCounted(count, 'exchange')} failed with ${code}`;
 }
 
-function toOwnFaults({ connections, observerErrors }: Live, start: string): Sentence[] {
+function toOwnFaults({ refusedConnections, observerErrors }: Live, start: string): Sentence[] {
   return [
     ...toRecent(
-      connections.refused,
+      refusedConnections,
       start,
       (count) => `${toCounted(count, 'connection')} ${count === 1 ? 'was' : 'were'} refused at a limit`,
     ),

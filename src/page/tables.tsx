@@ -1,5 +1,4 @@
 /** The tables and their tabs. */
-import { useMemo } from 'preact/hooks';
 import { formatCount, formatDuration } from '../base/figures.ts';
 import { DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
@@ -8,9 +7,8 @@ import type {
   LiveApplication,
   ObjectRow,
   PathRow,
-  RunningRow,
   SessionRow,
-  SlowRow,
+  SingleCallRow,
   TableKind,
 } from './live-data.ts';
 import type { PageState } from './page-state.ts';
@@ -18,13 +16,14 @@ import { PERSONAL_TABLES, toHash } from './route.ts';
 import { Spark } from './spark.tsx';
 import {
   CALL_COLUMNS,
-  measuredStepsOf,
+  describeConnection,
+  describeUser,
+  measuredSteps,
   OBJECT_COLUMNS,
   PATH_COLUMNS,
-  toConnection,
-  toSessionColumns,
-  toSingleCallColumns,
-  toUser,
+  RUNNING_COLUMNS,
+  SESSION_COLUMNS,
+  SLOWEST_COLUMNS,
 } from './table-columns.ts';
 
 export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
@@ -37,16 +36,14 @@ export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
   unclassified: 'Not classified',
 };
 
-const BY_RATE = { key: 'rate', isDescending: true };
-const BY_ACTIVITY = { key: 'active', isDescending: true };
-const BY_DURATION = { key: 'duration', isDescending: true };
-const BY_COUNT = { key: 'count', isDescending: true };
-
-const callHasErrors = (row: CallRow) => row[2] > 0;
-const sessionHasErrors = (row: SessionRow) => row[7] > 0;
-const nameOf = (row: readonly [string, ...unknown[]]) => row[0];
-const singleCallText = (row: RunningRow | SlowRow) => `${row[2]} ${row[3] ?? ''} ${row[5]}`;
-const sessionText = (row: SessionRow) => `${toUser(row)} ${toConnection(row[2])} ${row[5]}`;
+const hasErrors = ({ errors }: CallRow | SessionRow) => errors > 0;
+const nameOf = ({ name }: CallRow | ObjectRow) => name;
+const idOf = ({ id }: SessionRow) => id;
+const pathOf = ({ path }: PathRow) => path;
+const keyOf = ({ key }: SingleCallRow) => key;
+const singleCallText = (row: SingleCallRow) => `${row.name} ${row.userName ?? ''} ${row.remoteAddress}`;
+const sessionText = (row: SessionRow) =>
+  `${describeUser(row)} ${describeConnection(row.connectionType)} ${row.remoteAddress}`;
 
 export interface TablesProps {
   readonly state: PageState;
@@ -81,121 +78,107 @@ export function Table({ state, application, nowMs }: TablesProps) {
   if (table === undefined || table.kind !== route.table || table.application !== application.name) {
     return <p class="empty">Reading {TABLE_NAMES[route.table]} …</p>;
   }
-  const toItem = (item: string) => toHash({ application: application.name, table: route.table, item });
-  switch (table.kind) {
+  const { kind } = table;
+  const toItem = (item: string) => toHash({ application: application.name, table: kind, item });
+  const shared = { caption: TABLE_NAMES[kind], nowMs };
+  switch (kind) {
     case 'rpc':
     case 'sba':
       return (
-        <Calls
-          key={table.kind}
-          kind={table.kind}
+        <DataTable
+          key={kind}
+          {...shared}
+          columns={CALL_COLUMNS}
           rows={table.rows as readonly CallRow[]}
-          toItem={toItem}
-          seq={live?.seq ?? 0}
+          sortedBy="rate"
+          hasErrors={hasErrors}
+          filterText={nameOf}
+          keyOf={nameOf}
+          href={({ name }) => toItem(name)}
+          cells={{ spark: (row) => <Spark values={measuredSteps(row, live?.seq ?? 0)} /> }}
+          emptyText={`No ${kind === 'rpc' ? 'RPC' : 'SBA RPC'} has been called yet.`}
         />
       );
     case 'objects':
-      return <Objects rows={table.rows as readonly ObjectRow[]} toItem={toItem} />;
+      return (
+        <DataTable
+          key={kind}
+          {...shared}
+          columns={OBJECT_COLUMNS}
+          rows={table.rows as readonly ObjectRow[]}
+          sortedBy="rate"
+          filterText={nameOf}
+          keyOf={nameOf}
+          href={({ name }) => toItem(name)}
+          emptyText="No object has been monitored or read yet."
+        />
+      );
     case 'sessions':
-      return <Sessions rows={table.rows as readonly SessionRow[]} toItem={toItem} nowMs={nowMs} />;
+      return (
+        <DataTable
+          key={kind}
+          {...shared}
+          columns={SESSION_COLUMNS}
+          rows={table.rows as readonly SessionRow[]}
+          sortedBy="lastActivityTime"
+          hasErrors={hasErrors}
+          filterText={sessionText}
+          keyOf={idOf}
+          href={({ id }) => toItem(id)}
+          emptyText="Nobody is logged in."
+        />
+      );
     case 'running':
     case 'slowest':
       return (
         <SingleCalls
-          key={table.kind}
-          kind={table.kind}
-          rows={table.rows as readonly (RunningRow | SlowRow)[]}
+          key={kind}
+          {...shared}
+          kind={kind}
+          rows={table.rows as readonly SingleCallRow[]}
           application={application.name}
-          clientTimeoutS={live?.clientTimeoutSeconds ?? 0}
-          nowMs={nowMs}
         />
       );
     case 'unclassified':
-      return <Paths rows={table.rows as readonly PathRow[]} href={toItem('')} />;
+      return (
+        <DataTable
+          key={kind}
+          {...shared}
+          columns={PATH_COLUMNS}
+          rows={table.rows as readonly PathRow[]}
+          sortedBy="count"
+          filterText={pathOf}
+          keyOf={pathOf}
+          href={() => toItem('')}
+          emptyText="Every answered request was a call, or belonged to the Comet endpoint."
+        />
+      );
   }
-}
-
-interface RowsProps<Row> {
-  readonly rows: readonly Row[];
-  readonly toItem: (item: string) => string;
-}
-
-function Calls({ kind, rows, toItem, seq }: RowsProps<CallRow> & { kind: 'rpc' | 'sba'; seq: number }) {
-  return (
-    <DataTable
-      caption={TABLE_NAMES[kind]}
-      columns={CALL_COLUMNS}
-      rows={rows}
-      initialSort={BY_RATE}
-      hasErrors={callHasErrors}
-      filterText={nameOf}
-      keyOf={nameOf}
-      href={(row) => toItem(row[0])}
-      cells={{ steps: (row) => <Spark values={measuredStepsOf(row, seq)} /> }}
-      emptyText={`No ${kind === 'rpc' ? 'RPC' : 'SBA RPC'} has been called yet.`}
-    />
-  );
-}
-
-function Objects({ rows, toItem }: RowsProps<ObjectRow>) {
-  return (
-    <DataTable
-      caption={TABLE_NAMES.objects}
-      columns={OBJECT_COLUMNS}
-      rows={rows}
-      initialSort={BY_RATE}
-      filterText={nameOf}
-      keyOf={nameOf}
-      href={(row) => toItem(row[0])}
-      emptyText="No object has been monitored or read yet."
-    />
-  );
-}
-
-function Sessions({ rows, toItem, nowMs }: RowsProps<SessionRow> & { nowMs: number }) {
-  const day = new Date(nowMs).toDateString();
-  // Only a new day changes the texts of the columns.
-  const columns = useMemo(() => toSessionColumns(nowMs), [day]);
-  return (
-    <DataTable
-      caption={TABLE_NAMES.sessions}
-      columns={columns}
-      rows={rows}
-      initialSort={BY_ACTIVITY}
-      hasErrors={sessionHasErrors}
-      filterText={sessionText}
-      keyOf={nameOf}
-      href={(row) => toItem(row[0])}
-      emptyText="Nobody is logged in."
-    />
-  );
 }
 
 interface SingleCallsProps {
   readonly kind: 'running' | 'slowest';
-  readonly rows: readonly (RunningRow | SlowRow)[];
+  readonly caption: string;
+  readonly rows: readonly SingleCallRow[];
   readonly application: string;
-  readonly clientTimeoutS: number;
   readonly nowMs: number;
 }
 
 /** Running calls, or the slowest ended ones. A row links to its name, and its user to the session. */
-function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleCallsProps) {
-  const day = new Date(nowMs).toDateString();
-  const columns = useMemo(() => toSingleCallColumns(kind, clientTimeoutS, nowMs), [kind, clientTimeoutS, day]);
-  const longestS = rows.reduce((most, row) => Math.max(most, row[7]), 0);
+function SingleCalls({ kind, rows, application, ...shared }: SingleCallsProps) {
+  const longestS = rows.reduce((most, { duration }) => Math.max(most, duration), 0);
   return (
     <DataTable
-      caption={TABLE_NAMES[kind]}
-      columns={columns}
+      {...shared}
+      columns={kind === 'running' ? RUNNING_COLUMNS : SLOWEST_COLUMNS}
       rows={rows}
-      initialSort={BY_DURATION}
+      sortedBy="duration"
       filterText={singleCallText}
-      keyOf={nameOf}
+      keyOf={keyOf}
       href={(row) => toCallHash(row, application)}
       cells={{
-        duration: (row) => <Age seconds={row[7]} longestS={longestS} />,
-        user: (row) => <UserOf row={row} application={application} />,
+        duration: ({ duration }) => <Age seconds={duration} longestS={longestS} />,
+        userName: (row) => <UserOf row={row} application={application} />,
       }}
       emptyText={kind === 'running' ? 'No calls are running.' : 'No call has ended in the last hour.'}
     />
@@ -203,7 +186,7 @@ function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleC
 }
 
 /** Calls of kind `session` have no view. */
-function toCallHash([, kind, name]: RunningRow | SlowRow, application: string): string {
+function toCallHash({ kind, name }: SingleCallRow, application: string): string {
   if (kind === 'session') return toHash({ application, table: 'sessions', item: undefined });
   return toHash({ application, table: kind === 'object' ? 'objects' : kind, item: name });
 }
@@ -218,26 +201,10 @@ function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
   );
 }
 
-function UserOf({ row, application }: { row: RunningRow | SlowRow; application: string }) {
-  const [, , , userName, , , , , sessionId] = row;
-  if (sessionId === null) return <>{userName ?? '(unknown)'}</>;
-  return <a href={toHash({ application, table: 'sessions', item: sessionId })}>{userName ?? '(unknown)'}</a>;
-}
-
-/** Of all applications, since the start. */
-function Paths({ rows, href }: { rows: readonly PathRow[]; href: string }) {
-  return (
-    <DataTable
-      caption={TABLE_NAMES.unclassified}
-      columns={PATH_COLUMNS}
-      rows={rows}
-      initialSort={BY_COUNT}
-      filterText={nameOf}
-      keyOf={nameOf}
-      href={() => href}
-      emptyText="Every answered request was a call, or belonged to the Comet endpoint."
-    />
-  );
+function UserOf({ row: { userName, sessionId }, application }: { row: SingleCallRow; application: string }) {
+  const name = userName ?? '(unknown)';
+  if (sessionId === null) return <>{name}</>;
+  return <a href={toHash({ application, table: 'sessions', item: sessionId })}>{name}</a>;
 }
 
 function Hidden() {
@@ -261,7 +228,7 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
         {types.map((type) => (
           <div key={type} data-def="now.sessions">
             <dt>
-              <Term def="now.sessions">{toConnection(type)}</Term>
+              <Term def="now.sessions">{describeConnection(type)}</Term>
             </dt>
             <dd>{formatCount(sessions[type])}</dd>
           </div>

@@ -3,14 +3,11 @@
 import { MS_PER_S } from '../../base/clock.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
 import { toServerGauges } from '../../jvm/server-reading.ts';
-import type { CallsPoint } from '../../measure/history/application-history.ts';
 import { STEP_SECONDS } from '../../measure/history/columns.ts';
 import type { HistoryPoint } from '../../measure/history/history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
-import { findHung, type HungName, toConfirmedName } from '../../measure/record/hung-calls.ts';
-import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
-import type { MinuteCounts } from '../../measure/verdict/minute-counts.ts';
 import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.ts';
+import type { HistoryPoint as PagePoint, StepCalls } from '../../page/live-data.ts';
 import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Role } from '../access/reader.ts';
@@ -21,14 +18,12 @@ export interface LiveRequest {
   readonly role: Role;
   /** Only steps after this one. */
   readonly since: number;
-  /** Window of the percentiles in the tables. */
-  readonly windowMs: number;
 }
 
 export function* renderLive(
   { applications, sidecar, jvm, verdicts }: Monitored,
   live: MonitoredLive,
-  { role, since, windowMs }: LiveRequest,
+  { role, since }: LiveRequest,
 ): Generator<string, void, undefined> {
   const numbers = sidecar.own.read();
   const { history } = live;
@@ -46,53 +41,47 @@ export function* renderLive(
     clientTimeoutSeconds: live.clientTimeoutMs() / MS_PER_S,
     limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
     failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
-    connections: { open: sidecar.dispatcher.openConnections, refused: countOf(recent, REFUSED) },
+    refusedConnections: countOf(recent, REFUSED),
     observerErrors: countOf(recent, OBSERVER_ERRORS),
     outside: toOutside(live, countOf(recent, OUTSIDE), role),
-    windowSeconds: windowMs / MS_PER_S,
     seq: history.seq,
     marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
       ...{ t: epochMs / MS_PER_S, kind, text },
       ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
     })),
-    droppedMarks: history.droppedMarks,
   };
   yield `${JSON.stringify(head).slice(0, -1)},"applications":[`;
   let before = '';
   for (const application of applications) {
     yield before;
-    const judged = { verdict: verdicts.of(application.name), minute: verdicts.minuteOf(application.name) };
-    yield* renderApplication(application, numbers, live, { since, role, ...judged });
+    yield* renderApplication(application, { verdicts, live, heldPolls: numbers.comet.holds.now, since, role });
     before = ',';
   }
   yield ']}';
 }
 
-interface JudgedMinute {
-  readonly verdict: Verdict;
-  readonly minute: MinuteCounts;
+interface ApplicationSources extends LiveRequest, Pick<Monitored, 'verdicts'> {
+  readonly live: MonitoredLive;
+  readonly heldPolls: number;
 }
 
 function* renderApplication(
-  application: MonitoredApplication,
-  { comet }: OwnNumbers,
-  { history }: MonitoredLive,
-  { since, role, verdict, minute }: Pick<LiveRequest, 'since' | 'role'> & JudgedMinute,
+  { name, sessions }: MonitoredApplication,
+  { verdicts, live, heldPolls, since, role }: ApplicationSources,
 ): Generator<string, void, undefined> {
-  const { name, sessions, running } = application;
+  const verdict = verdicts.of(name);
   const head = {
     name,
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
-    holds: { now: comet.holds.now },
-    running: { count: running.size, hung: toHung(application, role) },
+    heldPolls,
     // The rules are too long for each poll; a reader who opens them gets them from d2/verdict.
     verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind, rules: undefined },
-    minute,
+    minute: verdicts.minuteOf(name),
   };
   yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
   let before = '';
-  for (const point of history.points(name, since)) {
-    yield before + toPointText(point);
+  for (const point of live.history.points(name, since)) {
+    yield before + JSON.stringify(toPagePoint(point));
     before = ',';
   }
   yield ']}}';
@@ -105,33 +94,23 @@ export function toVerdictDocument(verdict: Verdict, role: Role): object {
   return { subject, code, name, text, since: toIso(sinceEpochMs), rules };
 }
 
-/** A name without an answered call may be any text, so it needs the role `sessions`, as in `d2/calls`. */
-function toHung(application: MonitoredApplication, role: Role): HungName | null {
-  const hung = findHung(application);
-  return hung === null || role === 'sessions' ? hung : { ...hung, name: toConfirmedName(hung) };
+function toPagePoint({ epochMs, holds: _, ...point }: HistoryPoint): PagePoint {
+  const t = epochMs / MS_PER_S;
+  const [rpc, sba] = [toShortCalls(point.rpc), toShortCalls(point.sba)];
+  return { ...point, t, seconds: roundTo4Digits(point.seconds), rpc, sba, cores: roundOrNull(point.cores) };
 }
 
-function toPointText(point: HistoryPoint): string {
-  const { seq, epochMs, seconds, rpc, sba, values, aborted, unanswered, sessions, holds, ...jvm } = point;
-  return JSON.stringify({
-    ...{ seq, t: epochMs / MS_PER_S, seconds: toShort(seconds), rpc: toCalls(rpc), sba: toCalls(sba) },
-    ...{ values, aborted, unanswered, sessions, holds },
-    ...{ heapUsed: jvm.heapUsed, heapAfterGc: jvm.heapAfterGc, gcPauseMs: jvm.gcPauseMs },
-    ...{ busyThreads: jvm.busyThreads, cores: toShort(jvm.cores) },
-  });
+function toShortCalls({ p50, p95, p99, ...counts }: StepCalls): StepCalls {
+  return { ...counts, p50: roundOrNull(p50), p95: roundOrNull(p95), p99: roundOrNull(p99) };
 }
 
-function toCalls({ count, errors, p50, p95, p99 }: CallsPoint): readonly (number | null)[] {
-  return [count, errors, toShort(p50), toShort(p99), toShort(p95)];
+/** More digits than the precision of percentiles. */
+export function roundTo4Digits(value: number): number {
+  return Number(value.toPrecision(4));
 }
 
-const DIGITS = 4;
-
-/** Rounds to 4 digits, which is more than the precision of percentiles. */
-export function toShort(value: number): number;
-export function toShort(value: number | null): number | null;
-export function toShort(value: number | null): number | null {
-  return value === null ? null : Number(value.toPrecision(DIGITS));
+function roundOrNull(value: number | null): number | null {
+  return value === null ? null : roundTo4Digits(value);
 }
 
 function toState({ lifecycle }: MonitoredSidecar): object {
@@ -210,8 +189,9 @@ function countOf(recent: Recent, key: string): RecentCount {
  * Any client can send a path, and its segments may name a person. So they need the role `sessions`, as user names do.
  */
 function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+  if (role !== 'sessions') return { ...count, segments: null, other: null };
   const { segments, other } = outside.read();
-  return { ...count, ...(role === 'sessions' ? { segments, other } : { segments: null, other: null }) };
+  return { ...count, segments: segments.map(([segment, requests]) => ({ segment, requests })), other };
 }
 
 function toIso(epochMs: number): string {

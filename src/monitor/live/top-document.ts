@@ -6,14 +6,14 @@ const MAX_RUNNING = 200;
 const MAX_SLOWEST = 100;
 
 /** One line of JSON with its line feed. */
-export function renderTop(monitored: Monitored, live: MonitoredLive, windowMs: number): string {
+export function renderTop(monitored: Monitored, live: MonitoredLive): string {
   const calls = {
     calls: monitored.applications.map(({ name, running, slowest }) => ({
       ...{ name, total: running.size, running: running.oldest(MAX_RUNNING) },
       slowest: slowest.slowest().slice(0, MAX_SLOWEST),
     })),
   };
-  const request = { role: 'sessions', since: 0, windowMs } as const;
+  const request = { role: 'sessions', since: 0 } as const;
   const page = [...renderLive(monitored, live, request)].join('');
   return `${JSON.stringify(calls).slice(0, -1)},"live":${page}}\n`;
 }
