@@ -113,7 +113,7 @@ export class Monitor {
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
-    this.#connections.attach(this.#server.server, tls !== undefined);
+    this.#connections.attach(this.#server.server);
     this.#server.server.on('timeout', (socket) => {
       hits.hit('monitor.idleTimeout');
       socket.destroy();
