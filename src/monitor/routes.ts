@@ -39,7 +39,7 @@ import { toServerGauges } from '../jvm/server-reading.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
-import { renderList } from './json-list.ts';
+import { renderList } from './json-pieces.ts';
 import { toVerdictDocument } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';

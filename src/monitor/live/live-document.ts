@@ -11,6 +11,7 @@ import type { HistoryPoint as PagePoint, StepCalls } from '../../page/live-data.
 import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Role } from '../access/reader.ts';
+import { jsonArray, jsonWithMember } from '../json-pieces.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, REFUSED } from './live-counters.ts';
 
@@ -50,14 +51,12 @@ export function* renderLive(
       ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
     })),
   };
-  yield `${JSON.stringify(head).slice(0, -1)},"applications":[`;
-  let before = '';
-  for (const application of applications) {
-    yield before;
-    yield* renderApplication(application, { verdicts, live, heldPolls: numbers.comet.holds.now, since, role });
-    before = ',';
-  }
-  yield ']}';
+  const sources = { verdicts, live, heldPolls: numbers.comet.holds.now, since, role };
+  yield* jsonWithMember(
+    head,
+    'applications',
+    jsonArray(applications.map((application) => renderApplication(application, sources))),
+  );
 }
 
 interface ApplicationSources extends LiveRequest, Pick<Monitored, 'verdicts'> {
@@ -78,13 +77,12 @@ function* renderApplication(
     verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind, rules: undefined },
     minute: verdicts.minuteOf(name),
   };
-  yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
-  let before = '';
-  for (const point of live.history.points(name, since)) {
-    yield before + JSON.stringify(toPagePoint(point));
-    before = ',';
-  }
-  yield ']}}';
+  const history = jsonWithMember({ stepSeconds: STEP_SECONDS }, 'points', jsonArray(pointTexts(live, name, since)));
+  yield* jsonWithMember(head, 'history', history);
+}
+
+function* pointTexts({ history }: MonitoredLive, application: string, since: number): Generator<string> {
+  for (const point of history.points(application, since)) yield JSON.stringify(toPagePoint(point));
 }
 
 /** The answer of `d2/verdict`, and its part of `/live`. */

@@ -1,4 +1,5 @@
 /** What `d2-sidecar top` shows: the data of the live page, with the running and the slowest calls. */
+import { jsonWithMember } from '../json-pieces.ts';
 import type { Monitored, MonitoredLive } from '../monitored.ts';
 import { renderLive } from './live-document.ts';
 
@@ -13,7 +14,6 @@ export function renderTop(monitored: Monitored, live: MonitoredLive): string {
       slowest: slowest.slowest().slice(0, MAX_SLOWEST),
     })),
   };
-  const request = { role: 'sessions', since: 0 } as const;
-  const page = [...renderLive(monitored, live, request)].join('');
-  return `${JSON.stringify(calls).slice(0, -1)},"live":${page}}\n`;
+  const page = renderLive(monitored, live, { role: 'sessions', since: 0 });
+  return `${[...jsonWithMember(calls, 'live', page)].join('')}\n`;
 }
