@@ -1,7 +1,7 @@
 /** The charts on the shared time axis, and their lines. */
 
+import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
-import type { DefinitionKey } from './definitions.ts';
 import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 
 export interface Line {

@@ -3,7 +3,7 @@
  * with `data-def`. Screen readers get the same text as the description (`aria-describedby`) of focusable elements.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { DEFINITIONS, type DefinitionKey, toDefinitionId } from './definitions.ts';
+import { DEFINITIONS, type Definition, type DefinitionKey, NOTES, toPlainText } from '../base/definitions.ts';
 
 interface Shown {
   readonly key: DefinitionKey;
@@ -17,7 +17,17 @@ const DELAY_MS = 250;
 
 /** Attributes of a focusable element, e.g. a button. */
 export function explained(key: DefinitionKey) {
-  return { 'data-def': key, 'aria-describedby': toDefinitionId(key) };
+  return { 'data-def': key, 'aria-describedby': definitionId(key) };
+}
+
+function definitionId(key: string): string {
+  return `def-${key.replace('.', '-')}`;
+}
+
+/** The whole definition, e.g. `Half of the calls were quicker. The clock of a call starts ...`. */
+export function explain(key: DefinitionKey): string {
+  const { text, notes = [] }: Definition = DEFINITIONS[key];
+  return toPlainText([text, ...notes.map((note) => NOTES[note].text)].join(' '));
 }
 
 /** A label that can get the focus to show its explanation. */
@@ -78,12 +88,11 @@ export function Tooltip() {
   }, []);
   const shown = pointed ?? focused;
   if (shown === undefined || !shown.about.isConnected) return null;
-  const { term, text } = DEFINITIONS[shown.key];
   return (
     // Hidden from screen readers, which read the description of the focused element.
     <div class="tooltip" aria-hidden="true" style={toPlace(shown.about.getBoundingClientRect())}>
-      <strong>{term}</strong>
-      <p>{text}</p>
+      <strong>{DEFINITIONS[shown.key].term}</strong>
+      <p>{explain(shown.key)}</p>
     </div>
   );
 }
@@ -110,10 +119,10 @@ export function DefinitionList() {
     <details class="definitions">
       <summary>What the numbers mean</summary>
       <dl>
-        {Object.entries(DEFINITIONS).map(([key, { term, text }]) => (
+        {(Object.keys(DEFINITIONS) as DefinitionKey[]).map((key) => (
           <div key={key}>
-            <dt>{term}</dt>
-            <dd id={toDefinitionId(key as DefinitionKey)}>{text}</dd>
+            <dt>{DEFINITIONS[key].term}</dt>
+            <dd id={definitionId(key)}>{explain(key)}</dd>
           </div>
         ))}
       </dl>

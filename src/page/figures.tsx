@@ -1,7 +1,7 @@
 /** A row of figures for the last minute and now. Each links to its table, except the heap. */
 
+import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
-import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
 import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';

@@ -1,9 +1,9 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
-import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
-import { Term } from './explanations.tsx';
+import { explain, Term } from './explanations.tsx';
 import { formatFailed, formatTime } from './format.ts';
 import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow } from './live-data.ts';
@@ -281,20 +281,11 @@ function Reading({ defs }: { defs: readonly DefinitionKey[] }) {
       <ul>
         {defs.map((def) => (
           <li key={def}>
-            <DefinitionText def={def} />
+            <b>{DEFINITIONS[def].term}.</b> {explain(def)}
           </li>
         ))}
       </ul>
     </section>
-  );
-}
-
-function DefinitionText({ def }: { def: DefinitionKey }) {
-  const { term, text } = DEFINITIONS[def];
-  return (
-    <>
-      <b>{term}.</b> {text}
-    </>
   );
 }
 

@@ -1,7 +1,7 @@
 /** The columns of the tables: the values to sort by, and the texts to show. */
 
+import type { DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
-import type { DefinitionKey } from './definitions.ts';
 import { formatFailed, formatTime } from './format.ts';
 import type { CallRow, ConnectionType, ObjectRow, PathRow, SessionRow, SingleCallRow } from './live-data.ts';
 import type { Column } from './table-model.ts';

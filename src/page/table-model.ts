@@ -1,5 +1,5 @@
 /** Filters, sorts and slices rows, without a document. 10,000 rows take a few milliseconds. */
-import type { DefinitionKey } from './definitions.ts';
+import type { DefinitionKey } from '../base/definitions.ts';
 
 export type SortValue = string | number | null;
 

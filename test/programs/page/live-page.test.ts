@@ -148,7 +148,7 @@ describeInChromium('the live page', (chromium) => {
   it('shows the rules of its verdict', async () => {
     await live.see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
-    await live.see(/Applies from 5\.0 % of the calls of the last minute/);
+    await live.see(/Applies when 5 % of the calls of the last minute failed/);
     expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['calls-fail']);
     await page.getByText('How this is judged').click();
   });
@@ -208,6 +208,18 @@ describeInChromium('the live page', (chromium) => {
     expect(await violationsOf(page)).toEqual([]);
     await live.follow('RPCs');
     await live.table('RPCs').waitFor();
+  });
+
+  it.each([390, 1_366, 1_920])('has room for names in every table at %i px', async (width) => {
+    await page.setViewportSize({ width, height: 1000 });
+    for (const name of ['RPCs', 'SBAs', 'Objects', 'Sessions', 'Slowest of the hour', 'Not classified']) {
+      await live.follow(name);
+      const head = live.table(name).locator('thead th').first();
+      await head.waitFor();
+      expect([name, ((await head.boundingBox())?.width ?? 0) > 100]).toEqual([name, true]);
+    }
+    expect(await live.excessWidth()).toBe(0);
+    await live.follow('RPCs');
   });
 
   it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {
