@@ -143,11 +143,11 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
           </tr>
         </thead>
         <tbody>
-          <Space rows={slice.first} columns={columns.length} />
+          <Space rows={slice.first} />
           {shown.slice(slice.first, slice.end).map((row, index) => (
             <Line key={keyOf(row)} row={row} index={slice.first + index + 2} table={props} />
           ))}
-          <Space rows={shown.length - slice.end} columns={columns.length} />
+          <Space rows={shown.length - slice.end} />
         </tbody>
       </table>
       {shown.length === 0 && <p class="empty">{rows.length === 0 ? emptyText : 'Nothing here matches the filter.'}</p>}
@@ -208,13 +208,13 @@ function followLink({ currentTarget, target }: { currentTarget: HTMLElement; tar
   currentTarget.querySelector('a')?.click();
 }
 
-/** Placeholder for the rows that are not visible. */
-function Space({ rows, columns }: { rows: number; columns: number }) {
+/** Placeholder for the rows that are not visible. A colSpan would give hidden columns a width. */
+function Space({ rows }: { rows: number }) {
   if (rows <= 0) return null;
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row that holds nothing, and takes no focus
     <tr aria-hidden="true" class="space">
-      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+      <td style={{ height: `${rows * ROW_PX}px` }} />
     </tr>
   );
 }

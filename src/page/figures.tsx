@@ -44,23 +44,19 @@ export function Figures({ application, minute, heapMax }: FiguresProps) {
 }
 
 function Value({ figure: { value, note, table }, application }: { figure: Figure; application: string }) {
-  const small = note !== undefined && <small> {note}</small>;
-  if (table === undefined)
-    return (
-      <>
-        {value}
-        {small}
-      </>
-    );
-  const text = note === undefined ? value : `${value} ${note}`;
+  const shown = (
+    <>
+      {value} {note !== undefined && <small>{note}</small>}
+    </>
+  );
+  if (table === undefined) return shown;
   return (
     <a
       href={toHash({ application, table, item: undefined })}
-      aria-label={`${text}, to the table of ${TABLE_NAMES[table]}`}
+      aria-label={`${value}${note === undefined ? '' : ` ${note}`}, to the table of ${TABLE_NAMES[table]}`}
       onClick={goToTables}
     >
-      {value}
-      {small}
+      {shown}
     </a>
   );
 }

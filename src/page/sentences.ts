@@ -10,20 +10,6 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** Reasons for failed connections, by the code of the system or the sidecar (docs/errors.md). */
-const UNREACHABLE: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'The upstream has refused connections',
-  ECONNRESET: 'The upstream has reset connections',
-  ETIMEDOUT: 'The upstream has not answered in time',
-  D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: 'The upstream has not accepted connections in time',
-  EHOSTUNREACH: 'There has been no route to the upstream',
-  ENETUNREACH: 'There has been no route to the upstream',
-  ENOTFOUND: 'No address has been found for the name of the upstream',
-  EAI_AGAIN: 'No address has been found for the name of the upstream',
-  EAI_FAIL: 'No address has been found for the name of the upstream',
-  EAI_NODATA: 'No address has been found for the name of the upstream',
-};
-
 export function isLeaving({ state, stopLeftSeconds }: Live): boolean {
   return state === 'draining' || state === 'stopping' || stopLeftSeconds !== null;
 }
@@ -57,8 +43,10 @@ export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: 
   }
   if (tlsFault !== null)
     return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault} (${reason}).` };
-  const what = UNREACHABLE[reason ?? ''] ?? 'The upstream could not be reached';
-  return { tone: 'bad', text: `${what}${time}${reason === null ? '' : ` (${reason})`}.` };
+  return {
+    tone: 'bad',
+    text: `No connection to the upstream has opened${time}${reason === null ? '' : ` (${reason})`}.`,
+  };
 }
 
 function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {

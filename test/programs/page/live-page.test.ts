@@ -247,9 +247,9 @@ describeInChromium('the live page', (chromium) => {
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
     harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
-    await live.see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await live.see(/^No connection to the upstream has opened since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await live.see(/^The server: it does not accept connections \(ECONNREFUSED\)\./);
-    await announced('has refused connections');
+    await announced('No connection to the upstream');
     restart(harness.upstream);
     await live.see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has accepted connections');
