@@ -1,13 +1,12 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import { explain, Term } from './explanations.tsx';
 import { formatFailed, formatTime } from './format.ts';
 import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
-import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow } from './live-data.ts';
-import type { PageState } from './page-state.ts';
+import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
+import type { ItemState, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { Spark } from './spark.tsx';
 import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
@@ -20,51 +19,50 @@ export interface ItemProps {
 }
 
 export function ItemView({ state, application, nowMs }: ItemProps) {
-  const { route, item, live } = state;
-  const id = route.item ?? '';
-  const isHidden = route.table === 'sessions' && live?.role !== 'sessions';
-  const row = rowOf(state, application, id);
-  const title = route.table === 'sessions' ? toSessionTitle(row as SessionRow | undefined) : id;
-  const known = item?.key === `${route.table}/${id}` ? item : undefined;
+  const { table, item: name = '' } = state.route;
+  const isHidden = table === 'sessions' && state.live?.role !== 'sessions';
+  const item = state.item?.key === `${table}/${name}` ? state.item : undefined;
+  const row = findRow(state, application, name);
   return (
     <article class="item">
-      <a class="back" href={toHash({ application: application.name, table: route.table, item: undefined })}>
-        ‹ All {TABLE_NAMES[route.table]}
+      <a class="back" href={toHash({ application: application.name, table, item: undefined })}>
+        ‹ All {TABLE_NAMES[table]}
       </a>
-      <Title text={title} />
+      <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
       {isHidden && (
         <p class="empty">
           A single session needs the role <code>sessions</code>; you have the role <code>metrics</code>.
         </p>
       )}
-      {!isHidden && known === undefined && <p class="empty">Reading …</p>}
-      {known?.isGone === true && <p class="gone">{toGoneText(state)}</p>}
-      {known?.document !== undefined && <Body state={state} row={row} document={known.document} nowMs={nowMs} />}
+      {!isHidden && item === undefined && <p class="empty">Reading …</p>}
+      {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
+      {item?.document !== undefined && (
+        <Body state={state} name={name} row={row} document={item.document} nowMs={nowMs} />
+      )}
     </article>
   );
 }
 
-function toSessionTitle(row: SessionRow | undefined): string {
+function describeSession(row: SessionRow | undefined): string {
   return row === undefined || row.userName === null ? 'Session of an unknown user' : describeUser(row);
 }
 
-function Body({
-  state,
-  row,
-  document,
-  nowMs,
-}: {
-  state: PageState;
-  row: unknown;
-  document: MetricsDocument;
-  nowMs: number;
-}) {
-  const { table, item = '' } = state.route;
-  if (table === 'sessions')
+interface BodyProps {
+  readonly state: PageState;
+  readonly name: string;
+  readonly row: unknown;
+  readonly document: MetricsDocument;
+  readonly nowMs: number;
+}
+
+function Body({ state: { route, live }, name, row, document, nowMs }: BodyProps) {
+  if (route.table === 'sessions') {
     return <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />;
-  if (table === 'objects') return <ObjectBody name={item} row={row as ObjectRow | undefined} document={document} />;
-  const seq = state.live?.seq ?? 0;
-  return <CallBody name={`${table}.${item}`} row={row as CallRow | undefined} document={document} seq={seq} />;
+  }
+  if (route.table === 'objects')
+    return <ObjectBody name={name} row={row as ObjectRow | undefined} document={document} />;
+  const metric = `${route.table}.${name}`;
+  return <CallBody name={metric} row={row as CallRow | undefined} document={document} seq={live?.seq ?? 0} />;
 }
 
 /** Takes the focus, so that keyboard and screen reader users land here. */
@@ -235,27 +233,19 @@ function SmallTable({ caption, heads, rows }: SmallTableProps) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
-            <tr key={`${row[1]} ${row[0]}`}>{row.map((text, at) => cell(text, heads[at]?.[1], at))}</tr>
+          {rows.map(([first, ...rest]) => (
+            <tr key={`${rest[0]} ${first}`}>
+              <th scope="row">{first}</th>
+              {rest.map((text, at) => (
+                <td key={heads[at + 1]?.[0]} class="number" data-def={heads[at + 1]?.[1]}>
+                  {text}
+                </td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>
     </section>
-  );
-}
-
-function cell(text: string, def: DefinitionKey | undefined, at: number): ComponentChildren {
-  if (at === 0) {
-    return (
-      <th key={at} scope="row">
-        {text}
-      </th>
-    );
-  }
-  return (
-    <td key={at} class="number" data-def={def}>
-      {text}
-    </td>
   );
 }
 
@@ -289,14 +279,15 @@ function Reading({ defs }: { defs: readonly DefinitionKey[] }) {
   );
 }
 
-function rowOf({ table, route }: PageState, application: LiveApplication, id: string): unknown {
+function findRow({ table, route }: PageState, application: LiveApplication, id: string): unknown {
   if (table === undefined || table.kind !== route.table || table.application !== application.name) return undefined;
   const rows = table.rows as readonly { readonly name?: string; readonly id?: string }[];
   return rows.find((row) => (route.table === 'sessions' ? row.id : row.name) === id);
 }
 
-function toGoneText({ route, item }: PageState): string {
-  const last = item?.document === undefined ? '' : ' Its last numbers are below.';
-  if (route.table === 'sessions') return `This session has ended.${last}`;
-  return `Nothing of this name has been seen since counting began.${last}`;
+function describeGone(table: TableKind, item: ItemState): string {
+  const last = item.document === undefined ? '' : ' Its last numbers are below.';
+  return table === 'sessions'
+    ? `This session has ended.${last}`
+    : `Nothing of this name has been seen since counting began.${last}`;
 }
