@@ -8,6 +8,8 @@ import { formatCount } from '../base/figures.ts';
 import { explained, Term } from './explanations.tsx';
 import { type Column, filterRows, firstSort, holdOrder, type Sort, sliceRows, sortRows } from './table-model.ts';
 
+export type Cells<Row> = Readonly<Record<string, (row: Row) => ComponentChildren>>;
+
 export interface TableProps<Row> {
   /** Name of the rows, e.g. `RPCs`. */
   readonly caption: string;
@@ -22,7 +24,7 @@ export interface TableProps<Row> {
   readonly keyOf: (row: Row) => string;
   readonly href: (row: Row) => string;
   /** Content that replaces a column's text. */
-  readonly cells?: Readonly<Record<string, (row: Row) => ComponentChildren>>;
+  readonly cells?: Cells<Row>;
   readonly emptyText: string;
   readonly nowMs: number;
 }

@@ -7,7 +7,7 @@ import { errorShareOf, errorsOf, type Period, perSecond } from './history-points
 import type { LiveApplication, TableKind } from './live-data.ts';
 import { toHash } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
-import { TABLE_NAMES } from './tables.tsx';
+import { TABLES } from './tables.tsx';
 
 interface Figure {
   readonly def: DefinitionKey;
@@ -53,7 +53,7 @@ function Value({ figure: { value, note, table }, application }: { figure: Figure
   return (
     <a
       href={toHash({ application, table, item: undefined })}
-      aria-label={`${value}${note === undefined ? '' : ` ${note}`}, to the table of ${TABLE_NAMES[table]}`}
+      aria-label={`${value}${note === undefined ? '' : ` ${note}`}, to the table of ${TABLES[table].name}`}
       onClick={goToTables}
     >
       {shown}

@@ -10,7 +10,7 @@ import type { ItemState, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { Spark } from './spark.tsx';
 import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
-import { TABLE_NAMES } from './tables.tsx';
+import { TABLES } from './tables.tsx';
 
 export interface ItemProps {
   readonly state: PageState;
@@ -26,7 +26,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
   return (
     <article class="item">
       <a class="back" href={toHash({ application: application.name, table, item: undefined })}>
-        ‹ All {TABLE_NAMES[table]}
+        ‹ All {TABLES[table].name}
       </a>
       <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
       {isHidden && (

@@ -1,17 +1,9 @@
 /** The tables and their tabs. */
 import { formatCount, formatDuration } from '../base/figures.ts';
-import { DataTable } from './data-table.tsx';
+import { type Cells, DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import type {
-  CallRow,
-  LiveApplication,
-  ObjectRow,
-  PathRow,
-  SessionRow,
-  SingleCallRow,
-  TableKind,
-} from './live-data.ts';
-import type { PageState } from './page-state.ts';
+import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
+import type { PageState, TableState } from './page-state.ts';
 import { PERSONAL_TABLES, toHash } from './route.ts';
 import { Spark } from './spark.tsx';
 import {
@@ -25,25 +17,78 @@ import {
   SESSION_COLUMNS,
   SLOWEST_COLUMNS,
 } from './table-columns.ts';
+import type { Column } from './table-model.ts';
 
-export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
-  rpc: 'RPCs',
-  sba: 'SBAs',
-  objects: 'Objects',
-  sessions: 'Sessions',
-  running: 'Running now',
-  slowest: 'Slowest of the hour',
-  unclassified: 'Not classified',
+/** What a table shows, and where a row leads. */
+interface TableOf<Row> {
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly sortedBy: string;
+  readonly emptyText: string;
+  readonly hasErrors?: (row: Row) => boolean;
+  keyOf(row: Row): string;
+  filterText(row: Row): string;
+  href(row: Row, application: string): string;
+}
+
+export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number]> } = {
+  rpc: callsTable('rpc', 'RPCs', 'No RPC has been called yet.'),
+  sba: callsTable('sba', 'SBAs', 'No SBA RPC has been called yet.'),
+  objects: {
+    name: 'Objects',
+    columns: OBJECT_COLUMNS,
+    sortedBy: 'rate',
+    emptyText: 'No object has been monitored or read yet.',
+    keyOf: ({ name }) => name,
+    filterText: ({ name }) => name,
+    href: ({ name }, application) => toHash({ application, table: 'objects', item: name }),
+  },
+  sessions: {
+    name: 'Sessions',
+    columns: SESSION_COLUMNS,
+    sortedBy: 'lastActivityTime',
+    emptyText: 'Nobody is logged in.',
+    hasErrors: ({ errors }) => errors > 0,
+    keyOf: ({ id }) => id,
+    filterText: (row) => `${describeUser(row)} ${describeConnection(row.connectionType)} ${row.remoteAddress}`,
+    href: ({ id }, application) => toHash({ application, table: 'sessions', item: id }),
+  },
+  running: singleCallsTable('Running now', RUNNING_COLUMNS, 'No calls are running.'),
+  slowest: singleCallsTable('Slowest of the hour', SLOWEST_COLUMNS, 'No call has ended in the last hour.'),
+  unclassified: {
+    name: 'Not classified',
+    columns: PATH_COLUMNS,
+    sortedBy: 'count',
+    emptyText: 'Every answered request was a call, or belonged to the Comet endpoint.',
+    keyOf: ({ path }) => path,
+    filterText: ({ path }) => path,
+    href: (_row, application) => toHash({ application, table: 'unclassified', item: undefined }),
+  },
 };
 
-const hasErrors = ({ errors }: CallRow | SessionRow) => errors > 0;
-const nameOf = ({ name }: CallRow | ObjectRow) => name;
-const idOf = ({ id }: SessionRow) => id;
-const pathOf = ({ path }: PathRow) => path;
-const keyOf = ({ key }: SingleCallRow) => key;
-const singleCallText = (row: SingleCallRow) => `${row.name} ${row.userName ?? ''} ${row.remoteAddress}`;
-const sessionText = (row: SessionRow) =>
-  `${describeUser(row)} ${describeConnection(row.connectionType)} ${row.remoteAddress}`;
+function callsTable(table: 'rpc' | 'sba', name: string, emptyText: string): TableOf<CallRow> {
+  return {
+    ...{ name, columns: CALL_COLUMNS, sortedBy: 'rate', emptyText },
+    hasErrors: ({ errors }) => errors > 0,
+    keyOf: (row) => row.name,
+    filterText: (row) => row.name,
+    href: (row, application) => toHash({ application, table, item: row.name }),
+  };
+}
+
+/** A row leads to its name, and its user to the session. */
+function singleCallsTable(
+  name: string,
+  columns: readonly Column<SingleCallRow>[],
+  emptyText: string,
+): TableOf<SingleCallRow> {
+  return {
+    ...{ name, columns, sortedBy: 'duration', emptyText },
+    keyOf: ({ key }) => key,
+    filterText: (row) => `${row.name} ${row.userName ?? ''} ${row.remoteAddress}`,
+    href: toCallHash,
+  };
+}
 
 export interface TablesProps {
   readonly state: PageState;
@@ -55,13 +100,13 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
   return (
     <nav class="tabs" aria-label="Tables">
       <ul>
-        {(Object.keys(TABLE_NAMES) as TableKind[]).map((kind) => (
+        {(Object.keys(TABLES) as TableKind[]).map((kind) => (
           <li key={kind}>
             <a
               href={toHash({ application: application.name, table: kind, item: undefined })}
               aria-current={state.route.table === kind ? 'page' : undefined}
             >
-              {TABLE_NAMES[kind]}
+              {TABLES[kind].name}
             </a>
           </li>
         ))}
@@ -76,113 +121,33 @@ export function Table({ state, application, nowMs }: TablesProps) {
     return route.table === 'sessions' ? <HiddenSessions application={application} /> : <Hidden />;
   }
   if (table === undefined || table.kind !== route.table || table.application !== application.name) {
-    return <p class="empty">Reading {TABLE_NAMES[route.table]} …</p>;
+    return <p class="empty">Reading {TABLES[route.table].name} …</p>;
   }
-  const { kind } = table;
-  const toItem = (item: string) => toHash({ application: application.name, table: kind, item });
-  const shared = { caption: TABLE_NAMES[kind], nowMs };
-  switch (kind) {
-    case 'rpc':
-    case 'sba':
-      return (
-        <DataTable
-          key={kind}
-          {...shared}
-          columns={CALL_COLUMNS}
-          rows={table.rows as readonly CallRow[]}
-          sortedBy="rate"
-          hasErrors={hasErrors}
-          filterText={nameOf}
-          keyOf={nameOf}
-          href={({ name }) => toItem(name)}
-          cells={{ spark: (row) => <Spark values={measuredSteps(row, live?.seq ?? 0)} /> }}
-          emptyText={`No ${kind === 'rpc' ? 'RPC' : 'SBA RPC'} has been called yet.`}
-        />
-      );
-    case 'objects':
-      return (
-        <DataTable
-          key={kind}
-          {...shared}
-          columns={OBJECT_COLUMNS}
-          rows={table.rows as readonly ObjectRow[]}
-          sortedBy="rate"
-          filterText={nameOf}
-          keyOf={nameOf}
-          href={({ name }) => toItem(name)}
-          emptyText="No object has been monitored or read yet."
-        />
-      );
-    case 'sessions':
-      return (
-        <DataTable
-          key={kind}
-          {...shared}
-          columns={SESSION_COLUMNS}
-          rows={table.rows as readonly SessionRow[]}
-          sortedBy="lastActivityTime"
-          hasErrors={hasErrors}
-          filterText={sessionText}
-          keyOf={idOf}
-          href={({ id }) => toItem(id)}
-          emptyText="Nobody is logged in."
-        />
-      );
-    case 'running':
-    case 'slowest':
-      return (
-        <SingleCalls
-          key={kind}
-          {...shared}
-          kind={kind}
-          rows={table.rows as readonly SingleCallRow[]}
-          application={application.name}
-        />
-      );
-    case 'unclassified':
-      return (
-        <DataTable
-          key={kind}
-          {...shared}
-          columns={PATH_COLUMNS}
-          rows={table.rows as readonly PathRow[]}
-          sortedBy="count"
-          filterText={pathOf}
-          keyOf={pathOf}
-          href={() => toItem('')}
-          emptyText="Every answered request was a call, or belonged to the Comet endpoint."
-        />
-      );
-  }
-}
-
-interface SingleCallsProps {
-  readonly kind: 'running' | 'slowest';
-  readonly caption: string;
-  readonly rows: readonly SingleCallRow[];
-  readonly application: string;
-  readonly nowMs: number;
-}
-
-/** Running calls, or the slowest ended ones. A row links to its name, and its user to the session. */
-function SingleCalls({ kind, rows, application, ...shared }: SingleCallsProps) {
-  const longestS = rows.reduce((most, { duration }) => Math.max(most, duration), 0);
+  const definition = TABLES[table.kind] as TableOf<never>;
   return (
     <DataTable
-      {...shared}
-      columns={kind === 'running' ? RUNNING_COLUMNS : SLOWEST_COLUMNS}
-      rows={rows}
-      sortedBy="duration"
-      filterText={singleCallText}
-      keyOf={keyOf}
-      href={(row) => toCallHash(row, application)}
-      cells={{
-        duration: ({ duration }) => <Age seconds={duration} longestS={longestS} />,
-        userName: (row) => <UserOf row={row} application={application} />,
-      }}
-      emptyText={kind === 'running' ? 'No calls are running.' : 'No call has ended in the last hour.'}
+      key={table.kind}
+      {...definition}
+      caption={definition.name}
+      rows={table.rows as readonly never[]}
+      href={(row) => definition.href(row, application.name)}
+      cells={cellsOf(table, live?.seq ?? 0)}
+      nowMs={nowMs}
     />
   );
+}
+
+/** Content that is more than text. `seq`: the newest step of the sidecar. */
+function cellsOf({ kind, rows, application }: TableState, seq: number): Cells<never> {
+  if (kind === 'rpc' || kind === 'sba') {
+    return { spark: (row: CallRow) => <Spark values={measuredSteps(row, seq)} /> };
+  }
+  if (kind !== 'running' && kind !== 'slowest') return {};
+  const longestS = (rows as readonly SingleCallRow[]).reduce((most, { duration }) => Math.max(most, duration), 0);
+  return {
+    duration: ({ duration }: SingleCallRow) => <Age seconds={duration} longestS={longestS} />,
+    userName: (row: SingleCallRow) => <UserOf row={row} application={application} />,
+  };
 }
 
 /** Calls of kind `session` have no view. */
