@@ -44,7 +44,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
     const found = filterRows(wanted, filter, filterText);
     return column === undefined ? found : sortRows(found, column, sort.isDescending);
   }, [rows, columns, filter, onlyErrors, sort, hasErrors, filterText]);
-  const shown = hold.toShown(sorted);
+  const shown = hold.freeze(sorted);
   return (
     <div class="data-table">
       <div class="table-tools">
@@ -87,13 +87,13 @@ export function DataTable<Row>(props: TableProps<Row>) {
 function useHold<Row>(keyOf: (row: Row) => string, criteria: string) {
   const [isHeld, set] = useState(false);
   const held = useRef<{ readonly criteria: string; readonly order: ReadonlyMap<string, number> }>(undefined);
-  const toShown = (sorted: readonly Row[]): readonly Row[] => {
+  const freeze = (sorted: readonly Row[]): readonly Row[] => {
     const known = isHeld && held.current?.criteria === criteria ? held.current.order : undefined;
     const shown = known === undefined ? sorted : holdOrder(sorted, known, keyOf);
     held.current = isHeld ? { criteria, order: new Map(shown.map((row, at) => [keyOf(row), at])) } : undefined;
     return shown;
   };
-  return { set, toShown };
+  return { set, freeze };
 }
 
 interface ScrollerProps<Row> extends TableProps<Row> {

@@ -55,12 +55,12 @@ export function Tooltip() {
       clearTimeout(timer);
       // The pointer may move onto the tooltip without closing it (WCAG 2.2, 1.4.13).
       if (target instanceof Element && target.closest('.tooltip') !== null) return;
-      timer = window.setTimeout(() => setPointed(toShown(target)), DELAY_MS);
+      timer = window.setTimeout(() => setPointed(findShown(target)), DELAY_MS);
     };
     const focus = ({ target }: Event) => {
       clearTimeout(timer);
       setPointed(undefined);
-      setFocused(toShown(target));
+      setFocused(findShown(target));
     };
     const unfocus = () => setFocused(undefined);
     const scroll = () => {
@@ -90,21 +90,21 @@ export function Tooltip() {
   if (shown === undefined || !shown.about.isConnected) return null;
   return (
     // Hidden from screen readers, which read the description of the focused element.
-    <div class="tooltip" aria-hidden="true" style={toPlace(shown.about.getBoundingClientRect())}>
+    <div class="tooltip" aria-hidden="true" style={placeTooltip(shown.about.getBoundingClientRect())}>
       <strong>{DEFINITIONS[shown.key].term}</strong>
       <p>{explain(shown.key)}</p>
     </div>
   );
 }
 
-function toShown(target: EventTarget | null): Shown | undefined {
+function findShown(target: EventTarget | null): Shown | undefined {
   const about = target instanceof Element ? target.closest<HTMLElement>('[data-def]') : null;
   const key = about?.dataset.def as DefinitionKey | undefined;
   return about === null || key === undefined ? undefined : { key, about };
 }
 
 /** Below the element, or above it in the lower third of the window; always within the window. */
-function toPlace(at: DOMRect): Record<string, string> {
+function placeTooltip(at: DOMRect): Record<string, string> {
   const { innerWidth, innerHeight } = window;
   const width = Math.min(WIDTH_PX, innerWidth - 2 * GAP_PX);
   const left = Math.max(GAP_PX, Math.min(at.left, innerWidth - width - GAP_PX));

@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 /** For the example: the usual address of a server on the same machine. */
 const EXAMPLE_UPSTREAM = 'http://127.0.0.1:8080';
 
-export function toNews(sources: NewsSources): readonly Sentence[] {
+export function explainTraffic(sources: NewsSources): readonly Sentence[] {
   return [...toBeginning(sources), ...toTraffic(sources)].map((text): Sentence => ({ tone: 'info', text }));
 }
 

@@ -102,7 +102,7 @@ export class Poller {
   /** The rules of the verdict, while the reader has them open. */
   async #judgement(application: string): Promise<Partial<PageState>> {
     if (!this.#store.state.areRulesOpen) return {};
-    const answer = await this.#api.get<{ rules: readonly VerdictRule[] }>(`${toBase(application)}/d2/verdict`);
+    const answer = await this.#api.get<{ rules: readonly VerdictRule[] }>(`${formatAdminPath(application)}/d2/verdict`);
     return answer.kind === 'ok' ? { rules: answer.value.rules } : {};
   }
 
@@ -119,7 +119,7 @@ export class Poller {
   }
 
   async #calls(live: Live, application: string, kind: 'running' | 'slowest'): Promise<readonly object[] | undefined> {
-    const path = `${toBase(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
+    const path = `${formatAdminPath(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
     const answer = await this.#api.get<readonly SingleCall[]>(path);
     return answer.kind === 'ok' ? parseCalls(answer.value, live.clientTimeoutSeconds) : undefined;
   }
@@ -136,14 +136,14 @@ export class Poller {
   }
 }
 
-function toBase(application: string): string {
+function formatAdminPath(application: string): string {
   const prefix = application === '' ? '' : `${application.split('/').map(encodeURIComponent).join('/')}/`;
   return `${prefix}api/rest/v0/admin`;
 }
 
 /** Endpoints 2, 6, 7 and 9 of the monitoring interface. */
 export function toItemPath(application: string, kind: TableKind, item: string): string {
-  const base = `${toBase(application)}/metrics/d2`;
+  const base = `${formatAdminPath(application)}/metrics/d2`;
   if (kind === 'sessions') return `${base}?session=${encodeURIComponent(item)}`;
   return `${base}/${kind === 'objects' ? 'object' : kind}/${encodeURIComponent(item)}`;
 }

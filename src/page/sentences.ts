@@ -18,11 +18,11 @@ export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
   const start = formatTime(Date.parse(live.startTime), nowMs);
   return [
     ...toLifecycle(live),
-    toUpstream(live.upstream, nowMs),
-    toJvm(live.jvm, nowMs),
+    describeUpstream(live.upstream, nowMs),
+    describeJvm(live.jvm, nowMs),
     ...live.certificates.flatMap(toCertificate),
     ...live.limits.flatMap(({ key, ...count }) => toReached(key, count, start)),
-    ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => toFailure(code, failed))),
+    ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => describeFailure(code, failed))),
     ...toOwnFaults(live, start),
   ];
 }
@@ -35,7 +35,7 @@ function toLifecycle(live: Live): Sentence[] {
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
-export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
+export function describeUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
@@ -54,7 +54,7 @@ function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
   return [{ tone: days < 0 ? 'bad' : 'warn', text: `The certificate of the sidecar in ${section}: ${warning}.` }];
 }
 
-export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
+export function describeJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
   if (state === 'none') return { tone: 'info', text: 'No JVM source is configured.' };
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'available') {
@@ -65,7 +65,7 @@ export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sen
 
 /** Refusals by rest.deny are intended: no warning. */
 function toReached(key: string, count: RecentCount, start: string): Sentence[] {
-  if (key !== 'rest.deny') return toRecent(count, start, (hits) => toLimit(key, hits));
+  if (key !== 'rest.deny') return toRecent(count, start, (hits) => describeLimit(key, hits));
   const toText = (hits: number) => `${toCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
   return toRecent(count, start, toText, 'info');
 }
@@ -82,11 +82,11 @@ function toRecent(
   return [{ tone: 'info', text: `${toText(sinceStart)} since ${start}, but not in the last minute.` }];
 }
 
-function toLimit(key: string, hits: number): string {
+function describeLimit(key: string, hits: number): string {
   return `Limit ${key} was reached ${hits === 1 ? 'once' : `${formatCount(hits)} times`}`;
 }
 
-function toFailure(code: string, count: number): string {
+function describeFailure(code: string, count: number): string {
   return `${toCounted(count, 'exchange')} failed with ${code}`;
 }
 

@@ -2,7 +2,7 @@
 import { explained } from './explanations.tsx';
 import { formatTime } from './format.ts';
 import type { Subject, Verdict, VerdictRule } from './live-data.ts';
-import { type NewsSources, toNews } from './news.ts';
+import { explainTraffic, type NewsSources } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
@@ -36,7 +36,7 @@ export function Situation(sources: SituationProps) {
   const { live, application, nowMs, rules, onRules } = sources;
   const { verdict } = application;
   const since = formatTime(Date.parse(verdict.since), nowMs);
-  const sentences = [...toSentences(live, nowMs), ...toNews(sources)];
+  const sentences = [...toSentences(live, nowMs), ...explainTraffic(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
       <h2 id="situation-heading" class="hidden">

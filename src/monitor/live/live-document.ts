@@ -31,20 +31,20 @@ export function* renderLive(
   const recent = history.recentCounts();
   const head = {
     version: sidecar.version,
-    now: toIso(live.clock.epochMs()),
-    startTime: toIso(history.startedEpochMs),
+    now: formatIso(live.clock.epochMs()),
+    startTime: formatIso(history.startedEpochMs),
     role,
-    ...toState(sidecar),
-    upstream: toUpstream(sidecar),
-    certificates: toCertificates(live),
-    jvm: toJvm(jvm),
-    server: toServer(jvm, live),
+    ...selectState(sidecar),
+    upstream: selectUpstream(sidecar),
+    certificates: selectCertificates(live),
+    jvm: selectJvm(jvm),
+    server: selectServer(jvm, live),
     clientTimeoutSeconds: live.clientTimeoutMs() / MS_PER_S,
     limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
     failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
     refusedConnections: countOf(recent, REFUSED),
     observerErrors: countOf(recent, OBSERVER_ERRORS),
-    outside: toOutside(live, countOf(recent, OUTSIDE), role),
+    outside: selectOutside(live, countOf(recent, OUTSIDE), role),
     seq: history.seq,
     marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
       ...{ t: epochMs / MS_PER_S, kind, text },
@@ -82,23 +82,23 @@ function* renderApplication(
 }
 
 function* pointTexts({ history }: MonitoredLive, application: string, since: number): Generator<string> {
-  for (const point of history.points(application, since)) yield JSON.stringify(toPagePoint(point));
+  for (const point of history.points(application, since)) yield JSON.stringify(selectPoint(point));
 }
 
 /** The answer of `d2/verdict`, and its part of `/live`. */
 export function toVerdictDocument(verdict: Verdict, role: Role): object {
   const { subject, code, name, text, sinceEpochMs, rules } =
     role === 'sessions' ? verdict : withConfirmedNames(verdict);
-  return { subject, code, name, text, since: toIso(sinceEpochMs), rules };
+  return { subject, code, name, text, since: formatIso(sinceEpochMs), rules };
 }
 
-function toPagePoint({ epochMs, holds: _, ...point }: HistoryPoint): PagePoint {
+function selectPoint({ epochMs, holds: _, ...point }: HistoryPoint): PagePoint {
   const t = epochMs / MS_PER_S;
-  const [rpc, sba] = [toShortCalls(point.rpc), toShortCalls(point.sba)];
+  const [rpc, sba] = [roundCalls(point.rpc), roundCalls(point.sba)];
   return { ...point, t, seconds: roundTo4Digits(point.seconds), rpc, sba, cores: roundOrNull(point.cores) };
 }
 
-function toShortCalls({ p50, p95, p99, ...counts }: StepCalls): StepCalls {
+function roundCalls({ p50, p95, p99, ...counts }: StepCalls): StepCalls {
   return { ...counts, p50: roundOrNull(p50), p95: roundOrNull(p95), p99: roundOrNull(p99) };
 }
 
@@ -111,30 +111,30 @@ function roundOrNull(value: number | null): number | null {
   return value === null ? null : roundTo4Digits(value);
 }
 
-function toState({ lifecycle }: MonitoredSidecar): object {
+function selectState({ lifecycle }: MonitoredSidecar): object {
   const { state, leftMs } = lifecycle;
   return { state, stopLeftSeconds: leftMs === undefined ? null : Math.round(leftMs / 100) / 10 };
 }
 
-function toUpstream({ upstream }: MonitoredSidecar): object {
+function selectUpstream({ upstream }: MonitoredSidecar): object {
   const { reachability } = upstream;
-  const since = reachability.kind === 'unknown' ? null : toIso(reachability.sinceEpochMs);
+  const since = reachability.kind === 'unknown' ? null : formatIso(reachability.sinceEpochMs);
   if (reachability.kind !== 'unreachable') return { state: reachability.kind, since, reason: null, tlsFault: null };
   const { kind: state, reason, isTls } = reachability;
   return { state, since, reason, tlsFault: isTls ? describeTlsFault(reason).text : null };
 }
 
-function toCertificates({ certificates, clock }: MonitoredLive): readonly object[] {
+function selectCertificates({ certificates, clock }: MonitoredLive): readonly object[] {
   const nowEpochMs = clock.epochMs();
   return certificates().map((certificate) => ({
     section: certificate.section,
-    expires: toIso(certificate.notAfterEpochMs),
+    expires: formatIso(certificate.notAfterEpochMs),
     days: daysLeft(certificate.notAfterEpochMs, nowEpochMs),
     warning: describeValidity(certificate, nowEpochMs) ?? null,
   }));
 }
 
-function toJvm({ state, reads }: MonitoredJvm): object {
+function selectJvm({ state, reads }: MonitoredJvm): object {
   // `reads` is undefined if no source is configured.
   if (state.kind === 'unavailable' && reads === undefined) {
     return { state: 'none', source: null, since: null, reason: state.reason, heapMax: null };
@@ -142,20 +142,24 @@ function toJvm({ state, reads }: MonitoredJvm): object {
   return {
     state: state.kind,
     source: state.kind === 'available' ? state.source : null,
-    since: toIso(state.sinceEpochMs),
+    since: formatIso(state.sinceEpochMs),
     reason: state.kind === 'available' ? null : state.reason,
-    heapMax: state.kind === 'available' ? toHeapMax(state.reading.heap) : null,
+    heapMax: state.kind === 'available' ? readHeapMax(state.reading.heap) : null,
   };
 }
 
 /** The server's capacity: the gauges of `metrics/server`, and more. Unknown values are absent. */
-function toServer({ state }: MonitoredJvm, live: MonitoredLive): object {
+function selectServer({ state }: MonitoredJvm, live: MonitoredLive): object {
   const diagnosed = live.diagnosed();
   const diagnosis =
     diagnosed === undefined || diagnosed.deadlockedThreads === 0
       ? {}
       : {
-          deadlock: { threads: diagnosed.deadlockedThreads, at: toIso(diagnosed.atEpochMs), file: diagnosed.fileName },
+          deadlock: {
+            threads: diagnosed.deadlockedThreads,
+            at: formatIso(diagnosed.atEpochMs),
+            file: diagnosed.fileName,
+          },
         };
   if (state.kind === 'unavailable') return diagnosis;
   const gauges = Array.from(toServerGauges(state.server).gauges, ([name, gauge]) => [
@@ -166,7 +170,7 @@ function toServer({ state }: MonitoredJvm, live: MonitoredLive): object {
 }
 
 /** In bytes; null if the JVM has no limit (-1), or if its source does not report one. */
-function toHeapMax({ max = -1 }: MemoryUsage): number | null {
+function readHeapMax({ max = -1 }: MemoryUsage): number | null {
   return max > 0 ? max : null;
 }
 
@@ -186,12 +190,12 @@ function countOf(recent: Recent, key: string): RecentCount {
 /**
  * Any client can send a path, and its segments may name a person. So they need the role `sessions`, as user names do.
  */
-function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+function selectOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
   if (role !== 'sessions') return { ...count, segments: null, other: null };
   const { segments, other } = outside.read();
   return { ...count, segments: segments.map(([segment, requests]) => ({ segment, requests })), other };
 }
 
-function toIso(epochMs: number): string {
+function formatIso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }

@@ -30,8 +30,8 @@ export function* readCalls(
       count,
       errors,
       rate: roundTo4Digits(rates.m1),
-      p50: toSeconds(p50),
-      p99: toSeconds(p99),
+      p50: secondsOrNull(p50),
+      p99: secondsOrNull(p99),
       ended: ok + clientErrors + failed,
       spark: history.lineOf(application, kind, row),
     };
@@ -39,7 +39,7 @@ export function* readCalls(
 }
 
 /** In an empty window all durations are 0; a real call takes longer. */
-function toSeconds(ns: number): number | null {
+function secondsOrNull(ns: number): number | null {
   return ns === 0 ? null : roundTo4Digits(ns / NS_PER_S);
 }
 

@@ -47,14 +47,14 @@ function servePaths(paths: Paths, applications: readonly string[]): Paths {
       .filter(([path]) => path.startsWith(BASE))
       .map(([path, { get }]) => {
         const operationId = i === 0 ? get.operationId : `${get.operationId}${i + 1}`;
-        return [toBase(application) + path.slice(BASE.length), { get: { ...get, operationId } }] as const;
+        return [formatBase(application) + path.slice(BASE.length), { get: { ...get, operationId } }] as const;
       }),
   );
   return Object.fromEntries([...ofApplications, ...described.filter(([path]) => !path.startsWith(BASE))]);
 }
 
 /** E.g. `/smartWeb/api/rest/v0/admin`. Braces are escaped, since they would begin a parameter. */
-function toBase(application: string): string {
+function formatBase(application: string): string {
   const path = application === '' ? '' : `/${application.replaceAll('{', '%7B').replaceAll('}', '%7D')}`;
   return `${path}/api/rest/v0/admin`;
 }

@@ -127,10 +127,10 @@ function renderMetrics(sets: readonly MetricSet[], { durationUnit }: Config['met
 }
 
 function* sampleTexts({ labels, samples }: Table): Generator<string> {
-  for (const sample of samples()) yield toSampleText(labels, sample);
+  for (const sample of samples()) yield formatSample(labels, sample);
 }
 
-function toSampleText(labels: readonly string[], { labels: values, value }: Sample): string {
+function formatSample(labels: readonly string[], { labels: values, value }: Sample): string {
   const named = Object.fromEntries(labels.map((label, i) => [label, values[i] ?? '']));
   if (typeof value === 'number') return JSON.stringify({ ...named, value });
   if (!('cumulative' in value)) return JSON.stringify({ ...named, ...value });
