@@ -1,6 +1,7 @@
 /** The files, and the parts of files, that `npm run generate` writes. test/unit/generated.test.ts fails when one differs. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { CALL_FIELDS, DEFINITIONS, type Definition, NOTES, SESSION_FIELDS } from '../src/base/definitions.ts';
 import { DEFAULT_REST_RULES } from '../src/measure/classify/default-rest-rules.ts';
 import { METRICS } from '../src/sidecar/metrics.ts';
 import { configurationFiles } from './configuration-files.ts';
@@ -18,7 +19,9 @@ export interface Generated {
 
 /** To add a file, return it from a function here. `root` is the project's folder. */
 export async function listGenerated(root: string): Promise<readonly Generated[]> {
-  return [...configurationFiles(), metricsTable(), restRulesTable(), ...ruleCopies(root)];
+  const tables = [metricsTable(), restRulesTable(), pageTable()];
+  const fields = [fieldsTable('session-fields', SESSION_FIELDS), fieldsTable('call-fields', CALL_FIELDS)];
+  return [...configurationFiles(), ...tables, ...fields, ...ruleCopies(root)];
 }
 
 /** The content of each generated file by name. Files with markers keep the text outside them. */
@@ -76,4 +79,28 @@ function restRulesTable(): Generated {
   );
   const text = ['| Method | Path | Counts as | Name |', '|---|---|---|---|', ...rows].join('\n');
   return { file: 'docs/statistics.md', marker: 'rest-rules', text };
+}
+
+/** /openapi.json describes the same fields with the same sentences (document.ts). */
+function fieldsTable(marker: string, fields: Readonly<Record<string, string>>): Generated {
+  const rows = Object.entries(fields).map(([name, text]) => `| \`${name}\` | ${text} |`);
+  return { file: 'docs/statistics.md', marker, text: ['| Field | Is |', '|---|---|', ...rows].join('\n') };
+}
+
+/** Terms whose sentence is that of a field have no row of their own, since the tables of fields have it. */
+function pageTable(): Generated {
+  const fields = [...Object.values<string>(SESSION_FIELDS), ...Object.values<string>(CALL_FIELDS)];
+  const definitions = Object.values<Definition>(DEFINITIONS);
+  const isField = ({ text }: Definition) => fields.some((field) => text.includes(field));
+  const rows = definitions
+    .filter((definition) => !isField(definition))
+    .map(({ term, text, notes = [] }) => {
+      const shorts = notes.map((note) => NOTES[note].short).filter((short) => short !== '');
+      return `| ${term} | ${[text, ...shorts].join(' ')} |`;
+    });
+  const terms = definitions.filter(isField).map(({ term }) => term);
+  const links = '[sessions](#the-session-list) and [calls](#the-calls-that-run-and-the-slowest)';
+  const last = `| ${[...new Set(terms)].join(', ')} | The fields of ${links}. |`;
+  const text = ['| On the page | Is |', '|---|---|', ...rows, last].join('\n');
+  return { file: 'docs/statistics.md', marker: 'page', text };
 }

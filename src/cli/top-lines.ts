@@ -39,7 +39,7 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
 }
 
 function toApplication(live: Live, application: LiveApplication): readonly string[] {
-  const { history, sessions, holds, verdict, minute } = application;
+  const { history, sessions, heldPolls, verdict, minute } = application;
   const calls = minute.ok + minute.clientErrors + minute.errors + minute.unanswered;
   const failed = minute.errors + minute.unanswered;
   const { REST, COMET_WEBSOCKET, COMET_LONG_POLLING } = sessions;
@@ -48,7 +48,7 @@ function toApplication(live: Live, application: LiveApplication): readonly strin
     `${application.name === '' ? '/' : application.name}: ${verdict.text}`,
     `Since        ${verdict.since}`,
     `Last minute  ${formatCount(calls)} ${calls === 1 ? 'call' : 'calls'}, ${formatCount(failed)} failed, ${formatCount(minute.late)} too late for their clients, ${formatCount(minute.aborted)} aborted by clients`,
-    `Sessions     ${formatCount(all)}: REST ${formatCount(REST)}, WebSocket ${formatCount(COMET_WEBSOCKET)}, long polling ${formatCount(COMET_LONG_POLLING)}; held polls ${formatCount(holds.now)}`,
+    `Sessions     ${formatCount(all)}: REST ${formatCount(REST)}, WebSocket ${formatCount(COMET_WEBSOCKET)}, long polling ${formatCount(COMET_LONG_POLLING)}; held polls ${formatCount(heldPolls)}`,
     `Server       ${toServer(live.server)}`,
     `JVM          ${toJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
   ];

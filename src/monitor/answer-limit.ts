@@ -4,26 +4,25 @@
  * for the whole. For the next minute the same request gets 507 with the reason at once.
  */
 import { Readable } from 'node:stream';
-import { type Clock, NS_PER_S } from '../base/clock.ts';
+import QuickLRU from 'quick-lru';
+import { MS_PER_S } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
 import type { LimitHits } from '../limits/limit-hits.ts';
 
 /** Longer than a scrape interval. */
-const REMEMBERED_NS = 60 * NS_PER_S;
+const REMEMBERED_MS = 60 * MS_PER_S;
 /** Distinct targets; more than two are unlikely. */
 const MAX_REMEMBERED = 16;
 
 export class AnswerLimit {
   readonly #hits: LimitHits;
-  readonly #clock: Clock;
-  /** Request targets, and when their answers were too large; the newest is last. */
-  readonly #tooLarge = new Map<string, number>();
+  /** Targets of requests whose answers were too large. */
+  readonly #tooLarge = new QuickLRU<string, true>({ maxSize: MAX_REMEMBERED, maxAge: REMEMBERED_MS });
   #maxBytes: number;
 
-  constructor(maxBytes: number, hits: LimitHits, clock: Clock) {
+  constructor(maxBytes: number, hits: LimitHits) {
     this.#maxBytes = maxBytes;
     this.#hits = hits;
-    this.#clock = clock;
   }
 
   /** Takes effect for the next answer. A higher limit also admits requests whose answers were too large before. */
@@ -34,10 +33,7 @@ export class AnswerLimit {
 
   /** Called before an answer is generated. Throws Problem: 507. */
   check(target: string): void {
-    const atNs = this.#tooLarge.get(target);
-    if (atNs === undefined) return;
-    if (this.#clock.nowNs() - atNs < REMEMBERED_NS) throw this.#exceeded();
-    this.#tooLarge.delete(target);
+    if (this.#tooLarge.has(target)) throw this.#exceeded();
   }
 
   /** `payload`, cut at the limit; only streams can be large. */
@@ -47,23 +43,15 @@ export class AnswerLimit {
 
   async *#limited(target: string, pieces: Readable): AsyncGenerator<Buffer, void, undefined> {
     let sentBytes = 0;
-    for await (const piece of pieces as AsyncIterable<string | Buffer>) {
-      const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
-      sentBytes += bytes.length;
+    for await (const piece of pieces as AsyncIterable<Buffer>) {
+      sentBytes += piece.length;
       if (sentBytes > this.#maxBytes) {
-        this.#remember(target);
+        this.#tooLarge.set(target, true);
         // Becomes the answer if nothing has been sent yet; otherwise the connection is cut.
         throw this.#exceeded();
       }
-      yield bytes;
+      yield piece;
     }
-  }
-
-  #remember(target: string): void {
-    this.#tooLarge.delete(target);
-    const [oldest] = this.#tooLarge.keys();
-    if (this.#tooLarge.size >= MAX_REMEMBERED && oldest !== undefined) this.#tooLarge.delete(oldest);
-    this.#tooLarge.set(target, this.#clock.nowNs());
   }
 
   #exceeded(): Problem {

@@ -12,7 +12,7 @@ export class HostCheck {
 
   /** `names` are case-insensitive and have no ports; e.g. `['d2-sidecar.plant.example']`. */
   constructor(names: readonly string[]) {
-    this.#names = new Set(['localhost', ...names.map(toName)]);
+    this.#names = new Set(['localhost', ...names.map(normalizeHost)]);
   }
 
   /**
@@ -25,7 +25,7 @@ export class HostCheck {
     if (written === undefined) return 'ours';
     const host = hostOf(written);
     if (host === undefined) return 'unreadable';
-    return net.isIP(host) !== 0 || this.#names.has(toName(host)) ? 'ours' : 'foreign';
+    return net.isIP(host) !== 0 || this.#names.has(normalizeHost(host)) ? 'ours' : 'foreign';
   }
 }
 
@@ -41,6 +41,6 @@ function hostOf(authority: string): string | undefined {
 }
 
 /** Ignores letter case and the trailing dot of the DNS root. */
-function toName(host: string): string {
+function normalizeHost(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

@@ -12,7 +12,7 @@ import { StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import { Problem } from '../base/problem.ts';
 import type { Config, HostPort } from '../config/config.ts';
-import { LimitHits } from '../limits/limit-hits.ts';
+import type { LimitHits } from '../limits/limit-hits.ts';
 import type { ListenerTls } from '../tls/listener-tls.ts';
 import { AnswerLimit } from './answer-limit.ts';
 import { type Guard, methodNotAllowed, neededFor } from './guard.ts';
@@ -37,22 +37,11 @@ export type MonitorLimits = Pick<
   'maxConnections' | 'maxConnectionsPerAddress' | 'headTimeoutMs' | 'idleTimeoutMs' | 'maxAnswerBytes'
 >;
 
-/** For tests: the sidecar passes the configured ones. As the defaults in config/monitor-schema.ts. */
-const DEFAULT_LIMITS: MonitorLimits = {
-  maxConnections: 1_000,
-  maxConnectionsPerAddress: 100,
-  headTimeoutMs: 10_000,
-  idleTimeoutMs: 75_000,
-  maxAnswerBytes: 64 * 1024 * 1024,
-};
-
 export interface MonitorPort {
   /** Absent: plain HTTP. */
   readonly tls?: ListenerTls | undefined;
-  /** Default: `DEFAULT_LIMITS`. */
-  readonly limits?: MonitorLimits | undefined;
-  /** Counts reached limits; absent: counters of this server alone. */
-  readonly hits?: LimitHits | undefined;
+  readonly limits: MonitorLimits;
+  readonly hits: LimitHits;
 }
 
 const ADMIN_PATH = /^\/(?:(.*)\/)?api\/rest\/v0\/admin\//;
@@ -65,12 +54,12 @@ export class Monitor {
   readonly #answers: AnswerLimit;
   readonly #connections: MonitorConnections;
 
-  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, port: MonitorPort = {}) {
-    const { tls, limits = DEFAULT_LIMITS, hits = new LimitHits(systemClock, logger) } = port;
+  constructor(monitored: Monitored, options: MetricsOptions, guard: Guard, logger: Logger, port: MonitorPort) {
+    const { tls, limits, hits } = port;
     this.#guard = guard;
     this.#logger = logger;
     this.#hits = hits;
-    this.#answers = new AnswerLimit(limits.maxAnswerBytes, hits, systemClock);
+    this.#answers = new AnswerLimit(limits.maxAnswerBytes, hits);
     this.#connections = new MonitorConnections(limits, hits, new LoopShare(systemClock, options.nextTurn));
     const applications = new Set(monitored.applications.map(({ name }) => name));
     const { headTimeoutMs, idleTimeoutMs } = limits;
@@ -113,7 +102,7 @@ export class Monitor {
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
-    this.#connections.attach(this.#server.server, tls !== undefined);
+    this.#connections.attach(this.#server.server);
     this.#server.server.on('timeout', (socket) => {
       hits.hit('monitor.idleTimeout');
       socket.destroy();

@@ -79,10 +79,7 @@ export interface MonitoredSidecar {
 export interface MonitoredLive {
   /** For the time of the answer. */
   readonly clock: Pick<Clock, 'epochMs'>;
-  readonly history: Pick<
-    History,
-    'startedEpochMs' | 'seq' | 'marks' | 'droppedMarks' | 'points' | 'lineOf' | 'recentCounts' | 'worstCallOf'
-  >;
+  readonly history: Pick<History, 'startedEpochMs' | 'seq' | 'marks' | 'points' | 'lineOf' | 'recentCounts'>;
   /** Requests since the start outside of all applications. */
   readonly outside: Pick<OutsidePaths, 'read'>;
   /** Requests since the start that are not calls. */

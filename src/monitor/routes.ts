@@ -39,19 +39,13 @@ import { toServerGauges } from '../jvm/server-reading.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
-import { renderList } from './json-list.ts';
+import { renderList } from './json-pieces.ts';
 import { toVerdictDocument } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';
 import { addPageRoutes } from './live/page-routes.ts';
 import { LoopShare, type NextTurn } from './loop-share.ts';
-import type {
-  Monitored,
-  MonitoredApplication,
-  MonitoredHealth,
-  MonitoredSession,
-  MonitoredStatistics,
-} from './monitored.ts';
+import type { Monitored, MonitoredApplication, MonitoredHealth, MonitoredSession } from './monitored.ts';
 import { renderTables } from './prometheus/exposition.ts';
 import { CONTENT_TYPES, negotiate } from './prometheus/negotiate.ts';
 import { sendJson, sendPieces } from './send.ts';
@@ -70,10 +64,8 @@ type AvailableJvm = Extract<JvmState, { kind: 'available' }>;
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
 /** The subject of an answer: the whole application, or one of its sessions. */
-interface Scope {
-  readonly statistics: MonitoredStatistics;
-  readonly session: MonitoredSession | undefined;
-  sessionMetrics(): MetricSet;
+interface Scope extends MonitoredSession {
+  readonly isSession: boolean;
 }
 
 /** Returns the metric sets whose union is the answer. */
@@ -82,9 +74,9 @@ type Select = (scope: Scope, name: string) => readonly MetricSet[];
 const METRIC_PATHS: Readonly<Record<string, Select>> = {
   'metrics/d2': (scope) => {
     const { rpc, sba, object } = scope.statistics;
-    return [scope.sessionMetrics(), rpc.metrics(), sba.metrics(), object.metrics()];
+    return [scope.metrics(), rpc.metrics(), sba.metrics(), object.metrics()];
   },
-  'metrics/d2/sessions': (scope) => [scope.sessionMetrics()],
+  'metrics/d2/sessions': (scope) => [scope.metrics()],
   'metrics/d2/rpc': (scope) => [scope.statistics.rpc.metrics()],
   'metrics/d2/sba': (scope) => [scope.statistics.sba.metrics()],
   'metrics/d2/object': (scope) => [scope.statistics.object.metrics()],
@@ -102,7 +94,7 @@ const JVM_PATHS: Readonly<Record<string, (state: AvailableJvm) => MetricSet>> = 
   'metrics/jvm/classloader': ({ gauges }) => gauges.classloader,
   'metrics/jvm/memory': ({ gauges }) => gauges.memory,
   'metrics/jvm/garbagecollector': ({ gauges }) => gauges.garbagecollector,
-  'metrics/server': toServer,
+  'metrics/server': readServer,
 };
 
 /** Maximum running calls in one answer; X-Total-Count has the total. */
@@ -118,46 +110,50 @@ interface Answers {
 export function addRoutes(server: FastifyInstance, monitored: Monitored, options: MetricsOptions): void {
   const share = new LoopShare(options.clock ?? systemClock, options.nextTurn);
   const answers: Answers = { options, renderer: new MetricsRenderer(), share };
+  const windowSeconds = String(options.windowMs / 1000);
   addHealthRoutes(server, monitored.health);
   addPageRoutes(server, options.page);
   if (monitored.live !== undefined) {
-    addLiveRoutes(server, monitored, monitored.live, { windowMs: options.windowMs, share });
+    addLiveRoutes(server, monitored, monitored.live, share);
   }
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, share));
   addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {
     const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
-    server.get(`${base}/d2/sessions`, ALL, (request, reply) => {
-      const pieces = renderList(application.sessions.entries(), isPretty(request.query as Query));
-      return sendPieces(request, reply, pieces, share);
-    });
-    server.get(`${base}/d2/calls`, ALL, (request, reply) => {
-      const { running } = application;
-      reply.header('x-total-count', String(running.size));
-      const pieces = renderList(running.oldest(MAX_RUNNING), isPretty(request.query as Query));
-      return sendPieces(request, reply, pieces, share);
-    });
-    server.get(`${base}/d2/calls/slowest`, ALL, (request, reply) => {
-      const pieces = renderList(application.slowest.slowest(), isPretty(request.query as Query));
-      return sendPieces(request, reply, pieces, share);
-    });
+    const addList = (path: string, read: () => Iterable<object>) =>
+      server.get(`${base}/${path}`, ALL, (request, reply) => {
+        if (path === 'd2/calls') reply.header('x-total-count', String(application.running.size));
+        return sendPieces(request, reply, renderList(read(), isPretty(request)), share);
+      });
+    addList('d2/sessions', () => application.sessions.entries());
+    addList('d2/calls', () => application.running.oldest(MAX_RUNNING));
+    addList('d2/calls/slowest', () => application.slowest.slowest());
     server.get(`${base}/d2/verdict`, NUMBERS, (request, reply) => {
       const verdict = monitored.verdicts.of(application.name);
       const document = toVerdictDocument(verdict, request.reader?.role ?? 'metrics');
-      return sendJson(reply, JSON.stringify(document, undefined, isPretty(request.query as Query) ? 2 : undefined));
+      return sendJson(reply, JSON.stringify(document, undefined, isPretty(request) ? 2 : undefined));
     });
     for (const [path, select] of Object.entries(METRIC_PATHS)) {
       server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
-        const scope = toScope(application, request.query as Query);
+        const scope = findScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
         // Same conversion as in the classifier: finds a name as it is shown and as clients send it.
-        return sendMetrics(request, reply, select(scope, toShownText(name)), scope, answers);
+        const metrics = select(scope, toShownText(name));
+        // A session's timers cover the whole session, so there is no window.
+        if (!scope.isSession) reply.header('metrics-window', windowSeconds);
+        return sendDocument(request, reply, metrics, answers);
       });
     }
     for (const [path, select] of Object.entries(JVM_PATHS)) {
-      server.get(`${base}/${path}`, NUMBERS, (request, reply) =>
-        sendJvm(request, reply, monitored.jvm.state, select, answers),
-      );
+      server.get(`${base}/${path}`, NUMBERS, (request, reply) => {
+        const state = readJvm(monitored.jvm);
+        const metrics = select(state);
+        const source = `${state.source}; memory=${state.memory}`;
+        // The age of a stored answer, RFC 9111 §5.1.
+        const age = String(Math.floor(state.ageMs / 1000));
+        reply.headers({ age, 'metrics-source': source, 'metrics-window': windowSeconds });
+        return sendDocument(request, reply, [metrics], answers);
+      });
     }
   }
 }
@@ -197,41 +193,15 @@ async function sendExposition(
   return sendPieces(request, reply, renderTables(tables, format), share, CONTENT_TYPES[format]);
 }
 
-function sendMetrics(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  metrics: readonly MetricSet[],
-  scope: Scope,
-  answers: Answers,
-): FastifyReply {
-  // A session's timers cover the whole session, so there is no window.
-  if (scope.session === undefined) reply.header('metrics-window', String(answers.options.windowMs / 1000));
-  return sendDocument(request, reply, metrics, answers);
-}
-
-/** The last reading with its age (RFC 9111 §5.1) and source; 503 with the reason if it is missing or too old. */
-function sendJvm(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  state: JvmState,
-  select: (state: AvailableJvm) => MetricSet,
-  answers: Answers,
-): FastifyReply {
-  if (state.kind === 'unavailable') {
-    const since = new Date(state.sinceEpochMs).toISOString();
-    throw new Problem(503, state.reason, { members: { since } });
-  }
-  const metrics = select(state);
-  reply.headers({
-    age: String(Math.floor(state.ageMs / 1000)),
-    'metrics-source': `${state.source}; memory=${state.memory}`,
-    'metrics-window': String(answers.options.windowMs / 1000),
-  });
-  return sendDocument(request, reply, [metrics], answers);
+/** Throws 503 with the reason if the last reading is missing or too old. */
+function readJvm({ state }: Monitored['jvm']): AvailableJvm {
+  if (state.kind === 'available') return state;
+  const since = new Date(state.sinceEpochMs).toISOString();
+  throw new Problem(503, state.reason, { members: { since } });
 }
 
 /** Throws 503 if the source has none of its values. */
-function toServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
+function readServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
   const metrics = toServerGauges(server);
   if (metrics.gauges.size > 0) return metrics;
   const since = new Date(sinceEpochMs).toISOString();
@@ -245,29 +215,24 @@ function sendDocument(
   metrics: readonly MetricSet[],
   { options, renderer, share }: Answers,
 ): FastifyReply {
-  const pretty = isPretty(request.query as Query);
-  const pieces = renderer.render(metrics, { pretty, durationUnit: options.durationUnit });
+  const pieces = renderer.render(metrics, { pretty: isPretty(request), durationUnit: options.durationUnit });
   return sendPieces(request, reply, pieces, share);
 }
 
-function toScope(application: MonitoredApplication, query: Query): Scope {
-  const id = query.session;
-  if (id === undefined) {
-    const { statistics, sessions } = application;
-    return { statistics, session: undefined, sessionMetrics: () => sessions.metrics() };
-  }
+function findScope({ statistics, sessions }: MonitoredApplication, { session: id }: Query): Scope {
+  if (id === undefined) return { statistics, metrics: () => sessions.metrics(), isSession: false };
   if (typeof id !== 'string' || id === '') {
     throw new Problem(400, 'The parameter "session" must be exactly one session id.');
   }
-  const session = application.sessions.find(id);
+  const session = sessions.find(id);
   if (session === undefined) throw new Problem(404, 'There is no active session with that id.');
-  return { statistics: session.statistics, session, sessionMetrics: () => session.metrics() };
+  return { statistics: session.statistics, metrics: () => session.metrics(), isSession: true };
 }
 
 function found(scope: Scope, what: string, name: string, ...sets: (MetricSet | undefined)[]): MetricSet[] {
   const known = sets.filter((set) => set !== undefined);
   if (known.length > 0) return known;
-  const where = scope.session === undefined ? '' : ' in that session';
+  const where = scope.isSession ? ' in that session' : '';
   throw new Problem(404, `No ${what} named "${withoutParameters(name)}" has been seen${where}.`);
 }
 
@@ -280,9 +245,9 @@ function withoutParameters(name: string): string {
 }
 
 /** `true` in any letter case, as in Dropwizard's servlet. */
-function isPretty(query: Query): boolean {
-  const value = query.pretty;
-  return typeof value === 'string' && value.toLowerCase() === 'true';
+function isPretty({ query }: FastifyRequest): boolean {
+  const { pretty } = query as Query;
+  return typeof pretty === 'string' && pretty.toLowerCase() === 'true';
 }
 
 /** The router reads `:` and `*` as captures; `::` is a plain colon. */

@@ -2,13 +2,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatTime } from './format.ts';
 import type { PageState } from './page-state.ts';
-import { isLeaving, toJvm, toUpstream } from './sentences.ts';
+import { describeJvm, describeUpstream, isLeaving } from './sentences.ts';
 
 export function Announcer({ state, nowMs }: { state: PageState; nowMs: number }) {
   const [said, say] = useState('');
   const before = useRef<PageState>(undefined);
   useEffect(() => {
-    const news = before.current === undefined ? [] : toNews(before.current, state, nowMs);
+    const news = before.current === undefined ? [] : listChanges(before.current, state, nowMs);
     before.current = state;
     if (news.length > 0) say(news.join(' '));
   }, [state, nowMs]);
@@ -20,7 +20,7 @@ export function Announcer({ state, nowMs }: { state: PageState; nowMs: number })
 }
 
 /** Sentences that describe changes. */
-export function toNews(before: PageState, now: PageState, nowMs: number): string[] {
+export function listChanges(before: PageState, now: PageState, nowMs: number): string[] {
   const news: string[] = [];
   if (before.connection.kind === 'lost' && now.connection.kind === 'live') news.push('The connection is back.');
   if (now.restartedAtMs !== undefined && now.restartedAtMs !== before.restartedAtMs) {
@@ -28,8 +28,8 @@ export function toNews(before: PageState, now: PageState, nowMs: number): string
   }
   const [old, live] = [before.live, now.live];
   if (old === undefined || live === undefined) return news;
-  if (old.upstream.state !== live.upstream.state) news.push(toUpstream(live.upstream, nowMs).text);
-  if (old.jvm.state !== live.jvm.state) news.push(toJvm(live.jvm, nowMs).text);
+  if (old.upstream.state !== live.upstream.state) news.push(describeUpstream(live.upstream, nowMs).text);
+  if (old.jvm.state !== live.jvm.state) news.push(describeJvm(live.jvm, nowMs).text);
   if (!isLeaving(old) && isLeaving(live)) news.push('The sidecar is draining.');
   return news;
 }

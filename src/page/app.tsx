@@ -6,7 +6,7 @@ import type { Charted } from './chart-specs.ts';
 import { DefinitionList, Tooltip } from './explanations.tsx';
 import { Figures } from './figures.tsx';
 import { Header } from './header.tsx';
-import { toMinute } from './history-points.ts';
+import { sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
 import { type PageState, toNowMs } from './page-state.ts';
@@ -92,7 +92,7 @@ interface NumbersProps {
 function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
   const points = state.histories.get(application.name) ?? [];
   const { route } = state;
-  const minute = toMinute(points, application.history.stepSeconds);
+  const minute = sumUpMinute(points, application.history.stepSeconds);
   return (
     <>
       <Situation

@@ -1,9 +1,8 @@
 /** The charts on the shared time axis, and their lines. */
 
+import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
-import type { DefinitionKey } from './definitions.ts';
-import { errorShareOf, type Minute } from './history-points.ts';
-import type { HistoryPoint, StepCalls } from './live-data.ts';
+import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 
 export interface Line {
   readonly label: string;
@@ -12,9 +11,8 @@ export interface Line {
   readonly dash?: readonly number[];
   readonly isFilled?: boolean;
   readonly width?: number;
-  value(point: HistoryPoint): number | null;
-  /** The value of the last minute, as in the figures. */
-  minute(minute: Minute): number | null;
+  /** Of a step, or of the last minute as in the figures. */
+  value(period: Period): number | null;
 }
 
 export interface ChartSpec {
@@ -24,7 +22,7 @@ export interface ChartSpec {
   readonly isBars: boolean;
   readonly lines: readonly Line[];
   /** An extra entry of the legend, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
-  readonly extra?: { readonly label: string; text(minute: Minute): string };
+  readonly extra?: { readonly label: string; text(minute: Period): string };
   /** The numbers of `minute` are current: the legend says `now` instead of `last minute`. */
   readonly isNow?: boolean;
   format(value: number): string;
@@ -52,9 +50,9 @@ export interface Charted {
   readonly processors: number | null;
 }
 
-export function toChartSpecs(kind: CallKind, charted: Charted): readonly ChartSpec[] {
+export function selectCharts(kind: CallKind, charted: Charted): readonly ChartSpec[] {
   const { hasJvm, heapMax, threadsMax, hasCores, processors } = charted;
-  const traffic = [RATE, toDurationChart(kind), ERRORS];
+  const traffic = [RATE, createDurationChart(kind), ERRORS];
   if (!hasJvm) return traffic;
   return [
     ...traffic,
@@ -77,22 +75,13 @@ const RATE: ChartSpec = {
   minTop: 1,
   format: formatRate,
   lines: [
-    {
-      ...{ label: 'RPC', colour: 'a', isFilled: true },
-      value: ({ rpc, seconds }) => rpc[0] / seconds,
-      minute: ({ rpc }) => rpc.rate,
-    },
-    {
-      ...{ label: 'SBA', colour: 'b', dash: [5, 3] },
-      value: ({ sba, seconds }) => sba[0] / seconds,
-      minute: ({ sba }) => sba.rate,
-    },
+    { label: 'RPC', colour: 'a', isFilled: true, value: (period) => perSecond(period.rpc.count, period) },
+    { label: 'SBA', colour: 'b', dash: [5, 3], value: (period) => perSecond(period.sba.count, period) },
   ],
-  extra: { label: 'all', text: ({ rate }) => formatRate(rate) },
+  extra: { label: 'all', text: (minute) => formatRate(perSecond(minute.rpc.count + minute.sba.count, minute)) },
 };
 
-function toDurationChart(kind: CallKind): ChartSpec {
-  const of = (at: 2 | 3 | 4) => (point: HistoryPoint) => (point[kind] as StepCalls)[at];
+function createDurationChart(kind: CallKind): ChartSpec {
   return {
     id: 'duration',
     title: `Duration of ${KIND_NAMES[kind]} calls`,
@@ -101,9 +90,9 @@ function toDurationChart(kind: CallKind): ChartSpec {
     minTop: 0.001,
     format: formatDuration,
     lines: [
-      { label: 'p50', colour: 'a', value: of(2), minute: (minute) => minute[kind].p50 },
-      { label: 'p95', colour: 'b', dash: [5, 3], value: of(4), minute: (minute) => minute[kind].p95 },
-      { label: 'p99', colour: 'c', value: of(3), minute: (minute) => minute[kind].p99 },
+      { label: 'p50', colour: 'a', value: (period) => period[kind].p50 },
+      { label: 'p95', colour: 'b', dash: [5, 3], value: (period) => period[kind].p95 },
+      { label: 'p99', colour: 'c', value: (period) => period[kind].p99 },
     ],
   };
 }
@@ -117,20 +106,17 @@ const ERRORS: ChartSpec = {
   axisSteps: WHOLE_STEPS,
   format: formatCount,
   lines: [
-    { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc[1], minute: ({ rpc }) => rpc.errors },
-    { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba[1], minute: ({ sba }) => sba.errors },
-    {
-      ...{ label: 'client left', colour: 'e', dash: [2, 2] },
-      value: ({ aborted }) => aborted,
-      minute: ({ aborted }) => aborted,
-    },
+    { label: 'RPC', colour: 'c', isFilled: true, value: ({ rpc }) => rpc.errors },
+    { label: 'SBA', colour: 'd', dash: [5, 3], value: ({ sba }) => sba.errors },
+    { label: 'client left', colour: 'e', dash: [2, 2], value: ({ aborted }) => aborted },
   ],
-  extra: {
-    label: 'all',
-    text: (minute) =>
-      `${formatCount(minute.errors)}${minute.errors === 0 ? '' : ` (${formatPercent(errorShareOf(minute))})`}`,
-  },
+  extra: { label: 'all', text: describeErrors },
 };
+
+function describeErrors(minute: Period): string {
+  const errors = errorsOf(minute);
+  return `${formatCount(errors)}${errors === 0 ? '' : ` (${formatPercent(errorShareOf(minute))})`}`;
+}
 
 const HEAP: ChartSpec = {
   id: 'heap',
@@ -141,16 +127,8 @@ const HEAP: ChartSpec = {
   axisSteps: Array.from({ length: 24 }, (_, power) => MIB * 2 ** power),
   format: formatBytes,
   lines: [
-    {
-      ...{ label: 'used', colour: 'a', isFilled: true },
-      value: ({ heapUsed }) => heapUsed,
-      minute: ({ heapUsed }) => heapUsed,
-    },
-    {
-      ...{ label: 'after collection', colour: 'b', width: 2 },
-      value: ({ heapAfterGc }) => heapAfterGc,
-      minute: ({ heapAfterGc }) => heapAfterGc,
-    },
+    { label: 'used', colour: 'a', isFilled: true, value: ({ heapUsed }) => heapUsed },
+    { label: 'after collection', colour: 'b', width: 2, value: ({ heapAfterGc }) => heapAfterGc },
   ],
   isNow: true,
 };
@@ -163,13 +141,7 @@ const THREADS: ChartSpec = {
   minTop: 4,
   axisSteps: WHOLE_STEPS,
   format: formatCount,
-  lines: [
-    {
-      ...{ label: 'busy', colour: 'a', isFilled: true },
-      value: ({ busyThreads }) => busyThreads,
-      minute: ({ busyThreads }) => busyThreads,
-    },
-  ],
+  lines: [{ label: 'busy', colour: 'a', isFilled: true, value: ({ busyThreads }) => busyThreads }],
   isNow: true,
 };
 
@@ -180,9 +152,7 @@ const PROCESSORS: ChartSpec = {
   isBars: false,
   minTop: 1,
   format: formatRate,
-  lines: [
-    { ...{ label: 'in use', colour: 'b', isFilled: true }, value: ({ cores }) => cores, minute: ({ cores }) => cores },
-  ],
+  lines: [{ label: 'in use', colour: 'b', isFilled: true, value: ({ cores }) => cores }],
   isNow: true,
 };
 
@@ -198,14 +168,13 @@ const PAUSES: ChartSpec = {
       label: 'of each second',
       colour: 'd',
       isFilled: true,
-      value: ({ gcPauseMs, seconds }) => (gcPauseMs === null ? null : gcPauseMs / seconds),
-      minute: ({ pausedShare }) => (pausedShare === null ? null : pausedShare * 1_000),
+      value: (period) => (period.gcPauseMs === null ? null : perSecond(period.gcPauseMs, period)),
     },
   ],
 };
 
 /** The chart in one sentence for screen readers, e.g. `RPC: last 12.3, between 10 and 14; SBA: no values.` */
-export function toSummary(spec: ChartSpec, points: readonly HistoryPoint[]): string {
+export function describeChart(spec: ChartSpec, points: readonly Period[]): string {
   const parts = spec.lines.map((line) => {
     const values = points.flatMap((point) => line.value(point) ?? []);
     if (values.length === 0) return `${line.label}: no values`;

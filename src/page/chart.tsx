@@ -1,18 +1,17 @@
 /** A chart with a summary for screen readers and a legend: values under the cursor, or of the last minute. */
 import { useEffect, useRef } from 'preact/hooks';
-import { type ChartSpec, toSummary } from './chart-specs.ts';
+import { type ChartSpec, describeChart } from './chart-specs.ts';
 import { Term } from './explanations.tsx';
-import type { Minute } from './history-points.ts';
-import type { HistoryPoint } from './live-data.ts';
+import type { Period } from './history-points.ts';
 import { Plot, type PlotData } from './plot.ts';
 
 export interface ChartProps {
   readonly spec: ChartSpec;
   readonly data: PlotData;
   /** The numbers of the legend while the cursor is on no point. */
-  readonly minute: Minute;
+  readonly minute: Period;
   /** The point under the cursor. */
-  readonly moment: HistoryPoint | undefined;
+  readonly moment: Period | undefined;
   readonly hasTimes: boolean;
   readonly hasMarkNames: boolean;
   /** Changes when the colours of the page change. */
@@ -57,7 +56,7 @@ export function Chart({ spec, data, minute, moment, hasTimes, hasMarkNames, sche
           <Term def={spec.def}>{spec.title}</Term>
         </h3>
         <Legend spec={spec} point={moment} minute={minute} />
-        <p class="hidden">{toSummary(spec, data.points)}</p>
+        <p class="hidden">{describeChart(spec, data.points)}</p>
       </figcaption>
       <div class="plot" ref={box} aria-hidden="true" />
     </figure>
@@ -66,8 +65,8 @@ export function Chart({ spec, data, minute, moment, hasTimes, hasMarkNames, sche
 
 interface LegendProps {
   readonly spec: ChartSpec;
-  readonly point: HistoryPoint | undefined;
-  readonly minute: Minute;
+  readonly point: Period | undefined;
+  readonly minute: Period;
 }
 
 /** Values of the point under the cursor; without one those of the last minute, as in the figures. */
@@ -82,7 +81,7 @@ function Legend({ spec, point, minute }: LegendProps) {
         </li>
       )}
       {spec.lines.map((line) => {
-        const value = point === undefined ? line.minute(minute) : line.value(point);
+        const value = line.value(point ?? minute);
         return (
           <li key={line.label} data-def={spec.def}>
             <Swatch colour={line.colour} dash={line.dash} />

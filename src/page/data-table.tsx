@@ -6,14 +6,17 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { formatCount } from '../base/figures.ts';
 import { explained, Term } from './explanations.tsx';
-import { type Column, filterRows, firstSort, holdOrder, type Sort, sortRows, toSlice } from './table-model.ts';
+import { type Column, filterRows, firstSort, holdOrder, type Sort, sliceRows, sortRows } from './table-model.ts';
+
+export type Cells<Row> = Readonly<Record<string, (row: Row) => ComponentChildren>>;
 
 export interface TableProps<Row> {
   /** Name of the rows, e.g. `RPCs`. */
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  readonly initialSort: Sort;
+  /** Key of the column that sorts it first, descending. */
+  readonly sortedBy: string;
   /** Whether a row had errors. If given, a checkbox filters for such rows. */
   readonly hasErrors?: (row: Row) => boolean;
   /** The text to filter by. */
@@ -21,18 +24,19 @@ export interface TableProps<Row> {
   readonly keyOf: (row: Row) => string;
   readonly href: (row: Row) => string;
   /** Content that replaces a column's text. */
-  readonly cells?: Readonly<Record<string, (row: Row) => ComponentChildren>>;
+  readonly cells?: Cells<Row>;
   readonly emptyText: string;
+  readonly nowMs: number;
 }
 
 const ROW_PX = 30;
 const FIRST_HEIGHT_PX = 600;
 
 export function DataTable<Row>(props: TableProps<Row>) {
-  const { caption, columns, rows, initialSort, hasErrors, filterText } = props;
+  const { caption, columns, rows, sortedBy, hasErrors, filterText } = props;
   const [filter, setFilter] = useState('');
   const [onlyErrors, setOnlyErrors] = useState(false);
-  const [sort, setSort] = useState(initialSort);
+  const [sort, setSort] = useState<Sort>({ key: sortedBy, isDescending: true });
   const hold = useHold(props.keyOf, `${sort.key} ${sort.isDescending} ${onlyErrors} ${filter}`);
   const sorted = useMemo(() => {
     const column = columns.find(({ key }) => key === sort.key) ?? columns[0];
@@ -40,7 +44,7 @@ export function DataTable<Row>(props: TableProps<Row>) {
     const found = filterRows(wanted, filter, filterText);
     return column === undefined ? found : sortRows(found, column, sort.isDescending);
   }, [rows, columns, filter, onlyErrors, sort, hasErrors, filterText]);
-  const shown = hold.toShown(sorted);
+  const shown = hold.freeze(sorted);
   return (
     <div class="data-table">
       <div class="table-tools">
@@ -83,13 +87,13 @@ export function DataTable<Row>(props: TableProps<Row>) {
 function useHold<Row>(keyOf: (row: Row) => string, criteria: string) {
   const [isHeld, set] = useState(false);
   const held = useRef<{ readonly criteria: string; readonly order: ReadonlyMap<string, number> }>(undefined);
-  const toShown = (sorted: readonly Row[]): readonly Row[] => {
+  const freeze = (sorted: readonly Row[]): readonly Row[] => {
     const known = isHeld && held.current?.criteria === criteria ? held.current.order : undefined;
     const shown = known === undefined ? sorted : holdOrder(sorted, known, keyOf);
     held.current = isHeld ? { criteria, order: new Map(shown.map((row, at) => [keyOf(row), at])) } : undefined;
     return shown;
   };
-  return { set, toShown };
+  return { set, freeze };
 }
 
 interface ScrollerProps<Row> extends TableProps<Row> {
@@ -120,7 +124,7 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
       element.removeEventListener('scroll', measure);
     };
   }, []);
-  const slice = toSlice(shown.length, ROW_PX, place.top, place.height);
+  const slice = sliceRows(shown.length, ROW_PX, place.top, place.height);
   return (
     <section
       class="scroller"
@@ -141,11 +145,11 @@ function Scroller<Row>(props: ScrollerProps<Row>) {
           </tr>
         </thead>
         <tbody>
-          <Space rows={slice.first} columns={columns.length} />
+          <Space rows={slice.first} />
           {shown.slice(slice.first, slice.end).map((row, index) => (
             <Line key={keyOf(row)} row={row} index={slice.first + index + 2} table={props} />
           ))}
-          <Space rows={shown.length - slice.end} columns={columns.length} />
+          <Space rows={shown.length - slice.end} />
         </tbody>
       </table>
       {shown.length === 0 && <p class="empty">{rows.length === 0 ? emptyText : 'Nothing here matches the filter.'}</p>}
@@ -179,7 +183,7 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
   return (
     <tr aria-rowindex={index} onClick={followLink}>
       {table.columns.map((column, at) => {
-        const content = table.cells?.[column.key]?.(row) ?? column.text(row);
+        const content = table.cells?.[column.key]?.(row) ?? column.text(row, table.nowMs);
         if (at > 0) {
           return (
             <td key={column.key} class={toClass(column, row)} data-def={column.def}>
@@ -189,7 +193,7 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
         }
         return (
           <th key={column.key} scope="row" class={toClass(column)}>
-            <a href={table.href(row)} title={column.text(row)}>
+            <a href={table.href(row)} title={column.text(row, table.nowMs)}>
               {content}
             </a>
           </th>
@@ -206,13 +210,13 @@ function followLink({ currentTarget, target }: { currentTarget: HTMLElement; tar
   currentTarget.querySelector('a')?.click();
 }
 
-/** Placeholder for the rows that are not visible. */
-function Space({ rows, columns }: { rows: number; columns: number }) {
+/** Placeholder for the rows that are not visible. A colSpan would give hidden columns a width. */
+function Space({ rows }: { rows: number }) {
   if (rows <= 0) return null;
   return (
     // biome-ignore lint/a11y/noAriaHiddenOnFocusable: a row that holds nothing, and takes no focus
     <tr aria-hidden="true" class="space">
-      <td colSpan={columns} style={{ height: `${rows * ROW_PX}px` }} />
+      <td style={{ height: `${rows * ROW_PX}px` }} />
     </tr>
   );
 }

@@ -9,23 +9,11 @@ export interface MarkStyle {
   readonly hasNames: boolean;
 }
 
-const NAMES: Readonly<Record<string, string>> = {
-  start: 'start',
-  restored: 'restored',
-  drain: 'drain',
-  upstreamLost: 'upstream lost',
-  upstreamBack: 'upstream back',
-  jvmLost: 'JVM lost',
-  jvmBack: 'JVM back',
-  jvmRestart: 'JVM restart',
-  reload: 'reload',
-};
-
 const GAP_PX = 6;
 
-/** A short name, e.g. `upstream lost`. */
+/** E.g. `upstream lost` for `upstreamLost`, and `JVM back` for `jvmBack`. */
 export function toMarkName(kind: string): string {
-  return NAMES[kind] ?? kind;
+  return kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace('jvm', 'JVM');
 }
 
 export function drawMarks(plot: uPlot, marks: readonly Mark[], style: MarkStyle): void {

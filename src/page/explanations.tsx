@@ -3,7 +3,7 @@
  * with `data-def`. Screen readers get the same text as the description (`aria-describedby`) of focusable elements.
  */
 import { useEffect, useState } from 'preact/hooks';
-import { DEFINITIONS, type DefinitionKey, toDefinitionId } from './definitions.ts';
+import { DEFINITIONS, type Definition, type DefinitionKey, NOTES, toPlainText } from '../base/definitions.ts';
 
 interface Shown {
   readonly key: DefinitionKey;
@@ -17,7 +17,17 @@ const DELAY_MS = 250;
 
 /** Attributes of a focusable element, e.g. a button. */
 export function explained(key: DefinitionKey) {
-  return { 'data-def': key, 'aria-describedby': toDefinitionId(key) };
+  return { 'data-def': key, 'aria-describedby': definitionId(key) };
+}
+
+function definitionId(key: string): string {
+  return `def-${key.replace('.', '-')}`;
+}
+
+/** The whole definition, e.g. `Half of the calls were quicker. The clock of a call starts ...`. */
+export function explain(key: DefinitionKey): string {
+  const { text, notes = [] }: Definition = DEFINITIONS[key];
+  return toPlainText([text, ...notes.map((note) => NOTES[note].text)].join(' '));
 }
 
 /** A label that can get the focus to show its explanation. */
@@ -45,12 +55,12 @@ export function Tooltip() {
       clearTimeout(timer);
       // The pointer may move onto the tooltip without closing it (WCAG 2.2, 1.4.13).
       if (target instanceof Element && target.closest('.tooltip') !== null) return;
-      timer = window.setTimeout(() => setPointed(toShown(target)), DELAY_MS);
+      timer = window.setTimeout(() => setPointed(findShown(target)), DELAY_MS);
     };
     const focus = ({ target }: Event) => {
       clearTimeout(timer);
       setPointed(undefined);
-      setFocused(toShown(target));
+      setFocused(findShown(target));
     };
     const unfocus = () => setFocused(undefined);
     const scroll = () => {
@@ -78,24 +88,23 @@ export function Tooltip() {
   }, []);
   const shown = pointed ?? focused;
   if (shown === undefined || !shown.about.isConnected) return null;
-  const { term, text } = DEFINITIONS[shown.key];
   return (
     // Hidden from screen readers, which read the description of the focused element.
-    <div class="tooltip" aria-hidden="true" style={toPlace(shown.about.getBoundingClientRect())}>
-      <strong>{term}</strong>
-      <p>{text}</p>
+    <div class="tooltip" aria-hidden="true" style={placeTooltip(shown.about.getBoundingClientRect())}>
+      <strong>{DEFINITIONS[shown.key].term}</strong>
+      <p>{explain(shown.key)}</p>
     </div>
   );
 }
 
-function toShown(target: EventTarget | null): Shown | undefined {
+function findShown(target: EventTarget | null): Shown | undefined {
   const about = target instanceof Element ? target.closest<HTMLElement>('[data-def]') : null;
   const key = about?.dataset.def as DefinitionKey | undefined;
   return about === null || key === undefined ? undefined : { key, about };
 }
 
 /** Below the element, or above it in the lower third of the window; always within the window. */
-function toPlace(at: DOMRect): Record<string, string> {
+function placeTooltip(at: DOMRect): Record<string, string> {
   const { innerWidth, innerHeight } = window;
   const width = Math.min(WIDTH_PX, innerWidth - 2 * GAP_PX);
   const left = Math.max(GAP_PX, Math.min(at.left, innerWidth - width - GAP_PX));
@@ -110,10 +119,10 @@ export function DefinitionList() {
     <details class="definitions">
       <summary>What the numbers mean</summary>
       <dl>
-        {Object.entries(DEFINITIONS).map(([key, { term, text }]) => (
+        {(Object.keys(DEFINITIONS) as DefinitionKey[]).map((key) => (
           <div key={key}>
-            <dt>{term}</dt>
-            <dd id={toDefinitionId(key as DefinitionKey)}>{text}</dd>
+            <dt>{DEFINITIONS[key].term}</dt>
+            <dd id={definitionId(key)}>{explain(key)}</dd>
           </div>
         ))}
       </dl>

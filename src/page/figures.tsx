@@ -1,13 +1,13 @@
 /** A row of figures for the last minute and now. Each links to its table, except the heap. */
 
+import type { DefinitionKey } from '../base/definitions.ts';
 import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } from '../base/figures.ts';
-import type { DefinitionKey } from './definitions.ts';
 import { Term } from './explanations.tsx';
-import { errorShareOf, type Minute } from './history-points.ts';
+import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';
 import { toHash } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
-import { TABLE_NAMES } from './tables.tsx';
+import { TABLES } from './tables.tsx';
 
 interface Figure {
   readonly def: DefinitionKey;
@@ -20,7 +20,7 @@ interface Figure {
 
 export interface FiguresProps {
   readonly application: LiveApplication;
-  readonly minute: Minute;
+  readonly minute: Period;
   readonly heapMax: number | null;
 }
 
@@ -28,7 +28,7 @@ export function Figures({ application, minute, heapMax }: FiguresProps) {
   return (
     <section class="figures" aria-label="The last minute">
       <dl>
-        {toFigures(application, minute, heapMax).map((figure) => (
+        {selectFigures(application, minute, heapMax).map((figure) => (
           <div key={figure.def} class={figure.isBad === true ? 'figure bad' : 'figure'} data-def={figure.def}>
             <dt>
               <Term def={figure.def}>{figure.label}</Term>
@@ -44,32 +44,34 @@ export function Figures({ application, minute, heapMax }: FiguresProps) {
 }
 
 function Value({ figure: { value, note, table }, application }: { figure: Figure; application: string }) {
-  const small = note !== undefined && <small> {note}</small>;
-  if (table === undefined)
-    return (
-      <>
-        {value}
-        {small}
-      </>
-    );
-  const text = note === undefined ? value : `${value} ${note}`;
+  const shown = (
+    <>
+      {value} {note !== undefined && <small>{note}</small>}
+    </>
+  );
+  if (table === undefined) return shown;
   return (
     <a
       href={toHash({ application, table, item: undefined })}
-      aria-label={`${text}, to the table of ${TABLE_NAMES[table]}`}
+      aria-label={`${value}${note === undefined ? '' : ` ${note}`}, to the table of ${TABLES[table].name}`}
       onClick={goToTables}
     >
-      {value}
-      {small}
+      {shown}
     </a>
   );
 }
 
-function toFigures({ sessions, holds }: LiveApplication, minute: Minute, heapMax: number | null): readonly Figure[] {
-  const { rpc, sba, errors, heapUsed } = minute;
+function selectFigures(
+  { sessions, heldPolls }: LiveApplication,
+  minute: Period,
+  heapMax: number | null,
+): readonly Figure[] {
+  const { rpc, sba, heapUsed } = minute;
+  const errors = errorsOf(minute);
+  const rate = perSecond(rpc.count + sba.count, minute);
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   return [
-    { def: 'minute.rate', label: 'Calls /s', value: formatRate(minute.rate), table: 'rpc' },
+    { def: 'minute.rate', label: 'Calls /s', value: formatRate(rate), table: 'rpc' },
     { def: 'minute.p50', label: 'RPC p50', value: formatDuration(rpc.p50), table: 'rpc' },
     { def: 'minute.p95', label: 'RPC p95', value: formatDuration(rpc.p95), table: 'rpc' },
     { def: 'minute.p99', label: 'RPC p99', value: formatDuration(rpc.p99), table: 'rpc' },
@@ -82,13 +84,15 @@ function toFigures({ sessions, holds }: LiveApplication, minute: Minute, heapMax
       ...(errors > 0 ? { note: formatPercent(errorShareOf(minute)) } : {}),
     },
     { def: 'now.sessions', label: 'Sessions', value: formatCount(active), table: 'sessions' },
-    { def: 'now.holds', label: 'Held polls', value: formatCount(holds.now), table: 'sessions' },
+    { def: 'now.holds', label: 'Held polls', value: formatCount(heldPolls), table: 'sessions' },
     ...(heapUsed === null
       ? []
-      : [{ def: 'now.heap', label: 'Heap', value: formatBytes(heapUsed), ...toHeapNote(heapUsed, heapMax) } as const]),
+      : [
+          { def: 'now.heap', label: 'Heap', value: formatBytes(heapUsed), ...describeHeap(heapUsed, heapMax) } as const,
+        ]),
   ];
 }
 
-function toHeapNote(used: number, max: number | null): { readonly note?: string } {
+function describeHeap(used: number, max: number | null): { readonly note?: string } {
   return max === null ? {} : { note: `of ${formatBytes(max)}, ${formatPercent(used / max)}` };
 }

@@ -18,54 +18,20 @@ export function within(points: readonly HistoryPoint[], nowS: number, seconds: n
   return first === -1 ? [] : points.slice(first);
 }
 
-/** Calls of one kind in the last minute; null: nothing was measured. */
-export interface MinuteOfKind {
-  readonly errors: number;
-  /** Calls per second. */
-  readonly rate: number | null;
-  /** In seconds. */
-  readonly p50: number | null;
-  readonly p95: number | null;
-  readonly p99: number | null;
-}
+/** What charts and figures show of a step, or of the last minute as one long step. */
+export type Period = Omit<HistoryPoint, 'seq' | 't' | 'values' | 'sessions'>;
 
-/** The numbers of the last minute, shared by the figures, the legends and the verdict. */
-export interface Minute {
-  readonly rpc: MinuteOfKind;
-  readonly sba: MinuteOfKind;
-  /** Answered calls. */
-  readonly calls: number;
-  readonly errors: number;
-  /** Errors without an answer, which `calls` does not include. */
-  readonly unanswered: number;
-  readonly aborted: number;
-  /** RPC and SBA calls per second; null before the first step has ended. */
-  readonly rate: number | null;
-  /** Share of the time that collectors took, from 0 to 1; null if no JVM is read. */
-  readonly pausedShare: number | null;
-  /** Bytes at the last reading. */
-  readonly heapUsed: number | null;
-  readonly heapAfterGc: number | null;
-  /** At the last step, like the heap. */
-  readonly busyThreads: number | null;
-  readonly cores: number | null;
-}
-
-export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): Minute {
+/** The last minute: sums, and of each percentile the value of its definition. JVM values are those of the last step. */
+export function sumUpMinute(points: readonly HistoryPoint[], stepSeconds: number): Period {
   const steps = points.slice(-Math.round(MINUTE_S / stepSeconds));
-  const seconds = sumOf(steps, (point) => point.seconds);
-  const calls = sumOf(steps, ({ rpc, sba }) => rpc[0] + sba[0]);
-  const [rpc, sba] = [toKind(steps, 'rpc', seconds), toKind(steps, 'sba', seconds)];
-  const errors = rpc.errors + sba.errors;
-  const unanswered = sumOf(steps, (point) => point.unanswered);
-  const pauses = steps.flatMap(({ gcPauseMs }) => (gcPauseMs === null ? [] : [gcPauseMs]));
   const last = steps.at(-1);
   return {
-    ...{ rpc, sba, calls, errors },
-    unanswered: Math.min(errors, unanswered),
+    seconds: sumOf(steps, ({ seconds }) => seconds),
+    rpc: sumUpCalls(steps.map(({ rpc }) => rpc)),
+    sba: sumUpCalls(steps.map(({ sba }) => sba)),
     aborted: sumOf(steps, ({ aborted }) => aborted),
-    rate: seconds === 0 ? null : calls / seconds,
-    pausedShare: pauses.length === 0 ? null : pauses.reduce((total, ms) => total + ms, 0) / (seconds * 1_000),
+    unanswered: sumOf(steps, ({ unanswered }) => unanswered),
+    gcPauseMs: steps.some(({ gcPauseMs }) => gcPauseMs !== null) ? sumOf(steps, (step) => step.gcPauseMs ?? 0) : null,
     heapUsed: last?.heapUsed ?? null,
     heapAfterGc: last?.heapAfterGc ?? null,
     busyThreads: last?.busyThreads ?? null,
@@ -73,31 +39,42 @@ export function toMinute(points: readonly HistoryPoint[], stepSeconds: number): 
   };
 }
 
-function toKind(steps: readonly HistoryPoint[], kind: 'rpc' | 'sba', seconds: number): MinuteOfKind {
+function sumUpCalls(steps: readonly StepCalls[]): StepCalls {
   return {
-    errors: sumOf(steps, (point) => point[kind][1]),
-    rate: seconds === 0 ? null : sumOf(steps, (point) => point[kind][0]) / seconds,
-    p50: weightedMedian(steps.map((point) => point[kind])),
-    p95: greatest(steps.map((point) => point[kind][4])),
-    p99: greatest(steps.map((point) => point[kind][3])),
+    count: sumOf(steps, ({ count }) => count),
+    errors: sumOf(steps, ({ errors }) => errors),
+    p50: weightedMedian(steps),
+    p95: greatest(steps.map(({ p95 }) => p95)),
+    p99: greatest(steps.map(({ p99 }) => p99)),
   };
 }
 
-function sumOf(steps: readonly HistoryPoint[], value: (point: HistoryPoint) => number): number {
-  return steps.reduce((total, point) => total + value(point), 0);
+function sumOf<Step>(steps: readonly Step[], value: (step: Step) => number): number {
+  return steps.reduce((total, step) => total + value(step), 0);
 }
 
-/** Share of all calls that ended in the minute, from 0 to 1. */
-export function errorShareOf({ calls, errors, unanswered }: Minute): number {
-  return errors / Math.max(calls + unanswered, 1);
+/** Null before the first step has ended. */
+export function perSecond(count: number, { seconds }: Period): number | null {
+  return seconds === 0 ? null : count / seconds;
+}
+
+export function errorsOf({ rpc, sba }: Period): number {
+  return rpc.errors + sba.errors;
+}
+
+/** Share of all calls that ended, from 0 to 1. `count` lacks the unanswered calls, which are of all applications. */
+export function errorShareOf(period: Period): number {
+  const errors = errorsOf(period);
+  const calls = period.rpc.count + period.sba.count + Math.min(errors, period.unanswered);
+  return errors / Math.max(calls, 1);
 }
 
 /** The median of the steps' p50, each weighted by the calls of its step. */
 function weightedMedian(steps: readonly StepCalls[]): number | null {
   const sorted = steps
-    .flatMap(([count, , p50]) => (p50 === null ? [] : [{ count, p50 }]))
+    .flatMap(({ count, p50 }) => (p50 === null ? [] : [{ count, p50 }]))
     .sort((a, b) => a.p50 - b.p50);
-  let left = sorted.reduce((sum, { count }) => sum + count, 0) / 2;
+  let left = sumOf(sorted, ({ count }) => count) / 2;
   for (const { count, p50 } of sorted) {
     left -= count;
     if (left <= 0) return p50;
@@ -106,8 +83,6 @@ function weightedMedian(steps: readonly StepCalls[]): number | null {
 }
 
 function greatest(values: readonly (number | null)[]): number | null {
-  return values.reduce<number | null>(
-    (most, value) => (value === null || (most !== null && most >= value) ? most : value),
-    null,
-  );
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
 }

@@ -1,7 +1,7 @@
 /** Reads Dropwizard's JSON for the views of one call, object or session. */
 
+import type { DefinitionKey } from '../base/definitions.ts';
 import { formatDuration, formatRate } from '../base/figures.ts';
-import type { DefinitionKey } from './definitions.ts';
 import type { MetricsDocument } from './live-data.ts';
 
 export interface Fact {

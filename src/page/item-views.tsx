@@ -1,17 +1,16 @@
 /** The view of one call, object or session. It replaces the table and has its own URL. */
-import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
+import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
-import { DEFINITIONS, type DefinitionKey } from './definitions.ts';
-import { Term } from './explanations.tsx';
+import { explain, Term } from './explanations.tsx';
 import { formatFailed, formatTime } from './format.ts';
 import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
-import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow } from './live-data.ts';
-import type { PageState } from './page-state.ts';
+import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
+import type { ItemState, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { Spark } from './spark.tsx';
-import { measuredStepsOf, toConnection, toUser } from './table-columns.ts';
-import { TABLE_NAMES } from './tables.tsx';
+import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
+import { TABLES } from './tables.tsx';
 
 export interface ItemProps {
   readonly state: PageState;
@@ -20,51 +19,50 @@ export interface ItemProps {
 }
 
 export function ItemView({ state, application, nowMs }: ItemProps) {
-  const { route, item, live } = state;
-  const id = route.item ?? '';
-  const isHidden = route.table === 'sessions' && live?.role !== 'sessions';
-  const row = rowOf(state, application, id);
-  const title = route.table === 'sessions' ? toSessionTitle(row as SessionRow | undefined) : id;
-  const known = item?.key === `${route.table}/${id}` ? item : undefined;
+  const { table, item: name = '' } = state.route;
+  const isHidden = table === 'sessions' && state.live?.role !== 'sessions';
+  const item = state.item?.key === `${table}/${name}` ? state.item : undefined;
+  const row = findRow(state, application, name);
   return (
     <article class="item">
-      <a class="back" href={toHash({ application: application.name, table: route.table, item: undefined })}>
-        ‹ All {TABLE_NAMES[route.table]}
+      <a class="back" href={toHash({ application: application.name, table, item: undefined })}>
+        ‹ All {TABLES[table].name}
       </a>
-      <Title text={title} />
+      <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
       {isHidden && (
         <p class="empty">
           A single session needs the role <code>sessions</code>; you have the role <code>metrics</code>.
         </p>
       )}
-      {!isHidden && known === undefined && <p class="empty">Reading …</p>}
-      {known?.isGone === true && <p class="gone">{toGoneText(state)}</p>}
-      {known?.document !== undefined && <Body state={state} row={row} document={known.document} nowMs={nowMs} />}
+      {!isHidden && item === undefined && <p class="empty">Reading …</p>}
+      {item?.isGone === true && <p class="gone">{describeGone(table, item)}</p>}
+      {item?.document !== undefined && (
+        <Body state={state} name={name} row={row} document={item.document} nowMs={nowMs} />
+      )}
     </article>
   );
 }
 
-function toSessionTitle(row: SessionRow | undefined): string {
-  return row === undefined || row[1] === null ? 'Session of an unknown user' : toUser(row);
+function describeSession(row: SessionRow | undefined): string {
+  return row === undefined || row.userName === null ? 'Session of an unknown user' : describeUser(row);
 }
 
-function Body({
-  state,
-  row,
-  document,
-  nowMs,
-}: {
-  state: PageState;
-  row: unknown;
-  document: MetricsDocument;
-  nowMs: number;
-}) {
-  const { table, item = '' } = state.route;
-  if (table === 'sessions')
+interface BodyProps {
+  readonly state: PageState;
+  readonly name: string;
+  readonly row: unknown;
+  readonly document: MetricsDocument;
+  readonly nowMs: number;
+}
+
+function Body({ state: { route, live }, name, row, document, nowMs }: BodyProps) {
+  if (route.table === 'sessions') {
     return <SessionBody row={row as SessionRow | undefined} document={document} nowMs={nowMs} />;
-  if (table === 'objects') return <ObjectBody name={item} row={row as ObjectRow | undefined} document={document} />;
-  const seq = state.live?.seq ?? 0;
-  return <CallBody name={`${table}.${item}`} row={row as CallRow | undefined} document={document} seq={seq} />;
+  }
+  if (route.table === 'objects')
+    return <ObjectBody name={name} row={row as ObjectRow | undefined} document={document} />;
+  const metric = `${route.table}.${name}`;
+  return <CallBody name={metric} row={row as CallRow | undefined} document={document} seq={live?.seq ?? 0} />;
 }
 
 /** Takes the focus, so that keyboard and screen reader users land here. */
@@ -97,7 +95,7 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
           {
             def: 'call.errors',
             label: 'Errors',
-            value: row === undefined ? formatCount(errors) : formatFailed(errors, row[6]),
+            value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
             isBad: errors > 0,
           },
           ...toTimerFacts(timer, 'timer.window'),
@@ -105,7 +103,7 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
       />
       {row !== undefined && (
         <p class="spark-line" data-def="call.spark">
-          <Term def="call.spark">Last 5 minutes</Term> <Spark values={measuredStepsOf(row, seq)} />
+          <Term def="call.spark">Last 5 minutes</Term> <Spark values={measuredSteps(row, seq)} />
         </p>
       )}
       <Reading defs={['call.name', 'timer.window', 'timer.m1', 'call.errors']} />
@@ -115,14 +113,18 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
 
 function ObjectBody({ name, row, document }: { name: string; row: ObjectRow | undefined; document: MetricsDocument }) {
   const values = document.meters[`object.${name}.newValues`] ?? {};
-  const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.[1] ?? 0;
+  const subscriptions = document.counters[`object.${name}.subscriptions`]?.count ?? row?.subscriptions ?? 0;
   return (
     <>
       <Facts
         facts={[
           { def: 'object.subscriptions', label: 'Subscriptions', value: formatCount(subscriptions) },
-          { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.[2] ?? 0)) },
-          { def: 'object.rate', label: 'Values /s, 1 min', value: formatRate(Number(values.m1_rate ?? row?.[3] ?? 0)) },
+          { def: 'object.values', label: 'Values', value: formatCount(Number(values.count ?? row?.values ?? 0)) },
+          {
+            def: 'object.rate',
+            label: 'Values /s, 1 min',
+            value: formatRate(Number(values.m1_rate ?? row?.rate ?? 0)),
+          },
           { def: 'object.rate', label: 'Values /s, 5 min', value: formatRate(Number(values.m5_rate ?? 0)) },
           { def: 'object.rate', label: 'Values /s, 15 min', value: formatRate(Number(values.m15_rate ?? 0)) },
         ]}
@@ -145,12 +147,17 @@ function SessionBody({ row, document, nowMs }: SessionBodyProps) {
     row === undefined
       ? []
       : [
-          { def: 'session.connection', label: 'Connection', value: toConnection(row[2]) },
-          { def: 'session.since', label: 'Since', value: time(row[3]) },
-          { def: 'session.active', label: 'Last activity', value: time(row[4]) },
-          { def: 'session.address', label: 'Address', value: row[5] },
-          { def: 'session.requests', label: 'Requests', value: formatCount(row[6]) },
-          { def: 'session.errors', label: 'Errors', value: formatFailed(row[7], row[6]), isBad: row[7] > 0 },
+          { def: 'session.connection', label: 'Connection', value: describeConnection(row.connectionType) },
+          { def: 'session.since', label: 'Since', value: time(row.createTime) },
+          { def: 'session.active', label: 'Last activity', value: time(row.lastActivityTime) },
+          { def: 'session.address', label: 'Address', value: row.remoteAddress },
+          { def: 'session.requests', label: 'Requests', value: formatCount(row.requests) },
+          {
+            def: 'session.errors',
+            label: 'Errors',
+            value: formatFailed(row.errors, row.requests),
+            isBad: row.errors > 0,
+          },
         ];
   return (
     <>
@@ -226,27 +233,19 @@ function SmallTable({ caption, heads, rows }: SmallTableProps) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
-            <tr key={`${row[1]} ${row[0]}`}>{row.map((text, at) => cell(text, heads[at]?.[1], at))}</tr>
+          {rows.map(([first, ...rest]) => (
+            <tr key={`${rest[0]} ${first}`}>
+              <th scope="row">{first}</th>
+              {rest.map((text, at) => (
+                <td key={heads[at + 1]?.[0]} class="number" data-def={heads[at + 1]?.[1]}>
+                  {text}
+                </td>
+              ))}
+            </tr>
           ))}
         </tbody>
       </table>
     </section>
-  );
-}
-
-function cell(text: string, def: DefinitionKey | undefined, at: number): ComponentChildren {
-  if (at === 0) {
-    return (
-      <th key={at} scope="row">
-        {text}
-      </th>
-    );
-  }
-  return (
-    <td key={at} class="number" data-def={def}>
-      {text}
-    </td>
   );
 }
 
@@ -272,7 +271,7 @@ function Reading({ defs }: { defs: readonly DefinitionKey[] }) {
       <ul>
         {defs.map((def) => (
           <li key={def}>
-            <DefinitionText def={def} />
+            <b>{DEFINITIONS[def].term}.</b> {explain(def)}
           </li>
         ))}
       </ul>
@@ -280,22 +279,15 @@ function Reading({ defs }: { defs: readonly DefinitionKey[] }) {
   );
 }
 
-function DefinitionText({ def }: { def: DefinitionKey }) {
-  const { term, text } = DEFINITIONS[def];
-  return (
-    <>
-      <b>{term}.</b> {text}
-    </>
-  );
-}
-
-function rowOf({ table, route }: PageState, application: LiveApplication, id: string): unknown {
+function findRow({ table, route }: PageState, application: LiveApplication, id: string): unknown {
   if (table === undefined || table.kind !== route.table || table.application !== application.name) return undefined;
-  return (table.rows as readonly (readonly [string, ...unknown[]])[]).find((row) => row[0] === id);
+  const rows = table.rows as readonly { readonly name?: string; readonly id?: string }[];
+  return rows.find((row) => (route.table === 'sessions' ? row.id : row.name) === id);
 }
 
-function toGoneText({ route, item }: PageState): string {
-  const last = item?.document === undefined ? '' : ' Its last numbers are below.';
-  if (route.table === 'sessions') return `This session has ended.${last}`;
-  return `Nothing of this name has been seen since counting began.${last}`;
+function describeGone(table: TableKind, item: ItemState): string {
+  const last = item.document === undefined ? '' : ' Its last numbers are below.';
+  return table === 'sessions'
+    ? `This session has ended.${last}`
+    : `Nothing of this name has been seen since counting began.${last}`;
 }

@@ -1,16 +1,17 @@
 /**
- * The answers of the monitoring port to this page: `GET live`, every two seconds, and the rows of the open table
- * (`live/<application>/rpc`, `sba`, `objects`, `sessions`). Times of the axis are epoch seconds, durations seconds.
+ * The answers of the monitoring port to this page: `GET live`, every two seconds, and the rows of the open table. Times
+ * of the axis are epoch seconds, durations seconds. The server builds its answers with these types.
  */
 
 /** Calls of one kind in one step. Percentiles are null without a call. */
-export type StepCalls = readonly [
-  count: number,
-  errors: number,
-  p50: number | null,
-  p99: number | null,
-  p95: number | null,
-];
+export interface StepCalls {
+  /** Answered calls. */
+  readonly count: number;
+  readonly errors: number;
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
 
 export interface HistoryPoint {
   readonly seq: number;
@@ -25,7 +26,6 @@ export interface HistoryPoint {
   readonly aborted: number;
   readonly unanswered: number;
   readonly sessions: number;
-  readonly holds: number;
   readonly heapUsed: number | null;
   readonly heapAfterGc: number | null;
   readonly gcPauseMs: number | null;
@@ -79,19 +79,8 @@ export interface RecentCount {
 
 /** Requests outside all applications. `segments` and `other` are null without the role `sessions`. */
 export interface Outside extends RecentCount {
-  readonly segments: readonly (readonly [segment: string, count: number])[] | null;
+  readonly segments: readonly { readonly segment: string; readonly requests: number }[] | null;
   readonly other: number | null;
-}
-
-/** A name whose running calls all hang. Ages are in seconds. */
-export interface HungCalls {
-  readonly kind: string;
-  readonly name: string;
-  readonly count: number;
-  readonly youngest: number;
-  readonly oldest: number;
-  /** Of all answered calls; null without any. */
-  readonly p99: number | null;
 }
 
 /** The server's capacity and how much is in use. Unknown values are absent. */
@@ -115,8 +104,8 @@ export interface LiveApplication {
   /** Path of the application, e.g. `smartWeb`; empty for the root. */
   readonly name: string;
   readonly sessions: Readonly<Record<ConnectionType | 'created', number>>;
-  readonly holds: { readonly now: number };
-  readonly running: { readonly count: number; readonly hung: HungCalls | null };
+  /** Comet polls that the server holds, of all applications. */
+  readonly heldPolls: number;
   readonly verdict: Verdict;
   readonly minute: MinuteOfCalls;
   readonly history: { readonly stepSeconds: number; readonly points: readonly HistoryPoint[] };
@@ -177,77 +166,90 @@ export interface Live {
   readonly clientTimeoutSeconds: number;
   readonly limits: readonly ({ readonly key: string } & RecentCount)[];
   readonly failures: readonly ({ readonly code: string } & RecentCount)[];
-  readonly connections: { readonly open: number; readonly refused: RecentCount };
-  /** Share in the last minute. */
+  readonly refusedConnections: RecentCount;
   readonly observerErrors: RecentCount;
   readonly outside: Outside;
-  /** The window of the percentiles in the tables (`metrics.window`). */
-  readonly windowSeconds: number;
   /** The newest step of this process. */
   readonly seq: number;
   readonly applications: readonly LiveApplication[];
   readonly marks: readonly Mark[];
 }
 
-/**
- * `count`: answered; `rate`: of one minute; `p50`, `p99`: of the window, 0 for none; `ended`: all that ended; `steps`:
- * calls in each of the last 12 times 25 s, oldest first.
- */
-export type CallRow = readonly [
-  name: string,
-  count: number,
-  errors: number,
-  rate: number,
-  p50: number,
-  p99: number,
-  ended: number,
-  ...steps: number[],
-];
+export interface CallRow {
+  readonly name: string;
+  /** Answered calls. */
+  readonly count: number;
+  readonly errors: number;
+  /** Calls a second, of one minute. */
+  readonly rate: number;
+  /** Of the window (`metrics.window`); null without calls in it. */
+  readonly p50: number | null;
+  readonly p99: number | null;
+  /** Calls that ended, answered or not. */
+  readonly ended: number;
+  /** Calls in each of the last 12 times 25 s, oldest first. */
+  readonly spark: readonly number[];
+}
 
-export type ObjectRow = readonly [name: string, subscriptions: number, values: number, rate: number];
+export interface ObjectRow {
+  readonly name: string;
+  readonly subscriptions: number;
+  /** Received values. */
+  readonly values: number;
+  /** Values a second, of one minute. */
+  readonly rate: number;
+}
 
-export type SessionRow = readonly [
-  id: string,
-  userName: string | null,
-  connectionType: ConnectionType,
-  createTime: string,
-  lastActivityTime: string,
-  remoteAddress: string,
-  requests: number,
-  errors: number,
-  /** Present only if nothing has proven the name. */
-  verified?: false,
-];
+export interface SessionRow {
+  readonly id: string;
+  readonly userName: string | null;
+  readonly connectionType: ConnectionType;
+  readonly createTime: string;
+  readonly lastActivityTime: string;
+  readonly remoteAddress: string;
+  readonly requests: number;
+  readonly errors: number;
+  /** False: nothing has proven the name. */
+  readonly verified: boolean;
+}
 
-/** A running call; its age is that at the moment of the answer. */
-export type RunningRow = readonly [
-  /** Unique among all calls. */
-  key: string,
-  kind: 'rpc' | 'sba' | 'object' | 'session',
-  name: string,
-  userName: string | null,
-  connectionType: ConnectionType,
-  remoteAddress: string,
-  startTime: string,
-  /** Seconds. */
-  duration: number,
-  sessionId: string | null,
-  threadDump: string | null,
-];
+/** A call that runs, or one of the slowest that ended: an element of `d2/calls` or `d2/calls/slowest`. */
+export interface SingleCall {
+  readonly kind: 'rpc' | 'sba' | 'object' | 'session';
+  readonly name: string;
+  readonly sessionId: string | null;
+  readonly userName: string | null;
+  readonly remoteAddress: string;
+  readonly startTime: string;
+  /** Seconds until the answer was read, or until the end. */
+  readonly duration: number;
+  /** Absent while the call runs; null without an answer. */
+  readonly status?: number | null;
+  readonly outcome?: string;
+}
 
-/** A call that has ended. */
-export type SlowRow = readonly [...call: RunningRow, endTime: string, status: number | null, outcome: string];
+/** A call with what the page adds to it. */
+export interface SingleCallRow extends SingleCall {
+  /** Unique among the rows. */
+  readonly key: string;
+  /** It took longer than clients wait. */
+  readonly isLate: boolean;
+}
 
 /** Requests that are not calls, by the first segments of their path; `p95` in seconds. */
-export type PathRow = readonly [path: string, count: number, p95: number];
+export interface PathRow {
+  readonly path: string;
+  readonly count: number;
+  readonly p95: number;
+}
 
 export interface RowsOf {
   readonly rpc: readonly CallRow[];
   readonly sba: readonly CallRow[];
   readonly objects: readonly ObjectRow[];
   readonly sessions: readonly SessionRow[];
-  readonly running: readonly RunningRow[];
-  readonly slowest: readonly SlowRow[];
+  readonly running: readonly SingleCallRow[];
+  readonly slowest: readonly SingleCallRow[];
   readonly unclassified: readonly PathRow[];
 }
 

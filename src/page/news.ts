@@ -1,6 +1,7 @@
 /** Sentences that explain an empty page: a start, a restart, no traffic, or traffic outside of the application. */
 import { formatCount, formatSpan } from '../base/figures.ts';
 import { formatTime } from './format.ts';
+import { errorsOf } from './history-points.ts';
 import type { HistoryPoint, Live, LiveApplication } from './live-data.ts';
 import { type Sentence, toCounted } from './sentences.ts';
 
@@ -16,7 +17,7 @@ const HOUR_MS = 3_600_000;
 /** For the example: the usual address of a server on the same machine. */
 const EXAMPLE_UPSTREAM = 'http://127.0.0.1:8080';
 
-export function toNews(sources: NewsSources): readonly Sentence[] {
+export function explainTraffic(sources: NewsSources): readonly Sentence[] {
   return [...toBeginning(sources), ...toTraffic(sources)].map((text): Sentence => ({ tone: 'info', text }));
 }
 
@@ -49,7 +50,7 @@ function toTraffic(sources: NewsSources): string[] {
 function isQuiet({ sessions }: LiveApplication, points: readonly HistoryPoint[]): boolean {
   const active = sessions.REST + sessions.COMET_WEBSOCKET + sessions.COMET_LONG_POLLING;
   const traffic = points.map(
-    ({ rpc, sba, values, aborted, sessions: atEnd }) => rpc[0] + rpc[1] + sba[0] + sba[1] + values + aborted + atEnd,
+    (point) => point.rpc.count + point.sba.count + errorsOf(point) + point.values + point.aborted + point.sessions,
   );
   return active === 0 && traffic.every((count) => count === 0);
 }
@@ -68,7 +69,7 @@ function toPassed({ applications }: Live, count: number): string {
 /** `: /plant 3, (other) 2`, most frequent first. */
 function toPlaces({ outside: { segments, other } }: Live): string {
   if (segments === null) return '; their paths need the role sessions';
-  const places = segments.map(([segment, count]) => `/${segment} ${formatCount(count)}`);
+  const places = segments.map(({ segment, requests }) => `/${segment} ${formatCount(requests)}`);
   return `: ${[...places, ...(other === null || other === 0 ? [] : [`(other) ${formatCount(other)}`])].join(', ')}`;
 }
 
@@ -79,7 +80,7 @@ function toRemark({ outside: { other } }: Live): string {
 }
 
 function toExample({ outside: { segments } }: Live): string {
-  const found = segments?.map(([segment]) => segment).find((segment) => !segment.includes('\ufffd'));
+  const found = segments?.find(({ segment }) => !segment.includes('\ufffd'))?.segment;
   const path = found === undefined ? '<its path>' : encodeURIComponent(found);
   const which = found === undefined ? 'one of these paths is the application' : `/${found} is the application`;
   return `If ${which}, start the sidecar with it: --upstream ${EXAMPLE_UPSTREAM}/${path}`;

@@ -95,7 +95,7 @@ export class Plot {
       },
       scales: { x: { time: true, auto: false }, y: { auto: false } },
       axes: [
-        { ...axis, size: hasTimes ? X_AXIS_PX : 0, values: hasTimes ? toTimes : () => [], gap: 4 },
+        { ...axis, size: hasTimes ? X_AXIS_PX : 0, values: hasTimes ? formatTimes : () => [], gap: 4 },
         {
           ...axis,
           size: Y_AXIS_PX,
@@ -155,7 +155,7 @@ function toTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
 }
 
 /** `14:05`, or with seconds if the axis has steps below a minute. */
-function toTimes(_plot: uPlot, splits: readonly number[]): string[] {
+function formatTimes(_plot: uPlot, splits: readonly number[]): string[] {
   const hasSeconds = splits.some((t) => t % 60 !== 0);
   return splits.map((t) => {
     const time = new Date(t * 1000);

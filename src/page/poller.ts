@@ -3,9 +3,18 @@
  * overlap: the next is scheduled when the last has ended, so a slow connection queues no requests.
  */
 import type { Api } from './api.ts';
-import type { Live, MetricsDocument, TableKind, VerdictRule } from './live-data.ts';
-import { isOtherProcess, lastSeq, type PageState, requiresSignIn, withLive, withoutLive } from './page-state.ts';
+import type { Live, MetricsDocument, SingleCall, TableKind, VerdictRule } from './live-data.ts';
+import {
+  isOtherProcess,
+  lastSeq,
+  type PageState,
+  requiresSignIn,
+  type TableState,
+  withLive,
+  withoutLive,
+} from './page-state.ts';
 import { PERSONAL_TABLES, toSegment } from './route.ts';
+import { type Columns, parseCalls, parseRows } from './rows.ts';
 import type { Store } from './store.ts';
 
 const PERIOD_MS = 2_000;
@@ -69,13 +78,13 @@ export class Poller {
       return Math.max(PERIOD_MS, retryAfterMs);
     }
     const live = answer.value;
-    const rows = await this.#rows(live);
-    this.#store.update((state) => ({ ...withLive(state, live, performance.now()), ...rows }));
+    const open = await this.#readOpen(live);
+    this.#store.update((state) => ({ ...withLive(state, live, performance.now()), ...open }));
     return PERIOD_MS;
   }
 
   /** Reads the open table and the open item; what cannot be read keeps its last state. */
-  async #rows(live: Live): Promise<Partial<PageState>> {
+  async #readOpen(live: Live): Promise<Partial<PageState>> {
     const { route } = this.#store.state;
     const application = route.application ?? live.applications[0]?.name;
     if (application === undefined) return {};
@@ -83,7 +92,7 @@ export class Poller {
     const isHidden = PERSONAL_TABLES.has(route.table) && live.role !== 'sessions';
     if (isHidden) return { table: undefined, item: undefined, ...judgement };
     const [table, item] = await Promise.all([
-      this.#table(application, route.table),
+      this.#table(live, application, route.table),
       this.#item(application, route.table, route.item),
     ]);
     // The user may have moved on meanwhile.
@@ -93,14 +102,26 @@ export class Poller {
   /** The rules of the verdict, while the reader has them open. */
   async #judgement(application: string): Promise<Partial<PageState>> {
     if (!this.#store.state.areRulesOpen) return {};
-    const answer = await this.#api.get<{ rules: readonly VerdictRule[] }>(`${toBase(application)}/d2/verdict`);
+    const answer = await this.#api.get<{ rules: readonly VerdictRule[] }>(`${formatAdminPath(application)}/d2/verdict`);
     return answer.kind === 'ok' ? { rules: answer.value.rules } : {};
   }
 
-  async #table(application: string, kind: TableKind): Promise<Partial<PageState>> {
-    const path = `live/${encodeURIComponent(toSegment(application))}/${kind}`;
-    const answer = await this.#api.get<{ rows: never[] }>(path);
-    return answer.kind === 'ok' ? { table: { kind, application, rows: answer.value.rows } } : {};
+  async #table(live: Live, application: string, kind: TableKind): Promise<Partial<PageState>> {
+    const rows = await (kind === 'running' || kind === 'slowest'
+      ? this.#calls(live, application, kind)
+      : this.#rows(application, kind));
+    return rows === undefined ? {} : { table: { kind, application, rows } as TableState };
+  }
+
+  async #rows(application: string, kind: TableKind): Promise<readonly object[] | undefined> {
+    const answer = await this.#api.get<Columns>(`live/${encodeURIComponent(toSegment(application))}/${kind}`);
+    return answer.kind === 'ok' ? parseRows(answer.value) : undefined;
+  }
+
+  async #calls(live: Live, application: string, kind: 'running' | 'slowest'): Promise<readonly object[] | undefined> {
+    const path = `${formatAdminPath(application)}/d2/calls${kind === 'slowest' ? '/slowest' : ''}`;
+    const answer = await this.#api.get<readonly SingleCall[]>(path);
+    return answer.kind === 'ok' ? parseCalls(answer.value, live.clientTimeoutSeconds) : undefined;
   }
 
   async #item(application: string, kind: TableKind, item: string | undefined): Promise<Partial<PageState>> {
@@ -115,14 +136,14 @@ export class Poller {
   }
 }
 
-function toBase(application: string): string {
+function formatAdminPath(application: string): string {
   const prefix = application === '' ? '' : `${application.split('/').map(encodeURIComponent).join('/')}/`;
   return `${prefix}api/rest/v0/admin`;
 }
 
 /** Endpoints 2, 6, 7 and 9 of the monitoring interface. */
 export function toItemPath(application: string, kind: TableKind, item: string): string {
-  const base = `${toBase(application)}/metrics/d2`;
+  const base = `${formatAdminPath(application)}/metrics/d2`;
   if (kind === 'sessions') return `${base}?session=${encodeURIComponent(item)}`;
   return `${base}/${kind === 'objects' ? 'object' : kind}/${encodeURIComponent(item)}`;
 }

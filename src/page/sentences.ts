@@ -10,22 +10,6 @@ export interface Sentence {
   readonly text: string;
 }
 
-/** From this share on the slower path is mentioned. */
-
-/** Reasons for failed connections, by the code of the system or the sidecar (docs/errors.md). */
-const UNREACHABLE: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'The upstream has refused connections',
-  ECONNRESET: 'The upstream has reset connections',
-  ETIMEDOUT: 'The upstream has not answered in time',
-  D2S_ERR_UPSTREAM_CONNECT_TIMEOUT: 'The upstream has not accepted connections in time',
-  EHOSTUNREACH: 'There has been no route to the upstream',
-  ENETUNREACH: 'There has been no route to the upstream',
-  ENOTFOUND: 'No address has been found for the name of the upstream',
-  EAI_AGAIN: 'No address has been found for the name of the upstream',
-  EAI_FAIL: 'No address has been found for the name of the upstream',
-  EAI_NODATA: 'No address has been found for the name of the upstream',
-};
-
 export function isLeaving({ state, stopLeftSeconds }: Live): boolean {
   return state === 'draining' || state === 'stopping' || stopLeftSeconds !== null;
 }
@@ -34,11 +18,11 @@ export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
   const start = formatTime(Date.parse(live.startTime), nowMs);
   return [
     ...toLifecycle(live),
-    toUpstream(live.upstream, nowMs),
-    toJvm(live.jvm, nowMs),
+    describeUpstream(live.upstream, nowMs),
+    describeJvm(live.jvm, nowMs),
     ...live.certificates.flatMap(toCertificate),
     ...live.limits.flatMap(({ key, ...count }) => toReached(key, count, start)),
-    ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => toFailure(code, failed))),
+    ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => describeFailure(code, failed))),
     ...toOwnFaults(live, start),
   ];
 }
@@ -51,7 +35,7 @@ function toLifecycle(live: Live): Sentence[] {
   return [{ tone: 'warn', text: `The sidecar is draining: it keeps serving, and asks clients to leave${left}.` }];
 }
 
-export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
+export function describeUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: number): Sentence {
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'reachable') return { tone: 'good', text: `The upstream has accepted connections${time}.` };
   if (state === 'unknown') {
@@ -59,8 +43,10 @@ export function toUpstream({ state, since, reason, tlsFault }: Upstream, nowMs: 
   }
   if (tlsFault !== null)
     return { tone: 'bad', text: `TLS with the upstream has failed${time}: ${tlsFault} (${reason}).` };
-  const what = UNREACHABLE[reason ?? ''] ?? 'The upstream could not be reached';
-  return { tone: 'bad', text: `${what}${time}${reason === null ? '' : ` (${reason})`}.` };
+  return {
+    tone: 'bad',
+    text: `No connection to the upstream has opened${time}${reason === null ? '' : ` (${reason})`}.`,
+  };
 }
 
 function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
@@ -68,7 +54,7 @@ function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
   return [{ tone: days < 0 ? 'bad' : 'warn', text: `The certificate of the sidecar in ${section}: ${warning}.` }];
 }
 
-export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
+export function describeJvm({ state, source, since, reason }: Jvm, nowMs: number): Sentence {
   if (state === 'none') return { tone: 'info', text: 'No JVM source is configured.' };
   const time = since === null ? '' : ` since ${formatTime(Date.parse(since), nowMs)}`;
   if (state === 'available') {
@@ -79,7 +65,7 @@ export function toJvm({ state, source, since, reason }: Jvm, nowMs: number): Sen
 
 /** Refusals by rest.deny are intended: no warning. */
 function toReached(key: string, count: RecentCount, start: string): Sentence[] {
-  if (key !== 'rest.deny') return toRecent(count, start, (hits) => toLimit(key, hits));
+  if (key !== 'rest.deny') return toRecent(count, start, (hits) => describeLimit(key, hits));
   const toText = (hits: number) => `${toCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
   return toRecent(count, start, toText, 'info');
 }
@@ -96,18 +82,18 @@ function toRecent(
   return [{ tone: 'info', text: `${toText(sinceStart)} since ${start}, but not in the last minute.` }];
 }
 
-function toLimit(key: string, hits: number): string {
+function describeLimit(key: string, hits: number): string {
   return `Limit ${key} was reached ${hits === 1 ? 'once' : `${formatCount(hits)} times`}`;
 }
 
-function toFailure(code: string, count: number): string {
+function describeFailure(code: string, count: number): string {
   return `${toCounted(count, 'exchange')} failed with ${code}`;
 }
 
-function toOwnFaults({ connections, observerErrors }: Live, start: string): Sentence[] {
+function toOwnFaults({ refusedConnections, observerErrors }: Live, start: string): Sentence[] {
   return [
     ...toRecent(
-      connections.refused,
+      refusedConnections,
       start,
       (count) => `${toCounted(count, 'connection')} ${count === 1 ? 'was' : 'were'} refused at a limit`,
     ),

@@ -1,8 +1,8 @@
 /** The line that answers "is it the server, the network, or a client?", and sentences on everything else. */
 import { explained } from './explanations.tsx';
 import { formatTime } from './format.ts';
-import type { Subject, TableKind, Verdict, VerdictRule } from './live-data.ts';
-import { type NewsSources, toNews } from './news.ts';
+import type { Subject, Verdict, VerdictRule } from './live-data.ts';
+import { explainTraffic, type NewsSources } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
 import { toHash } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
@@ -36,7 +36,7 @@ export function Situation(sources: SituationProps) {
   const { live, application, nowMs, rules, onRules } = sources;
   const { verdict } = application;
   const since = formatTime(Date.parse(verdict.since), nowMs);
-  const sentences = [...toSentences(live, nowMs), ...toNews(sources)];
+  const sentences = [...toSentences(live, nowMs), ...explainTraffic(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
       <h2 id="situation-heading" class="hidden">
@@ -47,8 +47,10 @@ export function Situation(sources: SituationProps) {
           {SUBJECTS[verdict.subject]}
         </button>
         <span class="verdict-text">
-          {verdict.text} <span class="since">Since {since}.</span>
-          <Suspect application={application.name} verdict={verdict} />
+          {verdict.text}{' '}
+          <span class="verdict-more">
+            Since {since}. <Suspect application={application.name} verdict={verdict} />
+          </span>
         </span>
       </p>
       <ul class="sentences">
@@ -67,14 +69,10 @@ export function Situation(sources: SituationProps) {
 /** A link to the view of the call to look at first. */
 function Suspect({ application, verdict: { kind, name } }: { application: string; verdict: Verdict }) {
   if (name === null || (kind !== 'rpc' && kind !== 'sba')) return null;
-  const table: TableKind = kind;
   return (
-    <>
-      {' '}
-      <a class="worst" href={toHash({ application, table, item: name })} onClick={showTables}>
-        Look at {name}
-      </a>
-    </>
+    <a class="worst" href={toHash({ application, table: kind, item: name })} onClick={showTables}>
+      Look at {name}
+    </a>
   );
 }
 
@@ -101,7 +99,8 @@ function Rules({ rules, onToggle }: { rules: readonly VerdictRule[]; onToggle: (
       <ol>
         {rules.map(({ code, text, applies }) => (
           <li key={code} class={applies ? 'applies' : ''}>
-            <b>{code}</b> {applies ? '(applies)' : ''} – {text}
+            <b>{code}</b>
+            {applies ? ' (applies)' : ''} – {text}
           </li>
         ))}
       </ol>

@@ -1,5 +1,5 @@
 /** Filters, sorts and slices rows, without a document. 10,000 rows take a few milliseconds. */
-import type { DefinitionKey } from './definitions.ts';
+import type { DefinitionKey } from '../base/definitions.ts';
 
 export type SortValue = string | number | null;
 
@@ -13,7 +13,8 @@ export interface Column<Row> {
   /** CSS class that sets the width of its cells. */
   readonly width: string;
   value(row: Row): SortValue;
-  text(row: Row): string;
+  /** `nowMs`: times of another day have their date. */
+  text(row: Row, nowMs: number): string;
   /** Whether to highlight the cell as a fault. */
   isBad?(row: Row): boolean;
 }
@@ -69,7 +70,7 @@ export function holdOrder<Row>(
 }
 
 /** The rows to draw out of `count`, each `rowPx` high, in a viewport of `heightPx` scrolled to `topPx`. */
-export function toSlice(count: number, rowPx: number, topPx: number, heightPx: number): Slice {
+export function sliceRows(count: number, rowPx: number, topPx: number, heightPx: number): Slice {
   // A list that shrank is scrolled too far until the browser corrects it.
   const last = Math.max(0, count - Math.ceil(heightPx / rowPx));
   const visible = Math.min(Math.max(0, Math.floor(topPx / rowPx)), last);

@@ -1,52 +1,94 @@
 /** The tables and their tabs. */
-import { useMemo } from 'preact/hooks';
 import { formatCount, formatDuration } from '../base/figures.ts';
-import { DataTable } from './data-table.tsx';
+import { type Cells, DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
-import type {
-  CallRow,
-  LiveApplication,
-  ObjectRow,
-  PathRow,
-  RunningRow,
-  SessionRow,
-  SlowRow,
-  TableKind,
-} from './live-data.ts';
-import type { PageState } from './page-state.ts';
+import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
+import type { PageState, TableState } from './page-state.ts';
 import { PERSONAL_TABLES, toHash } from './route.ts';
 import { Spark } from './spark.tsx';
 import {
   CALL_COLUMNS,
-  measuredStepsOf,
+  describeConnection,
+  describeUser,
+  measuredSteps,
   OBJECT_COLUMNS,
   PATH_COLUMNS,
-  toConnection,
-  toSessionColumns,
-  toSingleCallColumns,
-  toUser,
+  RUNNING_COLUMNS,
+  SESSION_COLUMNS,
+  SLOWEST_COLUMNS,
 } from './table-columns.ts';
+import type { Column } from './table-model.ts';
 
-export const TABLE_NAMES: Readonly<Record<TableKind, string>> = {
-  rpc: 'RPCs',
-  sba: 'SBAs',
-  objects: 'Objects',
-  sessions: 'Sessions',
-  running: 'Running now',
-  slowest: 'Slowest of the hour',
-  unclassified: 'Not classified',
+/** What a table shows, and where a row leads. */
+interface TableOf<Row> {
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly sortedBy: string;
+  readonly emptyText: string;
+  readonly hasErrors?: (row: Row) => boolean;
+  keyOf(row: Row): string;
+  filterText(row: Row): string;
+  href(row: Row, application: string): string;
+}
+
+export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number]> } = {
+  rpc: callsTable('rpc', 'RPCs', 'No RPC has been called yet.'),
+  sba: callsTable('sba', 'SBAs', 'No SBA RPC has been called yet.'),
+  objects: {
+    name: 'Objects',
+    columns: OBJECT_COLUMNS,
+    sortedBy: 'rate',
+    emptyText: 'No object has been monitored or read yet.',
+    keyOf: ({ name }) => name,
+    filterText: ({ name }) => name,
+    href: ({ name }, application) => toHash({ application, table: 'objects', item: name }),
+  },
+  sessions: {
+    name: 'Sessions',
+    columns: SESSION_COLUMNS,
+    sortedBy: 'lastActivityTime',
+    emptyText: 'Nobody is logged in.',
+    hasErrors: ({ errors }) => errors > 0,
+    keyOf: ({ id }) => id,
+    filterText: (row) => `${describeUser(row)} ${describeConnection(row.connectionType)} ${row.remoteAddress}`,
+    href: ({ id }, application) => toHash({ application, table: 'sessions', item: id }),
+  },
+  running: singleCallsTable('Running now', RUNNING_COLUMNS, 'No calls are running.'),
+  slowest: singleCallsTable('Slowest of the hour', SLOWEST_COLUMNS, 'No call has ended in the last hour.'),
+  unclassified: {
+    name: 'Not classified',
+    columns: PATH_COLUMNS,
+    sortedBy: 'count',
+    emptyText: 'Every answered request was a call, or belonged to the Comet endpoint.',
+    keyOf: ({ path }) => path,
+    filterText: ({ path }) => path,
+    href: (_row, application) => toHash({ application, table: 'unclassified', item: undefined }),
+  },
 };
 
-const BY_RATE = { key: 'rate', isDescending: true };
-const BY_ACTIVITY = { key: 'active', isDescending: true };
-const BY_DURATION = { key: 'duration', isDescending: true };
-const BY_COUNT = { key: 'count', isDescending: true };
+function callsTable(table: 'rpc' | 'sba', name: string, emptyText: string): TableOf<CallRow> {
+  return {
+    ...{ name, columns: CALL_COLUMNS, sortedBy: 'rate', emptyText },
+    hasErrors: ({ errors }) => errors > 0,
+    keyOf: (row) => row.name,
+    filterText: (row) => row.name,
+    href: (row, application) => toHash({ application, table, item: row.name }),
+  };
+}
 
-const callHasErrors = (row: CallRow) => row[2] > 0;
-const sessionHasErrors = (row: SessionRow) => row[7] > 0;
-const nameOf = (row: readonly [string, ...unknown[]]) => row[0];
-const singleCallText = (row: RunningRow | SlowRow) => `${row[2]} ${row[3] ?? ''} ${row[5]}`;
-const sessionText = (row: SessionRow) => `${toUser(row)} ${toConnection(row[2])} ${row[5]}`;
+/** A row leads to its name, and its user to the session. */
+function singleCallsTable(
+  name: string,
+  columns: readonly Column<SingleCallRow>[],
+  emptyText: string,
+): TableOf<SingleCallRow> {
+  return {
+    ...{ name, columns, sortedBy: 'duration', emptyText },
+    keyOf: ({ key }) => key,
+    filterText: (row) => `${row.name} ${row.userName ?? ''} ${row.remoteAddress}`,
+    href: toCallHash,
+  };
+}
 
 export interface TablesProps {
   readonly state: PageState;
@@ -58,13 +100,13 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
   return (
     <nav class="tabs" aria-label="Tables">
       <ul>
-        {(Object.keys(TABLE_NAMES) as TableKind[]).map((kind) => (
+        {(Object.keys(TABLES) as TableKind[]).map((kind) => (
           <li key={kind}>
             <a
               href={toHash({ application: application.name, table: kind, item: undefined })}
               aria-current={state.route.table === kind ? 'page' : undefined}
             >
-              {TABLE_NAMES[kind]}
+              {TABLES[kind].name}
             </a>
           </li>
         ))}
@@ -79,131 +121,37 @@ export function Table({ state, application, nowMs }: TablesProps) {
     return route.table === 'sessions' ? <HiddenSessions application={application} /> : <Hidden />;
   }
   if (table === undefined || table.kind !== route.table || table.application !== application.name) {
-    return <p class="empty">Reading {TABLE_NAMES[route.table]} …</p>;
+    return <p class="empty">Reading {TABLES[route.table].name} …</p>;
   }
-  const toItem = (item: string) => toHash({ application: application.name, table: route.table, item });
-  switch (table.kind) {
-    case 'rpc':
-    case 'sba':
-      return (
-        <Calls
-          key={table.kind}
-          kind={table.kind}
-          rows={table.rows as readonly CallRow[]}
-          toItem={toItem}
-          seq={live?.seq ?? 0}
-        />
-      );
-    case 'objects':
-      return <Objects rows={table.rows as readonly ObjectRow[]} toItem={toItem} />;
-    case 'sessions':
-      return <Sessions rows={table.rows as readonly SessionRow[]} toItem={toItem} nowMs={nowMs} />;
-    case 'running':
-    case 'slowest':
-      return (
-        <SingleCalls
-          key={table.kind}
-          kind={table.kind}
-          rows={table.rows as readonly (RunningRow | SlowRow)[]}
-          application={application.name}
-          clientTimeoutS={live?.clientTimeoutSeconds ?? 0}
-          nowMs={nowMs}
-        />
-      );
-    case 'unclassified':
-      return <Paths rows={table.rows as readonly PathRow[]} href={toItem('')} />;
+  const definition = TABLES[table.kind] as TableOf<never>;
+  return (
+    <DataTable
+      key={table.kind}
+      {...definition}
+      caption={definition.name}
+      rows={table.rows as readonly never[]}
+      href={(row) => definition.href(row, application.name)}
+      cells={cellsOf(table, live?.seq ?? 0)}
+      nowMs={nowMs}
+    />
+  );
+}
+
+/** Content that is more than text. `seq`: the newest step of the sidecar. */
+function cellsOf({ kind, rows, application }: TableState, seq: number): Cells<never> {
+  if (kind === 'rpc' || kind === 'sba') {
+    return { spark: (row: CallRow) => <Spark values={measuredSteps(row, seq)} /> };
   }
-}
-
-interface RowsProps<Row> {
-  readonly rows: readonly Row[];
-  readonly toItem: (item: string) => string;
-}
-
-function Calls({ kind, rows, toItem, seq }: RowsProps<CallRow> & { kind: 'rpc' | 'sba'; seq: number }) {
-  return (
-    <DataTable
-      caption={TABLE_NAMES[kind]}
-      columns={CALL_COLUMNS}
-      rows={rows}
-      initialSort={BY_RATE}
-      hasErrors={callHasErrors}
-      filterText={nameOf}
-      keyOf={nameOf}
-      href={(row) => toItem(row[0])}
-      cells={{ steps: (row) => <Spark values={measuredStepsOf(row, seq)} /> }}
-      emptyText={`No ${kind === 'rpc' ? 'RPC' : 'SBA RPC'} has been called yet.`}
-    />
-  );
-}
-
-function Objects({ rows, toItem }: RowsProps<ObjectRow>) {
-  return (
-    <DataTable
-      caption={TABLE_NAMES.objects}
-      columns={OBJECT_COLUMNS}
-      rows={rows}
-      initialSort={BY_RATE}
-      filterText={nameOf}
-      keyOf={nameOf}
-      href={(row) => toItem(row[0])}
-      emptyText="No object has been monitored or read yet."
-    />
-  );
-}
-
-function Sessions({ rows, toItem, nowMs }: RowsProps<SessionRow> & { nowMs: number }) {
-  const day = new Date(nowMs).toDateString();
-  // Only a new day changes the texts of the columns.
-  const columns = useMemo(() => toSessionColumns(nowMs), [day]);
-  return (
-    <DataTable
-      caption={TABLE_NAMES.sessions}
-      columns={columns}
-      rows={rows}
-      initialSort={BY_ACTIVITY}
-      hasErrors={sessionHasErrors}
-      filterText={sessionText}
-      keyOf={nameOf}
-      href={(row) => toItem(row[0])}
-      emptyText="Nobody is logged in."
-    />
-  );
-}
-
-interface SingleCallsProps {
-  readonly kind: 'running' | 'slowest';
-  readonly rows: readonly (RunningRow | SlowRow)[];
-  readonly application: string;
-  readonly clientTimeoutS: number;
-  readonly nowMs: number;
-}
-
-/** Running calls, or the slowest ended ones. A row links to its name, and its user to the session. */
-function SingleCalls({ kind, rows, application, clientTimeoutS, nowMs }: SingleCallsProps) {
-  const day = new Date(nowMs).toDateString();
-  const columns = useMemo(() => toSingleCallColumns(kind, clientTimeoutS, nowMs), [kind, clientTimeoutS, day]);
-  const longestS = rows.reduce((most, row) => Math.max(most, row[7]), 0);
-  return (
-    <DataTable
-      caption={TABLE_NAMES[kind]}
-      columns={columns}
-      rows={rows}
-      initialSort={BY_DURATION}
-      filterText={singleCallText}
-      keyOf={nameOf}
-      href={(row) => toCallHash(row, application)}
-      cells={{
-        duration: (row) => <Age seconds={row[7]} longestS={longestS} />,
-        user: (row) => <UserOf row={row} application={application} />,
-      }}
-      emptyText={kind === 'running' ? 'No calls are running.' : 'No call has ended in the last hour.'}
-    />
-  );
+  if (kind !== 'running' && kind !== 'slowest') return {};
+  const longestS = (rows as readonly SingleCallRow[]).reduce((most, { duration }) => Math.max(most, duration), 0);
+  return {
+    duration: ({ duration }: SingleCallRow) => <Age seconds={duration} longestS={longestS} />,
+    userName: (row: SingleCallRow) => <UserOf row={row} application={application} />,
+  };
 }
 
 /** Calls of kind `session` have no view. */
-function toCallHash([, kind, name]: RunningRow | SlowRow, application: string): string {
+function toCallHash({ kind, name }: SingleCallRow, application: string): string {
   if (kind === 'session') return toHash({ application, table: 'sessions', item: undefined });
   return toHash({ application, table: kind === 'object' ? 'objects' : kind, item: name });
 }
@@ -218,26 +166,10 @@ function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
   );
 }
 
-function UserOf({ row, application }: { row: RunningRow | SlowRow; application: string }) {
-  const [, , , userName, , , , , sessionId] = row;
-  if (sessionId === null) return <>{userName ?? '(unknown)'}</>;
-  return <a href={toHash({ application, table: 'sessions', item: sessionId })}>{userName ?? '(unknown)'}</a>;
-}
-
-/** Of all applications, since the start. */
-function Paths({ rows, href }: { rows: readonly PathRow[]; href: string }) {
-  return (
-    <DataTable
-      caption={TABLE_NAMES.unclassified}
-      columns={PATH_COLUMNS}
-      rows={rows}
-      initialSort={BY_COUNT}
-      filterText={nameOf}
-      keyOf={nameOf}
-      href={() => href}
-      emptyText="Every answered request was a call, or belonged to the Comet endpoint."
-    />
-  );
+function UserOf({ row: { userName, sessionId }, application }: { row: SingleCallRow; application: string }) {
+  const name = userName ?? '(unknown)';
+  if (sessionId === null) return <>{name}</>;
+  return <a href={toHash({ application, table: 'sessions', item: sessionId })}>{name}</a>;
 }
 
 function Hidden() {
@@ -261,7 +193,7 @@ function HiddenSessions({ application: { sessions } }: { application: LiveApplic
         {types.map((type) => (
           <div key={type} data-def="now.sessions">
             <dt>
-              <Term def="now.sessions">{toConnection(type)}</Term>
+              <Term def="now.sessions">{describeConnection(type)}</Term>
             </dt>
             <dd>{formatCount(sessions[type])}</dd>
           </div>

@@ -1,17 +1,17 @@
 /** All charts on one time axis, the choice of its range, and the events on it. */
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
-import { type CallKind, type Charted, toChartSpecs } from './chart-specs.ts';
+import { type CallKind, type Charted, selectCharts } from './chart-specs.ts';
 import { toMarkName } from './draw-marks.ts';
 import { formatTime } from './format.ts';
-import { type Minute, within } from './history-points.ts';
+import { type Period, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
 import type { Plot } from './plot.ts';
 
 export interface TimeChartsProps {
   readonly application: LiveApplication;
   readonly points: readonly HistoryPoint[];
-  readonly minute: Minute;
+  readonly minute: Period;
   readonly marks: readonly Mark[];
   readonly nowMs: number;
   readonly rangeS: number;
@@ -34,7 +34,7 @@ export function TimeCharts(props: TimeChartsProps) {
   const { stepSeconds } = application.history;
   const [kind, setKind] = useState<CallKind>('rpc');
   const scheme = useScheme();
-  const specs = useMemo(() => toChartSpecs(kind, charted), [kind, ...Object.values(charted)]);
+  const specs = useMemo(() => selectCharts(kind, charted), [kind, ...Object.values(charted)]);
   // The newest step, not the current second: the axis moves only when it has a new point.
   const toS = points.at(-1)?.t ?? Math.floor(nowMs / 1000);
   const data = useMemo(
@@ -119,7 +119,7 @@ function useCursor(points: readonly HistoryPoint[]) {
   return { point, onMoment, onPlot, onKeyDown, leave };
 }
 
-function toValueText(point: HistoryPoint | undefined, specs: ReturnType<typeof toChartSpecs>, nowMs: number): string {
+function toValueText(point: HistoryPoint | undefined, specs: ReturnType<typeof selectCharts>, nowMs: number): string {
   if (point === undefined) return 'Now. Left and right arrow keys go from moment to moment.';
   const values = specs.map((spec) => {
     const lines = spec.lines.map((line) => {

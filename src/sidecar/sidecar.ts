@@ -203,7 +203,7 @@ export class Sidecar {
   /** The data of `d2-sidecar top`: one line of JSON. */
   top(): string {
     this.monitored.catchUp?.();
-    return renderTop(this.monitored, this.#live(), this.#config.metrics.windowMs);
+    return renderTop(this.monitored, this.#live());
   }
 
   /** Takes a thread dump of the server's JVM. Rejects with a JvmSourceError that has the reason. */

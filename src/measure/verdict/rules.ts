@@ -91,9 +91,9 @@ const judgeFailures: Rule = ({ minute, worst }) => {
   const figures = `${formatCount(failed)} of ${formatCount(ended)}`;
   return {
     applies: failed >= MIN_FAULTS && share >= ERROR_SHARE,
-    text: `Applies from ${formatPercent(ERROR_SHARE)} of the calls of the last minute, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
+    text: `Applies when ${100 * ERROR_SHARE} % of the calls of the last minute failed, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
     subject: 'server',
-    says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most of them ${worst.name}: ${formatCount(worst.failed)} of ${formatCount(worst.ended)}`}.`,
+    says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most of them ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
     suspect: worst,
   };
 };
@@ -105,7 +105,7 @@ const judgeLate: Rule = ({ minute, slowest, clientTimeoutS }) => {
   const limit = clientTimeoutS === 0 ? 'off' : formatDuration(clientTimeoutS);
   return {
     applies: clientTimeoutS > 0 && minute.late >= MIN_FAULTS && share >= LATE_SHARE,
-    text: `Applies when ${formatPercent(LATE_SHARE)} of the calls of the last minute, and at least ${MIN_FAULTS}, took longer than clients wait (calls.clientTimeout, ${limit}). Now: ${formatPercent(share)} (${figures}).`,
+    text: `Applies when ${100 * LATE_SHARE} % of the calls of the last minute, and at least ${MIN_FAULTS}, took longer than clients wait (calls.clientTimeout, ${limit}). Now: ${formatPercent(share)} (${figures}).`,
     subject: 'server',
     says: `The server: ${formatPercent(share)} of the calls of the last minute took longer than ${limit}, after which clients give up (${figures})${slowest === undefined ? '' : `; the slowest was ${slowest.name}`}.`,
     suspect: slowest,
@@ -116,7 +116,7 @@ const judgeCollection: Rule = ({ collectorShare }) => {
   const now = collectorShare === null ? 'not known, no JVM is read' : formatPercent(collectorShare);
   return {
     applies: (collectorShare ?? 0) >= COLLECTOR_SHARE,
-    text: `Applies when collectors worked for ${formatPercent(COLLECTOR_SHARE)} of the last minute or more. Now: ${now}.`,
+    text: `Applies when collectors worked for ${100 * COLLECTOR_SHARE} % of the last minute or more. Now: ${now}.`,
     subject: 'server',
     says: `The server: its JVM spent ${now} of the last minute on collecting garbage.`,
   };
@@ -129,7 +129,7 @@ const judgeSlowness: Rule = ({ minute, p95: { now, usual }, slowest }) => {
     : 'not enough to compare with (needs 5 minutes with calls)';
   return {
     applies: isKnown && endedCalls(minute) > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
-    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${formatDuration(MIN_P95_S)}. The time that clients take is not included. Now: ${figures}.`,
+    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
     subject: 'server',
     says: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
     suspect: slowest,
@@ -148,7 +148,7 @@ const judgeLeaving: Rule = ({ minute }) => {
   const share = aborted / Math.max(endedCalls(minute) + aborted, 1);
   return {
     applies: aborted >= MIN_FAULTS && share >= ABORTED_SHARE,
-    text: `Applies from ${formatPercent(ABORTED_SHARE)} of calls whose client left before it had the whole answer, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${formatCount(aborted)}).`,
+    text: `Applies when clients left ${100 * ABORTED_SHARE} % of the calls before they had the whole answer, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${formatCount(aborted)}).`,
     subject: 'client',
     says: `Clients, or the network between them and here: ${formatCount(aborted)} calls of the last minute were aborted by their client before it had the whole answer.`,
   };
@@ -168,7 +168,7 @@ const judgeUnclassified: Rule = (evidence) => {
     : `The sidecar's configuration: ${passed} requests of the last minute below ${context}${path === undefined ? '' : `, such as ${path},`} are no calls by its rules, and nothing else came. Add rest.rules if they should be.`;
   return {
     applies,
-    text: `Applies when no call was classified in the last minute, while ${MIN_PASSED} requests passed that would be calls under another first segment, or that are below the application. Now: ${formatCount(calls)} calls, ${formatCount(minute.misplaced)} and ${formatCount(minute.unclassified)} such requests.`,
+    text: `Applies when no call was classified in the last minute, while ${MIN_PASSED} requests passed that would be calls under another first segment, or that are below the application. Now: ${formatCount(calls)} calls; ${formatCount(minute.misplaced)} requests under another first segment, ${formatCount(minute.unclassified)} below the application.`,
     subject: 'sidecar',
     says,
   };

@@ -1,5 +1,5 @@
 /** The rules about the server's capacity: a deadlock, threads, descriptors, hung calls, processors. */
-import { formatCount, formatDuration, formatPercent } from '../../base/figures.ts';
+import { formatCount, formatDuration } from '../../base/figures.ts';
 import type { HungName } from '../record/hung-calls.ts';
 import { hungText, type Rule } from './verdict.ts';
 
@@ -35,7 +35,7 @@ const judgeDescriptors: Rule = ({ server }) => {
   const figures = isKnown ? `${formatCount(open)} of ${formatCount(max)}` : 'not known';
   return {
     applies: isKnown && open >= NEARLY_ALL * max,
-    text: `Applies from ${formatPercent(NEARLY_ALL)} of the files and connections that it may have open. Now: ${figures}.`,
+    text: `Applies when the server has ${100 * NEARLY_ALL} % of its descriptors (files and connections) open. Now: ${figures}.`,
     subject: 'server',
     says: `The server: it has ${figures} descriptors open, and fails when none are left.`,
   };
@@ -66,7 +66,7 @@ const judgeProcessors: Rule = ({ server }) => {
   const figures = isKnown ? `${cores.toFixed(2)} of ${processors}` : 'not known';
   return {
     applies: isKnown && cores >= NEARLY_ALL * processors,
-    text: `Applies from ${formatPercent(NEARLY_ALL)} of the processors that it may use. Now: ${figures}.`,
+    text: `Applies when the server uses ${100 * NEARLY_ALL} % of its processors. Now: ${figures}.`,
     subject: 'server',
     says: `The server: its JVM uses ${figures} processors, so that calls wait for one.`,
   };

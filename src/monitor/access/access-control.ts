@@ -39,12 +39,20 @@ export type Verdict =
 /** Result of a check; `retryAfterS` is the value before this failure was counted. */
 type Finding = { readonly reader: Reader } | { readonly reader: undefined; readonly retryAfterS: number };
 
+interface Verification {
+  /** Undefined for an unknown user, whose `expected` is a decoy. */
+  readonly entry: UserEntry | undefined;
+  readonly expected: PasswordHash;
+  readonly fingerprint: Buffer;
+  readonly address: string;
+}
+
 /** Totals since the start. */
 export interface AccessCounts {
   readonly wrong: number;
   /** Requests answered with 429, or with 503 because the queue was full. */
   readonly limited: number;
-  /** Of these, requests whose password was not verified because the queue was full. */
+  /** Of these, requests whose password was not verified. */
   readonly unchecked: number;
   /** Addresses with failures that were evicted for other addresses. */
   readonly forgotten: number;
@@ -56,7 +64,9 @@ const BUSY_RETRY_S = 1;
 export class AccessControl {
   readonly #verifyHash: typeof isPassword;
   readonly #limit: FailureLimit;
-  readonly #queue: VerificationQueue<Finding>;
+  readonly #queue = new VerificationQueue();
+  /** Running verifications by address, name and password: requests that are sent at once share one, and one failure. */
+  readonly #shared = new Map<string, Promise<Finding | undefined>>();
   /** Never leaves the process, so the cached hashes cannot be compared with anything else. */
   readonly #key = randomBytes(32);
   /** Right passwords as keyed hashes: at most one for each entry of the list, collected together with it. */
@@ -71,7 +81,6 @@ export class AccessControl {
     this.#list = list;
     this.#verifyHash = verify;
     this.#limit = new FailureLimit(clock);
-    this.#queue = new VerificationQueue((address) => this.#limit.failuresOf(address));
   }
 
   get counts(): AccessCounts {
@@ -96,8 +105,8 @@ export class AccessControl {
   /**
    * A credential in the request takes precedence over the certificate of its connection. A token, or a password that
    * was right before, is checked at once, whatever failures its address has. Any other password waits in the queue
-   * (verification-queue.ts). It is refused unverified only if the queue evicts it: with 429 if its address had too many
-   * failures, otherwise with 503.
+   * (verification-queue.ts). It is refused unverified with 503 if the queue evicts it, and with 429 if its address had
+   * too many failures and would have to wait: one address does not keep those of others waiting.
    */
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
@@ -156,20 +165,28 @@ export class AccessControl {
     // Without any user there is nothing to hide and nothing to verify.
     const expected = entry?.password ?? this.#decoyFor(name);
     if (expected === undefined) return this.#fail(address);
-    const attempt = { address, credential: `${fingerprint.toString('base64')}${name}` };
-    return await this.#queue.run(attempt, async () => {
-      // Another address may have verified the same password while this one waited.
-      const wasRight = entry !== undefined && this.#wasRight(entry, fingerprint);
-      const isRight = wasRight || (await this.#verifyHash(password, expected));
-      // A reload may have removed the user or changed the password meanwhile.
-      if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) {
-        // Counted before the next slot is given, which depends on the count. Requests that share a verification count
-        // as one.
-        return this.#fail(address);
-      }
-      this.#right.set(entry, fingerprint);
-      return { reader: toReader(entry) };
-    });
+    const key = `${address}\n${fingerprint.toString('base64')}${name}`;
+    const shared = this.#shared.get(key);
+    if (shared !== undefined) return await shared;
+    if (this.#queue.isBusy && this.#limit.retryAfterS(address) > 0) return undefined;
+    const verification = this.#queue.run(() =>
+      this.#verify({ name, password }, { entry, expected, fingerprint, address }),
+    );
+    this.#shared.set(key, verification);
+    return await verification.finally(() => this.#shared.delete(key));
+  }
+
+  async #verify(
+    { name, password }: { readonly name: string; readonly password: string },
+    { entry, expected, fingerprint, address }: Verification,
+  ): Promise<Finding> {
+    // Another address may have verified the same password while this one waited.
+    const wasRight = entry !== undefined && this.#wasRight(entry, fingerprint);
+    const isRight = wasRight || (await this.#verifyHash(password, expected));
+    // A reload may have removed the user or changed the password meanwhile.
+    if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) return this.#fail(address);
+    this.#right.set(entry, fingerprint);
+    return { reader: toReader(entry) };
   }
 
   #wasRight(entry: UserEntry, fingerprint: Buffer): boolean {
@@ -203,7 +220,7 @@ export const ACCESS_METRICS: readonly MetricDescription<AccessCounts>[] = [
   ),
   counter(
     'd2_sidecar_monitor_unverified_passwords_total',
-    'Requests on the monitoring port whose password found the queue full.',
+    'Requests on the monitoring port whose password was not verified, since too many were waiting.',
     ({ unchecked }) => unchecked,
   ),
   counter(

@@ -17,80 +17,56 @@ interface Texts {
   readonly tokens: string | undefined;
 }
 
-interface Contents {
-  readonly texts: Texts;
+/** What the files contain now; a change makes another list. */
+export class AccessList {
+  /** By common name. */
+  readonly certificates: ReadonlyMap<string, Reader>;
   readonly users: ReadonlyMap<string, UserEntry>;
   readonly tokens: readonly TokenEntry[];
-}
-
-export class AccessList {
-  #files: AccessFiles;
-  #certificates: ReadonlyMap<string, Reader>;
-  #contents: Contents;
+  readonly #files: AccessFiles;
+  readonly #texts: Texts;
 
   /**
    * Throws StartError (D2S_ERR_ACCESS_FILE) for a file that is unreadable or accessible to everybody. Throws
-   * ConfigError with file, line and expectation for a mistake in a file, or if there is no reader at all.
+   * ConfigError with file, line and expectation for a mistake in a file, or if there is no reader at all. Unchanged
+   * entries of `before` keep their object, so that cached verifications survive (access-control.ts).
    */
-  static async open(files: AccessFiles): Promise<AccessList> {
-    return new AccessList(files, toContents(files, await readTexts(files), new Map()));
+  static async open(files: AccessFiles, before?: AccessList): Promise<AccessList> {
+    return new AccessList(files, await readTexts(files), before);
   }
 
-  private constructor(files: AccessFiles, contents: Contents) {
+  private constructor(files: AccessFiles, texts: Texts, before: AccessList | undefined) {
+    const { usersFile, tokensFile, certificates = [] } = files;
+    const users = parseEntries(USERS_KEY, usersFile, texts.users, parseUsers);
+    this.users = new Map(users.map((entry) => [entry.name, keepUnchanged(entry, before?.users.get(entry.name))]));
+    this.tokens = parseEntries(TOKENS_KEY, tokensFile, texts.tokens, parseTokens);
+    this.certificates = new Map(certificates.map((entry) => [entry.name, entry]));
     this.#files = files;
-    this.#certificates = toCertificates(files);
-    this.#contents = contents;
+    this.#texts = texts;
+    if (users.length + this.tokens.length + certificates.length > 0) return;
+    const named = [usersFile, tokensFile].filter((file) => file !== undefined).join(' and ');
+    throw new ConfigError(
+      `monitor.auth: no entry in ${named}, expected at least one line written by d2-sidecar passwd`,
+    );
   }
 
-  /** Reads `files` without any change; the returned function applies them. Throws as `open`. */
-  async prepareReload(files: AccessFiles): Promise<() => void> {
-    const contents = toContents(files, await readTexts(files), this.#contents.users);
-    return () => {
-      this.#files = files;
-      this.#certificates = toCertificates(files);
-      this.#contents = contents;
-    };
-  }
-
-  /** Like `prepare` with the current files; undefined if their content has not changed. */
-  async prepareChanged(): Promise<(() => void) | undefined> {
-    const files = this.#files;
-    const texts = await readTexts(files);
-    const { texts: before, users } = this.#contents;
-    if (files !== this.#files || (texts.users === before.users && texts.tokens === before.tokens)) return undefined;
-    const contents = toContents(files, texts, users);
-    return () => {
-      // A reload may have named other files since.
-      if (files === this.#files) this.#contents = contents;
-    };
-  }
-
-  /** By common name. */
-  get certificates(): ReadonlyMap<string, Reader> {
-    return this.#certificates;
-  }
-
-  get users(): ReadonlyMap<string, UserEntry> {
-    return this.#contents.users;
-  }
-
-  get tokens(): readonly TokenEntry[] {
-    return this.#contents.tokens;
+  /** The list that the files have now; undefined if their content has not changed. Throws as `open`. */
+  async readChanged(): Promise<AccessList | undefined> {
+    const texts = await readTexts(this.#files);
+    const isSame = texts.users === this.#texts.users && texts.tokens === this.#texts.tokens;
+    return isSame ? undefined : new AccessList(this.#files, texts, this);
   }
 
   /** Without hashes, in the order of the files; then the certificates. */
   get readers(): readonly ListedReader[] {
-    const { users, tokens } = this.#contents;
+    const listed = (readers: Iterable<Reader>, kind: ListedReader['kind']) =>
+      Array.from(readers, ({ name, role }) => ({ name, role, kind }));
     return [
-      ...[...users.values()].map(({ name, role }) => ({ name, role, kind: 'password' as const })),
-      ...tokens.map(({ name, role }) => ({ name, role, kind: 'token' as const })),
-      ...[...this.#certificates.values()].map(({ name, role }) => ({ name, role, kind: 'certificate' as const })),
+      ...listed(this.users.values(), 'password'),
+      ...listed(this.tokens, 'token'),
+      ...listed(this.certificates.values(), 'certificate'),
     ];
   }
-}
-
-function toCertificates({ certificates = [] }: AccessFiles): ReadonlyMap<string, Reader> {
-  return new Map(certificates.map((entry) => [entry.name, entry]));
 }
 
 async function readTexts({ usersFile, tokensFile }: AccessFiles): Promise<Texts> {
@@ -106,27 +82,12 @@ async function readText(key: string, file: string | undefined): Promise<string |
   }
 }
 
-function toContents(files: AccessFiles, texts: Texts, before: Contents['users']): Contents {
-  const { usersFile, tokensFile, certificates = [] } = files;
-  const users = toEntries(USERS_KEY, usersFile, texts.users, parseUsers);
-  const tokens = toEntries(TOKENS_KEY, tokensFile, texts.tokens, parseTokens);
-  if (users.length + tokens.length + certificates.length === 0) {
-    const named = [usersFile, tokensFile].filter((file) => file !== undefined).join(' and ');
-    throw new ConfigError(
-      `monitor.auth: no entry in ${named}, expected at least one line written by d2-sidecar passwd`,
-    );
-  }
-  return { texts, users: new Map(users.map((entry) => [entry.name, kept(entry, before)])), tokens };
-}
-
-/** Unchanged entries keep their object, so that cached verifications survive (access-control.ts). */
-function kept(entry: UserEntry, before: Contents['users']): UserEntry {
-  const old = before.get(entry.name);
+function keepUnchanged(entry: UserEntry, old: UserEntry | undefined): UserEntry {
   return old !== undefined && old.role === entry.role && old.hashText === entry.hashText ? old : entry;
 }
 
 /** Messages begin with the key, like all messages about the configuration. */
-function toEntries<T>(
+function parseEntries<T>(
   key: string,
   file: string | undefined,
   text: string | undefined,

@@ -11,15 +11,10 @@ const REFILL_S = 6;
 /** About 1 MB of memory. */
 const MAX_ADDRESSES = 10_000;
 
-interface AddressFailures {
-  readonly count: number;
-  readonly atNs: number;
-}
-
 export class FailureLimit {
   readonly #clock: Clock;
-  /** The address that failed last is last. */
-  readonly #failures = new Map<string, AddressFailures>();
+  /** When the failures of an address are all forgiven. The address that failed last is last. */
+  readonly #forgivenNs = new Map<string, number>();
   #evicted = 0;
 
   constructor(clock: Clock) {
@@ -32,32 +27,28 @@ export class FailureLimit {
   }
 
   get size(): number {
-    return this.#failures.size;
+    return this.#forgivenNs.size;
   }
 
   /** Seconds until the address may fail once more, at least 1; 0 if it may now. */
   retryAfterS(address: string): number {
-    const excess = this.failuresOf(address) - (BURST - 1);
-    return excess <= 0 ? 0 : Math.max(1, Math.ceil(excess * REFILL_S));
-  }
-
-  /** Failures of late: the count falls by one each `REFILL_S`. */
-  failuresOf(address: string): number {
-    const found = this.#failures.get(address);
-    if (found === undefined) return 0;
-    const seconds = (this.#clock.nowNs() - found.atNs) / NS_PER_S;
-    return Math.max(0, found.count - seconds / REFILL_S);
+    const excessS = this.#leftS(address) - (BURST - 1) * REFILL_S;
+    return excessS <= 0 ? 0 : Math.max(1, Math.ceil(excessS));
   }
 
   add(address: string): void {
     // Capped at BURST, so that an hour of failures does not lengthen the wait.
-    const count = Math.min(BURST, this.failuresOf(address) + 1);
-    this.#failures.delete(address);
-    if (this.#failures.size >= MAX_ADDRESSES) {
-      const [oldest] = this.#failures.keys();
-      if (oldest !== undefined) this.#failures.delete(oldest);
-      this.#evicted++;
+    const leftS = Math.min(BURST * REFILL_S, this.#leftS(address) + REFILL_S);
+    this.#forgivenNs.delete(address);
+    const [oldest] = this.#forgivenNs.keys();
+    if (this.#forgivenNs.size >= MAX_ADDRESSES && oldest !== undefined) {
+      this.#forgivenNs.delete(oldest);
+      this.#evicted += 1;
     }
-    this.#failures.set(address, { count, atNs: this.#clock.nowNs() });
+    this.#forgivenNs.set(address, this.#clock.nowNs() + leftS * NS_PER_S);
+  }
+
+  #leftS(address: string): number {
+    return Math.max(0, ((this.#forgivenNs.get(address) ?? 0) - this.#clock.nowNs()) / NS_PER_S);
   }
 }

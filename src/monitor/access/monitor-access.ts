@@ -74,15 +74,15 @@ export class MonitorAccess extends FileWatch {
         this.#list = undefined;
       };
     }
-    const list = this.#list;
-    if (list !== undefined) return await list.prepareReload(auth);
-    const opened = await AccessList.open(auth);
-    return () => {
-      this.#closed = undefined;
-      this.#list = opened;
-      if (this.#control === undefined) this.#control = new AccessControl(opened, this.#clock);
-      else this.#control.useList(opened);
-    };
+    const list = await AccessList.open(auth, this.#list);
+    return () => this.#use(list);
+  }
+
+  #use(list: AccessList): void {
+    this.#closed = undefined;
+    this.#list = list;
+    if (this.#control === undefined) this.#control = new AccessControl(list, this.#clock);
+    else this.#control.useList(list);
   }
 
   #close(auth: Auth, error: SidecarError): void {
@@ -96,16 +96,19 @@ export class MonitorAccess extends FileWatch {
   }
 
   protected override async readChange(): Promise<(() => void) | undefined> {
-    if (this.#closed !== undefined) return await this.#lookClosed(this.#closed.auth);
-    const apply = await this.#list?.prepareChanged();
-    if (apply === undefined) return undefined;
+    if (this.#closed !== undefined) return await this.#reopen(this.#closed.auth);
+    const before = this.#list;
+    const list = await before?.readChanged();
+    if (list === undefined) return undefined;
     return () => {
-      apply();
+      // A reload may have named other files since.
+      if (this.#list !== before) return;
+      this.#use(list);
       this.countReplaced();
     };
   }
 
-  async #lookClosed(auth: Auth): Promise<() => void> {
+  async #reopen(auth: Auth): Promise<() => void> {
     try {
       const apply = await this.prepareReload(auth);
       return () => {

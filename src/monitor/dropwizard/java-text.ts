@@ -45,9 +45,9 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
  * escapes, all other characters from space on unchanged. `JSON.stringify` differs in the first two.
  */
 export function toJsonText(text: string): string {
-  return ESCAPED.test(text) ? `"${text.replace(ALL_ESCAPED, toEscape)}"` : `"${text}"`;
+  return ESCAPED.test(text) ? `"${text.replace(ALL_ESCAPED, escapeUnit)}"` : `"${text}"`;
 }
 
-function toEscape(unit: string): string {
+function escapeUnit(unit: string): string {
   return SHORT_ESCAPES[unit] ?? `\\u${unit.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 }

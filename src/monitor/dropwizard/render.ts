@@ -51,12 +51,6 @@ type Pieces = Generator<string, void, undefined>;
 type MetricOf<Title extends keyof MetricSet> =
   MetricSet[Title] extends ReadonlyMap<string, infer Metric> ? Metric : never;
 
-/** How this document is written. */
-interface Form {
-  readonly blanks: Blanks;
-  readonly prefixes: FieldPrefixes;
-}
-
 /** Caches the order of names across answers, so one instance should serve all of them. */
 export class MetricsRenderer {
   readonly #order = new NameOrder();
@@ -69,25 +63,24 @@ export class MetricsRenderer {
    */
   *render(sets: readonly MetricSet[], { pretty, durationUnit }: RenderOptions): Pieces {
     const blanks = pretty ? PRETTY : COMPACT;
-    const form = { blanks, prefixes: new FieldPrefixes(blanks) };
-    const toTimerFields = (timer: TimerReading) => timerFields(timer, durationUnit);
+    const ofTimer = (timer: TimerReading) => timerFields(timer, durationUnit);
     yield `{${blanks.section}"version"${blanks.colon}"${VERSION}",`;
-    yield* this.#section('gauges', sets, gaugeFields, form);
+    yield* this.#section('gauges', sets, gaugeFields, blanks);
     yield ',';
-    yield* this.#section('counters', sets, counterFields, form);
+    yield* this.#section('counters', sets, counterFields, blanks);
     // Always empty, since durations are in timers; but consumers expect the section.
     yield `,${blanks.section}"histograms"${blanks.colon}${blanks.emptySection},`;
-    yield* this.#section('meters', sets, meterFields, form);
+    yield* this.#section('meters', sets, meterFields, blanks);
     yield ',';
-    yield* this.#section('timers', sets, toTimerFields, form);
+    yield* this.#section('timers', sets, ofTimer, blanks);
     yield `${blanks.documentEnd}}`;
   }
 
   *#section<Title extends keyof MetricSet>(
     title: Title,
     sets: readonly MetricSet[],
-    toFields: (metric: MetricOf<Title>) => MetricFields,
-    { blanks, prefixes }: Form,
+    fieldsOf: (metric: MetricOf<Title>) => MetricFields,
+    blanks: Blanks,
   ): Pieces {
     const opening = `${blanks.section}"${title}"${blanks.colon}`;
     const cursors: Cursor<MetricOf<Title>>[] = [];
@@ -104,33 +97,17 @@ export class MetricsRenderer {
       const metric = takeNext(cursors, name);
       // Its name gave way while the answer was written.
       if (metric === undefined) continue;
-      yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${prefixes.textOf(toFields(metric))}`;
+      yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${formatFields(fieldsOf(metric), blanks)}`;
       before = ',';
     }
     yield `${blanks.section}}`;
   }
 }
 
-/** Caches the text before each value, e.g. `,"max":`, by the list of keys: it is the same for thousands of metrics. */
-class FieldPrefixes {
-  readonly #blanks: Blanks;
-  readonly #prefixes = new Map<readonly string[], readonly string[]>();
-
-  constructor(blanks: Blanks) {
-    this.#blanks = blanks;
-  }
-
-  textOf({ keys, values }: MetricFields): string {
-    let prefixes = this.#prefixes.get(keys);
-    if (prefixes === undefined) {
-      const { field, colon } = this.#blanks;
-      prefixes = keys.map((key, i) => `${i === 0 ? '{' : ','}${field}"${key}"${colon}`);
-      this.#prefixes.set(keys, prefixes);
-    }
-    let text = '';
-    for (let i = 0; i < prefixes.length; i += 1) text += `${prefixes[i]}${values[i]}`;
-    return `${text}${this.#blanks.metric}}`;
-  }
+function formatFields({ keys, values }: MetricFields, { metric, field, colon }: Blanks): string {
+  let text = '{';
+  for (let i = 0; i < keys.length; i += 1) text += `${i === 0 ? '' : ','}${field}"${keys[i]}"${colon}${values[i]}`;
+  return `${text}${metric}}`;
 }
 
 /** The cursor of one set in a section: `at` is the index of its next name. */

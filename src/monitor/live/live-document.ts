@@ -3,16 +3,15 @@
 import { MS_PER_S } from '../../base/clock.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
 import { toServerGauges } from '../../jvm/server-reading.ts';
-import type { CallsPoint, HistoryPoint } from '../../measure/history/application-history.ts';
+import type { HistoryPoint } from '../../measure/history/application-history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
 import { STEP_SECONDS } from '../../measure/history/steps.ts';
-import { findHung, type HungName, toConfirmedName } from '../../measure/record/hung-calls.ts';
-import type { OwnNumbers } from '../../measure/record/own-metrics.ts';
-import type { MinuteCounts } from '../../measure/verdict/minute-counts.ts';
 import { type Verdict, withConfirmedNames } from '../../measure/verdict/verdict.ts';
+import type { HistoryPoint as PagePoint, StepCalls } from '../../page/live-data.ts';
 import { daysLeft, describeValidity } from '../../tls/own-certificate.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { Role } from '../access/reader.ts';
+import { jsonArray, jsonWithMember } from '../json-pieces.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm, MonitoredLive, MonitoredSidecar } from '../monitored.ts';
 import { FAILURE, LIMIT, OBSERVER_ERRORS, OUTSIDE, REFUSED } from './live-counters.ts';
 
@@ -20,143 +19,122 @@ export interface LiveRequest {
   readonly role: Role;
   /** Only steps after this one. */
   readonly since: number;
-  /** Window of the percentiles in the tables. */
-  readonly windowMs: number;
 }
 
 export function* renderLive(
   { applications, sidecar, jvm, verdicts }: Monitored,
   live: MonitoredLive,
-  { role, since, windowMs }: LiveRequest,
+  { role, since }: LiveRequest,
 ): Generator<string, void, undefined> {
   const numbers = sidecar.own.read();
   const { history } = live;
   const recent = history.recentCounts();
   const head = {
     version: sidecar.version,
-    now: toIso(live.clock.epochMs()),
-    startTime: toIso(history.startedEpochMs),
+    now: formatIso(live.clock.epochMs()),
+    startTime: formatIso(history.startedEpochMs),
     role,
-    ...toState(sidecar),
-    upstream: toUpstream(sidecar),
-    certificates: toCertificates(live),
-    jvm: toJvm(jvm),
-    server: toServer(jvm, live),
+    ...selectState(sidecar),
+    upstream: selectUpstream(sidecar),
+    certificates: selectCertificates(live),
+    jvm: selectJvm(jvm),
+    server: selectServer(jvm, live),
     clientTimeoutSeconds: live.clientTimeoutMs() / MS_PER_S,
     limits: keyed(recent, LIMIT).map(([key, count]) => ({ key, ...count })),
     failures: keyed(recent, FAILURE).map(([code, count]) => ({ code, ...count })),
-    connections: { open: sidecar.dispatcher.openConnections, refused: countOf(recent, REFUSED) },
+    refusedConnections: countOf(recent, REFUSED),
     observerErrors: countOf(recent, OBSERVER_ERRORS),
-    outside: toOutside(live, countOf(recent, OUTSIDE), role),
-    windowSeconds: windowMs / MS_PER_S,
+    outside: selectOutside(live, countOf(recent, OUTSIDE), role),
     seq: history.seq,
     marks: history.marks.map(({ epochMs, kind, text, endEpochMs }) => ({
       ...{ t: epochMs / MS_PER_S, kind, text },
       ...(endEpochMs === undefined ? {} : { end: endEpochMs / MS_PER_S }),
     })),
-    droppedMarks: history.droppedMarks,
   };
-  yield `${JSON.stringify(head).slice(0, -1)},"applications":[`;
-  let before = '';
-  for (const application of applications) {
-    yield before;
-    const judged = { verdict: verdicts.of(application.name), minute: verdicts.minuteOf(application.name) };
-    yield* renderApplication(application, numbers, live, { since, role, ...judged });
-    before = ',';
-  }
-  yield ']}';
+  const sources = { verdicts, live, heldPolls: numbers.comet.holds.now, since, role };
+  yield* jsonWithMember(
+    head,
+    'applications',
+    jsonArray(applications.map((application) => renderApplication(application, sources))),
+  );
 }
 
-interface JudgedMinute {
-  readonly verdict: Verdict;
-  readonly minute: MinuteCounts;
+interface ApplicationSources extends LiveRequest, Pick<Monitored, 'verdicts'> {
+  readonly live: MonitoredLive;
+  readonly heldPolls: number;
 }
 
 function* renderApplication(
-  application: MonitoredApplication,
-  { comet }: OwnNumbers,
-  { history }: MonitoredLive,
-  { since, role, verdict, minute }: Pick<LiveRequest, 'since' | 'role'> & JudgedMinute,
+  { name, sessions }: MonitoredApplication,
+  { verdicts, live, heldPolls, since, role }: ApplicationSources,
 ): Generator<string, void, undefined> {
-  const { name, sessions, running } = application;
+  const verdict = verdicts.of(name);
   const head = {
     name,
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
-    holds: { now: comet.holds.now },
-    running: { count: running.size, hung: toHung(application, role) },
+    heldPolls,
     // The rules are too long for each poll; a reader who opens them gets them from d2/verdict.
     verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind, rules: undefined },
-    minute,
+    minute: verdicts.minuteOf(name),
   };
-  yield `${JSON.stringify(head).slice(0, -1)},"history":{"stepSeconds":${STEP_SECONDS},"points":[`;
-  let before = '';
-  for (const point of history.points(name, since)) {
-    yield before + toPointText(point);
-    before = ',';
-  }
-  yield ']}}';
+  const history = jsonWithMember({ stepSeconds: STEP_SECONDS }, 'points', jsonArray(pointTexts(live, name, since)));
+  yield* jsonWithMember(head, 'history', history);
+}
+
+function* pointTexts({ history }: MonitoredLive, application: string, since: number): Generator<string> {
+  for (const point of history.points(application, since)) yield JSON.stringify(selectPoint(point));
 }
 
 /** The answer of `d2/verdict`, and its part of `/live`. */
 export function toVerdictDocument(verdict: Verdict, role: Role): object {
   const { subject, code, name, text, sinceEpochMs, rules } =
     role === 'sessions' ? verdict : withConfirmedNames(verdict);
-  return { subject, code, name, text, since: toIso(sinceEpochMs), rules };
+  return { subject, code, name, text, since: formatIso(sinceEpochMs), rules };
 }
 
-/** A name without an answered call may be any text, so it needs the role `sessions`, as in `d2/calls`. */
-function toHung(application: MonitoredApplication, role: Role): HungName | null {
-  const hung = findHung(application);
-  return hung === null || role === 'sessions' ? hung : { ...hung, name: toConfirmedName(hung) };
+function selectPoint({ epochMs, holds: _, ...point }: HistoryPoint): PagePoint {
+  const t = epochMs / MS_PER_S;
+  const [rpc, sba] = [roundCalls(point.rpc), roundCalls(point.sba)];
+  return { ...point, t, seconds: roundTo4Digits(point.seconds), rpc, sba, cores: roundOrNull(point.cores) };
 }
 
-function toPointText(point: HistoryPoint): string {
-  const { seq, epochMs, seconds, rpc, sba, values, aborted, unanswered, sessions, holds, ...jvm } = point;
-  return JSON.stringify({
-    ...{ seq, t: epochMs / MS_PER_S, seconds: toShort(seconds), rpc: toCalls(rpc), sba: toCalls(sba) },
-    ...{ values, aborted, unanswered, sessions, holds },
-    ...{ heapUsed: jvm.heapUsed, heapAfterGc: jvm.heapAfterGc, gcPauseMs: jvm.gcPauseMs },
-    ...{ busyThreads: jvm.busyThreads, cores: toShort(jvm.cores) },
-  });
+function roundCalls({ p50, p95, p99, ...counts }: StepCalls): StepCalls {
+  return { ...counts, p50: roundOrNull(p50), p95: roundOrNull(p95), p99: roundOrNull(p99) };
 }
 
-function toCalls({ count, errors, p50, p95, p99 }: CallsPoint): readonly (number | null)[] {
-  return [count, errors, toShort(p50), toShort(p99), toShort(p95)];
+/** More digits than the precision of percentiles. */
+export function roundTo4Digits(value: number): number {
+  return Number(value.toPrecision(4));
 }
 
-const DIGITS = 4;
-
-/** Rounds to 4 digits, which is more than the precision of percentiles. */
-export function toShort(value: number): number;
-export function toShort(value: number | null): number | null;
-export function toShort(value: number | null): number | null {
-  return value === null ? null : Number(value.toPrecision(DIGITS));
+function roundOrNull(value: number | null): number | null {
+  return value === null ? null : roundTo4Digits(value);
 }
 
-function toState({ lifecycle }: MonitoredSidecar): object {
+function selectState({ lifecycle }: MonitoredSidecar): object {
   const { state, leftMs } = lifecycle;
   return { state, stopLeftSeconds: leftMs === undefined ? null : Math.round(leftMs / 100) / 10 };
 }
 
-function toUpstream({ upstream }: MonitoredSidecar): object {
+function selectUpstream({ upstream }: MonitoredSidecar): object {
   const { reachability } = upstream;
-  const since = reachability.kind === 'unknown' ? null : toIso(reachability.sinceEpochMs);
+  const since = reachability.kind === 'unknown' ? null : formatIso(reachability.sinceEpochMs);
   if (reachability.kind !== 'unreachable') return { state: reachability.kind, since, reason: null, tlsFault: null };
   const { kind: state, reason, isTls } = reachability;
   return { state, since, reason, tlsFault: isTls ? describeTlsFault(reason).text : null };
 }
 
-function toCertificates({ certificates, clock }: MonitoredLive): readonly object[] {
+function selectCertificates({ certificates, clock }: MonitoredLive): readonly object[] {
   const nowEpochMs = clock.epochMs();
   return certificates().map((certificate) => ({
     section: certificate.section,
-    expires: toIso(certificate.notAfterEpochMs),
+    expires: formatIso(certificate.notAfterEpochMs),
     days: daysLeft(certificate.notAfterEpochMs, nowEpochMs),
     warning: describeValidity(certificate, nowEpochMs) ?? null,
   }));
 }
 
-function toJvm({ state, reads }: MonitoredJvm): object {
+function selectJvm({ state, reads }: MonitoredJvm): object {
   // `reads` is undefined if no source is configured.
   if (state.kind === 'unavailable' && reads === undefined) {
     return { state: 'none', source: null, since: null, reason: state.reason, heapMax: null };
@@ -164,20 +142,24 @@ function toJvm({ state, reads }: MonitoredJvm): object {
   return {
     state: state.kind,
     source: state.kind === 'available' ? state.source : null,
-    since: toIso(state.sinceEpochMs),
+    since: formatIso(state.sinceEpochMs),
     reason: state.kind === 'available' ? null : state.reason,
-    heapMax: state.kind === 'available' ? toHeapMax(state.reading.heap) : null,
+    heapMax: state.kind === 'available' ? readHeapMax(state.reading.heap) : null,
   };
 }
 
 /** The server's capacity: the gauges of `metrics/server`, and more. Unknown values are absent. */
-function toServer({ state }: MonitoredJvm, live: MonitoredLive): object {
+function selectServer({ state }: MonitoredJvm, live: MonitoredLive): object {
   const diagnosed = live.diagnosed();
   const diagnosis =
     diagnosed === undefined || diagnosed.deadlockedThreads === 0
       ? {}
       : {
-          deadlock: { threads: diagnosed.deadlockedThreads, at: toIso(diagnosed.atEpochMs), file: diagnosed.fileName },
+          deadlock: {
+            threads: diagnosed.deadlockedThreads,
+            at: formatIso(diagnosed.atEpochMs),
+            file: diagnosed.fileName,
+          },
         };
   if (state.kind === 'unavailable') return diagnosis;
   const gauges = Array.from(toServerGauges(state.server).gauges, ([name, gauge]) => [
@@ -188,7 +170,7 @@ function toServer({ state }: MonitoredJvm, live: MonitoredLive): object {
 }
 
 /** In bytes; null if the JVM has no limit (-1), or if its source does not report one. */
-function toHeapMax({ max = -1 }: MemoryUsage): number | null {
+function readHeapMax({ max = -1 }: MemoryUsage): number | null {
   return max > 0 ? max : null;
 }
 
@@ -208,11 +190,12 @@ function countOf(recent: Recent, key: string): RecentCount {
 /**
  * Any client can send a path, and its segments may name a person. So they need the role `sessions`, as user names do.
  */
-function toOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+function selectOutside({ outside }: MonitoredLive, count: RecentCount, role: Role): object {
+  if (role !== 'sessions') return { ...count, segments: null, other: null };
   const { segments, other } = outside.read();
-  return { ...count, ...(role === 'sessions' ? { segments, other } : { segments: null, other: null }) };
+  return { ...count, segments: segments.map(([segment, requests]) => ({ segment, requests })), other };
 }
 
-function toIso(epochMs: number): string {
+function formatIso(epochMs: number): string {
   return new Date(epochMs).toISOString();
 }

@@ -7,74 +7,51 @@
  * | `/live` | `metrics` | conditions, the last hour in steps, marks; `?since=<seq>` gives only later steps |
  * | `/live/<application>/rpc`, `sba`, `objects` | `metrics` | one row per name |
  * | `/live/<application>/sessions` | `sessions` | one row per session |
- * | `/live/<application>/running`, `slowest` | `sessions` | one row per call |
  * | `/live/<application>/unclassified` | `sessions` | one row per path, of all applications |
  *
  * The root context has the application name `-`.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Problem } from '../../base/problem.ts';
-import { ALL, NUMBERS } from '../guard.ts';
+import type { Role } from '../access/reader.ts';
+import { NUMBERS } from '../guard.ts';
 import type { LoopShare } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredLive } from '../monitored.ts';
 import { sendPieces } from '../send.ts';
 import { renderLive } from './live-document.ts';
-import {
-  renderCalls,
-  renderObjects,
-  renderRunning,
-  renderSessionRows,
-  renderSlowest,
-  renderUnclassified,
-} from './live-tables.ts';
+import { readCalls, readObjects, readSessions, renderTable } from './live-tables.ts';
 
 /** Path segment of the application without a name. */
 const ROOT = '-';
-
-export interface LiveOptions {
-  readonly windowMs: number;
-  readonly share: LoopShare;
-}
+const MAX_PATHS = 1_000;
 
 export function addLiveRoutes(
   server: FastifyInstance,
   monitored: Monitored,
   live: MonitoredLive,
-  { windowMs, share }: LiveOptions,
+  share: LoopShare,
 ): void {
   const { applications } = monitored;
   server.get('/live', NUMBERS, (request, reply) => {
     const role = request.reader?.role ?? 'metrics';
-    const since = toSince(request.query as Query);
+    const since = parseSince(request.query as Query);
     if (request.method === 'GET') probeInDoubt(monitored, live);
-    return sendPieces(request, reply, renderLive(monitored, live, { role, since, windowMs }), share);
+    return sendPieces(request, reply, renderLive(monitored, live, { role, since }), share);
   });
-  const tables = {
-    rpc: (application: MonitoredApplication) => renderCalls('rpc', application, live),
-    sba: (application: MonitoredApplication) => renderCalls('sba', application, live),
-    objects: renderObjects,
-  } as const;
-  for (const [table, render] of Object.entries(tables)) {
-    server.get(`/live/:application/${table}`, NUMBERS, (request, reply) =>
-      sendPieces(request, reply, render(applicationOf(request, applications)), share),
+  const addTable = (table: string, access: Role, read: (application: MonitoredApplication) => Iterable<object>) =>
+    server.get(`/live/:application/${table}`, { config: { access } }, (request, reply) =>
+      sendPieces(request, reply, renderTable(read(applicationOf(request, applications))), share),
     );
-  }
-  const personalTables = {
-    sessions: ({ name }: MonitoredApplication) => renderSessionRows(live.sessionsOf(name)),
-    running: renderRunning,
-    slowest: renderSlowest,
-    unclassified: () => renderUnclassified(live),
-  } as const;
-  for (const [table, render] of Object.entries(personalTables)) {
-    server.get(`/live/:application/${table}`, ALL, (request, reply) =>
-      sendPieces(request, reply, render(applicationOf(request, applications)), share),
-    );
-  }
+  addTable('rpc', 'metrics', (application) => readCalls('rpc', application, live));
+  addTable('sba', 'metrics', (application) => readCalls('sba', application, live));
+  addTable('objects', 'metrics', readObjects);
+  addTable('sessions', 'sessions', ({ name }) => readSessions(live.sessionsOf(name)));
+  addTable('unclassified', 'sessions', () => live.unclassified.read(MAX_PATHS));
 }
 
 type Query = Readonly<Record<string, string | string[] | undefined>>;
 
-function toSince({ since = '0' }: Query): number {
+function parseSince({ since = '0' }: Query): number {
   if (typeof since === 'string' && /^\d{1,15}$/.test(since)) return Number(since);
   throw new Problem(400, 'The parameter "since" must be the number of a step, e.g. since=17.');
 }

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Coding } from '../accept-encoding.ts';
 
@@ -28,15 +29,13 @@ const NEEDED = [PAGE, 'page.js', 'page.css'];
 const FOLDERS = ['./page/', '../page/', '../../../dist/page/'];
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
-  html: 'text/html; charset=utf-8',
-  js: 'text/javascript; charset=utf-8',
-  css: 'text/css; charset=utf-8',
-  svg: 'image/svg+xml',
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
 };
 
 const ENDINGS = { br: '.br', gzip: '.gz' } as const satisfies Record<Coding, string>;
-
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*\.([a-z]+)$/;
 
 /** Enough of the SHA-256 to distinguish all versions. */
 const HASH_CHARS = 22;
@@ -47,7 +46,7 @@ export function defaultFolders(): readonly string[] {
 
 export class PageFolder {
   readonly #folders: readonly string[];
-  #files: Promise<PageFiles | undefined> | undefined;
+  #files: PageFiles | undefined;
 
   /** Uses the first folder that holds the page. */
   constructor(folders: readonly string[] = defaultFolders()) {
@@ -56,42 +55,26 @@ export class PageFolder {
 
   /** Undefined while there is no built page; each call then searches again. */
   async files(): Promise<PageFiles | undefined> {
-    this.#files ??= this.#find();
-    const files = await this.#files;
-    if (files === undefined) this.#files = undefined;
-    return files;
-  }
-
-  async #find(): Promise<PageFiles | undefined> {
-    for (const folder of this.#folders) {
-      const names: readonly string[] = await readdir(folder).catch(() => []);
-      if (!NEEDED.every((name) => names.includes(name))) continue;
-      return await readFiles(folder, new Set(names)).catch(() => undefined);
-    }
-    return undefined;
+    for (const folder of this.#folders) this.#files ??= await readFiles(folder).catch(() => undefined);
+    return this.#files;
   }
 }
 
-async function readFiles(folder: string, names: ReadonlySet<string>): Promise<PageFiles> {
+/** Undefined if the folder is not the built page. Rejects if it cannot be read. */
+async function readFiles(folder: string): Promise<PageFiles | undefined> {
+  const names = await readdir(folder);
+  if (!NEEDED.every((name) => names.includes(name))) return undefined;
   const files = new Map<string, PageFile>();
   for (const name of names) {
-    const mediaType = MEDIA_TYPES[NAME.exec(name)?.[1] ?? ''];
-    if (mediaType !== undefined) files.set(name, await readPageFile(folder, name, mediaType, names));
+    const mediaType = MEDIA_TYPES[path.extname(name)];
+    if (mediaType === undefined) continue;
+    const plain = await readFile(path.join(folder, name));
+    const coded = new Map<Coding, Buffer>();
+    for (const [coding, ending] of Object.entries(ENDINGS) as [Coding, string][]) {
+      if (names.includes(name + ending)) coded.set(coding, await readFile(path.join(folder, name + ending)));
+    }
+    const hash = createHash('sha256').update(plain).digest('base64url').slice(0, HASH_CHARS);
+    files.set(name, { mediaType, plain, coded, hash });
   }
   return files;
-}
-
-async function readPageFile(
-  folder: string,
-  name: string,
-  mediaType: string,
-  names: ReadonlySet<string>,
-): Promise<PageFile> {
-  const plain = await readFile(`${folder}/${name}`);
-  const coded = new Map<Coding, Buffer>();
-  for (const [coding, ending] of Object.entries(ENDINGS) as [Coding, string][]) {
-    if (names.has(name + ending)) coded.set(coding, await readFile(`${folder}/${name}${ending}`));
-  }
-  const hash = createHash('sha256').update(plain).digest('base64url').slice(0, HASH_CHARS);
-  return { mediaType, plain, coded, hash };
 }

@@ -82,7 +82,7 @@ function labelled(leads: readonly string[], values: readonly string[]): string {
 }
 
 function textOf(leads: Leads, { labels, value }: Sample, format: ExpositionFormat): string {
-  if (typeof value === 'number') return `${labelled(leads.plain, labels)}${toNumber(value)}\n`;
+  if (typeof value === 'number') return `${labelled(leads.plain, labels)}${formatSampleValue(value)}\n`;
   if ('cumulative' in value) return histogramText(leads, labels, value, format === 'openmetrics');
   // Otherwise it has further levels: `read` of the description gives more of them than the family has labels.
   assert('count' in value || 'sum' in value, `more levels than labels: ${leads.plain.join('')}`);
@@ -116,11 +116,11 @@ function exemplarText(exemplar: ExemplarReading | undefined): string {
 }
 
 function summaryText(leads: Leads, labels: readonly string[], { count, sum }: Summary): string {
-  const sumText = sum === undefined ? '' : `${labelled(leads.sum, labels)}${toNumber(sum)}\n`;
-  return count === undefined ? sumText : `${sumText}${labelled(leads.count, labels)}${toNumber(count)}\n`;
+  const sumText = sum === undefined ? '' : `${labelled(leads.sum, labels)}${formatSampleValue(sum)}\n`;
+  return count === undefined ? sumText : `${sumText}${labelled(leads.count, labels)}${formatSampleValue(count)}\n`;
 }
 
-export function toNumber(value: number): string {
+export function formatSampleValue(value: number): string {
   if (Number.isFinite(value)) return String(value);
   return Number.isNaN(value) ? 'NaN' : value > 0 ? '+Inf' : '-Inf';
 }
@@ -151,9 +151,9 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\
  * written as an escape, so that different names stay different.
  */
 export function toLabelValue(text: string): string {
-  return ESCAPED.test(text) ? text.replace(ALL_ESCAPED, toEscape) : text;
+  return ESCAPED.test(text) ? text.replace(ALL_ESCAPED, escapeUnit) : text;
 }
 
-function toEscape(unit: string): string {
+function escapeUnit(unit: string): string {
   return ESCAPES[unit] ?? `\\\\u${unit.charCodeAt(0).toString(16)}`;
 }

@@ -1,4 +1,4 @@
-import { MAX_MEMBERS } from '../accept-encoding.ts';
+import { parsePreferences } from '../accept-encoding.ts';
 import type { ExpositionFormat } from './exposition.ts';
 
 /** Exactly as Prometheus expects them. */
@@ -19,24 +19,11 @@ const FORMATS: Readonly<Record<string, { readonly format: ExpositionFormat; read
  */
 export function negotiate(accept: string | undefined): ExpositionFormat {
   const weights: Record<ExpositionFormat, number> = { text: 0, openmetrics: 0 };
-  for (const range of (accept ?? '').toLowerCase().split(',', MAX_MEMBERS)) {
-    const [type = '', ...parameters] = range.split(';', MAX_MEMBERS).map((part) => part.trim());
-    const wanted = FORMATS[type];
-    if (wanted === undefined) continue;
-    const version = parameterOf(parameters, 'version');
-    if (version !== undefined && version !== wanted.version) continue;
-    weights[wanted.format] = Math.max(weights[wanted.format], toWeight(parameterOf(parameters, 'q')));
+  for (const { value, parameters, weight } of parsePreferences(accept ?? '')) {
+    const wanted = FORMATS[value];
+    const version = parameters.get('version') ?? wanted?.version;
+    if (wanted === undefined || version !== wanted.version) continue;
+    weights[wanted.format] = Math.max(weights[wanted.format], weight);
   }
   return weights.openmetrics > 0 && weights.openmetrics >= weights.text ? 'openmetrics' : 'text';
-}
-
-function parameterOf(parameters: readonly string[], name: string): string | undefined {
-  const found = parameters.find((parameter) => parameter.startsWith(`${name}=`));
-  return found?.slice(name.length + 1).replaceAll('"', '');
-}
-
-function toWeight(text: string | undefined): number {
-  const weight = text === undefined ? 1 : Number(text);
-  // An unreadable weight counts as 0.
-  return weight >= 0 && weight <= 1 ? weight : 0;
 }

@@ -11,12 +11,13 @@ import type { Sample, Table } from '../../base/metric-description.ts';
 import type { Config } from '../../config/config.ts';
 import { toEffective } from '../../config/effective.ts';
 import { toMetricSet } from '../../jvm/gauges.ts';
-import type { JvmState } from '../../jvm/jvm-monitor.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
+import type { MetricSet } from '../../metrics/metric-set.ts';
 import { MetricsRenderer } from '../dropwizard/render.ts';
+import { jsonArray, jsonObject, jsonWithMember, type Pieces } from '../json-pieces.ts';
 import { toVerdictDocument } from '../live/live-document.ts';
 import { LoopShare, type NextTurn } from '../loop-share.ts';
-import type { Monitored, MonitoredApplication } from '../monitored.ts';
+import type { Monitored, MonitoredApplication, MonitoredJvm } from '../monitored.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
 import { readSystem } from './system-reading.ts';
 
@@ -54,39 +55,47 @@ interface Readings {
   readonly hasUsers: boolean;
 }
 
-type Pieces = Generator<string, void, undefined>;
-
-function* reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Readings): Pieces {
+function reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Readings): Pieces {
   const { config, monitored, log, clock } = sources;
   const { sidecar, applications } = monitored;
-  yield `{"report":${FORMAT},"time":"${new Date(clock.epochMs()).toISOString()}","hasUsers":${hasUsers}`;
-  yield member('versions', { sidecar: sidecar.version, build: sidecar.build, ...process.versions });
-  yield member('system', system);
-  yield member('process', { ...reading, ...processOfNode() });
-  yield member('configuration', hasUsers ? toEffective(config) : withoutUsers(toEffective(config)));
-  yield member('state', toState(sidecar));
-  yield member('verdicts', toVerdicts(monitored, hasUsers));
-  yield* logPieces(log);
-  yield* jvmPieces(monitored, config);
-  yield* tablePieces(tables);
-  yield* statisticsPieces(applications, config);
-  yield* sessionPieces(applications, hasUsers);
-  // A segment of a path may name a person.
-  yield member('unclassified', hasUsers ? (monitored.live?.unclassified.read(MAX_PATHS) ?? []) : []);
-  yield '}\n';
+  const configuration = toEffective(config);
+  return jsonObject([
+    ['report', json(FORMAT)],
+    ['time', json(new Date(clock.epochMs()).toISOString())],
+    ['hasUsers', json(hasUsers)],
+    ['versions', json({ sidecar: sidecar.version, build: sidecar.build, ...process.versions })],
+    ['system', json(system)],
+    ['process', json({ ...reading, ...readNode() })],
+    ['configuration', json(hasUsers ? configuration : withoutUsers(configuration))],
+    ['state', json(readState(sidecar))],
+    ['verdicts', json(readVerdicts(monitored, hasUsers))],
+    // The last warnings and errors, as logged.
+    ['log', jsonWithMember({ forgotten: log?.dropped ?? 0 }, 'lines', jsonArray(log?.lines ?? []))],
+    ['jvm', jvmPieces(monitored.jvm, config)],
+    // What `/metrics` shows, without the tables of single names, which are in the statistics.
+    ['metrics', jsonObject(tables.map((table) => [table.name, jsonArray(sampleTexts(table))]))],
+    ['statistics', jsonObject(applications.map((one) => [one.name, statisticsPieces(one, config)]))],
+    ['sessions', jsonObject(applications.map((one) => [one.name, sessionPieces(one, hasUsers)]))],
+    // A segment of a path may name a person.
+    ['unclassified', json(hasUsers ? (monitored.live?.unclassified.read(MAX_PATHS) ?? []) : [])],
+  ]);
 }
 
-function toVerdicts({ applications, verdicts }: ReportSources['monitored'], hasUsers: boolean): object {
+function json(value: unknown): Pieces {
+  return [JSON.stringify(value)];
+}
+
+function readVerdicts({ applications, verdicts }: ReportSources['monitored'], hasUsers: boolean): object {
   const role = hasUsers ? 'sessions' : 'metrics';
   return Object.fromEntries(applications.map(({ name }) => [name, toVerdictDocument(verdicts.of(name), role)]));
 }
 
-function processOfNode(): object {
+function readNode(): object {
   const { heap_size_limit: heapLimitBytes } = v8.getHeapStatistics();
   return { heapLimitBytes, uptimeSeconds: process.uptime(), userId: process.getuid?.() ?? null };
 }
 
-function toState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitored['sidecar']): object {
+function readState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitored['sidecar']): object {
   return {
     lifecycle: lifecycle.state,
     stopLeftMs: lifecycle.leftMs ?? null,
@@ -101,54 +110,27 @@ function toState({ lifecycle, upstream, limits, reporter, dispatcher }: Monitore
   };
 }
 
-/** The last warnings and errors, as logged. */
-function* logPieces(log: LogRing | undefined): Pieces {
-  yield `,"log":{"forgotten":${log?.dropped ?? 0},"lines":[`;
-  let before = '';
-  for (const line of log?.lines ?? []) {
-    yield before + line;
-    before = ',';
-  }
-  yield ']}';
-}
-
-function* jvmPieces({ jvm }: ReportSources['monitored'], { metrics }: Config): Pieces {
-  const { state, reads = 0, failures = 0, boundsHit = new Map() } = jvm;
-  yield `,"jvm":{"reads":${reads},"failures":${failures},"boundsHit":${JSON.stringify(Object.fromEntries(boundsHit))}`;
-  yield* stateOfJvm(state, metrics);
-  yield '}';
-}
-
-function* stateOfJvm(state: JvmState, { durationUnit }: Config['metrics']): Pieces {
+function jvmPieces(
+  { state, reads = 0, failures = 0, boundsHit = new Map() }: MonitoredJvm,
+  { metrics }: Config,
+): Pieces {
+  const counts = { reads, failures, boundsHit: Object.fromEntries(boundsHit) };
   const since = new Date(state.sinceEpochMs).toISOString();
-  if (state.kind === 'unavailable') {
-    yield `,"state":"unavailable","since":"${since}","reason":${JSON.stringify(state.reason)}`;
-    return;
-  }
+  if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
   const { source, memory, ageMs, gauges } = state;
-  const text = JSON.stringify({ state: 'available', since, source, memory, ageMs });
-  yield `,${text.slice(1, -1)},"metrics":`;
-  yield* new MetricsRenderer().render([toMetricSet(gauges)], { pretty: false, durationUnit });
+  const head = { ...counts, state: 'available', since, source, memory, ageMs };
+  return jsonWithMember(head, 'metrics', renderMetrics([toMetricSet(gauges)], metrics));
 }
 
-/** What `/metrics` shows, without the tables of single names, which are in the statistics. */
-function* tablePieces(tables: readonly Table[]): Pieces {
-  yield ',"metrics":{';
-  let before = '';
-  for (const { name, labels, samples } of tables) {
-    yield `${before}"${name}":[`;
-    let beforeSample = '';
-    for (const sample of samples()) {
-      yield beforeSample + toSampleText(labels, sample);
-      beforeSample = ',';
-    }
-    yield ']';
-    before = ',';
-  }
-  yield '}';
+function renderMetrics(sets: readonly MetricSet[], { durationUnit }: Config['metrics']): Pieces {
+  return new MetricsRenderer().render(sets, { pretty: false, durationUnit });
 }
 
-function toSampleText(labels: readonly string[], { labels: values, value }: Sample): string {
+function* sampleTexts({ labels, samples }: Table): Generator<string> {
+  for (const sample of samples()) yield formatSample(labels, sample);
+}
+
+function formatSample(labels: readonly string[], { labels: values, value }: Sample): string {
   const named = Object.fromEntries(labels.map((label, i) => [label, values[i] ?? '']));
   if (typeof value === 'number') return JSON.stringify({ ...named, value });
   if (!('cumulative' in value)) return JSON.stringify({ ...named, ...value });
@@ -156,38 +138,25 @@ function toSampleText(labels: readonly string[], { labels: values, value }: Samp
   return JSON.stringify({ ...named, sum: sumSeconds, bounds, cumulative: value.cumulative() });
 }
 
-/** The answer of the endpoint `metrics/d2` for each application. */
-function* statisticsPieces(applications: readonly MonitoredApplication[], { metrics }: Config): Pieces {
-  const options = { pretty: false, durationUnit: metrics.durationUnit };
-  yield ',"statistics":{';
-  let before = '';
-  for (const { name, statistics, sessions } of applications) {
-    yield `${before}${JSON.stringify(name)}:`;
-    const { rpc, sba, object } = statistics;
-    const sets = [sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()];
-    yield* new MetricsRenderer().render(sets, options);
-    before = ',';
-  }
-  yield '}';
+/** As the endpoint `metrics/d2` answers. */
+function statisticsPieces({ statistics, sessions }: MonitoredApplication, { metrics }: Config): Pieces {
+  const { rpc, sba, object } = statistics;
+  return renderMetrics([sessions.metrics(), rpc.metrics(), sba.metrics(), object.metrics()], metrics);
 }
 
-function* sessionPieces(applications: readonly MonitoredApplication[], hasUsers: boolean): Pieces {
-  yield ',"sessions":{';
-  let before = '';
-  for (const { name, sessions } of applications) {
-    const byType = sessions.countsByType();
-    const omitted = Math.max(0, byType.REST + byType.COMET_WEBSOCKET + byType.COMET_LONG_POLLING - MAX_SESSIONS);
-    yield `${before}${JSON.stringify(name)}:{"byType":${JSON.stringify(byType)},"omitted":${omitted},"list":[`;
-    before = ',';
-    let count = 0;
-    for (const entry of sessions.entries()) {
-      yield (count === 0 ? '' : ',') + JSON.stringify(hasUsers ? entry : anonymous(entry));
-      count += 1;
-      if (count === MAX_SESSIONS) break;
-    }
-    yield ']}';
+function sessionPieces({ sessions }: MonitoredApplication, hasUsers: boolean): Pieces {
+  const byType = sessions.countsByType();
+  const omitted = Math.max(0, byType.REST + byType.COMET_WEBSOCKET + byType.COMET_LONG_POLLING - MAX_SESSIONS);
+  return jsonWithMember({ byType, omitted }, 'list', jsonArray(sessionTexts(sessions.entries(), hasUsers)));
+}
+
+function* sessionTexts(entries: Iterable<SessionEntry>, hasUsers: boolean): Generator<string> {
+  let count = 0;
+  for (const entry of entries) {
+    yield JSON.stringify(hasUsers ? entry : anonymous(entry));
+    count += 1;
+    if (count === MAX_SESSIONS) break;
   }
-  yield '}';
 }
 
 function anonymous({ userName: _, remoteAddress: __, ...entry }: SessionEntry): object {
@@ -208,15 +177,13 @@ function withoutUsers(effective: object): object {
   return hidden;
 }
 
-function* bounded(pieces: Pieces): Pieces {
+/** With a line feed at its end. */
+function* bounded(pieces: Pieces): Generator<string> {
   let chars = 0;
   for (const piece of pieces) {
     chars += piece.length;
     if (chars > MAX_CHARS) throw new Error('the report is too large');
     yield piece;
   }
-}
-
-function member(name: string, value: object): string {
-  return `,"${name}":${JSON.stringify(value)}`;
+  yield '\n';
 }

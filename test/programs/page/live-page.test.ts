@@ -148,7 +148,7 @@ describeInChromium('the live page', (chromium) => {
   it('shows the rules of its verdict', async () => {
     await live.see(/^The server: \d+ % of the calls failed in the last minute/);
     await page.getByText('How this is judged').click();
-    await live.see(/Applies from 5\.0 % of the calls of the last minute/);
+    await live.see(/Applies when 5 % of the calls of the last minute failed/);
     expect(await page.locator('.rules .applies b').allInnerTexts()).toEqual(['calls-fail']);
     await page.getByText('How this is judged').click();
   });
@@ -210,6 +210,18 @@ describeInChromium('the live page', (chromium) => {
     await live.table('RPCs').waitFor();
   });
 
+  it.each([390, 1_366, 1_920])('has room for names in every table at %i px', async (width) => {
+    await page.setViewportSize({ width, height: 1000 });
+    for (const name of ['RPCs', 'SBAs', 'Objects', 'Sessions', 'Slowest of the hour', 'Not classified']) {
+      await live.follow(name);
+      const head = live.table(name).locator('thead th').first();
+      await head.waitFor();
+      expect([name, ((await head.boundingBox())?.width ?? 0) > 100]).toEqual([name, true]);
+    }
+    expect(await live.excessWidth()).toBe(0);
+    await live.follow('RPCs');
+  });
+
   it('greys out its numbers while the port refuses to answer, and shows the reason', async () => {
     await page.setViewportSize({ width: 1440, height: 1000 });
     await page.route('**/live*', (route) =>
@@ -235,9 +247,9 @@ describeInChromium('the live page', (chromium) => {
   it('shows that the upstream is lost, since when and why, and that it is back', async () => {
     harness.upstream.close();
     expect(await harness.call({ path: 'rpc/P.Balance/Sum', user: 'anna' })).toBe(502);
-    await live.see(/^The upstream has refused connections since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
+    await live.see(/^No connection to the upstream has opened since \d\d:\d\d:\d\d \(ECONNREFUSED\)\.$/);
     await live.see(/^The server: it does not accept connections \(ECONNREFUSED\)\./);
-    await announced('has refused connections');
+    await announced('No connection to the upstream');
     restart(harness.upstream);
     await live.see(/^The upstream has accepted connections since \d\d:\d\d:\d\d\.$/);
     await announced('The upstream has accepted connections');

@@ -10,8 +10,8 @@ const AGAIN = 'Trying again every 2 s.';
 
 /** A step of 10 calls a second as RPC, and one as SBA; slower and worse from step to step. */
 const HISTORY = points(60, (at) => ({
-  rpc: [50, at % 2, 0.01, 0.05 + at / 1_000, 0.02 + at / 1_000],
-  sba: [5, 1, 0.2, 0.4, 0.3],
+  rpc: { count: 50, errors: at % 2, p50: 0.01, p95: 0.02 + at / 1_000, p99: 0.05 + at / 1_000 },
+  sba: { count: 5, errors: 1, p50: 0.2, p95: 0.3, p99: 0.4 },
   heapUsed: (300 + at) * MIB,
   heapAfterGc: 200 * MIB,
   gcPauseMs: 25,
@@ -25,15 +25,15 @@ const TOLD = live({
         ...{ subject: 'server', code: 'calls-fail', kind: 'sba', name: 'P.Balance.Year.Close', since: FINE.since },
         text: 'The server: 20 % of the calls failed in the last minute (12 of 60).',
       },
-      holds: { now: 3 },
+      heldPolls: 3,
     }),
   ],
 });
 
-const row = (name: string, rate: number, errors = 0): CallRow => [
-  ...([name, 100, errors, rate, 0.01, 0.02, 100 + errors] as const),
-  ...Array.from({ length: 12 }, (_, at) => at),
-];
+const row = (name: string, rate: number, errors = 0): CallRow => ({
+  ...{ name, count: 100, errors, rate, p50: 0.01, p99: 0.02, ended: 100 + errors },
+  spark: Array.from({ length: 12 }, (_, at) => at),
+});
 
 describeInChromium('the start page', (chromium) => {
   let told: ToldPage;
@@ -166,7 +166,7 @@ describeInChromium('the start page', (chromium) => {
     await expect.poll(names).toEqual(['E.Fast', 'E.Slow', 'E.New', 'E.Worse']);
   });
 
-  const BUSY = points(12, () => ({ rpc: [10, 0, 0.01, 0.03, 0.02] }));
+  const BUSY = points(12, () => ({ rpc: { count: 10, errors: 0, p50: 0.01, p95: 0.02, p99: 0.03 } }));
   const busy = (state: Partial<Live> = {}) => live({ ...state, seq: 12, applications: [application(BUSY)] });
 
   it('shows its verdict, and sentences with their tones', async () => {

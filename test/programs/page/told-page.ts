@@ -43,6 +43,7 @@ export class ToldPage extends LivePage {
       return await route.fulfill({ status, headers: { 'retry-after': String(retryAfterS) }, json: { detail } });
     }
     const isTable = !/\/live(?:\?|$)/.test(route.request().url());
-    await route.fulfill({ json: isTable ? { rows: this.rows } : told });
+    const columns = Object.keys(this.rows[0] ?? {});
+    await route.fulfill({ json: isTable ? { columns, rows: this.rows.map((row) => Object.values(row)) } : told });
   }
 }

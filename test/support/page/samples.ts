@@ -1,5 +1,12 @@
 /** Sample answers of the port, for tests of the page. */
-import type { HistoryPoint, Live, LiveApplication, MinuteOfCalls, Verdict } from '../../../src/page/live-data.ts';
+import type {
+  HistoryPoint,
+  Live,
+  LiveApplication,
+  MinuteOfCalls,
+  StepCalls,
+  Verdict,
+} from '../../../src/page/live-data.ts';
 
 export const NOW_MS = Date.parse('2026-03-01T12:00:00.000Z');
 const STEP_S = 5;
@@ -20,10 +27,9 @@ export function live(differences: Partial<Live> = {}): Live {
     clientTimeoutSeconds: 10,
     limits: [],
     failures: [],
-    connections: { open: 1, refused: NONE },
+    refusedConnections: NONE,
     observerErrors: NONE,
     outside: { ...NONE, segments: [], other: 0 },
-    windowSeconds: 300,
     seq: 0,
     applications: [application()],
     marks: [],
@@ -48,8 +54,7 @@ export function application(
   return {
     name: 'smartWeb',
     sessions: { REST: 2, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 2 },
-    holds: { now: 0 },
-    running: { count: 0, hung: null },
+    heldPolls: 0,
     verdict: FINE,
     minute: NO_CALLS,
     history: { stepSeconds: STEP_S, points },
@@ -57,18 +62,19 @@ export function application(
   };
 }
 
+const NO_CALLS_IN_STEP: StepCalls = { count: 0, errors: 0, p50: null, p95: null, p99: null };
+
 export function point(seq: number, differences: Partial<HistoryPoint> = {}): HistoryPoint {
   return {
     seq,
     t: NOW_MS / 1_000 + seq * STEP_S,
     seconds: STEP_S,
-    rpc: [0, 0, null, null, null],
-    sba: [0, 0, null, null, null],
+    rpc: NO_CALLS_IN_STEP,
+    sba: NO_CALLS_IN_STEP,
     values: 0,
     aborted: 0,
     unanswered: 0,
     sessions: 2,
-    holds: 0,
     heapUsed: null,
     heapAfterGc: null,
     gcPauseMs: null,

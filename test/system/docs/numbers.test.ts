@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { DEFINITIONS } from '../../../src/page/definitions.ts';
+import { DEFINITIONS } from '../../../src/base/definitions.ts';
 import { METRICS } from '../../../src/sidecar/metrics.ts';
 import { startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';

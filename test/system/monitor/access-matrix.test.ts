@@ -63,7 +63,7 @@ const ROUTES: readonly (readonly [Statuses, readonly string[]])[] = [
   [NUMBERS, ['rpc', 'sba', 'objects'].map((table) => `/live/:application/${table}`)],
   [NUMBERS, [`${BASE}/d2/verdict`]],
   [NUMBERS, METRICS.map((path) => `${BASE}/metrics/${path}`)],
-  [ALL, ['sessions', 'running', 'slowest', 'unclassified'].map((table) => `/live/:application/${table}`)],
+  [ALL, ['sessions', 'unclassified'].map((table) => `/live/:application/${table}`)],
   [ALL, ['sessions', 'calls', 'calls/slowest'].map((path) => `${BASE}/d2/${path}`)],
 ];
 

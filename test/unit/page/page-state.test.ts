@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toNews } from '../../../src/page/announcer.tsx';
+import { listChanges } from '../../../src/page/announcer.tsx';
 import { toAuthorization } from '../../../src/page/api.ts';
 import { lastSeq, toInitialState, toNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
 import { toItemPath } from '../../../src/page/poller.ts';
@@ -23,8 +23,8 @@ it('the state of the page starts afresh with another process of the sidecar, and
   const after = withLive(before, withPoints(2, '2026-03-01T11:59:58.000Z'), 2_000);
   expect(after.histories.get('smartWeb')).toHaveLength(2);
   expect(after.restartedAtMs).toBe(NOW_MS - 2_000);
-  expect(toNews(before, after, NOW_MS).join()).toMatch(/^The sidecar was restarted at /);
-  expect(toNews(after, after, NOW_MS)).toEqual([]);
+  expect(listChanges(before, after, NOW_MS).join()).toMatch(/^The sidecar was restarted at /);
+  expect(listChanges(after, after, NOW_MS)).toEqual([]);
 });
 
 it('the state of the page remembers since when the connection is lost, by the clock of the sidecar', () => {

@@ -9,8 +9,9 @@ import {
 } from '../../../src/base/figures.ts';
 import { formatTime } from '../../../src/page/format.ts';
 import { rowsOfSession, secondsOf } from '../../../src/page/item-facts.ts';
-import { toSessionColumns } from '../../../src/page/table-columns.ts';
-import { type Column, filterRows, sortRows, toSlice } from '../../../src/page/table-model.ts';
+import type { SessionRow } from '../../../src/page/live-data.ts';
+import { SESSION_COLUMNS } from '../../../src/page/table-columns.ts';
+import { type Column, filterRows, sliceRows, sortRows } from '../../../src/page/table-model.ts';
 
 type Row = readonly [name: string, value: number | null];
 
@@ -36,10 +37,10 @@ it('rows are found by all words of a filter, in any order and case', () => {
 });
 
 it('rows are drawn if visible, with a margin, even if the list has become shorter than the scroll position', () => {
-  expect(toSlice(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
-  expect(toSlice(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
-  expect(toSlice(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
-  expect(toSlice(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
+  expect(sliceRows(10_000, 30, 0, 300)).toEqual({ first: 0, end: 19 });
+  expect(sliceRows(10_000, 30, 150_000, 300)).toEqual({ first: 4_992, end: 5_019 });
+  expect(sliceRows(5, 30, 150_000, 300)).toEqual({ first: 0, end: 5 });
+  expect(sliceRows(0, 30, 0, 300)).toEqual({ first: 0, end: 0 });
 });
 
 it('numbers are written for people', () => {
@@ -91,12 +92,14 @@ it('the details of a session have its calls, most frequent first, and its object
 });
 
 const TIME = '2026-03-01T08:00:00.000Z';
-const row = (userName: string | null, ...verified: [] | [false]) =>
-  ['id', userName, 'REST', TIME, TIME, '10.0.0.7', 1, 0, ...verified] as const;
+const row = (userName: string | null, verified = true): SessionRow => ({
+  ...{ id: 'id', userName, connectionType: 'REST', createTime: TIME, lastActivityTime: TIME },
+  ...{ remoteAddress: '10.0.0.7', requests: 1, errors: 0, verified },
+});
 
 it('the user of a session is marked as unverified without proof of the name, and sorted by name', () => {
-  const user = toSessionColumns(0).find(({ key }) => key === 'user');
-  const shown = [row('anna'), row('anna', false), row(null), row(null, false)].map((each) => user?.text(each));
+  const user = SESSION_COLUMNS.find(({ key }) => key === 'userName');
+  const shown = [row('anna'), row('anna', false), row(null), row(null, false)].map((each) => user?.text(each, 0));
   expect(shown).toEqual(['anna', 'anna (unverified)', '(unknown)', '(unknown) (unverified)']);
   expect(user?.value(row('anna', false))).toBe('anna');
 });

@@ -2,6 +2,7 @@
 import net from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { MonitoredLive } from '../../../../src/monitor/monitored.ts';
+import { type Columns, parseRows } from '../../../../src/page/rows.ts';
 import { until } from '../../../support/comet/until.ts';
 import { openMonitor } from '../../../support/monitor/open-monitor.ts';
 import { createPlant } from '../../../support/monitor/prometheus/plant.ts';
@@ -20,7 +21,7 @@ interface Live extends Readonly<Record<string, unknown>> {
   }[];
 }
 
-type Calls = readonly (number | null)[];
+type Calls = Readonly<Record<string, number | null>>;
 type Point = Readonly<Record<string, unknown> & { seq: number; t: number; rpc: Calls; sba: Calls }>;
 
 /** By how much a counter rose. */
@@ -69,8 +70,9 @@ function live(stand: Stand, query = ''): Promise<Live> {
   return read<Live>(stand, `/live${query}`);
 }
 
-async function rows(stand: Stand, table: string, application = 'smartWeb'): Promise<readonly (readonly unknown[])[]> {
-  return (await read<{ rows: unknown[][] }>(stand, `/live/${application}/${table}`)).rows;
+async function rows(stand: Stand, table: string, application = 'smartWeb') {
+  const answer = await read<Columns>(stand, `/live/${application}/${table}`);
+  return parseRows(answer) as readonly Readonly<Record<string, unknown>>[];
 }
 
 function steps({ sidecar }: Stand, count: number): void {
@@ -92,16 +94,15 @@ it('/live has everything before the first call', async () => {
       reason: expect.stringContaining('jvm.source: none'),
     },
     ...{ server: {}, clientTimeoutSeconds: 10 },
-    ...{ limits: [], failures: [], connections: { open: 0, refused: NONE }, observerErrors: NONE },
+    ...{ limits: [], failures: [], refusedConnections: NONE, observerErrors: NONE },
     outside: { ...NONE, segments: [], other: 0 },
-    ...{ windowSeconds: 300, seq: 0, droppedMarks: 0 },
+    seq: 0,
     marks: [{ t: Date.parse(all.startTime) / 1_000, kind: 'start', text: 'The sidecar has started.' }],
     applications: [
       {
         name: 'smartWeb',
         sessions: { REST: 0, COMET_WEBSOCKET: 0, COMET_LONG_POLLING: 0, created: 0 },
-        holds: { now: 0 },
-        running: { count: 0, hung: null },
+        heldPolls: 0,
         verdict: {
           ...{ subject: 'unknown', code: 'quiet', kind: null, name: null, since: expect.stringMatching(/Z$/) },
           text: 'Nothing to judge by: no call ended in the last minute.',
@@ -148,15 +149,18 @@ it('/live shows calls, values, sessions and aborts in the step in which they hap
   const seconds = expect.any(Number);
   expect(first).toEqual({
     ...{ seq: 1, t: expect.any(Number), seconds },
-    rpc: [3, 1, seconds, seconds, seconds],
-    sba: [1, 1, seconds, seconds, seconds],
-    ...{ values: 1, aborted: 1, unanswered: 1, sessions: 2, holds: 0 },
+    rpc: { count: 3, errors: 1, p50: seconds, p95: seconds, p99: seconds },
+    sba: { count: 1, errors: 1, p50: seconds, p95: seconds, p99: seconds },
+    ...{ values: 1, aborted: 1, unanswered: 1, sessions: 2 },
     ...{ heapUsed: null, heapAfterGc: null, gcPauseMs: null, busyThreads: null, cores: null },
   });
-  expect(second).toMatchObject({ seq: 2, rpc: [1, 0, seconds, seconds, seconds], sba: [0, 0, null, null, null] });
+  expect(second).toMatchObject({
+    seq: 2,
+    rpc: { count: 1, errors: 0, p50: seconds },
+    sba: { count: 0, errors: 0, p50: null, p95: null, p99: null },
+  });
   expect(Math.abs((second?.t ?? 0) - Date.now() / 1_000)).toBeLessThan(10);
-  for (const durations of [first?.rpc.slice(2), first?.sba.slice(2)] as number[][]) {
-    const [p50 = 0, p99 = 0, p95 = 0] = durations;
+  for (const { p50, p95, p99 } of [first?.rpc, first?.sba] as Readonly<Record<'p50' | 'p95' | 'p99', number>>[]) {
     expect([p50 > 0, p50 <= p95, p95 <= p99, p99 < 5]).toEqual([true, true, true, true]);
   }
   const code = 'D2S_ERR_UPSTREAM_TERMINATED';
@@ -209,8 +213,8 @@ it('/live shows held polls, and sessions by type of connection', async () => {
   await until('the poll is held', () => stand.sidecar.recorder.own.read().comet.holds.now === 1);
   steps(stand, 1);
   const sessions = { COMET_LONG_POLLING: 1, REST: 0, created: 1 };
-  const history = { points: [{ holds: 1, sessions: 1 }] };
-  expect((await live(stand)).applications).toMatchObject([{ sessions, holds: { now: 1 }, history }]);
+  const history = { points: [{ sessions: 1 }] };
+  expect((await live(stand)).applications).toMatchObject([{ sessions, heldPolls: 1, history }]);
 });
 
 it('/live shows since when and why the upstream is unreachable, and its return without any call', async () => {
@@ -270,15 +274,17 @@ it('/live shows where requests outside of the application went, and no others', 
   await send(stand.port, '/smartWeb/index.html');
   expect(await outside()).toEqual({ ...NONE, segments: [], other: 0 });
   for (const path of ['plant/api', 'plant', '']) await send(stand.port, `/${path}?token=secret`);
-  expect(await outside()).toEqual({ sinceStart: 3, inMinute: 3, other: 1, segments: [['plant', 2]] });
+  expect(await outside()).toEqual({
+    sinceStart: 3,
+    inMinute: 3,
+    other: 1,
+    segments: [{ segment: 'plant', requests: 2 }],
+  });
 });
 
-it('/live shows connections and failed observers', async () => {
+it('/live shows refused connections and failed observers', async () => {
   const stand = await started();
-  const client = await stand.connect();
-  client.socket.write(`GET ${REST}/d2/${RUN} HTTP/1.1\r\nHost: plant\r\n\r\n`);
-  await client.until('ok');
-  const quiet = { connections: { open: 1, refused: NONE }, observerErrors: NONE };
+  const quiet = { refusedConnections: NONE, observerErrors: NONE };
   expect(await live(stand)).toMatchObject(quiet);
   stand.sidecar.reporter.shield(() => {
     throw new Error('on purpose');
@@ -311,7 +317,7 @@ it.each([
   const stand = await started({ config: () => ({ applications: ['smartWeb', name] }) });
   await send(stand.port, `${path}/api/rest/v0/d2/${RUN}`, { method: 'POST' });
   expect((await live(stand)).applications).toMatchObject([{ name: 'smartWeb' }, { name }]);
-  expect((await rows(stand, 'rpc', table)).map(([called]) => called)).toEqual(['E.Demo.Run']);
+  expect((await rows(stand, 'rpc', table)).map(({ name: called }) => called)).toEqual(['E.Demo.Run']);
   expect(await rows(stand, 'rpc')).toEqual([]);
 });
 
@@ -326,15 +332,15 @@ describe('the tables', () => {
     await call(stand, RUN);
     const zeros = new Array(11).fill(0);
     const number = expect.any(Number);
-    expect(await read(stand, '/live/smartWeb/rpc')).toEqual({
-      ...{ sparkPoints: 12, sparkStepSeconds: 25 },
-      rows: [
-        ['E.Demo.Run', 3, 0, number, number, number, 3, ...zeros, 2],
-        ['E.Demo.Fail', 1, 1, number, number, number, 1, ...zeros, 1],
-      ],
-    });
-    expect(await rows(stand, 'sba')).toEqual([['E.Demo.Other', 1, 0, number, number, number, 1, ...zeros, 1]]);
-    const [[, , , rate, p50, p99]] = (await rows(stand, 'rpc')) as [readonly number[]];
+    const windowed = { rate: number, p50: number, p99: number };
+    expect(await rows(stand, 'rpc')).toEqual([
+      { name: 'E.Demo.Run', count: 3, errors: 0, ...windowed, ended: 3, spark: [...zeros, 2] },
+      { name: 'E.Demo.Fail', count: 1, errors: 1, ...windowed, ended: 1, spark: [...zeros, 1] },
+    ]);
+    expect(await rows(stand, 'sba')).toEqual([
+      { name: 'E.Demo.Other', count: 1, errors: 0, ...windowed, ended: 1, spark: [...zeros, 1] },
+    ]);
+    const [{ rate, p50, p99 }] = (await rows(stand, 'rpc')) as [Readonly<Record<string, number>>];
     expect(rate).toBeGreaterThanOrEqual(0);
     expect(p50).toBeGreaterThan(0);
     expect(p99).toBeGreaterThanOrEqual(p50 as number);
@@ -347,12 +353,12 @@ describe('the tables', () => {
     await call(stand, `object/${encodeURIComponent('H.Größe')}`);
     stand.sidecar.recorder.applications.get('smartWeb')?.statistics.object.subscribe('H.Level');
     expect(await rows(stand, 'objects')).toEqual([
-      ['H.Level', 1, 2, expect.any(Number)],
-      ['H.Größe', 0, 1, expect.any(Number)],
+      { name: 'H.Level', subscriptions: 1, values: 2, rate: expect.any(Number) },
+      { name: 'H.Größe', subscriptions: 0, values: 1, rate: expect.any(Number) },
     ]);
   });
 
-  it('have a row for each session, oldest first, with its failed calls, and false at its end if its name is unverified', async () => {
+  it('have a row for each session, oldest first, with its failed calls, and whether its name is verified', async () => {
     const stand = await started();
     await call(stand, RUN, 'ann', 'JSESSIONID=one');
     await call(stand, RUN, 'bob');
@@ -365,10 +371,11 @@ describe('the tables', () => {
       { ...common, userName: 'bob', requests: 3 },
     ]);
     expect(list.map((entry) => Object.keys(entry).at(-1))).toEqual(['verified', 'requests']);
-    const shown = list.map(({ id, userName, connectionType, createTime, remoteAddress, requests }) => [
-      ...[id, userName, connectionType, createTime, expect.any(String), remoteAddress, requests],
-      ...(userName === 'ann' ? [0, false] : [2]),
-    ]);
+    const shown = list.map((entry) => ({
+      ...entry,
+      lastActivityTime: expect.any(String),
+      ...(entry.userName === 'ann' ? { errors: 0, verified: false } : { errors: 2, verified: true }),
+    }));
     expect(await rows(stand, 'sessions')).toEqual(shown);
   });
 

@@ -104,16 +104,13 @@ describe('the access list', () => {
     expect((await users(ann, 0o440)).readers).toHaveLength(1);
   });
 
-  it('reads the files again, and keeps the old list when they are invalid, missing or open to others', async () => {
-    const list = await users(ann);
-    const before = list.users.get('ann');
-    expect(await list.prepareChanged()).toBeUndefined();
+  it('makes another list of changed files, and none when they are invalid, missing or open to others', async () => {
+    const first = await users(ann);
+    expect(await first.readChanged()).toBeUndefined();
     folder.write('users', `${ann}\n${bob}\n`);
-    const apply = await list.prepareChanged();
-    expect(list.readers, 'before it is taken over').toHaveLength(1);
-    apply?.();
-    expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
-    expect(list.users.get('ann'), 'an unchanged entry keeps its object').toBe(before);
+    const list = (await first.readChanged()) as AccessList;
+    expect([first, list].map(({ readers }) => readers.map(({ name }) => name))).toEqual([['ann'], ['ann', 'bob']]);
+    expect(list.users.get('ann'), 'an unchanged entry keeps its object').toBe(first.users.get('ann'));
     for (const spoil of [
       () => folder.write('users', `${ann}\nbob:${SECRET}`),
       () => folder.write('users', ''),
@@ -121,24 +118,10 @@ describe('the access list', () => {
       () => rmSync(path.join(folder.path, 'users')),
     ]) {
       spoil();
-      const error = await failure(() => list.prepareChanged());
+      const error = await failure(() => list.readChanged());
       expect(error.message).not.toContain(SECRET);
       expect(error.code).toMatch(/^D2S_ERR_(CONFIG|ACCESS_FILE)$/);
-      expect(list.readers.map(({ name }) => name)).toEqual(['ann', 'bob']);
     }
-  });
-
-  it('switches to other files, and drops the entries of the old ones', async () => {
-    const list = await users(ann);
-    folder.write('users', `${ann}\n${bob}\n`);
-    const late = await list.prepareChanged();
-    const others = { usersFile: folder.write('others', bob), tokensFile: undefined, certificates: [] };
-    (await list.prepareReload(others))();
-    late?.();
-    expect(list.readers.map(({ name }) => name)).toEqual(['bob']);
-    folder.write('others', `${bob}\n${ann}\n`);
-    (await list.prepareChanged())?.();
-    expect(list.readers.map(({ name }) => name)).toEqual(['bob', 'ann']);
   });
 });
 

@@ -141,6 +141,16 @@ it('another monitor.auth opens the port to everybody and closes it again, and ke
   expect(access.counts?.wrong).toBe(2);
 });
 
+it('another monitor.auth is not replaced by a change of the old files that was read before it', async () => {
+  const access = await openFirst();
+  const apply = await access.prepareReload(files(folder.write('others', SECOND.line)));
+  folder.write('tokens', `${FIRST.line}\n# changed`);
+  const polled = access.poll();
+  apply();
+  await polled;
+  expect([await kindOf(access, FIRST.token), await kindOf(access, SECOND.token)]).toEqual(['wrong', 'known']);
+});
+
 it('another monitor.auth that is unusable changes nothing', async () => {
   const access = await openFirst();
   await expect(access.prepareReload(files(folder.write('bad', 's3cr3t')))).rejects.toBeInstanceOf(ConfigError);

@@ -3,7 +3,7 @@ import type { Table } from '../../../../src/base/metric-description.ts';
 import { counter, gauge, histogram, info, summary, toTable } from '../../../../src/base/metric-description.ts';
 import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buckets.ts';
 import type { ExpositionFormat } from '../../../../src/monitor/prometheus/exposition.ts';
-import { renderTables, toLabelValue, toNumber } from '../../../../src/monitor/prometheus/exposition.ts';
+import { formatSampleValue, renderTables, toLabelValue } from '../../../../src/monitor/prometheus/exposition.ts';
 
 const textOf = (tables: readonly Table[], format: ExpositionFormat = 'text') =>
   [...renderTables(tables, format)].join('');
@@ -127,4 +127,4 @@ it.each([
   [Number.NaN, 'NaN'],
   [Number.POSITIVE_INFINITY, '+Inf'],
   [Number.NEGATIVE_INFINITY, '-Inf'],
-])('toNumber %f', (value, text) => expect(toNumber(value)).toBe(text));
+])('formatSampleValue %f', (value, text) => expect(formatSampleValue(value)).toBe(text));

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { SessionEntry } from '../../../src/measure/sessions/session.ts';
-import { renderList } from '../../../src/monitor/json-list.ts';
+import { renderList } from '../../../src/monitor/json-pieces.ts';
 
 const ENTRY: SessionEntry = {
   ...{ id: '0d9c6d3a', createTime: '2026-03-01T08:00:00.000Z', userName: 'ann', connectionType: 'REST' },

@@ -1,0 +1,53 @@
+/** Writes JSON in pieces, so that a long answer is generated while it is sent. Joined, it is one JSON text. */
+
+export type Pieces = Iterable<string>;
+
+/** An array; each element is a JSON text, or the pieces of one. */
+export function* jsonArray(elements: Iterable<string | Pieces>): Generator<string, void, undefined> {
+  let before = '[';
+  for (const element of elements) {
+    if (typeof element === 'string') yield before + element;
+    else {
+      yield before;
+      yield* element;
+    }
+    before = ',';
+  }
+  yield before === '[' ? '[]' : ']';
+}
+
+/** An object from its names and the pieces of their values. */
+export function* jsonObject(
+  members: Iterable<readonly [name: string, value: Pieces]>,
+): Generator<string, void, undefined> {
+  let before = '{';
+  for (const [name, value] of members) {
+    yield `${before}${JSON.stringify(name)}:`;
+    yield* value;
+    before = ',';
+  }
+  yield before === '{' ? '{}' : '}';
+}
+
+/** `head`, which is not empty, with one more member at its end. */
+export function* jsonWithMember(head: object, name: string, value: Pieces): Generator<string, void, undefined> {
+  yield `${JSON.stringify(head).slice(0, -1)},"${name}":`;
+  yield* value;
+  yield '}';
+}
+
+/** An array with one piece for each entry, as `JSON.stringify` writes it; `pretty` indents by 2. */
+export function* renderList(entries: Iterable<object>, pretty: boolean): Generator<string, void, undefined> {
+  let before = '[';
+  for (const entry of entries) {
+    yield pretty ? `${before}\n  ${toIndentedText(entry)}` : before + JSON.stringify(entry);
+    before = ',';
+  }
+  if (before === '[') yield '[]';
+  else yield pretty ? '\n]' : ']';
+}
+
+/** Replacing line feeds is safe, since JSON escapes those within strings. */
+function toIndentedText(entry: object): string {
+  return JSON.stringify(entry, undefined, 2).replaceAll('\n', '\n  ');
+}
