@@ -1,7 +1,7 @@
 /** Checks every file and folder that a configuration names, as the sidecar would at startup and at run time. */
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
-import { isErrno, SidecarError, StartError } from '../base/errors.ts';
+import { SidecarError, StartError } from '../base/errors.ts';
 import { readRegularFile, resolveTrusted, toFileReason } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
@@ -66,7 +66,7 @@ function checkControlFolder({ control: { socket } }: Config): void {
   try {
     checkPrivateFolder(path.dirname(socket));
   } catch (error) {
-    if (!(error instanceof SidecarError) || isErrno(error.cause, 'ENOENT')) return;
+    if (!(error instanceof SidecarError)) throw error;
     throw new StartError('D2S_ERR_CONTROL', `control.socket: ${error.message}`, { cause: error });
   }
 }

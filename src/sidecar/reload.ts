@@ -30,43 +30,27 @@ type ReloadOutcome =
 
 /** Counters since the start, for /metrics. */
 export class Reloads {
+  readonly results = { applied: 0, refused: 0 };
+  /** When the configuration in force was read, in milliseconds since 1970. */
+  lastAppliedEpochMs: number;
+  /** False from a refused reload until the next applied one. */
+  isLastApplied = true;
+  /** Number of keys whose values in the file wait for a restart. */
+  waiting = 0;
   readonly #clock: Clock;
-  readonly #results = { applied: 0, refused: 0 };
-  #lastAppliedEpochMs: number;
-  #isLastApplied = true;
-  #waiting = 0;
 
   /** Create this after the first configuration was read, which counts as the last applied one. */
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#lastAppliedEpochMs = clock.epochMs();
-  }
-
-  get results(): Readonly<Record<'applied' | 'refused', number>> {
-    return this.#results;
-  }
-
-  /** When the configuration in force was read, in milliseconds since 1970. */
-  get lastAppliedEpochMs(): number {
-    return this.#lastAppliedEpochMs;
-  }
-
-  /** False from a refused reload until the next applied one. */
-  get isLastApplied(): boolean {
-    return this.#isLastApplied;
-  }
-
-  /** Number of keys whose values in the file wait for a restart. */
-  get waiting(): number {
-    return this.#waiting;
+    this.lastAppliedEpochMs = clock.epochMs();
   }
 
   record(outcome: ReloadOutcome): void {
-    this.#results[outcome.kind] += 1;
-    this.#isLastApplied = outcome.kind === 'applied';
+    this.results[outcome.kind] += 1;
+    this.isLastApplied = outcome.kind === 'applied';
     if (outcome.kind !== 'applied') return;
-    this.#lastAppliedEpochMs = this.#clock.epochMs();
-    this.#waiting = outcome.waiting.length;
+    this.lastAppliedEpochMs = this.#clock.epochMs();
+    this.waiting = outcome.waiting.length;
   }
 }
 
