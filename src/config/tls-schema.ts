@@ -44,28 +44,16 @@ export const upstreamTls = section(
 ).meta({ hide: 'value' });
 
 type ParsedListener = z.output<ReturnType<typeof listenerTls>>;
-
-interface OwnFiles {
-  readonly certFile?: string | undefined;
-  readonly keyFile?: string | undefined;
-  readonly pfxFile?: string | undefined;
-  readonly passphraseFile?: string | undefined;
-}
+type OwnFiles = Pick<ParsedListener, 'certFile' | 'keyFile' | 'pfxFile' | 'passphraseFile'>;
 
 /** Whether a certificate of the sidecar is configured. */
 export function hasOwnCertificate({ certFile, pfxFile }: OwnFiles): boolean {
   return (certFile ?? pfxFile) !== undefined;
 }
 
-interface ListenerTls extends OwnFiles {
-  readonly clientCaFile: string | undefined;
-  readonly clientAuth: ParsedListener['clientAuth'];
-}
-
 /** Undefined: plain HTTP. */
-export function toListenerTls(tls: ParsedListener): ListenerTls | undefined {
-  if (!hasOwnCertificate(tls)) return undefined;
-  return { ...tls, clientCaFile: tls.clientCaFile };
+export function toListenerTls(tls: ParsedListener): ParsedListener | undefined {
+  return hasOwnCertificate(tls) ? tls : undefined;
 }
 
 export function findListenerTlsConflicts(section: string, tls: ParsedListener): readonly Conflict[] {
