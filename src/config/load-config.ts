@@ -17,12 +17,12 @@ import { parseYaml } from './yaml-text.ts';
 
 export interface ConfigFlags {
   /** `http://127.0.0.1:8080/smartWeb` */
-  readonly upstream?: string;
+  readonly upstream?: string | undefined;
   /** `0.0.0.0:8081`, `:8081`, `[::]:8081` or `8081` */
-  readonly listen?: string;
+  readonly listen?: string | undefined;
   /** The same forms as `listen`. */
-  readonly monitor?: string;
-  readonly config?: string;
+  readonly monitor?: string | undefined;
+  readonly config?: string | undefined;
 }
 
 export interface ConfigSources {
