@@ -9,7 +9,6 @@ import { Survey } from './learn/survey.ts';
 import type { Output } from './output.ts';
 import { type Servable, type ServeTask, serve } from './serve.ts';
 import type { SignalSource } from './signal-queue.ts';
-import type { StraySignalSource } from './stray-signals.ts';
 
 const PROGRESS_MS = 5_000;
 const MS_PER_MINUTE = 60_000;
@@ -20,7 +19,7 @@ interface LearnParts {
   /** Does not write to standard output, which is for the report. */
   readonly logger: Logger;
   readonly clock: Clock;
-  readonly signals: SignalSource & StraySignalSource;
+  readonly signals: SignalSource;
   readonly output: Output;
   /** Creates a sidecar that reports to `survey`. */
   readonly createSidecar: (survey: Survey) => Promise<Servable>;

@@ -11,8 +11,8 @@ import { ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-queue.ts';
-import { type StraySignalSource, watchStraySignals } from './stray-signals.ts';
+import { isStop, SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-queue.ts';
+import { STRAY_SIGNALS } from './stray-signals.ts';
 
 export type Servable = Pick<Sidecar, 'start' | 'stop' | 'lifecycle' | keyof Controllable['sidecar']> &
   Partial<Pick<Sidecar, 'reopenLogs'>>;
@@ -20,7 +20,7 @@ export type Servable = Pick<Sidecar, 'start' | 'stop' | 'lifecycle' | keyof Cont
 interface ServeParts<Made extends Servable> {
   readonly config: Config;
   readonly logger: Logger;
-  readonly signals: SignalSource & StraySignalSource;
+  readonly signals: SignalSource;
   readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
   /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
@@ -43,10 +43,8 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
   const { logger, createSidecar, createReloader, announce, manager, task } = parts;
   let { config } = parts;
-  const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...(createReloader ? ['SIGHUP' as const] : [])]);
-  const unwatch = watchStraySignals(parts.signals, (signal) =>
-    logger.warn({ signal }, 'ignored a signal: SIGTERM stops this sidecar, SIGHUP reloads and reopens logs'),
-  );
+  const hangup = createReloader === undefined ? [] : (['SIGHUP'] as const);
+  const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...STRAY_SIGNALS, ...hangup]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
@@ -88,17 +86,21 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     const loopbackTrust = findLoopbackTrust(config);
     if (loopbackTrust !== undefined) logger.warn({ upstream: baseUrl, listen }, loopbackTrust);
     manager?.ready({ listen, monitor });
+    const ignored = new Set<string>();
     signals.handle((signal) => {
-      if (signal === 'SIGHUP') void reopenAndReload(signal);
       // Ctrl-C needs no delay and no window: someone is waiting, and no load balancer needs to notice.
-      else stop(signal, signal === 'SIGINT');
+      if (isStop(signal)) stop(signal, signal === 'SIGINT');
+      else if (signal === 'SIGHUP') void reopenAndReload(signal);
+      else if (!ignored.has(signal)) {
+        ignored.add(signal);
+        logger.warn({ signal }, 'ignored a signal: SIGTERM stops this sidecar, SIGHUP reloads and reopens logs');
+      }
     });
     await lifecycle.ended;
     control?.close();
     return 0;
   } finally {
     signals.dispose();
-    unwatch();
     manager?.dispose();
   }
 }
