@@ -50,33 +50,22 @@ async function switchUser(
   { as, isRoot, find = findServiceUser, become = becomeUser }: CheckOptions,
   warn: (warning: string) => void,
 ): Promise<string | undefined> {
-  if (as === undefined) return isRoot ? await switchToServiceUser(find, become, warn) : undefined;
-  const got = `--as: got ${JSON.stringify(as)}, expected`;
-  if (!isRoot) throw new ConfigError(`--as: got ${JSON.stringify(as)}: only root can check as another user`);
-  if (as === 'root') return undefined;
+  if (as !== undefined && !isRoot)
+    throw new ConfigError(`--as: got ${JSON.stringify(as)}: only root can check as another user`);
+  if (!isRoot || as === 'root') return undefined;
+  const service = as === undefined ? await find() : undefined;
+  const name = as ?? service?.name;
+  if (name === undefined) return undefined;
   try {
-    become(as);
+    become(name, service?.group);
   } catch (cause) {
-    throw new ConfigError(`${got} a user of this machine${toReason(cause)}`, { cause });
-  }
-  return `the user ${as}`;
-}
-
-async function switchToServiceUser(
-  find: typeof findServiceUser,
-  become: typeof becomeUser,
-  warn: (warning: string) => void,
-): Promise<string | undefined> {
-  const service = await find();
-  if (service === undefined) return undefined;
-  const { name, group, unit } = service;
-  try {
-    become(name, group);
-  } catch (cause) {
-    warn(`${unit}: cannot check as its user ${name}${toReason(cause)}: checked as root, which can read everything`);
+    const reason = toReason(cause);
+    if (service === undefined)
+      throw new ConfigError(`--as: got ${JSON.stringify(as)}, expected a user of this machine${reason}`, { cause });
+    warn(`${service.unit}: cannot check as its user ${name}${reason}: checked as root, which can read everything`);
     return undefined;
   }
-  return `the user ${name} of ${unit}; --as root checks as root`;
+  return service === undefined ? `the user ${name}` : `the user ${name} of ${service.unit}; --as root checks as root`;
 }
 
 /** ` (EPERM)`, or an empty text without an error code. */

@@ -55,20 +55,18 @@ function toApplication(live: Live, application: LiveApplication): readonly strin
 }
 
 function toServer(server: Live['server']): string {
-  const { 'threads.busy': busy, 'threads.max': max, 'process.cpu': cores, processors } = server;
-  const { 'process.descriptors.open': open, 'process.descriptors.max': maxOpen, 'process.memory': memory } = server;
-  const threads = server['jvm.threads.live'];
-  const parts = [
-    busy === undefined
-      ? ''
-      : `request threads ${formatCount(busy)}${max === undefined ? '' : ` of ${formatCount(max)}`} busy`,
-    cores === undefined ? '' : `${cores.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`,
-    memory === undefined ? '' : formatBytes(memory),
-    open === undefined
-      ? ''
-      : `descriptors ${formatCount(open)}${maxOpen === undefined ? '' : ` of ${formatCount(maxOpen)}`}`,
-    threads === undefined ? '' : `${formatCount(threads)} threads`,
-  ].filter((part) => part !== '');
+  const { 'process.cpu': cores, 'process.memory': memory, processors } = server;
+  const ofMax = (value: number, max: number | undefined) =>
+    `${formatCount(value)}${max === undefined ? '' : ` of ${formatCount(max)}`}`;
+  const parts: string[] = [];
+  const add = (value: number | undefined, describe: (known: number) => string) => {
+    if (value !== undefined) parts.push(describe(value));
+  };
+  add(server['threads.busy'], (busy) => `request threads ${ofMax(busy, server['threads.max'])} busy`);
+  add(cores, (known) => `${known.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`);
+  add(memory, formatBytes);
+  add(server['process.descriptors.open'], (open) => `descriptors ${ofMax(open, server['process.descriptors.max'])}`);
+  add(server['jvm.threads.live'], (threads) => `${formatCount(threads)} threads`);
   return parts.length === 0 ? 'capacity unknown' : parts.join(', ');
 }
 
