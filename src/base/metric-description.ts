@@ -103,12 +103,12 @@ export interface Table extends Family {
 export function toTable<Source>({ read, ...family }: MetricDescription<Source>, source: Source | undefined): Table {
   return {
     ...family,
-    samples: () => toSamples(source === undefined ? undefined : read(source), family.labels.length),
+    samples: () => readSamples(source === undefined ? undefined : read(source), family.labels.length),
   };
 }
 
 /** One loop instead of a generator for each label: a document may have 100,000 samples. */
-function* toSamples(values: MetricValues, depth: number): Generator<Sample, void, undefined> {
+function* readSamples(values: MetricValues, depth: number): Generator<Sample, void, undefined> {
   if (values === undefined) return;
   if (depth === 0) {
     yield { labels: [], value: values as MetricValue };

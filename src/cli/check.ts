@@ -2,7 +2,7 @@
 
 import { ConfigError, StartError } from '../base/errors.ts';
 import { toFileReason } from '../base/trusted-file.ts';
-import { toYaml } from '../config/effective.ts';
+import { formatYaml } from '../config/effective.ts';
 import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
 import { becomeUser } from './become-user.ts';
@@ -29,7 +29,7 @@ export async function check(sources: ConfigSources, output: Output, options: Che
   const { config, warnings } = await loadConfig(sources);
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
-  const yaml = await toYaml(config);
+  const yaml = await formatYaml(config);
   const who = await switchUser(options, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
   const found = await checkFiles(config);
@@ -59,7 +59,7 @@ async function switchUser(
   try {
     become(name, service?.group);
   } catch (cause) {
-    const reason = toReason(cause);
+    const reason = describeReason(cause);
     if (service === undefined)
       throw new ConfigError(`--as: got ${JSON.stringify(as)}, expected a user of this machine${reason}`, { cause });
     warn(`${service.unit}: cannot check as its user ${name}${reason}: checked as root, which can read everything`);
@@ -69,7 +69,7 @@ async function switchUser(
 }
 
 /** ` (EPERM)`, or an empty text without an error code. */
-function toReason(cause: unknown): string {
+function describeReason(cause: unknown): string {
   const reason = toFileReason(cause);
   return /^E[A-Z_]+$/.test(reason) ? ` (${reason})` : '';
 }

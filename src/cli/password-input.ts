@@ -23,11 +23,11 @@ const BACKSPACES: ReadonlySet<number> = new Set([0x08, 0x7f]);
 /** Throws ConfigError, without the input in its message. */
 export async function readPassword(name: string, input: PasswordInput, output: Output): Promise<string> {
   const bytes = readBytes(input);
-  if (input.isTTY !== true || input.setRawMode === undefined) return toPassword(await readLine(bytes));
+  if (input.isTTY !== true || input.setRawMode === undefined) return parsePassword(await readLine(bytes));
   input.setRawMode(true);
   try {
-    const first = toPassword(await prompt(`Password for ${name}: `, bytes, output));
-    const again = toPassword(await prompt('Repeat password: ', bytes, output));
+    const first = parsePassword(await prompt(`Password for ${name}: `, bytes, output));
+    const again = parsePassword(await prompt('Repeat password: ', bytes, output));
     if (first !== again) throw new ConfigError('the passwords do not match');
     return first;
   } finally {
@@ -35,7 +35,7 @@ export async function readPassword(name: string, input: PasswordInput, output: O
   }
 }
 
-function toPassword(bytes: readonly number[]): string {
+function parsePassword(bytes: readonly number[]): string {
   const password = toPasswordText(Uint8Array.from(bytes));
   if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {
     throw new ConfigError(

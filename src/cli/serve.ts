@@ -65,7 +65,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     };
     const controllable: Controllable = {
       sidecar,
-      status: () => toStatus({ listen, monitor }, lifecycle, config),
+      status: () => createStatus({ listen, monitor }, lifecycle, config),
       drain: () => {
         manager?.draining();
         lifecycle.drain();
@@ -105,7 +105,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
   }
 }
 
-function toStatus(
+function createStatus(
   bound: { readonly listen: string; readonly monitor: string },
   { state, inProgress, leftMs }: Lifecycle,
   { stop }: Config,

@@ -32,13 +32,13 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
   }
   for (const application of live.applications) {
     const ownCalls = calls.find(({ name }) => name === application.name);
-    lines.push('', ...toApplication(live, application), '');
-    if (ownCalls !== undefined) lines.push(...toCalls(ownCalls));
+    lines.push('', ...formatApplication(live, application), '');
+    if (ownCalls !== undefined) lines.push(...formatCalls(ownCalls));
   }
   return lines.map((line) => [...toShownText(line)].slice(0, columns).join(''));
 }
 
-function toApplication(live: Live, application: LiveApplication): readonly string[] {
+function formatApplication(live: Live, application: LiveApplication): readonly string[] {
   const { history, sessions, holds, verdict, minute } = application;
   const calls = minute.ok + minute.clientErrors + minute.errors + minute.unanswered;
   const failed = minute.errors + minute.unanswered;
@@ -49,12 +49,12 @@ function toApplication(live: Live, application: LiveApplication): readonly strin
     `Since        ${verdict.since}`,
     `Last minute  ${formatCount(calls)} ${calls === 1 ? 'call' : 'calls'}, ${formatCount(failed)} failed, ${formatCount(minute.late)} too late for their clients, ${formatCount(minute.aborted)} aborted by clients`,
     `Sessions     ${formatCount(all)}: REST ${formatCount(REST)}, WebSocket ${formatCount(COMET_WEBSOCKET)}, long polling ${formatCount(COMET_LONG_POLLING)}; held polls ${formatCount(holds.now)}`,
-    `Server       ${toServer(live.server)}`,
-    `JVM          ${toJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
+    `Server       ${formatServer(live.server)}`,
+    `JVM          ${formatJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
   ];
 }
 
-function toServer(server: Live['server']): string {
+function formatServer(server: Live['server']): string {
   const { 'process.cpu': cores, 'process.memory': memory, processors } = server;
   const ofMax = (value: number, max: number | undefined) =>
     `${formatCount(value)}${max === undefined ? '' : ` of ${formatCount(max)}`}`;
@@ -70,30 +70,30 @@ function toServer(server: Live['server']): string {
   return parts.length === 0 ? 'capacity unknown' : parts.join(', ');
 }
 
-function toJvm({ jvm }: Live, heapUsed: number | null): string {
+function formatJvm({ jvm }: Live, heapUsed: number | null): string {
   if (jvm.state !== 'available') return jvm.reason ?? jvm.state;
   return `heap ${formatBytes(heapUsed)}${jvm.heapMax === null ? '' : ` of ${formatBytes(jvm.heapMax)}`}, read from ${jvm.source}`;
 }
 
-function toCalls({ total, running, slowest }: CallsOfApplication): readonly string[] {
+function formatCalls({ total, running, slowest }: CallsOfApplication): readonly string[] {
   const shown = running.slice(0, SHOWN_RUNNING);
   const more = total - shown.length;
   return [
     total === 0
       ? 'No calls are running.'
       : `Running now: ${formatCount(total)}${more > 0 ? ` (oldest ${shown.length} shown)` : ''}`,
-    ...shown.map((call) => toRow(call)),
+    ...shown.map((call) => formatCall(call)),
     '',
     slowest.length === 0 ? 'No call has ended in the last hour.' : 'Slowest of the last hour:',
     ...slowest
       .slice(0, SHOWN_SLOWEST)
       .map((call) =>
-        toRow(call, `${call.outcome}${call.status === null ? '' : ` ${call.status}`}, ended ${call.endTime}`),
+        formatCall(call, `${call.outcome}${call.status === null ? '' : ` ${call.status}`}, ended ${call.endTime}`),
       ),
   ];
 }
 
-function toRow({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
+function formatCall({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
   const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${TRANSPORT_NAMES[connectionType]}`;
   return `  ${formatDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
 }

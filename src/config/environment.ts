@@ -52,7 +52,7 @@ export async function readEnvironment(env: Environment): Promise<EnvironmentResu
     } else {
       try {
         const group = createGroup();
-        setAt(group, key.path, await toValue(text, key));
+        setAt(group, key.path, await parseValue(text, key));
         layers.push({ group, origin: () => name });
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
@@ -75,7 +75,7 @@ function warnUnknown(name: string, text: string, keys: ReadonlyMap<string, Key>)
 }
 
 /** Text that cannot be converted stays text, so that the schema refuses it with key and value. */
-async function toValue(text: string, key: Key): Promise<unknown> {
+async function parseValue(text: string, key: Key): Promise<unknown> {
   switch (key.form) {
     case 'number':
       return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : text;

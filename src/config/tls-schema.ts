@@ -84,16 +84,16 @@ export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSe
 }
 
 function findOwnConflicts(section: string, { certFile, keyFile, pfxFile, passphraseFile }: OwnFiles): Conflict[] {
-  const toConflict = (line: string) => [{ keys: [section], line: `${section}.${line}` }];
+  const createConflict = (line: string) => [{ keys: [section], line: `${section}.${line}` }];
   const pem = certFile ?? keyFile;
   if (pfxFile !== undefined && pem !== undefined) {
     const other = certFile === undefined ? 'keyFile' : 'certFile';
-    return toConflict(`pfxFile: cannot be combined with ${section}.${other}`);
+    return createConflict(`pfxFile: cannot be combined with ${section}.${other}`);
   }
   if (passphraseFile !== undefined && pfxFile === undefined && keyFile === undefined) {
-    return toConflict('passphraseFile: has no effect alone, expected it with pfxFile or keyFile');
+    return createConflict('passphraseFile: has no effect alone, expected it with pfxFile or keyFile');
   }
   if ((certFile === undefined) === (keyFile === undefined)) return [];
   const [missing, other] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
-  return toConflict(`${missing}: missing, required with ${section}.${other}`);
+  return createConflict(`${missing}: missing, required with ${section}.${other}`);
 }

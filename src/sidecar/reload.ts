@@ -95,7 +95,7 @@ export class Reloader {
   }
 
   async #run(reason: string): Promise<ReloadOutcome> {
-    const outcome = await this.#attempt().catch(toRefusal);
+    const outcome = await this.#attempt().catch(describeRefusal);
     this.#parts.reloadable.reloads.record(outcome);
     const { logger } = this.#parts;
     if (outcome.kind === 'refused') {
@@ -122,7 +122,7 @@ export class Reloader {
   }
 }
 
-function toRefusal(error: unknown): ReloadOutcome {
+function describeRefusal(error: unknown): ReloadOutcome {
   if (error instanceof SidecarError) return { kind: 'refused', code: error.code, problems: error.message.split('\n') };
   // The message could quote secret input, so only the name is shown. An unexpected error is no reason to stop serving.
   const name = error instanceof Error ? error.name : typeof error;
