@@ -185,7 +185,6 @@ function reportFailure(error: unknown): number {
   return EXIT_USAGE;
 }
 
-/** Ends the process. */
 export async function runProgram(): Promise<never> {
   reportCrashes();
   process.exit(await run(process.argv.slice(2), process.env));

@@ -31,17 +31,14 @@ export interface ExponentialReading {
   readonly counts: readonly number[];
 }
 
-/** The trace of one call. */
 export interface Exemplar {
   /** Lower-case hexadecimal, 32 and 16 characters. */
   readonly traceId: string;
   readonly spanId: string;
-  /** When the call ended. */
   readonly atEpochMs: number;
 }
 
 export interface ExemplarReading extends Exemplar {
-  /** Duration of the call. */
   readonly seconds: number;
 }
 

@@ -14,7 +14,6 @@ interface CheckOptions {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
   readonly isRoot: boolean;
-  /** Try the upstream, too. */
   readonly connects?: boolean;
   /** `become` is irreversible: everything that needs root must be read before it. */
   readonly find?: typeof findServiceUser;

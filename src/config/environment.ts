@@ -20,15 +20,8 @@ const SERVICE_LINK_NAME =
   /_SERVICE_HOST$|_SERVICE_PORT(?:_[A-Z0-9_]+)?$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/;
 const SERVICE_LINK_VALUE = /^(?:tcp|udp|sctp):\/\//i;
 
-export interface EnvironmentResult {
-  /** One for each variable; later layers overwrite earlier ones. */
-  readonly layers: readonly Layer[];
-  /** With names of variables, never with values. */
-  readonly warnings: readonly string[];
-  readonly mistakes: readonly Mistake[];
-}
-
-export async function readEnvironment(env: Environment): Promise<EnvironmentResult> {
+/** One layer for each variable, later ones overwrite earlier ones. Warnings have names of variables, never values. */
+export async function readEnvironment(env: Environment) {
   const keys = new Map(listKeys().map((key) => [key.variable, key]));
   const layers: Layer[] = [];
   const warnings: string[] = [];

@@ -13,7 +13,6 @@ export interface Mistake {
 
 const MAX_SHOWN_CHARACTERS = 80;
 
-/** Keys of earlier versions, and their replacements. */
 const REPLACED: ReadonlyMap<string, string> = new Map([['comet.maxMemoryBytes', 'limits.memoryBytes']]);
 
 export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Mistake[] {

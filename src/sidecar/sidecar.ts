@@ -64,7 +64,6 @@ export class Sidecar {
   readonly lifecycle: Lifecycle;
   readonly history: History;
   readonly verdicts: Verdicts;
-  /** The data of the monitoring server. */
   readonly monitored: Monitored;
   readonly #parts: SidecarParts;
   readonly #upstream: Upstream;

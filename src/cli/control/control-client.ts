@@ -31,11 +31,9 @@ export const requestHealth = (socket: string) => fetchJson(socket, 'GET /health'
 
 export const requestReload = (socket: string) => fetchJson(socket, 'POST /reload', RELOAD, RELOAD_TIMEOUT_MS);
 
-/** One JSON document. */
 export const requestReport = (socket: string, includesUsers: boolean, maxBytes?: number) =>
   fetchText(socket, `GET /report?users=${includesUsers}`, ANSWER_TIMEOUT_MS, maxBytes);
 
-/** A thread dump of the server's JVM. */
 export const requestThreads = (socket: string) => fetchText(socket, 'GET /threads', THREADS_TIMEOUT_MS);
 
 /** The data of `top`: one JSON document. */
@@ -87,7 +85,6 @@ async function fetchText(
   throw new ControlError(`${socketPath}: ${parseAs(PROBLEM, text, socketPath).detail}`);
 }
 
-/** Resolves when the head of the answer is there. */
 function send(socketPath: string, path: Path, timeout: number): Promise<http.IncomingMessage> {
   const [method, target] = path.split(' ');
   return new Promise((resolve, reject) => {
