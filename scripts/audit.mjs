@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
  * `npm run audit [-- --accept-list]` looks up known vulnerabilities of what a release consists of: the packages of `npm run sbom`, by
- * `npm audit`; and these packages and the versions of Node.js that the Dockerfile and package.json name, in src/base/advisories.ts.
+ * `npm audit`; and these packages and the versions of Node.js that the Dockerfile and package.json name, in
+ * package-advisories.json and src/base/advisories.ts.
  * Packages that only build or test the project are left out: they never reach a server. The Node.js that runs this is no part of a
  * release; its vulnerabilities are printed, since what it builds is not for release.
  *
@@ -14,6 +15,8 @@ import path from 'node:path';
 import process from 'node:process';
 import { findTrialReason, loadAdvisories } from './runtime.mjs';
 
+/** By name of the package, only the newest of each: a version with its fix has the earlier ones. */
+const PACKAGE_LIST = new URL('package-advisories.json', import.meta.url);
 const EXIT_USAGE = 64;
 const MAX_REASON_CHARS = 200;
 /** In each message of npm about a registry that answers no audits or cannot be reached. */
@@ -49,10 +52,11 @@ async function audit(acceptsList) {
 
 /** Whether no released package and no named Node.js has an entry in the list. */
 async function compareWithList(released) {
-  const { NODE_ADVISORIES, PACKAGE_ADVISORIES, REVIEWED, findOpen } = await loadAdvisories();
+  const { NODE_ADVISORIES, REVIEWED, findOpen } = await loadAdvisories();
+  const ofPackages = JSON.parse(readFileSync(PACKAGE_LIST, 'utf8'));
   const runtimes = listRuntimes();
   const parts = [
-    ...[...released].map(([name, version]) => ({ name, version, advisories: PACKAGE_ADVISORIES[name] ?? [] })),
+    ...[...released].map(([name, version]) => ({ name, version, advisories: ofPackages[name] ?? [] })),
     ...runtimes.map(({ name, version }) => ({ name, version, advisories: NODE_ADVISORIES })),
   ];
   const found = parts.flatMap(({ name, version, advisories }) =>

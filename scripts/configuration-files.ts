@@ -9,7 +9,7 @@ export function configurationFiles(): readonly Generated[] {
   return [
     { file: 'config/schema.json', text: toJsonSchemaText() },
     { file: 'config/sidecar.yaml', text: toSampleText() },
-    { file: 'docs/configuration.md', marker: 'keys', text: toTables() },
+    { file: 'docs/configuration.md', marker: 'keys', text: formatTables() },
   ];
 }
 
@@ -93,16 +93,16 @@ function defaultOf(schema: z.core.$ZodType): unknown {
 }
 
 /** One table for the keys outside sections, and one for each section. A key with `*` takes a restart. */
-function toTables(): string {
+function formatTables(): string {
   const keys = listKeys();
   // `forwarded` is a key and a section.
   const sections = [...new Set(keys.filter(({ path }) => path.length > 1).map(({ path: [section = ''] }) => section))];
   const top = keys.filter(({ path: [name = ''] }) => !sections.includes(name));
   const tables = sections.map((name) => {
     const own = keys.filter(({ path }) => path[0] === name);
-    return [`### \`${name}\``, ...toSectionTexts(own), toTable(own)].join('\n\n');
+    return [`### \`${name}\``, ...toSectionTexts(own), formatTable(own)].join('\n\n');
   });
-  return [toTable(top), ...tables].join('\n\n');
+  return [formatTable(top), ...tables].join('\n\n');
 }
 
 /** The descriptions of a section and of its subsections. */
@@ -116,7 +116,7 @@ function toSectionTexts(keys: readonly Key[]): readonly string[] {
     });
 }
 
-function toTable(keys: readonly Key[]): string {
+function formatTable(keys: readonly Key[]): string {
   const rows = keys.map(({ path, reload }) => {
     const schema = schemaAt(path) ?? configSchema;
     const byDefault = toShape(schema) === undefined ? defaultOf(schema) : undefined;

@@ -73,10 +73,8 @@ async function runCommand(command: Command, env: Environment): Promise<number> {
       return await (await import('./cli/drain.ts')).shutdown(command, env, processOutput);
     case 'threads':
       return await (await import('./cli/threads.ts')).threads(command, env, processOutput);
-    case 'top': {
-      const { processTerminal, top } = await import('./cli/top.ts');
-      return await top(command, env, terminalOutput, processTerminal());
-    }
+    case 'top':
+      return await (await import('./cli/top.ts')).top(command, env, terminalOutput, process);
     case 'verdict':
       return await (await import('./cli/verdict.ts')).verdict(command, env, processOutput);
     case 'passwd':
@@ -187,7 +185,6 @@ function reportFailure(error: unknown): number {
   return EXIT_USAGE;
 }
 
-/** Ends the process. */
 export async function runProgram(): Promise<never> {
   reportCrashes();
   process.exit(await run(process.argv.slice(2), process.env));

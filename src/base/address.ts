@@ -1,6 +1,8 @@
 import net from 'node:net';
 import ipaddr from 'ipaddr.js';
 
+const DOT = 0x2e;
+const DIGIT_0 = 0x30;
 const MAPPED_IPV4 = /^::ffff:(?=\d{1,3}(?:\.\d{1,3}){3}$)/i;
 
 /** A listener on `::` reports IPv4 clients as `::ffff:10.0.0.7`: this returns `10.0.0.7`, and other addresses as is. */
@@ -20,70 +22,70 @@ export function toPlainAddress(text: string): string | undefined {
 
 /** Loopback, link-local, RFC 1918, RFC 4193 and RFC 6598: never the address of a client on the Internet. */
 export function isPrivate(address: string): boolean {
-  return net.isIP(address) !== 0 && PRIVATE_RANGES.has(parse(address).range());
+  return net.isIP(address) !== 0 && PRIVATE_RANGES.includes(parse(address).range());
 }
 
-const PRIVATE_RANGES: ReadonlySet<string> = new Set([
-  ...['loopback', 'linkLocal', 'private', 'uniqueLocal', 'carrierGradeNat'],
-]);
+const PRIVATE_RANGES: readonly string[] = ['loopback', 'linkLocal', 'private', 'uniqueLocal', 'carrierGradeNat'];
 
-type Range = [address: ipaddr.IPv4 | ipaddr.IPv6, bits: number];
-
-/** Addresses of IPv4 as numbers: a head may list thousands, and the library takes ten times as long. */
-type Ipv4Range = [network: number, size: number];
+interface Range {
+  readonly address: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly bits: number;
+}
 
 /** Addresses and CIDRs, e.g. `['10.0.0.0/8', '::1']`. An IPv4 range also contains its addresses mapped into IPv6. */
 export class AddressRanges {
   readonly #ranges: readonly Range[];
-  readonly #ipv4: readonly Ipv4Range[];
+  /** Those of IPv4 as numbers: a head may list thousands of addresses, and the library takes ten times as long. */
+  readonly #ipv4: readonly { readonly network: number; readonly size: number }[];
 
   /** Throws TypeError for a text that `isRange` refuses. */
   constructor(texts: readonly string[]) {
     this.#ranges = texts.map((text) => {
-      const range = toRange(text);
+      const range = parseRange(text);
       if (range === undefined) throw new TypeError(`neither an address nor a CIDR: ${text}`);
       return range;
     });
-    this.#ipv4 = this.#ranges.flatMap(([address, bits]): Ipv4Range[] =>
-      address.kind() === 'ipv4'
-        ? [[Math.floor(toNumber(address.toString()) / 2 ** (32 - bits)), 2 ** (32 - bits)]]
-        : [],
-    );
+    const ipv4 = this.#ranges.filter(({ address }) => address.kind() === 'ipv4');
+    this.#ipv4 = ipv4.map(({ address, bits }) => {
+      const size = 2 ** (32 - bits);
+      return { network: Math.floor(parseIpv4(address.toString()) / size), size };
+    });
   }
 
   static isRange(text: string): boolean {
-    return toRange(text) !== undefined;
+    return parseRange(text) !== undefined;
   }
 
   /** Ignores a zone of `address`. False if it is not an address. */
   has(address: string): boolean {
     if (this.#ranges.length === 0) return false;
     if (net.isIPv4(address)) {
-      const own = toNumber(address);
-      return this.#ipv4.some(([network, size]) => Math.floor(own / size) === network);
+      const own = parseIpv4(address);
+      return this.#ipv4.some(({ network, size }) => Math.floor(own / size) === network);
     }
     if (!net.isIPv6(address)) return false;
     const own = parse(address);
-    return this.#ranges.some(([range, bits]) => own.kind() === range.kind() && own.match(range, bits));
+    return this.#ranges.some((range) => own.kind() === range.address.kind() && own.match(range.address, range.bits));
   }
 }
 
-/** `10.0.0.7` as 0x0a000007. */
-function toNumber(ipv4: string): number {
-  let [number, part] = [0, 0];
-  for (let at = 0; at <= ipv4.length; at += 1) {
-    const digit = at < ipv4.length ? ipv4.charCodeAt(at) - 0x30 : -1;
-    if (digit >= 0) {
-      part = part * 10 + digit;
-      continue;
+/** `10.0.0.7` as 0x0a000007. Makes no strings. */
+function parseIpv4(ipv4: string): number {
+  let number = 0;
+  let part = 0;
+  for (let at = 0; at < ipv4.length; at += 1) {
+    const code = ipv4.charCodeAt(at);
+    if (code === DOT) {
+      number = number * 256 + part;
+      part = 0;
+    } else {
+      part = part * 10 + code - DIGIT_0;
     }
-    number = number * 256 + part;
-    part = 0;
   }
-  return number;
+  return number * 256 + part;
 }
 
-function toRange(text: string): Range | undefined {
+function parseRange(text: string): Range | undefined {
   const [, address = '', written] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   if (toPlainAddress(address) === undefined) return undefined;
   const own = parse(address);
@@ -91,7 +93,7 @@ function toRange(text: string): Range | undefined {
   const mappingBits = own.kind() === 'ipv4' && net.isIPv6(address) ? 96 : 0;
   const length = own.kind() === 'ipv4' ? 32 : 128;
   const bits = written === undefined ? length : Number(written) - mappingBits;
-  return bits >= 0 && bits <= length ? [own, bits] : undefined;
+  return bits >= 0 && bits <= length ? { address: own, bits } : undefined;
 }
 
 /** `address` is one that Node accepts. Drops a zone, and converts IPv4 mapped into IPv6 to IPv4. */

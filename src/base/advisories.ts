@@ -1,8 +1,8 @@
 /**
- * Known vulnerabilities that matter here: of Node.js, and of packages with code in a release. `npm run audit` compares a
- * release with this list, the builds compare their Node.js with it, and a start warns. It has only holes whose code this
- * program uses; the sources have all of them. A new entry of Node.js changes `engines` in package.json and the
- * Dockerfile; tests name what else.
+ * Known vulnerabilities of Node.js that matter here. `npm run audit` compares a release with this list, the builds
+ * compare their Node.js with it, and a start warns. It has only holes whose code this program uses; the sources have all
+ * of them. A new entry changes `engines` in package.json and the Dockerfile; tests name what else.
+ * scripts/package-advisories.json has those of packages.
  */
 
 export interface Advisory {
@@ -58,73 +58,6 @@ export const NODE_ADVISORIES: readonly Advisory[] = [
     source: `${ANNOUNCED}/march-2026-security-releases`,
   },
 ];
-
-/** By name of the package. Only the newest of each: a version with its fix has the earlier ones. */
-export const PACKAGE_ADVISORIES: Readonly<Record<string, readonly Advisory[]>> = {
-  fastify: [
-    {
-      id: 'CVE-2026-33806',
-      published: '2026-04',
-      hole: 'a blank in Content-Type skips the validation of a body',
-      fixedIn: ['5.8.5'],
-      source: 'https://github.com/advisories/GHSA-247c-9743-5963',
-    },
-  ],
-  'find-my-way': [
-    {
-      id: 'CVE-2024-45813',
-      published: '2024-09',
-      hole: 'a path with several parameters takes exponential time',
-      fixedIn: ['8.2.2', '9.0.1'],
-      source: 'https://github.com/advisories/GHSA-rrr8-f88r-h8q6',
-    },
-  ],
-  'follow-redirects': [
-    {
-      id: 'CVE-2024-28849',
-      published: '2024-03',
-      hole: 'a redirect to another host keeps Proxy-Authorization',
-      fixedIn: ['1.15.6'],
-      source: 'https://github.com/advisories/GHSA-cxjh-pqwp-8mfp',
-    },
-  ],
-  'node-forge': [
-    {
-      id: 'CVE-2025-12816',
-      published: '2025-11',
-      hole: 'crafted ASN.1 passes its validation',
-      fixedIn: ['1.3.2'],
-      source: 'https://github.com/advisories/GHSA-5gfm-wpxj-wjgq',
-    },
-  ],
-  semver: [
-    {
-      id: 'CVE-2022-25883',
-      published: '2023-06',
-      hole: 'a long range takes quadratic time',
-      fixedIn: ['5.7.2', '6.3.1', '7.5.2'],
-      source: 'https://github.com/advisories/GHSA-c2qf-rxjj-qqgw',
-    },
-  ],
-  undici: [
-    {
-      id: 'CVE-2026-22036',
-      published: '2026-01',
-      hole: 'an answer with many content codings is decoded without bound',
-      fixedIn: ['6.23.0', '7.18.2'],
-      source: 'https://github.com/nodejs/undici/security/advisories/GHSA-g9mf-h72j-4rw9',
-    },
-  ],
-  yaml: [
-    {
-      id: 'CVE-2023-2251',
-      published: '2023-04',
-      hole: 'crafted YAML throws an unexpected exception',
-      fixedIn: ['2.2.2'],
-      source: 'https://github.com/advisories/GHSA-f9xv-q969-pqx4',
-    },
-  ],
-};
 
 /** Those of `advisories` that `version`, e.g. `26.10.0`, has no fix for. Prereleases and other forms count as unfixed. */
 export function findOpen(advisories: readonly Advisory[], version: string): readonly Advisory[] {

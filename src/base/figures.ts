@@ -16,7 +16,7 @@ export function formatRate(value: number | null): string {
   if (value === null) return NONE;
   if (value === 0) return '0';
   if (value < 0.01) return '<0.01';
-  return toDigits(value);
+  return formatDigits(value);
 }
 
 /** From seconds: `412 µs`, `12.3 ms`, `1.24 s`, `2 min 3 s`; a dash for none. */
@@ -24,8 +24,8 @@ export function formatDuration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined || Number.isNaN(seconds)) return NONE;
   if (seconds === 0) return '0';
   if (seconds < 0.000_999_5) return `${Math.round(seconds * 1e6)} µs`;
-  if (seconds < 0.999_5) return `${toDigits(seconds * 1e3)} ms`;
-  if (seconds < 59.95) return `${toDigits(seconds)} s`;
+  if (seconds < 0.999_5) return `${formatDigits(seconds * 1e3)} ms`;
+  if (seconds < 59.95) return `${formatDigits(seconds)} s`;
   return formatSpan(seconds);
 }
 
@@ -47,7 +47,7 @@ export function formatBytes(bytes: number | null | undefined): string {
     value /= BYTES_PER_STEP;
     unit += 1;
   }
-  return `${unit === 0 ? value : toDigits(value)} ${BYTE_UNITS[unit]}`;
+  return `${unit === 0 ? value : formatDigits(value)} ${BYTE_UNITS[unit]}`;
 }
 
 /** From a share between 0 and 1: `0.4 %`, `12 %`. */
@@ -58,7 +58,7 @@ export function formatPercent(share: number): string {
   return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
-function toDigits(value: number): string {
+function formatDigits(value: number): string {
   if (value < 9.995) return value.toFixed(2);
   return value < 99.95 ? value.toFixed(1) : WHOLE.format(value);
 }

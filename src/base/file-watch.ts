@@ -88,7 +88,6 @@ export abstract class FileWatch {
     }
   }
 
-  /** Counts files as replaced. */
   protected countReplaced(): void {
     this.#replaced += 1;
   }

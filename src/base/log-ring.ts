@@ -6,27 +6,25 @@ const MAX_LINE_CHARS = 4_096;
 const KEPT = ['{"level":"warn"', '{"level":"error"'];
 
 export class LogRing {
-  #lines: string[] = [];
-  #passed = 0;
+  readonly #lines: string[] = [];
+  #dropped = 0;
 
   /** The lines without their line feeds, as JSON texts, oldest first. A long line is cut and becomes a JSON string. */
   get lines(): readonly string[] {
-    return [...this.#lines.slice(this.#at), ...this.#lines.slice(0, this.#at)];
+    return [...this.#lines];
   }
 
   get dropped(): number {
-    return Math.max(0, this.#passed - MAX_LINES);
+    return this.#dropped;
   }
 
   add(line: string): void {
     if (!KEPT.some((prefix) => line.startsWith(prefix))) return;
-    const kept = line.length > MAX_LINE_CHARS ? JSON.stringify(`${line.slice(0, MAX_LINE_CHARS)}…`) : line.trimEnd();
-    if (this.#lines.length < MAX_LINES) this.#lines.push(kept);
-    else this.#lines[this.#at] = kept;
-    this.#passed += 1;
-  }
-
-  get #at(): number {
-    return this.#lines.length < MAX_LINES ? 0 : this.#passed % MAX_LINES;
+    this.#lines.push(
+      line.length > MAX_LINE_CHARS ? JSON.stringify(`${line.slice(0, MAX_LINE_CHARS)}…`) : line.trimEnd(),
+    );
+    if (this.#lines.length <= MAX_LINES) return;
+    this.#lines.shift();
+    this.#dropped += 1;
   }
 }

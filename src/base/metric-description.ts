@@ -31,17 +31,14 @@ export interface ExponentialReading {
   readonly counts: readonly number[];
 }
 
-/** The trace of one call. */
 export interface Exemplar {
   /** Lower-case hexadecimal, 32 and 16 characters. */
   readonly traceId: string;
   readonly spanId: string;
-  /** When the call ended. */
   readonly atEpochMs: number;
 }
 
 export interface ExemplarReading extends Exemplar {
-  /** Duration of the call. */
   readonly seconds: number;
 }
 
@@ -103,12 +100,12 @@ export interface Table extends Family {
 export function toTable<Source>({ read, ...family }: MetricDescription<Source>, source: Source | undefined): Table {
   return {
     ...family,
-    samples: () => toSamples(source === undefined ? undefined : read(source), family.labels.length),
+    samples: () => readSamples(source === undefined ? undefined : read(source), family.labels.length),
   };
 }
 
 /** One loop instead of a generator for each label: a document may have 100,000 samples. */
-function* toSamples(values: MetricValues, depth: number): Generator<Sample, void, undefined> {
+function* readSamples(values: MetricValues, depth: number): Generator<Sample, void, undefined> {
   if (values === undefined) return;
   if (depth === 0) {
     yield { labels: [], value: values as MetricValue };

@@ -17,7 +17,7 @@ export function toShownLines(text: string): string {
 /** The same for a JSON document, without a change of its values: hidden characters become escapes, e.g. `\u202e`. */
 export function escapeHidden(json: string): string {
   if (PLAIN_LINES.test(json)) return json;
-  return json.replace(HIDDEN, (found) => (isLayout(found) ? found : found.split('').map(toEscape).join('')));
+  return json.replace(HIDDEN, (found) => (isLayout(found) ? found : found.split('').map(escapeUnit).join('')));
 }
 
 /** Most names match: this test takes 20 ns, the search for hidden characters 35 ns. */
@@ -31,6 +31,6 @@ function isLayout(character: string): boolean {
 }
 
 /** `unit`: a UTF-16 code unit. */
-function toEscape(unit: string): string {
+function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -9,21 +9,20 @@
 import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 
 /** The message begins with "it" or with the path of a link, and says what was expected. */
 export class UntrustedFileError extends Error {}
 
-interface OpenedFile {
-  readonly handle: FileHandle;
+interface Resolved {
   /** The path with all links resolved, e.g. `/run/d2/access.log`, except links to descriptors. */
   readonly realPath: string;
   /** The path leads to a descriptor, e.g. through `/dev/stderr`; the parent of the process has opened it. */
   readonly isDescriptor: boolean;
 }
 
-interface Resolved {
-  readonly realPath: string;
-  readonly isDescriptor: boolean;
+interface OpenedFile extends Resolved {
+  readonly handle: FileHandle;
 }
 
 /** The kernel's own limit. */
@@ -32,7 +31,6 @@ const MAX_LINKS = 40;
 const KERNEL_LINK = /^\/proc\/\d+\/(?:task\/\d+\/)?(?:fd\/\d+|root|cwd|exe)$/;
 /** Windows has none of these flags. Without O_NONBLOCK, opening a FIFO waits for its other end. */
 const SAFE_FLAGS = (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
-const PIECE_BYTES = 65_536;
 
 /** Rejects with UntrustedFileError for another user's link, else with the system's error. `flags`: e.g. `O_RDONLY`. */
 export async function openTrusted(file: string, flags: number, mode?: number): Promise<OpenedFile> {
@@ -55,17 +53,10 @@ export async function readRegularFile(
     const stats = await handle.stat();
     if (!stats.isFile()) throw new UntrustedFileError(`it is ${kindOf(stats)}, expected a regular file`);
     check(stats);
-    const tooLarge = new UntrustedFileError(`it is larger than ${maxBytes} bytes`);
-    if (stats.size > maxBytes) throw tooLarge;
-    const pieces: Buffer[] = [];
     // Read to the end, not to the size: files in /proc have size 0, and other files may grow.
-    for (let total = 0; ; ) {
-      const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(PIECE_BYTES), 0, PIECE_BYTES, null);
-      if (bytesRead === 0) return Buffer.concat(pieces);
-      total += bytesRead;
-      if (total > maxBytes) throw tooLarge;
-      pieces.push(buffer.subarray(0, bytesRead));
-    }
+    const bytes = await buffer(handle.createReadStream({ end: maxBytes, autoClose: false }));
+    if (bytes.length > maxBytes) throw new UntrustedFileError(`it is larger than ${maxBytes} bytes`);
+    return bytes;
   } finally {
     await handle.close();
   }

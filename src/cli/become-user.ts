@@ -13,10 +13,10 @@ interface PosixProcess {
  */
 export function becomeUser(name: string, group?: string): void {
   const { initgroups, setgid, setuid } = process as unknown as PosixProcess;
-  const gid = group === undefined ? groupOf(name) : toId(group);
-  initgroups(toId(name), gid);
+  const gid = group === undefined ? groupOf(name) : parseId(group);
+  initgroups(parseId(name), gid);
   setgid(gid);
-  setuid(toId(name));
+  setuid(parseId(name));
 }
 
 /** Asks `id`, which also knows users who are not in /etc/passwd, e.g. those of LDAP. */
@@ -25,6 +25,6 @@ function groupOf(name: string): number {
 }
 
 /** Node reads a number as an id, and a string as a name. */
-function toId(text: string): string | number {
+function parseId(text: string): string | number {
   return /^\d+$/.test(text) ? Number(text) : text;
 }

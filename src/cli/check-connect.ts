@@ -1,5 +1,6 @@
 /** `d2-sidecar check --connect`: tries the upstream with one GET of each application's path, and the JVM over HTTP. */
 import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';
@@ -21,84 +22,72 @@ const MAX_LOCATION = 200;
 const silent = () => undefined;
 const NO_LOG = { debug: silent, info: silent, warn: silent, error: silent };
 
-/** What the upstream did; `isGood: false` fails the check. */
-interface Finding {
-  readonly isGood: boolean;
-  readonly text: string;
-}
-
-const good = (text: string): Finding => ({ isGood: true, text });
-const bad = (text: string): Finding => ({ isGood: false, text });
+/** The message says what fails, after its key. */
+class ConnectionFault extends Error {}
 
 /** Prints what it found, failures to standard error. Returns the exit code: 1 if something failed. */
 export async function checkConnection(config: Config, output: Output, clock: Clock = systemClock): Promise<number> {
-  let isGood = true;
-  for await (const found of tryAll(config, clock)) {
-    if (found.isGood) output.out(`# ${found.text}\n`);
-    else output.err(`d2-sidecar: ${found.text}\n`);
-    isGood &&= found.isGood;
+  let exitCode = 0;
+  const print = (text: string) => output.out(`# ${text}\n`);
+  const attempt = async (check: () => Promise<void>): Promise<boolean> => {
+    try {
+      await check();
+      return true;
+    } catch (cause) {
+      if (!(cause instanceof ConnectionFault)) throw cause;
+      output.err(`d2-sidecar: ${cause.message}\n`);
+      exitCode = EXIT_FAILED;
+      return false;
+    }
+  };
+  if (await attempt(() => tryUpstream(config, clock, print))) {
+    for (const application of config.applications) {
+      await attempt(() => tryApplication(config, application, clock, print));
+    }
   }
-  return isGood ? 0 : EXIT_FAILED;
+  if (config.jvm.source !== 'none' && config.jvm.http !== undefined) await attempt(() => tryJvm(config, clock, print));
+  return exitCode;
 }
 
-async function* tryAll(config: Config, clock: Clock): AsyncGenerator<Finding, void, undefined> {
-  const name = await resolveName(config.upstream.host);
-  if (name !== undefined) yield name;
-  if (name?.isGood !== false) yield* tryUpstream(config, clock);
-  if (config.jvm.source !== 'none' && config.jvm.http !== undefined) yield await tryJvm(config, clock);
-}
-
-async function resolveName(host: string): Promise<Finding | undefined> {
-  if (net.isIP(host) !== 0) return undefined;
-  try {
-    const addresses = await lookup(host, { all: true });
-    return good(`upstream.url: ${host} is ${addresses.map(({ address }) => address).join(', ')}`);
-  } catch (cause) {
-    return bad(`upstream.url: no address is found for the name ${host} (${codeOf(cause)})`);
-  }
-}
-
-async function* tryUpstream(config: Config, clock: Clock): AsyncGenerator<Finding, void, undefined> {
+async function tryUpstream(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {
   const { upstream } = config;
-  const beganNs = clock.nowNs();
-  const opened = await open(config, clock);
-  if ('isGood' in opened) {
-    yield opened;
-    return;
+  const { host } = upstream;
+  if (net.isIP(host) === 0) {
+    const addresses = await lookup(host, { all: true }).catch((cause: unknown) => {
+      throw new ConnectionFault(`upstream.url: no address is found for the name ${host} (${codeOf(cause)})`);
+    });
+    print(`upstream.url: ${host} is ${addresses.map(({ address }) => address).join(', ')}`);
   }
-  const tookMs = Math.round((clock.nowNs() - beganNs) / NS_PER_MS);
-  yield good(`upstream.url: ${toHostPortText(upstream)} accepts a connection, in ${tookMs} ms`);
-  if (opened instanceof TLSSocket) yield describeTls(opened, clock);
-  opened.destroy();
-  for (const application of config.applications) {
-    const socket = await open(config, clock);
-    if ('isGood' in socket) yield socket;
-    else yield await ask(config, socket, application === '' ? '/' : `/${application}/`, clock);
-  }
+  const startNs = clock.nowNs();
+  const socket = await open(config, clock);
+  const tookMs = Math.round((clock.nowNs() - startNs) / NS_PER_MS);
+  print(`upstream.url: ${toHostPortText(upstream)} accepts a connection, in ${tookMs} ms`);
+  if (socket instanceof TLSSocket) print(describeTls(socket, clock));
+  socket.destroy();
 }
 
-/** A connection, with TLS if it is configured. */
-async function open({ upstream }: Config, clock: Clock): Promise<net.Socket | Finding> {
+/** Opens a connection, with TLS if it is configured. */
+async function open({ upstream }: Config, clock: Clock): Promise<net.Socket> {
   const { host, port, tls, connectTimeoutMs } = upstream;
   const dialOptions = new SharedLookup(clock).dialOptions(connectTimeoutMs);
   const secured = tls && (await UpstreamTls.open(upstream, tls, { clock, logger: NO_LOG }));
-  return await new Promise((resolve) => {
-    const socket = secured?.connect(dialOptions) ?? net.connect({ host, port, ...dialOptions });
-    let phase: 'connect' | 'handshake' = 'connect';
-    const timer = setTimeout(() => {
-      socket.destroy();
-      resolve(bad(`upstream.url: ${ERROR_CODES.D2S_ERR_UPSTREAM_CONNECT_TIMEOUT} (upstream.connectTimeout)`));
-    }, connectTimeoutMs);
-    const finish = (result: net.Socket | Finding) => {
-      clearTimeout(timer);
-      resolve(result);
-    };
-    socket.on('connect', () => {
-      phase = 'handshake';
-    });
-    socket.on(secured === undefined ? 'connect' : 'secureConnect', () => finish(socket));
-    socket.on('error', (cause) => finish(bad(describeFailure(cause, phase))));
+  const socket = secured?.connect(dialOptions) ?? net.connect({ host, port, ...dialOptions });
+  let phase: 'connect' | 'handshake' = 'connect';
+  // A late error also breaks the request.
+  socket.on('error', () => undefined);
+  socket.on('connect', () => {
+    phase = 'handshake';
   });
+  const timeout = AbortSignal.timeout(connectTimeoutMs);
+  try {
+    await once(socket, secured === undefined ? 'connect' : 'secureConnect', { signal: timeout });
+    return socket;
+  } catch (cause) {
+    socket.destroy();
+    if (!timeout.aborted) throw new ConnectionFault(describeFailure(cause, phase));
+    const text = ERROR_CODES.D2S_ERR_UPSTREAM_CONNECT_TIMEOUT;
+    throw new ConnectionFault(`upstream.url: ${text} (upstream.connectTimeout)`);
+  }
 }
 
 function describeFailure(cause: unknown, phase: 'connect' | 'handshake' | 'wait'): string {
@@ -111,37 +100,43 @@ function describeFailure(cause: unknown, phase: 'connect' | 'handshake' | 'wait'
   return `upstream.url: ${ERROR_CODES[failure.code]} (${reasonOf(failure) ?? failure.code})`;
 }
 
-function describeTls(socket: TLSSocket, clock: Clock): Finding {
+function describeTls(socket: TLSSocket, clock: Clock): string {
   const certificate = socket.getPeerX509Certificate();
   const end = certificate && Date.parse(certificate.validTo);
   const left = end === undefined ? '' : `; its certificate expires in ${daysLeft(end, clock.epochMs())} days`;
-  return good(`upstream.tls: ${socket.getProtocol()}, ${socket.getCipher().name}${left}`);
+  return `upstream.tls: ${socket.getProtocol()}, ${socket.getCipher().name}${left}`;
 }
 
 /** One GET; any answer below 500 is one of an application. */
-async function ask(config: Config, socket: net.Socket, path: string, clock: Clock): Promise<Finding> {
-  const { upstream } = config;
+async function tryApplication(
+  config: Config,
+  application: string,
+  clock: Clock,
+  print: (text: string) => void,
+): Promise<void> {
+  const { host, port } = config.upstream;
+  const path = application === '' ? '/' : `/${application}/`;
+  const socket = await open(config, clock);
   const answer = await new Promise<http.IncomingMessage | Error>((resolve) => {
-    const request = http.get({
-      ...{ host: upstream.host, port: upstream.port, path, timeout: ANSWER_TIMEOUT_MS },
-      createConnection: () => socket,
-    });
+    const request = http.get({ host, port, path, timeout: ANSWER_TIMEOUT_MS, createConnection: () => socket });
     request.on('timeout', () => request.destroy(Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })));
     request.on('error', resolve);
-    request.on('response', (response) => resolve(response));
+    request.on('response', resolve);
   });
   const isPlain = !(socket instanceof TLSSocket);
-  const what = `upstream.url: GET ${path}`;
+  socket.destroy();
   const isAnswer = !(answer instanceof Error);
   const mayBeTls = isPlain && (isAnswer ? answer.statusCode === 400 : codeOf(answer) !== 'ETIMEDOUT');
-  socket.destroy();
   if (mayBeTls && (await speaksTls(config, clock))) {
-    return bad(`upstream.url: the upstream speaks TLS on that port, expected https://${toHostPortText(upstream)}`);
+    const expected = `expected https://${toHostPortText(config.upstream)}`;
+    throw new ConnectionFault(`upstream.url: the upstream speaks TLS on that port, ${expected}`);
   }
-  if (!isAnswer) return bad(describeSilence(what, answer));
+  const what = `upstream.url: GET ${path}`;
+  if (!isAnswer) throw new ConnectionFault(describeSilence(what, answer));
   const { statusCode = 0, headers } = answer;
   const text = `${what} is answered with ${statusCode}${describeStatus(statusCode, headers.location)}`;
-  return statusCode < 500 ? good(text) : bad(text);
+  if (statusCode >= 500) throw new ConnectionFault(text);
+  print(text);
 }
 
 function describeSilence(what: string, cause: Error): string {
@@ -163,20 +158,18 @@ function describeStatus(status: number, location: string | undefined): string {
 async function speaksTls(config: Config, clock: Clock): Promise<boolean> {
   const none = { caFile: undefined, certFile: undefined, keyFile: undefined, passphraseFile: undefined };
   const tls = { ...none, pfxFile: undefined, serverName: undefined, verify: false };
-  const socket = await open({ ...config, upstream: { ...config.upstream, tls } }, clock);
-  if ('isGood' in socket) return false;
-  socket.destroy();
-  return true;
+  const socket = await open({ ...config, upstream: { ...config.upstream, tls } }, clock).catch(() => undefined);
+  socket?.destroy();
+  return socket !== undefined;
 }
 
-async function tryJvm(config: Config, clock: Clock): Promise<Finding> {
+async function tryJvm(config: Config, clock: Clock, print: (text: string) => void): Promise<void> {
   const source = await createJvmSource({ config, clock, logger: NO_LOG, env: process.env });
   try {
     await source?.read(AbortSignal.timeout(config.jvm.timeoutMs));
-    return good(`jvm: read from ${source?.name}`);
+    print(`jvm: read from ${source?.name}`);
   } catch (cause) {
-    if (cause instanceof SidecarError) return bad(`jvm: ${cause.message}`);
-    return bad(`jvm: ${codeOf(cause)}`);
+    throw new ConnectionFault(`jvm: ${cause instanceof SidecarError ? cause.message : codeOf(cause)}`);
   } finally {
     source?.close();
   }

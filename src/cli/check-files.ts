@@ -1,7 +1,7 @@
 /** Checks every file and folder that a configuration names, as the sidecar would at startup and at run time. */
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
-import { isErrno, SidecarError, StartError } from '../base/errors.ts';
+import { SidecarError, StartError } from '../base/errors.ts';
 import { readRegularFile, resolveTrusted, toFileReason } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
@@ -67,26 +67,25 @@ function checkControlFolder({ control: { socket } }: Config): void {
   try {
     checkPrivateFolder(path.dirname(socket));
   } catch (error) {
-    if (!(error instanceof SidecarError) || isErrno(error.cause, 'ENOENT')) return;
+    if (!(error instanceof SidecarError)) throw error;
     throw new StartError('D2S_ERR_CONTROL', `control.socket: ${error.message}`, { cause: error });
   }
 }
 
 /** Startup continues without these files, so that a missing volume does not stop traffic. */
 async function findUnwritable({ state, accessLog, diagnosis }: Config): Promise<readonly string[]> {
-  const ofState = state.file === undefined ? undefined : await findObstacle(state.file);
-  const ofLog = accessLog.file === undefined ? undefined : await findLogObstacle(accessLog.file);
   const { folder } = diagnosis.threads;
-  const ofDumps = folder === undefined ? undefined : await findLinkObstacle(folder);
-  return [
-    ...(ofDumps === undefined ? [] : [`diagnosis.threads.folder: cannot be written: ${folder}: ${ofDumps}`]),
-    ...(ofState === undefined ? [] : [`state.file: cannot be saved: ${ofState}`]),
-    ...(ofLog === undefined ? [] : [`accessLog.file: cannot be written: ${ofLog}`]),
+  const findLinkObstacle = (file: string) =>
+    resolveTrusted(file).then(
+      () => undefined,
+      (cause: unknown) => `${file}: ${toFileReason(cause)}`,
+    );
+  const found = [
+    ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],
+    ['state.file: cannot be saved', state.file && (await findObstacle(state.file))],
+    ['accessLog.file: cannot be written', accessLog.file && (await findLogObstacle(accessLog.file))],
   ];
-}
-
-async function findLinkObstacle(file: string): Promise<string | undefined> {
-  return await resolveTrusted(file).then(() => undefined, toFileReason);
+  return found.flatMap(([what, reason]) => (reason === undefined ? [] : [`${what}: ${reason}`]));
 }
 
 /** The sidecar reads these files again and again while it runs, and logs errors in their contents. */

@@ -2,7 +2,7 @@
 
 import { ConfigError, StartError } from '../base/errors.ts';
 import { toFileReason } from '../base/trusted-file.ts';
-import { toYaml } from '../config/effective.ts';
+import { formatYaml } from '../config/effective.ts';
 import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
 import { becomeUser } from './become-user.ts';
@@ -14,7 +14,6 @@ interface CheckOptions {
   /** `--as`. Undefined: if root checks, the user of the installed unit; otherwise the user of this process. */
   readonly as?: string | undefined;
   readonly isRoot: boolean;
-  /** Try the upstream, too. */
   readonly connects?: boolean;
   /** `become` is irreversible: everything that needs root must be read before it. */
   readonly find?: typeof findServiceUser;
@@ -29,7 +28,7 @@ export async function check(sources: ConfigSources, output: Output, options: Che
   const { config, warnings } = await loadConfig(sources);
   const warn = (warning: string) => output.err(`d2-sidecar: warning: ${warning}\n`);
   warnings.forEach(warn);
-  const yaml = await toYaml(config);
+  const yaml = await formatYaml(config);
   const who = await switchUser(options, warn);
   const unreadable = who === undefined ? [] : await findUnreadable(sources);
   const found = await checkFiles(config);
@@ -50,37 +49,26 @@ async function switchUser(
   { as, isRoot, find = findServiceUser, become = becomeUser }: CheckOptions,
   warn: (warning: string) => void,
 ): Promise<string | undefined> {
-  if (as === undefined) return isRoot ? await switchToServiceUser(find, become, warn) : undefined;
-  const got = `--as: got ${JSON.stringify(as)}, expected`;
-  if (!isRoot) throw new ConfigError(`--as: got ${JSON.stringify(as)}: only root can check as another user`);
-  if (as === 'root') return undefined;
+  if (as !== undefined && !isRoot)
+    throw new ConfigError(`--as: got ${JSON.stringify(as)}: only root can check as another user`);
+  if (!isRoot || as === 'root') return undefined;
+  const service = as === undefined ? await find() : undefined;
+  const name = as ?? service?.name;
+  if (name === undefined) return undefined;
   try {
-    become(as);
+    become(name, service?.group);
   } catch (cause) {
-    throw new ConfigError(`${got} a user of this machine${toReason(cause)}`, { cause });
-  }
-  return `the user ${as}`;
-}
-
-async function switchToServiceUser(
-  find: typeof findServiceUser,
-  become: typeof becomeUser,
-  warn: (warning: string) => void,
-): Promise<string | undefined> {
-  const service = await find();
-  if (service === undefined) return undefined;
-  const { name, group, unit } = service;
-  try {
-    become(name, group);
-  } catch (cause) {
-    warn(`${unit}: cannot check as its user ${name}${toReason(cause)}: checked as root, which can read everything`);
+    const reason = describeReason(cause);
+    if (service === undefined)
+      throw new ConfigError(`--as: got ${JSON.stringify(as)}, expected a user of this machine${reason}`, { cause });
+    warn(`${service.unit}: cannot check as its user ${name}${reason}: checked as root, which can read everything`);
     return undefined;
   }
-  return `the user ${name} of ${unit}; --as root checks as root`;
+  return service === undefined ? `the user ${name}` : `the user ${name} of ${service.unit}; --as root checks as root`;
 }
 
 /** ` (EPERM)`, or an empty text without an error code. */
-function toReason(cause: unknown): string {
+function describeReason(cause: unknown): string {
   const reason = toFileReason(cause);
   return /^E[A-Z_]+$/.test(reason) ? ` (${reason})` : '';
 }

@@ -14,8 +14,8 @@ import { isName, isRole, NAME_FORM, ROLES, type Role } from '../monitor/access/r
 
 /** Selects the running sidecar that a command is for; see cli/control/find-sidecar.ts. */
 export interface SidecarSelection extends ConfigFlags {
-  readonly control?: string;
-  readonly pid?: number;
+  readonly control?: string | undefined;
+  readonly pid?: number | undefined;
 }
 
 export type Command =
@@ -31,7 +31,7 @@ export type Command =
   | { readonly kind: 'top'; readonly flags: SidecarSelection; readonly isOnce: boolean }
   | {
       readonly kind: 'health';
-      readonly selection: SidecarSelection;
+      readonly flags: SidecarSelection;
       readonly checksReadiness: boolean;
       /** The monitoring port to ask, instead of the control socket. */
       readonly monitor: HostPort | undefined;
@@ -80,22 +80,26 @@ const OPTIONS = {
 } as const;
 
 type OptionName = keyof typeof OPTIONS;
+type Values = {
+  readonly [Name in OptionName]?: (typeof OPTIONS)[Name]['type'] extends 'boolean' ? boolean : string;
+};
 
 const SERVE_OPTIONS: readonly OptionName[] = ['upstream', 'listen', 'monitor', 'config'];
+const SELECT_OPTIONS: readonly OptionName[] = ['control', 'pid', 'config'];
 
 const OPTIONS_OF: Readonly<Record<CommandName, readonly OptionName[]>> = {
   serve: SERVE_OPTIONS,
   check: [...SERVE_OPTIONS, 'as', 'connect'],
   learn: [...SERVE_OPTIONS, 'minutes'],
   demo: [],
-  health: ['ready', 'control', 'pid', 'config', 'monitor'],
-  report: ['out', 'with-users', 'control', 'pid', 'config'],
-  drain: ['control', 'pid', 'config', 'wait'],
-  reload: ['control', 'pid', 'config'],
-  shutdown: ['control', 'pid', 'config'],
-  threads: ['control', 'pid', 'config'],
-  verdict: ['control', 'pid', 'config'],
-  top: ['once', 'control', 'pid', 'config'],
+  health: [...SELECT_OPTIONS, 'ready', 'monitor'],
+  report: [...SELECT_OPTIONS, 'out', 'with-users'],
+  drain: [...SELECT_OPTIONS, 'wait'],
+  reload: SELECT_OPTIONS,
+  shutdown: SELECT_OPTIONS,
+  threads: SELECT_OPTIONS,
+  verdict: SELECT_OPTIONS,
+  top: [...SELECT_OPTIONS, 'once'],
   passwd: ['role', 'file', 'token'],
 };
 
@@ -108,94 +112,76 @@ const DEFAULT_ROLE: Role = 'metrics';
 
 /** `argv` without node and script. Throws ConfigError for anything that the help does not list. */
 export function parseCommandLine(argv: readonly string[]): Command {
-  const { words, values, wantsHelp, wantsVersion } = readTokens(argv);
-  if (wantsHelp) return { kind: 'help' };
-  if (wantsVersion) return { kind: 'version' };
+  const { words, values } = parseWords(argv);
   const [word, ...rest] = words;
-  if (word === 'help' && rest.length === 0) return { kind: 'help' };
-  const name = word === undefined ? 'serve' : toCommandName(word);
+  if (values.help || (!values.version && word === 'help' && rest.length === 0)) return { kind: 'help' };
+  if (values.version) return { kind: 'version' };
+  const name = word === undefined ? 'serve' : parseCommandName(word);
   if (rest.length > 0 && name !== 'passwd')
     throw new ConfigError(`${name}: unexpected argument ${quote(rest[0] ?? '')}, expected flags only`);
-  const allowed = OPTIONS_OF[name];
-  const stray = [...values.keys()].find((option) => !allowed.includes(option));
-  if (stray !== undefined) {
-    const owners = Object.entries(OPTIONS_OF).filter(([, options]) => options.includes(stray));
-    throw new ConfigError(
-      `--${stray}: not a flag of ${name === 'serve' ? 'd2-sidecar without a command' : name}; it belongs to ${owners
-        .map(([owner]) => (owner === 'serve' ? 'd2-sidecar without a command' : owner))
-        .join(', ')}`,
-    );
-  }
-  return name === 'passwd' ? toPasswd(rest, values) : toCommand(name, values);
+  const stray = (Object.keys(values) as OptionName[]).find((option) => !OPTIONS_OF[name].includes(option));
+  if (stray === undefined) return name === 'passwd' ? createPasswd(rest, values) : createCommand(name, values);
+  const describe = (command: string) => (command === 'serve' ? 'd2-sidecar without a command' : command);
+  const owners = Object.entries(OPTIONS_OF).filter(([, options]) => options.includes(stray));
+  throw new ConfigError(
+    `--${stray}: not a flag of ${describe(name)}; it belongs to ${owners.map(([owner]) => describe(owner)).join(', ')}`,
+  );
 }
 
 /** Never repeats a word in a message: a superfluous one may be the password. */
-function toPasswd(words: readonly string[], values: ReadonlyMap<OptionName, string>): Command {
+function createPasswd(words: readonly string[], { role = DEFAULT_ROLE, token, file }: Values): Command {
   const [name, ...rest] = words;
   if (name === undefined || rest.length > 0 || !isName(name)) {
     throw new ConfigError(`passwd: expected ${NAME_FORM}, and nothing else; the password comes from standard input`);
   }
-  const role = values.get('role') ?? DEFAULT_ROLE;
   if (!isRole(role)) throw new ConfigError(`--role: got ${quote(role)}, expected ${ROLES.join(' or ')}`);
-  return { kind: 'passwd', name, role, isToken: values.has('token'), file: values.get('file') };
+  return { kind: 'passwd', name, role, isToken: token === true, file };
 }
 
-function toCommand(name: Exclude<CommandName, 'passwd'>, values: ReadonlyMap<OptionName, string>): Command {
-  const flags = Object.fromEntries(
-    SERVE_OPTIONS.flatMap((option) => (values.has(option) ? [[option, values.get(option)]] : [])),
-  );
-  if (name === 'demo') return { kind: 'demo' };
-  if (name === 'serve') return { kind: name, flags };
-  if (name === 'check') return { kind: name, flags, as: values.get('as'), connects: values.has('connect') };
-  if (name === 'health') return toHealth(values);
-  if (name === 'learn') return { kind: name, flags, minutes: toMinutes(values.get('minutes')) };
-  const selection = toSidecarSelection(values);
-  if (name === 'reload' || name === 'shutdown' || name === 'threads' || name === 'verdict')
-    return { kind: name, flags: selection };
-  if (name === 'top') return { kind: name, flags: selection, isOnce: values.has('once') };
-  if (name === 'report')
-    return { kind: name, flags: selection, file: values.get('out'), includesUsers: values.has('with-users') };
-  return { kind: 'drain', flags: selection, waitMs: toWaitMs(values.get('wait') ?? '0') };
+function createCommand(kind: Exclude<CommandName, 'passwd'>, values: Values): Command {
+  const { upstream, listen, monitor, config } = values;
+  const flags = { upstream, listen, monitor, config };
+  switch (kind) {
+    case 'demo':
+      return { kind };
+    case 'serve':
+      return { kind, flags };
+    case 'check':
+      return { kind, flags, as: values.as, connects: values.connect === true };
+    case 'learn':
+      return { kind, flags, minutes: parseMinutes(values.minutes) };
+    case 'health':
+      return { kind, flags: select(values), checksReadiness: values.ready === true, monitor: parseMonitor(values) };
+    case 'report':
+      return { kind, flags: select(values), file: values.out, includesUsers: values['with-users'] === true };
+    case 'drain':
+      return { kind, flags: select(values), waitMs: parseWait(values.wait ?? '0') };
+    case 'top':
+      return { kind, flags: select(values), isOnce: values.once === true };
+    default:
+      return { kind, flags: select(values) };
+  }
 }
 
-function toSidecarSelection(values: ReadonlyMap<OptionName, string>): SidecarSelection {
-  const [control, pid, config] = [values.get('control'), values.get('pid'), values.get('config')];
+function select({ control, pid, config }: Values): SidecarSelection {
   if (control !== undefined && pid !== undefined)
     throw new ConfigError('--control and --pid: got both, expected one of them');
-  return {
-    ...(config === undefined ? {} : { config }),
-    ...(control === undefined ? {} : { control }),
-    ...(pid === undefined ? {} : { pid: toPid(pid) }),
-  };
+  return { config, control, pid: pid === undefined ? undefined : parsePid(pid) };
 }
 
-function toHealth(values: ReadonlyMap<OptionName, string>): Command {
-  const selection = toSidecarSelection(values);
-  const text = values.get('monitor');
-  const health = { kind: 'health', selection, checksReadiness: values.has('ready') } as const;
-  if (text === undefined) return { ...health, monitor: undefined };
-  if (Object.keys(selection).length > 0)
+function parseMonitor({ monitor, control, pid, config }: Values): HostPort | undefined {
+  if (monitor === undefined) return undefined;
+  if ((control ?? pid ?? config) !== undefined)
     throw new ConfigError('--monitor: cannot be combined with --control, --pid or --config');
-  const address = parseHostPort(text);
-  if (address === undefined) throw new ConfigError(`--monitor: got ${quote(text)}, expected ${HOST_PORT_FORMS}`);
-  const { host = '127.0.0.1', port } = address;
-  return { ...health, monitor: { host, port } };
+  const address = parseHostPort(monitor);
+  if (address === undefined) throw new ConfigError(`--monitor: got ${quote(monitor)}, expected ${HOST_PORT_FORMS}`);
+  return { host: '127.0.0.1', ...address };
 }
 
-function readTokens(argv: readonly string[]) {
-  const { tokens } = parseArgs({
-    args: [...argv],
-    options: OPTIONS,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  const words: string[] = [];
-  const values = new Map<OptionName, string>();
-  let wantsHelp = false;
-  let wantsVersion = false;
-  for (const token of tokens) {
-    if (token.kind === 'positional') words.push(token.value);
+function parseWords(argv: readonly string[]): { readonly words: readonly string[]; readonly values: Values } {
+  const parsed = parseArgs({ args: [...argv], options: OPTIONS, strict: false, allowPositionals: true, tokens: true });
+  const seen = new Set<OptionName>();
+  for (const token of parsed.tokens) {
     if (token.kind !== 'option') continue;
     const { name, value, inlineValue, rawName } = token;
     if (!isOptionName(name)) {
@@ -206,26 +192,23 @@ function readTokens(argv: readonly string[]) {
     }
     if (OPTIONS[name].type === 'boolean') {
       if (value !== undefined) throw new ConfigError(`--${name}: takes no value`);
-      if (name === 'help') wantsHelp = true;
-      else if (name === 'version') wantsVersion = true;
-      else values.set(name, '');
       continue;
     }
     // Without this check, --listen --monitor :1 would listen on "--monitor".
     if (value === undefined || value === '' || (value.startsWith('-') && inlineValue !== true)) {
       throw new ConfigError(`--${name}: missing value`);
     }
-    if (values.has(name)) throw new ConfigError(`--${name}: given twice, expected once`);
-    values.set(name, value);
+    if (seen.has(name)) throw new ConfigError(`--${name}: given twice, expected once`);
+    seen.add(name);
   }
-  return { words, values, wantsHelp, wantsVersion };
+  return { words: parsed.positionals, values: parsed.values as Values };
 }
 
 function isOptionName(name: string): name is OptionName {
   return Object.hasOwn(OPTIONS, name);
 }
 
-function toCommandName(word: string): CommandName {
+function parseCommandName(word: string): CommandName {
   if (word !== 'serve' && Object.hasOwn(OPTIONS_OF, word)) return word as CommandName;
   const known = Object.keys(OPTIONS_OF).filter((name) => name !== 'serve');
   const near = nearest(word, known);
@@ -233,20 +216,20 @@ function toCommandName(word: string): CommandName {
   throw new ConfigError(`${quote(word)}: unknown command, ${hint}`);
 }
 
-function toPid(text: string): number {
+function parsePid(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
   throw new ConfigError(
     `--pid: got ${quote(text)}, expected the process id of a running sidecar, a whole number from 1`,
   );
 }
 
-function toWaitMs(text: string): number {
+function parseWait(text: string): number {
   const ms = toDurationMs(text);
   if (ms !== undefined) return ms;
   throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
 }
 
-function toMinutes(text: string | undefined): number {
+function parseMinutes(text: string | undefined): number {
   if (text === undefined) return DEFAULT_MINUTES;
   const minutes = /^\d{1,5}(?:\.\d{1,3})?$/.test(text) ? Number(text) : 0;
   if (minutes > 0 && minutes <= MAX_MINUTES) return minutes;

@@ -19,7 +19,7 @@ const MAX_CAUSES = 3;
 
 /** Describes a thrown value without its message: `TypeError ERR_X, caused by SyntaxError`, then lines of the stack. */
 export function describeError(thrown: unknown, maxFrames = MAX_FRAMES): string {
-  return [describeKinds(thrown), ...toFrames(thrown).slice(0, maxFrames)].join('\n');
+  return [describeKinds(thrown), ...parseFrames(thrown).slice(0, maxFrames)].join('\n');
 }
 
 /** From now on, prints unhandled errors and warnings without their messages. An error ends the process with code 1. */
@@ -51,7 +51,7 @@ function describeKinds(thrown: unknown): string {
   return kinds.join(', caused by ');
 }
 
-function toFrames(thrown: unknown): string[] {
+function parseFrames(thrown: unknown): string[] {
   if (!(thrown instanceof Error) || typeof thrown.stack !== 'string') return [];
   const { message, stack } = thrown;
   // The message comes before the frames, and may have lines that look like frames.

@@ -26,7 +26,7 @@ export async function drain(
 ): Promise<number> {
   const socket = await findSocket(flags, env);
   let status = await requestDrain(socket);
-  output.out(`d2-sidecar ${status.pid} is draining: no longer ready, ${toOpen(status)} open\n`);
+  output.out(`d2-sidecar ${status.pid} is draining: no longer ready, ${describeOpen(status)} open\n`);
   const startedNs = clock.nowNs();
   let reportedMs = 0;
   for (;;) {
@@ -35,7 +35,7 @@ export async function drain(
     if (elapsedMs - reportedMs >= PROGRESS_MS) {
       reportedMs = elapsedMs;
       const leftS = Math.round(((waitMs - elapsedMs) * NS_PER_MS) / NS_PER_S);
-      output.out(`${toOpen(status)} open, waiting ${leftS} s more\n`);
+      output.out(`${describeOpen(status)} open, waiting ${leftS} s more\n`);
     }
     await delay(Math.min(POLL_MS, waitMs - elapsedMs));
     const next = await statusOrGone(socket);
@@ -45,14 +45,14 @@ export async function drain(
     }
     status = next;
   }
-  if (waitMs > 0) output.out(isEmpty(status) ? 'drained\n' : `timed out, ${toOpen(status)} still open\n`);
+  if (waitMs > 0) output.out(isEmpty(status) ? 'drained\n' : `timed out, ${describeOpen(status)} still open\n`);
   return 0;
 }
 
 /** Exit code 1 if the sidecar did not end in time. Throws like `drain`. */
 export async function shutdown({ flags }: FlagsOf<'shutdown'>, env: Environment, output: Output): Promise<number> {
   const { status, gone } = await requestShutdown(await findSocket(flags, env), SHUTDOWN_GRACE_MS);
-  output.out(`d2-sidecar ${status.pid} is stopping, ${toOpen(status)} open\n`);
+  output.out(`d2-sidecar ${status.pid} is stopping, ${describeOpen(status)} open\n`);
   if (await gone) {
     output.out('stopped\n');
     return 0;
@@ -83,11 +83,11 @@ function isEmpty({ openExchanges, openWebSockets }: ControlStatus): boolean {
   return openExchanges === 0 && openWebSockets === 0;
 }
 
-function toOpen({ openExchanges, openWebSockets }: ControlStatus): string {
-  const exchanges = toCount(openExchanges, 'exchange');
-  return openWebSockets === 0 ? exchanges : `${exchanges} and ${toCount(openWebSockets, 'WebSocket')}`;
+function describeOpen({ openExchanges, openWebSockets }: ControlStatus): string {
+  const exchanges = formatNumber(openExchanges, 'exchange');
+  return openWebSockets === 0 ? exchanges : `${exchanges} and ${formatNumber(openWebSockets, 'WebSocket')}`;
 }
 
-function toCount(count: number, what: string): string {
+function formatNumber(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }

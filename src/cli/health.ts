@@ -21,9 +21,9 @@ const ANSWER_TIMEOUT_MS = 5_000;
  * otherwise 1. Throws ConfigError if several sidecars run, D2S_ERR_CONTROL if none runs or it does not answer. A
  * starting sidecar is not found.
  */
-export async function health(flags: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
-  const { monitor, checksReadiness } = flags;
-  const answer = monitor === undefined ? await askSocket(flags, env) : await askMonitor(monitor, checksReadiness);
+export async function health(command: FlagsOf<'health'>, env: Environment, output: Output): Promise<number> {
+  const { monitor, checksReadiness } = command;
+  const answer = monitor === undefined ? await askSocket(command, env) : await askMonitor(monitor, checksReadiness);
   if (checksReadiness && !answer.isReady) {
     output.err(`d2-sidecar: ${answer.who} is not ready: ${answer.state}\n`);
     return EXIT_FAILED;
@@ -38,8 +38,8 @@ interface Answer {
   readonly isReady: boolean;
 }
 
-async function askSocket({ selection }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
-  const { status, isReady } = await requestHealth(await findSocket(selection, env));
+async function askSocket({ flags }: FlagsOf<'health'>, env: Environment): Promise<Answer> {
+  const { status, isReady } = await requestHealth(await findSocket(flags, env));
   const { pid, state } = status;
   // Serving but not ready: monitor.readyWithUpstream is on.
   const isWaiting = state === 'serving' && !isReady;

@@ -22,12 +22,12 @@ const BACKSPACES: ReadonlySet<number> = new Set([0x08, 0x7f]);
 
 /** Throws ConfigError, without the input in its message. */
 export async function readPassword(name: string, input: PasswordInput, output: Output): Promise<string> {
-  const bytes = new ByteReader(input);
-  if (input.isTTY !== true || input.setRawMode === undefined) return toPassword(await readLine(bytes));
+  const bytes = readBytes(input);
+  if (input.isTTY !== true || input.setRawMode === undefined) return parsePassword(await readLine(bytes));
   input.setRawMode(true);
   try {
-    const first = toPassword(await prompt(`Password for ${name}: `, bytes, output));
-    const again = toPassword(await prompt('Repeat password: ', bytes, output));
+    const first = parsePassword(await prompt(`Password for ${name}: `, bytes, output));
+    const again = parsePassword(await prompt('Repeat password: ', bytes, output));
     if (first !== again) throw new ConfigError('the passwords do not match');
     return first;
   } finally {
@@ -35,7 +35,7 @@ export async function readPassword(name: string, input: PasswordInput, output: O
   }
 }
 
-function toPassword(bytes: readonly number[]): string {
+function parsePassword(bytes: readonly number[]): string {
   const password = toPasswordText(Uint8Array.from(bytes));
   if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {
     throw new ConfigError(
@@ -46,10 +46,10 @@ function toPassword(bytes: readonly number[]): string {
 }
 
 /** Reads up to the end of the line, which is not part of the password, or of the input. */
-async function readLine(bytes: ByteReader): Promise<readonly number[]> {
+async function readLine(bytes: AsyncIterator<number, void>): Promise<readonly number[]> {
   const line: number[] = [];
-  for (let byte = await bytes.next(); byte !== undefined && byte !== NEWLINE; byte = await bytes.next()) {
-    line.push(byte);
+  for (let next = await bytes.next(); next.done !== true && next.value !== NEWLINE; next = await bytes.next()) {
+    line.push(next.value);
     if (line.length > MAX_BYTES + 1) break;
   }
   if (line.at(-1) === RETURN) line.pop();
@@ -57,11 +57,12 @@ async function readLine(bytes: ByteReader): Promise<readonly number[]> {
 }
 
 /** Handles the keys that a terminal in raw mode leaves to the program. */
-async function prompt(text: string, bytes: ByteReader, output: Output): Promise<readonly number[]> {
+async function prompt(text: string, bytes: AsyncIterator<number, void>, output: Output): Promise<readonly number[]> {
   output.err(text);
   const line: number[] = [];
   try {
-    for (let byte = await bytes.next(); byte !== undefined; byte = await bytes.next()) {
+    for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) {
+      const byte = next.value;
       if (byte === NEWLINE || byte === RETURN) return line;
       if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('cancelled; nothing was changed');
       if (byte === CTRL_U) line.length = 0;
@@ -79,22 +80,6 @@ function removeCharacter(line: number[]): void {
   for (let byte = line.pop(); byte !== undefined && (byte & 0xc0) === 0x80; byte = line.pop());
 }
 
-class ByteReader {
-  readonly #chunks: AsyncIterator<unknown>;
-  #chunk: Uint8Array = new Uint8Array();
-  #index = 0;
-
-  constructor(input: AsyncIterable<unknown>) {
-    this.#chunks = input[Symbol.asyncIterator]();
-  }
-
-  async next(): Promise<number | undefined> {
-    while (this.#index >= this.#chunk.length) {
-      const { value, done } = await this.#chunks.next();
-      if (done === true) return undefined;
-      this.#chunk = typeof value === 'string' ? Buffer.from(value, 'utf8') : (value as Uint8Array);
-      this.#index = 0;
-    }
-    return this.#chunk[this.#index++];
-  }
+async function* readBytes(input: PasswordInput): AsyncGenerator<number, void> {
+  for await (const chunk of input) yield* Buffer.from(chunk as Uint8Array);
 }

@@ -1,66 +1,62 @@
 /** `d2-sidecar` without a command: starts, logs where it listens, and stops on request. */
-import type { Readable } from 'node:stream';
 import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import { findLoopbackTrust } from '../config/config.ts';
-import type { Life } from '../sidecar/lifecycle.ts';
+import type { Lifecycle } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
+import type { Sidecar } from '../sidecar/sidecar.ts';
 import type { Controllable } from './control/control-routes.ts';
 import { ControlServer } from './control/control-server.ts';
 import type { ControlStatus } from './control/protocol.ts';
 import { defaultSocketPath } from './control/socket-folder.ts';
 import type { ServiceManager } from './service-manager.ts';
-import { SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-queue.ts';
-import { type StraySignalSource, watchStraySignals } from './stray-signals.ts';
+import { isStop, SignalQueue, type SignalSource, STOP_SIGNALS } from './signal-queue.ts';
+import { STRAY_SIGNALS } from './stray-signals.ts';
 
-export interface Servable {
-  start(): Promise<{ readonly listen: string; readonly monitor: string }>;
-  stop(): Promise<void>;
-  /** The answer of `/readyz`. */
-  isReady(): Promise<boolean>;
-  readonly lifecycle: Life;
-  /** Reopens log files, which may have been moved away. */
-  reopenLogs?(): void;
-  report(includesUsers: boolean): Promise<Readable>;
-  dumpThreads(): Promise<string>;
-  top(): string;
-}
+export type Servable = Pick<Sidecar, 'start' | 'stop' | 'lifecycle' | keyof Controllable['sidecar']> &
+  Partial<Pick<Sidecar, 'reopenLogs'>>;
 
 interface ServeParts<Made extends Servable> {
   readonly config: Config;
   readonly logger: Logger;
-  readonly signals: SignalSource & StraySignalSource;
+  readonly signals: SignalSource;
   readonly createSidecar: (config: Config, logger: Logger) => Promise<Made>;
   /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
   readonly manager?: ServiceManager | undefined;
   /** Creates the reloader; it must call `onApplied` with each new configuration. Absent: no reloads. */
   readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
+  /** Work that a command does while the sidecar serves. A stop then has no delay and no window. */
+  readonly task?: ServeTask;
+}
+
+export interface ServeTask {
+  begin(listen: string, stop: (reason: string) => void): void;
+  /** Called before each stop. */
+  end(): void;
 }
 
 const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload its configuration'] } as const;
 
 /** Resolves to the exit code when the sidecar has stopped. Throws StartError (D2S_ERR_LISTEN, D2S_ERR_CONTROL). */
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
-  const { logger, createSidecar, createReloader, announce, manager } = parts;
+  const { logger, createSidecar, createReloader, announce, manager, task } = parts;
   let { config } = parts;
-  const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...(createReloader ? ['SIGHUP' as const] : [])]);
-  const unwatch = watchStraySignals(parts.signals, (signal) =>
-    logger.warn({ signal }, 'ignored a signal: SIGTERM stops this sidecar, SIGHUP reloads and reopens logs'),
-  );
+  const hangup = createReloader === undefined ? [] : (['SIGHUP'] as const);
+  const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...STRAY_SIGNALS, ...hangup]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
     const { listen, monitor } = await sidecar.start();
     const { lifecycle } = sidecar;
-    const status = () => toStatus({ listen, monitor }, lifecycle, config);
     const reloader = createReloader?.(sidecar, (applied) => {
       config = applied;
     });
     const stop = (reason: string, isHurried = false) => {
+      task?.end();
       manager?.stopping(config.stop.deadlineMs);
-      lifecycle.stop(reason, isHurried);
+      lifecycle.stop(reason, isHurried || task !== undefined);
     };
     const reopenAndReload = (reason: 'reload' | 'SIGHUP') => {
       // Even if the configuration is unusable: logrotate, which has moved the log away, expects a new one.
@@ -68,11 +64,8 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       return reloader?.reload(reason);
     };
     const controllable: Controllable = {
-      status,
-      isReady: () => sidecar.isReady(),
-      report: (includesUsers) => sidecar.report(includesUsers),
-      dumpThreads: () => sidecar.dumpThreads(),
-      top: () => sidecar.top(),
+      sidecar,
+      status: () => createStatus({ listen, monitor }, lifecycle, config),
       drain: () => {
         manager?.draining();
         lifecycle.drain();
@@ -80,6 +73,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
       reload: async () => (await reopenAndReload('reload')) ?? NOT_RELOADED,
       shutdown: () => stop('shutdown'),
     };
+    task?.begin(listen, stop);
     const control = await openControl(config, controllable, logger).catch(async (cause) => {
       await sidecar.stop();
       throw cause;
@@ -92,24 +86,28 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
     const loopbackTrust = findLoopbackTrust(config);
     if (loopbackTrust !== undefined) logger.warn({ upstream: baseUrl, listen }, loopbackTrust);
     manager?.ready({ listen, monitor });
+    const ignored = new Set<string>();
     signals.handle((signal) => {
-      if (signal === 'SIGHUP') void reopenAndReload(signal);
       // Ctrl-C needs no delay and no window: someone is waiting, and no load balancer needs to notice.
-      else stop(signal, signal === 'SIGINT');
+      if (isStop(signal)) stop(signal, signal === 'SIGINT');
+      else if (signal === 'SIGHUP') void reopenAndReload(signal);
+      else if (!ignored.has(signal)) {
+        ignored.add(signal);
+        logger.warn({ signal }, 'ignored a signal: SIGTERM stops this sidecar, SIGHUP reloads and reopens logs');
+      }
     });
     await lifecycle.ended;
     control?.close();
     return 0;
   } finally {
     signals.dispose();
-    unwatch();
     manager?.dispose();
   }
 }
 
-function toStatus(
+function createStatus(
   bound: { readonly listen: string; readonly monitor: string },
-  { state, inProgress, leftMs }: Life,
+  { state, inProgress, leftMs }: Lifecycle,
   { stop }: Config,
 ): ControlStatus {
   return {

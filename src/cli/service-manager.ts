@@ -33,9 +33,9 @@ export class ServiceManager {
   #isFailing = false;
 
   /** Undefined without a service manager: the process was started by hand, by a shell or in a container. */
-  static find(env: Environment, logger: Logger, notify: Notify = toNotify(env)): ServiceManager | undefined {
+  static find(env: Environment, logger: Logger, notify: Notify = createNotify(env)): ServiceManager | undefined {
     if (!env.NOTIFY_SOCKET) return undefined;
-    return new ServiceManager(notify, logger, toWatchdogMs(env));
+    return new ServiceManager(notify, logger, parseWatchdogMs(env));
   }
 
   private constructor(notify: Notify, logger: Logger, watchdogMs: number | undefined) {
@@ -95,14 +95,14 @@ export class ServiceManager {
 }
 
 /** Passes only these variables: others may contain secrets. */
-function toNotify({ NOTIFY_SOCKET, PATH }: Environment): Notify {
+function createNotify({ NOTIFY_SOCKET, PATH }: Environment): Notify {
   const env = { ...(NOTIFY_SOCKET === undefined ? {} : { NOTIFY_SOCKET }), ...(PATH === undefined ? {} : { PATH }) };
   const run = promisify(execFile);
   return (lines) => run(SENDER, [...lines], { env, timeout: SENDER_TIMEOUT_MS });
 }
 
 /** WATCHDOG_USEC, unless WATCHDOG_PID says that it is for another process. */
-function toWatchdogMs({ WATCHDOG_USEC = '', WATCHDOG_PID }: Environment): number | undefined {
+function parseWatchdogMs({ WATCHDOG_USEC = '', WATCHDOG_PID }: Environment): number | undefined {
   if (!/^[1-9]\d{0,15}$/.test(WATCHDOG_USEC)) return undefined;
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(process.pid)) return undefined;
   return Number(WATCHDOG_USEC) / US_PER_MS;

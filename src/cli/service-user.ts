@@ -26,18 +26,17 @@ const FOLDERS = [
 /** Undefined without a unit, and for a unit that runs as root. `root`: the folder to use as `/`. */
 export async function findServiceUser(root = '/'): Promise<ServiceUser | undefined> {
   const folders = FOLDERS.map((folder) => path.join(root, folder));
-  const units = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
-  const [main] = units;
+  const [main] = await readExisting(folders.map((folder) => path.join(folder, UNIT)));
   if (main === undefined) return undefined;
-  let found: { readonly name: string; readonly unit: string } | undefined;
-  let group: string | undefined;
+  const found = { name: '', group: '', unit: '' };
   for (const { file, text } of [main, ...(await readDropIns(folders))]) {
     for (const [key, value] of serviceLines(text)) {
-      if (key === 'User') found = value === '' ? undefined : { name: value, unit: file };
-      if (key === 'Group') group = value === '' ? undefined : value;
+      if (key === 'User') Object.assign(found, { name: value, unit: file });
+      if (key === 'Group') found.group = value;
     }
   }
-  return found === undefined || found.name === 'root' || found.name === '0' ? undefined : { ...found, group };
+  const { name, group, unit } = found;
+  return ['', 'root', '0'].includes(name) ? undefined : { name, unit, group: group === '' ? undefined : group };
 }
 
 interface UnitFile {

@@ -1,10 +1,12 @@
+import type { STRAY_SIGNALS } from './stray-signals.ts';
+
 /**
  * Each stops the sidecar with a drain. Besides SIGTERM: Ctrl-C, the stop of images that are derived from nginx, the end of
  * a container of LXC, and a limit on processor time (RLIMIT_CPU).
  */
 export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGPWR', 'SIGXCPU'] as const;
 
-type Signal = (typeof STOP_SIGNALS)[number] | 'SIGHUP';
+type Signal = (typeof STOP_SIGNALS | typeof STRAY_SIGNALS)[number] | 'SIGHUP';
 
 export interface SignalSource {
   on(signal: Signal, listener: () => void): unknown;
@@ -36,7 +38,11 @@ export class SignalQueue {
 
   #onSignal(signal: Signal): void {
     if (this.#handler !== undefined) this.#handler(signal);
-    // One reload covers all changes, so SIGHUP is queued once. A second SIGTERM, however, stops at once.
-    else if (signal !== 'SIGHUP' || !this.#queued.includes(signal)) this.#queued.push(signal);
+    // One reload covers all changes, and one warning all of its signal. A second SIGTERM, however, stops at once.
+    else if (isStop(signal) || !this.#queued.includes(signal)) this.#queued.push(signal);
   }
+}
+
+export function isStop(signal: Signal): boolean {
+  return STOP_SIGNALS.some((stop) => stop === signal);
 }

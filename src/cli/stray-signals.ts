@@ -8,7 +8,7 @@
  * Signals of faults (e.g. SIGTRAP) are not among them: V8 raises them to end the process. SIGPIPE and SIGXFSZ are ignored
  * by Node itself. Real-time signals are out of Node's reach.
  */
-const STRAY_SIGNALS = [
+export const STRAY_SIGNALS = [
   'SIGUSR1',
   'SIGUSR2',
   'SIGALRM',
@@ -21,34 +21,9 @@ const STRAY_SIGNALS = [
 /** `--inspect`, `--inspect-brk` and `--inspect-wait`; `--inspect-port` alone opens nothing. */
 const OPENS_DEBUGGER = /--inspect(?!-port|-publish)/;
 
-export type StraySignal = (typeof STRAY_SIGNALS)[number];
-
-export interface StraySignalSource {
-  on(signal: StraySignal, listener: () => void): unknown;
-  off(signal: StraySignal, listener: () => void): unknown;
-}
-
 /** These listeners stay until the process ends: without any, the signal would have its default effect again. */
 export function handleStraySignals(): void {
   for (const signal of STRAY_SIGNALS) process.on(signal, () => undefined);
-}
-
-/** Calls `onFirst` with each signal that arrives, once. Returns a function that ends this. */
-export function watchStraySignals(source: StraySignalSource, onFirst: (signal: StraySignal) => void): () => void {
-  const listeners = new Map<StraySignal, () => void>();
-  const forget = (signal: StraySignal) => {
-    const listener = listeners.get(signal);
-    if (listener !== undefined) source.off(signal, listener);
-  };
-  for (const signal of STRAY_SIGNALS) {
-    const listener = () => {
-      forget(signal);
-      onFirst(signal);
-    };
-    listeners.set(signal, listener);
-    source.on(signal, listener);
-  }
-  return () => STRAY_SIGNALS.forEach(forget);
 }
 
 /** Closes the debugger if SIGUSR1 opened it before `handleStraySignals`. An option (`--inspect`) may still open it. */

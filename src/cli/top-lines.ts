@@ -32,13 +32,13 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
   }
   for (const application of live.applications) {
     const ownCalls = calls.find(({ name }) => name === application.name);
-    lines.push('', ...toApplication(live, application), '');
-    if (ownCalls !== undefined) lines.push(...toCalls(ownCalls));
+    lines.push('', ...formatApplication(live, application), '');
+    if (ownCalls !== undefined) lines.push(...formatCalls(ownCalls));
   }
   return lines.map((line) => [...toShownText(line)].slice(0, columns).join(''));
 }
 
-function toApplication(live: Live, application: LiveApplication): readonly string[] {
+function formatApplication(live: Live, application: LiveApplication): readonly string[] {
   const { history, sessions, heldPolls, verdict, minute } = application;
   const calls = minute.ok + minute.clientErrors + minute.errors + minute.unanswered;
   const failed = minute.errors + minute.unanswered;
@@ -49,53 +49,51 @@ function toApplication(live: Live, application: LiveApplication): readonly strin
     `Since        ${verdict.since}`,
     `Last minute  ${formatCount(calls)} ${calls === 1 ? 'call' : 'calls'}, ${formatCount(failed)} failed, ${formatCount(minute.late)} too late for their clients, ${formatCount(minute.aborted)} aborted by clients`,
     `Sessions     ${formatCount(all)}: REST ${formatCount(REST)}, WebSocket ${formatCount(COMET_WEBSOCKET)}, long polling ${formatCount(COMET_LONG_POLLING)}; held polls ${formatCount(heldPolls)}`,
-    `Server       ${toServer(live.server)}`,
-    `JVM          ${toJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
+    `Server       ${formatServer(live.server)}`,
+    `JVM          ${formatJvm(live, history.points.at(-1)?.heapUsed ?? null)}`,
   ];
 }
 
-function toServer(server: Live['server']): string {
-  const { 'threads.busy': busy, 'threads.max': max, 'process.cpu': cores, processors } = server;
-  const { 'process.descriptors.open': open, 'process.descriptors.max': maxOpen, 'process.memory': memory } = server;
-  const threads = server['jvm.threads.live'];
-  const parts = [
-    busy === undefined
-      ? ''
-      : `request threads ${formatCount(busy)}${max === undefined ? '' : ` of ${formatCount(max)}`} busy`,
-    cores === undefined ? '' : `${cores.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`,
-    memory === undefined ? '' : formatBytes(memory),
-    open === undefined
-      ? ''
-      : `descriptors ${formatCount(open)}${maxOpen === undefined ? '' : ` of ${formatCount(maxOpen)}`}`,
-    threads === undefined ? '' : `${formatCount(threads)} threads`,
-  ].filter((part) => part !== '');
+function formatServer(server: Live['server']): string {
+  const { 'process.cpu': cores, 'process.memory': memory, processors } = server;
+  const ofMax = (value: number, max: number | undefined) =>
+    `${formatCount(value)}${max === undefined ? '' : ` of ${formatCount(max)}`}`;
+  const parts: string[] = [];
+  const add = (value: number | undefined, describe: (known: number) => string) => {
+    if (value !== undefined) parts.push(describe(value));
+  };
+  add(server['threads.busy'], (busy) => `request threads ${ofMax(busy, server['threads.max'])} busy`);
+  add(cores, (known) => `${known.toFixed(2)}${processors === undefined ? '' : ` of ${processors}`} cores`);
+  add(memory, formatBytes);
+  add(server['process.descriptors.open'], (open) => `descriptors ${ofMax(open, server['process.descriptors.max'])}`);
+  add(server['jvm.threads.live'], (threads) => `${formatCount(threads)} threads`);
   return parts.length === 0 ? 'capacity unknown' : parts.join(', ');
 }
 
-function toJvm({ jvm }: Live, heapUsed: number | null): string {
+function formatJvm({ jvm }: Live, heapUsed: number | null): string {
   if (jvm.state !== 'available') return jvm.reason ?? jvm.state;
   return `heap ${formatBytes(heapUsed)}${jvm.heapMax === null ? '' : ` of ${formatBytes(jvm.heapMax)}`}, read from ${jvm.source}`;
 }
 
-function toCalls({ total, running, slowest }: CallsOfApplication): readonly string[] {
+function formatCalls({ total, running, slowest }: CallsOfApplication): readonly string[] {
   const shown = running.slice(0, SHOWN_RUNNING);
   const more = total - shown.length;
   return [
     total === 0
       ? 'No calls are running.'
       : `Running now: ${formatCount(total)}${more > 0 ? ` (oldest ${shown.length} shown)` : ''}`,
-    ...shown.map((call) => toRow(call)),
+    ...shown.map((call) => formatCall(call)),
     '',
     slowest.length === 0 ? 'No call has ended in the last hour.' : 'Slowest of the last hour:',
     ...slowest
       .slice(0, SHOWN_SLOWEST)
       .map((call) =>
-        toRow(call, `${call.outcome}${call.status === null ? '' : ` ${call.status}`}, ended ${call.endTime}`),
+        formatCall(call, `${call.outcome}${call.status === null ? '' : ` ${call.status}`}, ended ${call.endTime}`),
       ),
   ];
 }
 
-function toRow({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
+function formatCall({ duration, kind, name, userName, remoteAddress, connectionType }: CallEntry, ending = ''): string {
   const whose = `${userName ?? '(unknown user)'} from ${remoteAddress} over ${TRANSPORT_NAMES[connectionType]}`;
   return `  ${formatDuration(duration).padStart(8)}  ${kind.padEnd(6)}  ${name}  ${whose}${ending === '' ? '' : `  ${ending}`}`;
 }

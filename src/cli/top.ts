@@ -2,6 +2,7 @@
  * `d2-sidecar top`: running calls, the slowest calls, and the verdict of the live page, in a terminal. Asks the running
  * sidecar over the control socket every two seconds.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { SidecarError } from '../base/errors.ts';
 import type { Environment } from '../config/environment.ts';
 import type { FlagsOf } from './command-line.ts';
@@ -10,15 +11,10 @@ import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 import { type TopDocument, toTopLines } from './top-lines.ts';
 
-/** Standard input and output of the process, or a substitute in tests. */
+/** Standard input and output of the process. */
 export interface Terminal {
-  readonly isTerminal: boolean;
-  readonly columns: number;
-  readonly rows: number;
-  /** Calls `onKey` with each key until the returned function is called. */
-  readKeys(onKey: (key: string) => void): () => void;
-  /** Calls `onResize` after each change of the size until the returned function is called. */
-  watchSize(onResize: () => void): () => void;
+  readonly stdin: Pick<NodeJS.ReadStream, 'isTTY' | 'setRawMode' | 'on' | 'off' | 'resume' | 'pause'>;
+  readonly stdout: Pick<NodeJS.WriteStream, 'isTTY' | 'columns' | 'rows' | 'on' | 'off'>;
 }
 
 const REFRESH_MS = 2_000;
@@ -42,72 +38,44 @@ export async function top(
 ): Promise<number> {
   const socket = await findSocket(flags, env);
   const ask = async () => JSON.parse(await requestTop(socket)) as TopDocument;
-  if (isOnce || !terminal.isTerminal) {
+  if (isOnce || !terminal.stdin.isTTY || !terminal.stdout.isTTY) {
     output.out(`${toTopLines(await ask(), ANY_WIDTH).join('\n')}\n`);
     return 0;
   }
   return await show(ask, output, terminal);
 }
 
-async function show(ask: () => Promise<TopDocument>, output: Output, terminal: Terminal): Promise<number> {
+async function show(ask: () => Promise<TopDocument>, output: Output, { stdin, stdout }: Terminal): Promise<number> {
   let shown = await ask();
-  let wake: () => void = () => undefined;
-  let isOver = false;
   const draw = () => {
-    const lines = toTopLines(shown, terminal.columns).slice(0, Math.max(1, terminal.rows - 1));
-    const help = 'q quits'.slice(0, terminal.columns);
-    output.out(`${HOME}${[...lines, help].map((line) => line + CLEAR_LINE).join('\r\n')}${CLEAR_BELOW}`);
+    const { columns, rows } = stdout;
+    const lines = [...toTopLines(shown, columns).slice(0, Math.max(1, rows - 1)), 'q quits'.slice(0, columns)];
+    output.out(`${HOME}${lines.map((line) => line + CLEAR_LINE).join('\r\n')}${CLEAR_BELOW}`);
   };
-  const stopKeys = terminal.readKeys((key) => {
-    if (key !== 'q' && key !== 'Q' && key !== CTRL_C) return;
-    isOver = true;
-    wake();
-  });
-  const stopSize = terminal.watchSize(draw);
+  const quit = new AbortController();
+  const onKey = (bytes: Buffer) => {
+    if (['q', 'Q', CTRL_C].includes(bytes.toString('latin1'))) quit.abort();
+  };
+  stdin.setRawMode(true);
+  stdin.on('data', onKey);
+  stdin.resume();
+  stdout.on('resize', draw);
   output.out(ENTER);
   try {
-    while (!isOver) {
+    for (;;) {
       draw();
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, REFRESH_MS);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      if (!isOver) shown = await ask();
+      await delay(REFRESH_MS, undefined, { signal: quit.signal }).catch(() => undefined);
+      if (quit.signal.aborted) return 0;
+      shown = await ask();
     }
-    return 0;
   } catch (cause) {
     if (!(cause instanceof SidecarError)) throw cause;
     throw new SidecarError(cause.code, `${cause.message}; the sidecar has ended, or was replaced`, { cause });
   } finally {
-    stopKeys();
-    stopSize();
+    stdout.off('resize', draw);
+    stdin.off('data', onKey);
+    stdin.setRawMode(false);
+    stdin.pause();
     output.out(LEAVE);
   }
-}
-
-export function processTerminal(): Terminal {
-  const { stdin, stdout } = process;
-  return {
-    isTerminal: stdin.isTTY === true && stdout.isTTY === true,
-    get columns() {
-      return stdout.columns;
-    },
-    get rows() {
-      return stdout.rows;
-    },
-    readKeys: (onKey) => {
-      const onData = (bytes: Buffer) => onKey(bytes.toString('latin1'));
-      stdin.setRawMode(true).on('data', onData).resume();
-      return () => {
-        stdin.off('data', onData).setRawMode(false).pause();
-      };
-    },
-    watchSize: (onResize) => {
-      stdout.on('resize', onResize);
-      return () => void stdout.off('resize', onResize);
-    },
-  };
 }

@@ -30,10 +30,10 @@ export async function verdict({ flags }: FlagsOf<'verdict'>, env: Environment, o
   for (const { name, verdict: found } of applications) {
     output.out(`${applications.length === 1 ? '' : `/${name}: `}${found.text}\n`);
   }
-  return Math.max(...applications.map(({ verdict: found }) => toExitCode(found)));
+  return Math.max(...applications.map(({ verdict: found }) => chooseExitCode(found)));
 }
 
-function toExitCode({ code, subject }: Pick<Verdict, 'code' | 'subject'>): number {
+function chooseExitCode({ code, subject }: Pick<Verdict, 'code' | 'subject'>): number {
   if (code === 'fine' || code === 'quiet' || code === 'draining') return OK;
   return code === 'calls-slow' || subject === 'client' || subject === 'network' ? WARNING : CRITICAL;
 }

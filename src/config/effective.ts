@@ -8,7 +8,7 @@ import { metaOf, partOf, toShape } from './schema-walk.ts';
 import { isGroup } from './written.ts';
 
 /** YAML with all keys; the keys of users are shown as `[hidden]`. */
-export async function toYaml(config: Config): Promise<string> {
+export async function formatYaml(config: Config): Promise<string> {
   const { stringify } = await import('yaml');
   return stringify(toEffective(config), { lineWidth: 0 });
 }
@@ -17,19 +17,19 @@ export function toEffective(config: Config): object {
   const upstream = { ...config.upstream, url: config.upstream.baseUrl };
   const applications = config.applications.map((path) => (path === '' ? '/' : path));
   const forwarded = { addresses: config.forwarded, clientCertificate: config.clientCertificate };
-  return toWritten(configSchema, { ...config, upstream, applications, forwarded }) as object;
+  return formatPart(configSchema, { ...config, upstream, applications, forwarded }) as object;
 }
 
 /** `value` in the form that a file has for this part of the schema; undefined if a file omits it. */
-function toWritten(schema: z.core.$ZodType | undefined, value: unknown): unknown {
+function formatPart(schema: z.core.$ZodType | undefined, value: unknown): unknown {
   if (schema === undefined || value === undefined) return value;
   if (metaOf(schema).hide === 'always') return '[hidden]';
-  if (Array.isArray(value)) return value.map((item, index) => toWritten(partOf(schema, index), item));
+  if (Array.isArray(value)) return value.map((item, index) => formatPart(partOf(schema, index), item));
   const shape = toShape(schema);
   if (shape === undefined || !isGroup(value)) return value;
   const entries = Object.entries(shape).map(([name, part]) => {
     const place = toProgramName(name, part);
-    return [name, place === name ? toWritten(part, value[name]) : toDurationText(value[place] as number)];
+    return [name, place === name ? formatPart(part, value[name]) : toDurationText(value[place] as number)];
   });
   const written = entries.filter(([, inner]) => inner !== undefined);
   return written.length === 0 ? undefined : Object.fromEntries(written);

@@ -20,15 +20,8 @@ const SERVICE_LINK_NAME =
   /_SERVICE_HOST$|_SERVICE_PORT(?:_[A-Z0-9_]+)?$|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?$/;
 const SERVICE_LINK_VALUE = /^(?:tcp|udp|sctp):\/\//i;
 
-export interface EnvironmentResult {
-  /** One for each variable; later layers overwrite earlier ones. */
-  readonly layers: readonly Layer[];
-  /** With names of variables, never with values. */
-  readonly warnings: readonly string[];
-  readonly mistakes: readonly Mistake[];
-}
-
-export async function readEnvironment(env: Environment): Promise<EnvironmentResult> {
+/** One layer for each variable, later ones overwrite earlier ones. Warnings have names of variables, never values. */
+export async function readEnvironment(env: Environment) {
   const keys = new Map(listKeys().map((key) => [key.variable, key]));
   const layers: Layer[] = [];
   const warnings: string[] = [];
@@ -52,7 +45,7 @@ export async function readEnvironment(env: Environment): Promise<EnvironmentResu
     } else {
       try {
         const group = createGroup();
-        setAt(group, key.path, await toValue(text, key));
+        setAt(group, key.path, await parseValue(text, key));
         layers.push({ group, origin: () => name });
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
@@ -75,7 +68,7 @@ function warnUnknown(name: string, text: string, keys: ReadonlyMap<string, Key>)
 }
 
 /** Text that cannot be converted stays text, so that the schema refuses it with key and value. */
-async function toValue(text: string, key: Key): Promise<unknown> {
+async function parseValue(text: string, key: Key): Promise<unknown> {
   switch (key.form) {
     case 'number':
       return /^-?\d+(?:\.\d+)?$/.test(text.trim()) ? Number(text) : text;

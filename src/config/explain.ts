@@ -13,7 +13,6 @@ export interface Mistake {
 
 const MAX_SHOWN_CHARACTERS = 80;
 
-/** Keys of earlier versions, and their replacements. */
 const REPLACED: ReadonlyMap<string, string> = new Map([['comet.maxMemoryBytes', 'limits.memoryBytes']]);
 
 export function explainIssues(issues: readonly z.core.$ZodIssue[], written: Written): readonly Mistake[] {
@@ -33,19 +32,19 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
     );
     if (inner !== undefined) return inner.flatMap((one) => explainIssue(one, path, written));
   }
-  return [{ path, line: toLine(path, value, issue.message, written) }];
+  return [{ path, line: describeMistake(path, value, issue.message, written) }];
 }
 
-function toLine(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
+function describeMistake(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
   const key = toKeyText(path);
-  if (value === undefined) return `${key}: missing, expected ${expected}${toOriginText(path, written)}`;
-  return `${key}: got ${toShownText(path, value)}, expected ${expected}${toOriginText(path, written)}`;
+  if (value === undefined) return `${key}: missing, expected ${expected}${describeOrigin(path, written)}`;
+  return `${key}: got ${describeValue(path, value)}, expected ${expected}${describeOrigin(path, written)}`;
 }
 
 function explainUnknown(path: readonly PropertyKey[], written: Written): Mistake {
   const outer = path.slice(0, -1);
   const name = String(path.at(-1));
-  const origin = toOriginText(path, written);
+  const origin = describeOrigin(path, written);
   const known = knownNamesAt(outer as readonly (string | number)[]);
   if (hidesAll(outer) || hideAt(outer) === 'names') {
     // The name of the key may be a secret, as in - abc123: alice.
@@ -65,13 +64,13 @@ function explainUnknown(path: readonly PropertyKey[], written: Written): Mistake
   return { path, line: `${toKeyText(path)}: unknown key, ${hint}${origin}` };
 }
 
-function toOriginText(path: readonly PropertyKey[], written: Written): string {
+function describeOrigin(path: readonly PropertyKey[], written: Written): string {
   const origin = written.originOf(path as readonly (string | number)[]);
   return origin === undefined ? '' : ` (${origin})`;
 }
 
 /** A value as it may be shown: short, on one line, without secrets. */
-function toShownText(path: readonly PropertyKey[], value: unknown): string {
+function describeValue(path: readonly PropertyKey[], value: unknown): string {
   if (isHidden(path)) return '[hidden]';
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object' && value !== null) return 'a group of keys';

@@ -45,15 +45,16 @@ export function isLoopback(host: string): boolean {
 /** Whether a listener on `listener` would accept a connection to `address`, as far as that is known without DNS. */
 export function isServedBy(address: HostPort, listener: HostPort): boolean {
   if (listener.port === 0 || listener.port !== address.port) return false;
-  const host = toAddress(address.host);
+  const host = resolveLocalhost(address.host);
   return (
-    host === toAddress(listener.host) || (WILDCARDS.has(listener.host) && (isLoopback(host) || WILDCARDS.has(host)))
+    host === resolveLocalhost(listener.host) ||
+    (WILDCARDS.has(listener.host) && (isLoopback(host) || WILDCARDS.has(host)))
   );
 }
 
 export function isSamePlace(one: HostPort, other: HostPort): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
-  const hosts = [toAddress(one.host), toAddress(other.host)];
+  const hosts = [resolveLocalhost(one.host), resolveLocalhost(other.host)];
   return hosts[0] === hosts[1] || hosts.some((host) => WILDCARDS.has(host));
 }
 
@@ -62,6 +63,6 @@ function isLocalhost(host: string): boolean {
   return /^localhost\.?$/i.test(host);
 }
 
-function toAddress(host: string): string {
+function resolveLocalhost(host: string): string {
   return isLocalhost(host) ? '127.0.0.1' : host;
 }

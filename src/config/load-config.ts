@@ -8,7 +8,7 @@ import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
 import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
-import { RemovedKeys } from './removed-keys.ts';
+import { deleteRemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { restoreWords } from './words.ts';
@@ -17,12 +17,12 @@ import { parseYaml } from './yaml-text.ts';
 
 export interface ConfigFlags {
   /** `http://127.0.0.1:8080/smartWeb` */
-  readonly upstream?: string;
+  readonly upstream?: string | undefined;
   /** `0.0.0.0:8081`, `:8081`, `[::]:8081` or `8081` */
-  readonly listen?: string;
+  readonly listen?: string | undefined;
   /** The same forms as `listen`. */
-  readonly monitor?: string;
-  readonly config?: string;
+  readonly monitor?: string | undefined;
+  readonly config?: string | undefined;
 }
 
 export interface ConfigSources {
@@ -78,18 +78,18 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
 
 async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) {
   const written = new Written();
-  const removed = new RemovedKeys();
   const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
   const environment = await readEnvironment(env);
-  const fromFile = path === undefined ? [] : [{ group: await readGroup(path, readFile), origin: () => path }];
-  for (const layer of [...fromFile, ...environment.layers]) {
-    removed.take(layer.group, layer.origin);
+  const layers = [...environment.layers];
+  if (path !== undefined) layers.unshift({ group: await readGroup(path, readFile), origin: () => path });
+  const removed = deleteRemovedKeys(layers);
+  for (const layer of layers) {
     restoreWords(layer.group);
     written.add(layer);
   }
   const fromFlags = readFlags(flags);
   written.add(fromFlags.layer);
-  const warnings = [...environment.warnings, ...removed.warnings];
+  const warnings = [...environment.warnings, ...removed];
   return { written, warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
 }
 

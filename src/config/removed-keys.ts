@@ -1,29 +1,17 @@
 /** Keys of earlier versions that are gone. A configuration that still has one works: an upgrade must not stop traffic. */
 import { toVariable } from './schema-walk.ts';
-import type { Group } from './written.ts';
+import type { Layer } from './written.ts';
 
 /** Keys at the top, each with the reason. */
 const REMOVED: ReadonlyMap<string, string> = new Map([['dataPath', 'all requests take one path now']]);
 
-export class RemovedKeys {
-  readonly #places = new Map<string, string[]>();
-
-  /** Takes the removed keys out of what was written at `origin`. */
-  take(group: Group, origin: (path: readonly string[]) => string): void {
-    for (const name of REMOVED.keys()) {
-      if (!Object.hasOwn(group, name)) continue;
-      Reflect.deleteProperty(group, name);
-      const places = this.#places.get(name) ?? [];
-      this.#places.set(name, [...places, origin([name])]);
-    }
-  }
-
-  /** One for each key, e.g. `dataPath is ignored: ... (sidecar.yaml)`. */
-  get warnings(): readonly string[] {
-    return Array.from(this.#places, ([name, places]) => {
-      return `${name} is ignored, since ${REMOVED.get(name)}: delete it (${places.join(', ')})`;
-    });
-  }
+/** Deletes the removed keys from the layers. Returns a warning for each key, e.g. `dataPath is ignored, since ...`. */
+export function deleteRemovedKeys(layers: readonly Layer[]): readonly string[] {
+  return [...REMOVED].flatMap(([name, reason]) => {
+    const places = layers.filter(({ group }) => Object.hasOwn(group, name)).map(({ origin }) => origin([name]));
+    for (const { group } of layers) Reflect.deleteProperty(group, name);
+    return places.length === 0 ? [] : [`${name} is ignored, since ${reason}: delete it (${places.join(', ')})`];
+  });
 }
 
 /** The removed key that an environment variable sets. */

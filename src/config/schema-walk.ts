@@ -35,7 +35,7 @@ function listBelow(
   const reload = metaOf(schema).reload ?? outer;
   const inner = unwrap(schema);
   const own =
-    inner instanceof z.ZodObject ? [] : [{ path, place, reload, variable: toVariable(path), form: toForm(inner) }];
+    inner instanceof z.ZodObject ? [] : [{ path, place, reload, variable: toVariable(path), form: chooseForm(inner) }];
   const parts = Object.entries(toShape(schema) ?? {}).flatMap(([name, part]) =>
     listBelow(part, [...path, name], [...place, toProgramName(name, part)], reload),
   );
@@ -47,7 +47,7 @@ export function toVariable(path: readonly string[]): string {
   return VARIABLE_PREFIX + path.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase()).join('_');
 }
 
-function toForm(schema: z.core.$ZodType): KeyForm {
+function chooseForm(schema: z.core.$ZodType): KeyForm {
   if (schema instanceof z.ZodNumber) return 'number';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   if (schema instanceof z.ZodArray) return isText(unwrap(schema.element)) ? 'texts' : 'yaml';

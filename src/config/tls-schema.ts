@@ -44,28 +44,16 @@ export const upstreamTls = section(
 ).meta({ hide: 'value' });
 
 type ParsedListener = z.output<ReturnType<typeof listenerTls>>;
-
-interface OwnFiles {
-  readonly certFile?: string | undefined;
-  readonly keyFile?: string | undefined;
-  readonly pfxFile?: string | undefined;
-  readonly passphraseFile?: string | undefined;
-}
+type OwnFiles = Pick<ParsedListener, 'certFile' | 'keyFile' | 'pfxFile' | 'passphraseFile'>;
 
 /** Whether a certificate of the sidecar is configured. */
 export function hasOwnCertificate({ certFile, pfxFile }: OwnFiles): boolean {
   return (certFile ?? pfxFile) !== undefined;
 }
 
-interface ListenerTls extends OwnFiles {
-  readonly clientCaFile: string | undefined;
-  readonly clientAuth: ParsedListener['clientAuth'];
-}
-
 /** Undefined: plain HTTP. */
-export function toListenerTls(tls: ParsedListener): ListenerTls | undefined {
-  if (!hasOwnCertificate(tls)) return undefined;
-  return { ...tls, clientCaFile: tls.clientCaFile };
+export function toListenerTls(tls: ParsedListener): ParsedListener | undefined {
+  return hasOwnCertificate(tls) ? tls : undefined;
 }
 
 export function findListenerTlsConflicts(section: string, tls: ParsedListener): readonly Conflict[] {
@@ -96,16 +84,16 @@ export function findUpstreamTlsConflicts(tls: z.output<typeof upstreamTls>, isSe
 }
 
 function findOwnConflicts(section: string, { certFile, keyFile, pfxFile, passphraseFile }: OwnFiles): Conflict[] {
-  const toConflict = (line: string) => [{ keys: [section], line: `${section}.${line}` }];
+  const createConflict = (line: string) => [{ keys: [section], line: `${section}.${line}` }];
   const pem = certFile ?? keyFile;
   if (pfxFile !== undefined && pem !== undefined) {
     const other = certFile === undefined ? 'keyFile' : 'certFile';
-    return toConflict(`pfxFile: cannot be combined with ${section}.${other}`);
+    return createConflict(`pfxFile: cannot be combined with ${section}.${other}`);
   }
   if (passphraseFile !== undefined && pfxFile === undefined && keyFile === undefined) {
-    return toConflict('passphraseFile: has no effect alone, expected it with pfxFile or keyFile');
+    return createConflict('passphraseFile: has no effect alone, expected it with pfxFile or keyFile');
   }
   if ((certFile === undefined) === (keyFile === undefined)) return [];
   const [missing, other] = certFile === undefined ? ['certFile', 'keyFile'] : ['keyFile', 'certFile'];
-  return toConflict(`${missing}: missing, required with ${section}.${other}`);
+  return createConflict(`${missing}: missing, required with ${section}.${other}`);
 }

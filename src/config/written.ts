@@ -33,7 +33,7 @@ export class Written {
       if (value === null || value === undefined) continue;
       if (isGroup(value)) {
         const inner = under[name];
-        const group = isGroup(inner) ? inner : toParts(at, inner);
+        const group = isGroup(inner) ? inner : expandGroup(at, inner);
         under[name] = group;
         this.#merge(group, value, at, origin);
       } else {
@@ -47,7 +47,7 @@ export class Written {
 /**
  * `metrics.maxNames: 500` below `metrics.maxNames.rpc: 9` is 9, 500 and 500. `forwarded: replace` is its `addresses`.
  */
-function toParts(path: readonly string[], value: unknown): Group {
+function expandGroup(path: readonly string[], value: unknown): Group {
   const group = createGroup();
   if (toKeyText(path) === 'forwarded' && typeof value === 'string') group.addresses = value;
   if (toKeyText(path) === 'metrics.maxNames' && typeof value === 'number') {

@@ -40,7 +40,7 @@ export async function parseYaml(text: string, source: string, base: KeyPath = []
     for (const error of document.errors) {
       const { line, col } = lineCounter.linePos(error.pos[0]);
       const place = `${source}:${line}:${col}`;
-      slips.set(place, [...(slips.get(place) ?? []), toSlip(error, document, lineCounter, base)]);
+      slips.set(place, [...(slips.get(place) ?? []), describeSyntaxError(error, document, lineCounter, base)]);
     }
     const lines = [...slips].slice(0, MAX_PLACES_SHOWN);
     throw new ConfigError(
@@ -58,10 +58,15 @@ export async function parseYaml(text: string, source: string, base: KeyPath = []
   }
 }
 
-function toSlip({ code, pos }: YAMLParseError, document: Document.Parsed, lineCounter: LineCounter, base: KeyPath) {
-  const twice = code === 'DUPLICATE_KEY' ? findTwice(document.contents, pos[0], base) : undefined;
-  if (twice === undefined) return SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ');
-  return `${twice.name} is already in line ${lineCounter.linePos(twice.firstPos).line}, expected once`;
+function describeSyntaxError(
+  { code, pos }: YAMLParseError,
+  document: Document.Parsed,
+  lineCounter: LineCounter,
+  base: KeyPath,
+) {
+  const repeated = code === 'DUPLICATE_KEY' ? findRepeated(document.contents, pos[0], base) : undefined;
+  if (repeated === undefined) return SLIPS[code] ?? code.toLowerCase().replaceAll('_', ' ');
+  return `${repeated.name} is already in line ${lineCounter.linePos(repeated.firstPos).line}, expected once`;
 }
 
 interface Pair {
@@ -70,7 +75,7 @@ interface Pair {
 }
 
 /** The duplicate key at `pos`, and the place of its first occurrence. */
-function findTwice(
+function findRepeated(
   node: unknown,
   pos: number,
   path: KeyPath,
@@ -79,7 +84,7 @@ function findTwice(
   for (const [index, item] of (items ?? []).entries()) {
     const { key, value } = item as Partial<Pair>;
     if (key === undefined) {
-      const found = findTwice(item, pos, [...path, index]);
+      const found = findRepeated(item, pos, [...path, index]);
       if (found !== undefined) return found;
       continue;
     }
@@ -90,7 +95,7 @@ function findTwice(
       const isKnown = knownNamesAt(path).includes(name);
       return { name: isKnown ? toKeyText([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
     }
-    const found = findTwice(value, pos, [...path, name]);
+    const found = findRepeated(value, pos, [...path, name]);
     if (found !== undefined) return found;
   }
   return undefined;

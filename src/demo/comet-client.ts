@@ -1,5 +1,5 @@
 /** A Comet connection of a browser: shakes hands, polls or listens, and matches each reply to its message by id. */
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { type Dispatcher, WebSocket } from 'undici';
 import { COMET_PATH, type CometMessage } from './comet-message.ts';
 import type { SampleBrowser } from './plant.ts';
@@ -15,19 +15,15 @@ interface CometClientOptions {
 
 export class CometClient {
   readonly #options: CometClientOptions;
-  readonly #replies = new Map<string, (reply: CometMessage) => void>();
-  readonly lost: Promise<never>;
-  #lose: (cause: Error) => void = () => undefined;
+  /** Emits each reply under the id of its message. */
+  readonly #replies = new EventEmitter();
+  readonly #lost = new AbortController();
   #socket: WebSocket | undefined;
   #clientId: string | undefined;
   #ids = 0;
 
   constructor(options: CometClientOptions) {
     this.#options = options;
-    this.lost = new Promise((_, reject) => {
-      this.#lose = reject;
-    });
-    this.lost.catch(() => undefined);
   }
 
   /** Rejects if the server cannot be reached or refuses the handshake. */
@@ -50,10 +46,10 @@ export class CometClient {
     this.#ids += 1;
     const id = String(this.#ids);
     const complete = { ...message, id, clientId: this.#clientId };
-    const reply = new Promise<CometMessage>((resolve) => this.#replies.set(id, resolve));
-    if (this.#socket !== undefined) this.#socket.send(JSON.stringify([complete]));
-    else await this.#post(complete);
-    return await Promise.race([reply, this.lost]);
+    const reply = once(this.#replies, id, { signal: this.#lost.signal }) as Promise<[CometMessage]>;
+    const sent = this.#socket === undefined ? this.#post(complete) : this.#socket.send(JSON.stringify([complete]));
+    const [[received]] = await Promise.all([reply, sent]);
+    return received;
   }
 
   close(): void {
@@ -64,13 +60,10 @@ export class CometClient {
     const { baseUrl, cookie, signal } = this.#options;
     const socket = new WebSocket(`${baseUrl.replace('http', 'ws')}/${COMET_PATH}`, { headers: { cookie } });
     socket.addEventListener('message', ({ data }) => this.#receive(String(data)));
-    const close = () => socket.close();
-    signal.addEventListener('abort', close, { once: true });
-    socket.addEventListener('close', () => {
-      signal.removeEventListener('abort', close);
-      this.#lose(new Error('the WebSocket was closed'));
-    });
-    await Promise.race([once(socket, 'open'), this.lost]);
+    const lost = this.#lost.signal;
+    signal.addEventListener('abort', () => socket.close(), { once: true, signal: lost });
+    socket.addEventListener('close', () => this.#lost.abort(new Error('the WebSocket was closed')));
+    await once(socket, 'open', { signal: lost });
     this.#socket = socket;
   }
 
@@ -88,13 +81,7 @@ export class CometClient {
 
   #receive(json: string): void {
     for (const message of JSON.parse(json) as readonly CometMessage[]) {
-      const resolve = this.#replies.get(message.id ?? '');
-      if (resolve === undefined) {
-        this.#options.onValue();
-        continue;
-      }
-      this.#replies.delete(message.id ?? '');
-      resolve(message);
+      if (message.id === undefined || !this.#replies.emit(message.id, message)) this.#options.onValue();
     }
   }
 }

@@ -50,7 +50,7 @@ export class SampleComet {
   }
 
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const messages = toMessages(await text(request));
+    const messages = parseMessages(await text(request));
     const user = this.#options.logins.userOf(request);
     const replies = await Promise.all(messages.map((message) => this.#reply(message, user)));
     const client = this.#clients.get(messages[0]?.clientId ?? '');
@@ -63,7 +63,7 @@ export class SampleComet {
     const user = this.#options.logins.userOf(request);
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       webSocket.on('message', (json) => {
-        for (const message of toMessages(String(json))) void this.#answer(message, user, webSocket);
+        for (const message of parseMessages(String(json))) void this.#answer(message, user, webSocket);
       });
       // A close follows.
       webSocket.on('error', () => undefined);
@@ -188,7 +188,7 @@ export class SampleComet {
 }
 
 /** Empty if it is not JSON: the demo serves its own users only. */
-function toMessages(json: string): readonly CometMessage[] {
+function parseMessages(json: string): readonly CometMessage[] {
   try {
     return [JSON.parse(json) as CometMessage | CometMessage[]].flat();
   } catch {

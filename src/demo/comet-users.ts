@@ -106,7 +106,7 @@ export class CometUsers {
 
   async #use(client: CometClient, { first, random, signal }: { first: number; random: Random; signal: AbortSignal }) {
     let at = first;
-    for (const name of toPicture(at))
+    for (const name of selectObjects(at))
       await client.send({ channel: '/meta/subscribe', subscription: toObjectChannel(name) });
     while (!signal.aborted) {
       await pause(random, this.#options.pauseMs ?? 1_500, signal);
@@ -115,16 +115,16 @@ export class CometUsers {
         continue;
       }
       // The next picture: its first object disappears, and another one appears.
-      const [gone = ''] = toPicture(at);
+      const [gone = ''] = selectObjects(at);
       at += 1;
-      const come = toPicture(at).at(-1) ?? '';
+      const come = selectObjects(at).at(-1) ?? '';
       await client.send({ channel: '/meta/unsubscribe', subscription: toObjectChannel(gone) });
       await client.send({ channel: '/meta/subscribe', subscription: toObjectChannel(come) });
     }
   }
 }
 
-function toPicture(at: number): readonly string[] {
+function selectObjects(at: number): readonly string[] {
   return Array.from(
     { length: OBJECTS_AT_ONCE },
     (_, index) => SAMPLE_OBJECTS[(at + index) % SAMPLE_OBJECTS.length] ?? '',

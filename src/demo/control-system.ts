@@ -105,7 +105,7 @@ export class SampleControlSystem {
     if (!this.#accepted.has(String(credentials)) || !url.pathname.startsWith(PREFIX)) {
       return send(response, NOT_FOUND);
     }
-    const segments = toSegments(url.pathname.slice(PREFIX.length));
+    const segments = parseSegments(url.pathname.slice(PREFIX.length));
     if (segments?.[0] === 'd2' && segments[1] === 'sba') {
       const sba = this.#sbas.get(segments.slice(2).join('/'));
       if (sba === undefined || sba.method !== request.method) return send(response, NOT_FOUND);
@@ -121,7 +121,7 @@ export class SampleControlSystem {
     switch (kind) {
       case 'rpc':
         return method === 'POST'
-          ? toAnswer(await this.#work(this.#rpcs.get(names.join('/'))), { result: 'ok', received: bytes })
+          ? createAnswer(await this.#work(this.#rpcs.get(names.join('/'))), { result: 'ok', received: bytes })
           : NOT_FOUND;
       case 'archive':
       case 'object':
@@ -153,13 +153,13 @@ export class SampleControlSystem {
     const wanted = Number(url.searchParams.get('param') ?? 0);
     if (!Number.isSafeInteger(wanted) || wanted < 0 || wanted > MAX_DOWNLOAD_BYTES) return send(response, NOT_FOUND);
     const status = await this.#work(sba);
-    if (sba.method === 'POST' || status !== 200) return send(response, toAnswer(status, { received: bytes }));
+    if (sba.method === 'POST' || status !== 200) return send(response, createAnswer(status, { received: bytes }));
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
     await pipeline(Readable.from(octets(wanted)), response);
   }
 }
 
-function toAnswer(status: number, body: unknown): Answer {
+function createAnswer(status: number, body: unknown): Answer {
   if (status === 404) return NOT_FOUND;
   return status === 200 ? { status, body } : { status, body: { error: 'the script ended with an error' } };
 }
@@ -173,7 +173,7 @@ function* octets(bytes: number): Generator<Buffer> {
   for (let left = bytes; left > 0; left -= CHUNK_BYTES) yield left < CHUNK_BYTES ? chunk.subarray(0, left) : chunk;
 }
 
-function toSegments(path: string): readonly string[] | undefined {
+function parseSegments(path: string): readonly string[] | undefined {
   try {
     return path.split('/').map(decodeURIComponent);
   } catch {

@@ -68,7 +68,7 @@ async function runUsers(bound: { listen: string; monitor: string }, jvm: SampleJ
   }
   const began = performance.now();
   const progress = setInterval(
-    () => print(toProgress(users, browsers, performance.now() - began)),
+    () => print(formatProgress(users, browsers, performance.now() - began)),
     process.stdout.isTTY ? TTY_PROGRESS_MS : LOG_PROGRESS_MS,
   );
   try {
@@ -100,7 +100,7 @@ async function findLastingSession(monitorUrl: string): Promise<string | undefine
   return sessions.find((session) => session.userName === lasting?.user)?.id;
 }
 
-function toProgress(users: SampleUsers, browsers: CometUsers, elapsedMs: number): string {
+function formatProgress(users: SampleUsers, browsers: CometUsers, elapsedMs: number): string {
   const { answered, byStatus, unanswered } = users.counts;
   const failed = Object.entries(byStatus).reduce(
     (sum, [status, count]) => sum + (Number(status) >= 500 ? count : 0),
@@ -125,8 +125,8 @@ async function createConfig(upstreamPort: number, jvm: SampleJvm): Promise<Confi
   const { config } = await loadConfig({
     flags: {
       upstream: `http://127.0.0.1:${upstreamPort}/${SAMPLE_APPLICATION}`,
-      listen: `127.0.0.1:${await toFreePort(LISTEN_PORT, 'clients')}`,
-      monitor: `127.0.0.1:${await toFreePort(MONITOR_PORT, 'monitoring')}`,
+      listen: `127.0.0.1:${await chooseFreePort(LISTEN_PORT, 'clients')}`,
+      monitor: `127.0.0.1:${await chooseFreePort(MONITOR_PORT, 'monitoring')}`,
       config: 'the configuration of the demo',
     },
     // The demo ignores the environment, which may be meant for a real sidecar.
@@ -137,7 +137,7 @@ async function createConfig(upstreamPort: number, jvm: SampleJvm): Promise<Confi
 }
 
 /** The port itself if it is free; otherwise 0, with a message. */
-async function toFreePort(port: number, purpose: string): Promise<number> {
+async function chooseFreePort(port: number, purpose: string): Promise<number> {
   const server = createServer();
   try {
     server.listen(port, '127.0.0.1');

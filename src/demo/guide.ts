@@ -38,11 +38,11 @@ export function toGuide(addresses: GuideAddresses): string {
     `  The statistics are   ${admin}...`,
     '',
   ];
-  if (noJvm !== undefined) lines.push(...toMissingJvm(noJvm, admin));
+  if (noJvm !== undefined) lines.push(...describeMissingJvm(noJvm, admin));
   const sights = noJvm === undefined ? [...LINKS, JVM_LINK] : LINKS;
-  for (const sight of sights) lines.push(...toLines(sight.title, admin + sight.path, '?'));
+  for (const sight of sights) lines.push(...formatLink(sight.title, admin + sight.path, '?'));
   if (sessionId !== undefined) {
-    lines.push(...toLines('The same statistics for one session', `${admin}metrics/d2?session=${sessionId}`, '&'));
+    lines.push(...formatLink('The same statistics for one session', `${admin}metrics/d2?session=${sessionId}`, '&'));
   }
   lines.push('Health of the sidecar', `  curl -i '${monitorUrl}/readyz'`, '');
   const call = `${clientUrl}/api/rest/v0/d2/rpc/E.Boiler/ReadState`;
@@ -51,7 +51,7 @@ export function toGuide(addresses: GuideAddresses): string {
   return `${lines.join('\n')}\n`;
 }
 
-function toMissingJvm(reason: string, admin: string): string[] {
+function describeMissingJvm(reason: string, admin: string): string[] {
   return [
     `No JVM is shown: ${reason.replace(/\.$/, '')}.`,
     'Where java is installed, the demo starts a small JVM, the page shows its heap and its collector pauses,',
@@ -60,6 +60,6 @@ function toMissingJvm(reason: string, admin: string): string[] {
   ];
 }
 
-function toLines(title: string, address: string, separator: '?' | '&'): string[] {
+function formatLink(title: string, address: string, separator: '?' | '&'): string[] {
   return [title, `  ${address}`, `  curl '${address}${separator}pretty=true'`, ''];
 }

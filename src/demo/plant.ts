@@ -25,7 +25,6 @@ export interface SampleSba extends SampleRpc {
   readonly method: 'GET' | 'POST';
 }
 
-/** Paths below `d2/sba/`. */
 export const SAMPLE_SBAS: readonly SampleSba[] = [
   { method: 'GET', path: 'E.Files/Download', minMs: 2, maxMs: 20, failureShare: 0 },
   { method: 'POST', path: 'E.Files/Upload', minMs: 5, maxMs: 40, failureShare: 0.02 },

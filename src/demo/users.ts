@@ -62,7 +62,7 @@ export class SampleUsers {
     const pauseMs = this.#options.pauseMs ?? 400;
     const max = this.#options.maxRequestsEach ?? Number.POSITIVE_INFINITY;
     for (let sent = 0; sent < max && !on.signal.aborted; sent += 1) {
-      await this.#send(account, SAMPLE_OPENING[sent] ?? toRequest(random, account), on);
+      await this.#send(account, SAMPLE_OPENING[sent] ?? chooseRequest(random, account), on);
       if (sent < SAMPLE_OPENING.length - 1) continue;
       if (sent === SAMPLE_OPENING.length - 1) this.#atWork += 1;
       if (this.#atWork === SAMPLE_ACCOUNTS.length) this.#haveOpened();
@@ -102,27 +102,27 @@ const LOGOUT: SampleRequest = { method: 'GET', path: 'd2/auth/logout' };
 /** How many of 100 requests are of each kind; the rest are RPCs. */
 const SHARES = { sba: 15, object: 22, wrongPassword: 2, unknownName: 2, admin: 2, logout: 1 } as const;
 
-export function toRequest(random: Random, account: SampleCredentials): SampleRequest {
+export function chooseRequest(random: Random, account: SampleCredentials): SampleRequest {
   let share = random() * 100;
   const isNext = (kind: keyof typeof SHARES) => {
     share -= SHARES[kind];
     return share < 0;
   };
-  if (isNext('sba')) return toSbaRequest(random);
-  if (isNext('object')) return toObjectRequest(random);
-  if (isNext('wrongPassword')) return { ...toRpcRequest(random), hasWrongPassword: true };
+  if (isNext('sba')) return createSbaRequest(random);
+  if (isNext('object')) return createObjectRequest(random);
+  if (isNext('wrongPassword')) return { ...createRpcRequest(random), hasWrongPassword: true };
   if (isNext('unknownName')) return { method: 'POST', path: 'd2/rpc/E.Boiler/NoSuchMethod', body: '[]' };
   if (isNext('admin')) return { method: 'GET', path: 'admin/info' };
   // Programs with a key never log out, so that one session always lasts.
   if (isNext('logout') && account.kind === 'basic') return LOGOUT;
-  return toRpcRequest(random);
+  return createRpcRequest(random);
 }
 
-function toRpcRequest(random: Random): SampleRequest {
+function createRpcRequest(random: Random): SampleRequest {
   return { method: 'POST', path: `d2/rpc/${pick(random, SAMPLE_RPCS).path}`, body: `[${Math.floor(random() * 100)}]` };
 }
 
-function toSbaRequest(random: Random): SampleRequest {
+function createSbaRequest(random: Random): SampleRequest {
   const bytes = Math.floor(random() * 200_000);
   const { method, path } = pick(random, SAMPLE_SBAS);
   return method === 'GET'
@@ -130,7 +130,7 @@ function toSbaRequest(random: Random): SampleRequest {
     : { method, path: `d2/sba/${path}?fileName=scan.png`, body: Buffer.alloc(bytes, 0xd2) };
 }
 
-function toObjectRequest(random: Random): SampleRequest {
+function createObjectRequest(random: Random): SampleRequest {
   const name = encodeURIComponent(pick(random, SAMPLE_OBJECTS));
   return random() < 0.5
     ? { method: 'GET', path: `d2/archive/${name}?beginTime=2026-01-01T00:00:00Z&oversampleSeconds=60` }

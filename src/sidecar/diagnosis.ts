@@ -1,22 +1,14 @@
-/** Creates the diagnosis of hung calls from the configuration. */
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+/** Creates what finds faults of the server: thread dumps while calls hang, and the verdicts. */
 import type { Config } from '../config/config.ts';
-import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
-import { type HungCall, ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
-import type { Recorder } from '../measure/record/recorder.ts';
-
-interface DiagnosisParts {
-  readonly recorder: Recorder;
-  readonly jvm: JvmMonitor | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-}
+import { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
+import { type VerdictSources, Verdicts } from '../measure/verdict/verdicts.ts';
+import { describeInvalidity } from '../tls/own-certificate.ts';
+import type { SidecarParts } from './open-parts.ts';
 
 /** Undefined if it is not configured, or no JVM is read. */
 export function createDiagnosis(
   { diagnosis: { threads } }: Config,
-  { recorder, jvm, clock, logger }: DiagnosisParts,
+  { recorder, jvm, clock, logger }: SidecarParts,
 ): ThreadDiagnosis | undefined {
   const { folder, whenCallRunsMs } = threads;
   if (folder === undefined || whenCallRunsMs === 0 || jvm === undefined) return undefined;
@@ -26,15 +18,40 @@ export function createDiagnosis(
     dumpThreads: () => jvm.dumpThreads(),
     serverId: () => (jvm.state.kind === 'available' ? jvm.state.server.process.id : undefined),
     oldestCall: () => {
-      const oldest = applications
-        .flatMap(({ running }) => running.oldest(1))
-        .sort((a, b) => b.duration - a.duration)[0];
-      return oldest && ({ kind: oldest.kind, name: oldest.name, seconds: oldest.duration } satisfies HungCall);
+      const calls = applications.flatMap(({ running }) => running.oldest(1));
+      const [oldest] = calls.sort((one, other) => other.duration - one.duration);
+      return oldest && { kind: oldest.kind, name: oldest.name, seconds: oldest.duration };
     },
     onDump: (fileName, ageNs) => {
       for (const { running } of applications) running.dumped(fileName, ageNs);
     },
-    clock,
-    logger,
+    ...{ clock, logger },
   });
+}
+
+interface VerdictParts extends Pick<VerdictSources, 'history' | 'lifecycle' | 'upstream' | 'jvm' | 'clientTimeoutMs'> {
+  readonly diagnosis: ThreadDiagnosis | undefined;
+}
+
+export function createVerdicts(
+  { recorder, tls, clock }: SidecarParts,
+  { diagnosis, ...sources }: VerdictParts,
+): Verdicts {
+  return new Verdicts(
+    {
+      ...sources,
+      applications: [...recorder.applications.values()],
+      ...{ outside: recorder.outside, unclassified: recorder.unclassified },
+      deadlock: () => {
+        const last = diagnosis?.last;
+        if (last === undefined || last.deadlockedThreads === 0) return undefined;
+        return { threads: last.deadlockedThreads, file: last.fileName };
+      },
+      ownCertificateFault: () => {
+        const certificate = tls.listen?.files.certificate;
+        return certificate && describeInvalidity(certificate, clock.epochMs());
+      },
+    },
+    clock,
+  );
 }

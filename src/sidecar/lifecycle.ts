@@ -61,22 +61,6 @@ const QUIET_MS = 1_000;
 const RESERVED_MS = 3_000;
 const RESERVED_SHARE = 0.25;
 
-export interface Life {
-  readonly state: LifecycleState;
-  /** Time until the deadline; undefined until a stop is requested. */
-  readonly leftMs: number | undefined;
-  readonly inProgress: InProgress;
-  /** Settles when the sidecar has ended; rejects with the error of ending it. */
-  readonly ended: Promise<Outcome>;
-  /** Makes clients leave, and keeps serving until a stop is requested. A second call changes nothing. */
-  drain(): void;
-  /**
-   * Stops. `isHurried`: without delay and window, because someone is waiting; exchanges may still end. A second call
-   * ends at once.
-   */
-  stop(reason: string, isHurried?: boolean): void;
-}
-
 interface LifecycleParts {
   /** Called at the beginning of each phase, since a reload may have changed the times. */
   readonly times: () => StopTimes;
@@ -85,7 +69,8 @@ interface LifecycleParts {
   readonly pause?: (ms: number) => Promise<void>;
 }
 
-export class Lifecycle implements Life {
+export class Lifecycle {
+  /** Settles when the sidecar has ended; rejects with the error of ending it. */
   readonly ended: Promise<Outcome>;
   readonly #stoppable: Stoppable;
   readonly #times: () => StopTimes;
@@ -121,6 +106,7 @@ export class Lifecycle implements Life {
     return this.#stoppable.inProgress();
   }
 
+  /** Time until the deadline; undefined until a stop is requested. */
   get leftMs(): number | undefined {
     if (!this.#stopRequested.isSet) return undefined;
     return Math.max(0, (this.#deadlineNs - this.#clock.nowNs()) / NS_PER_MS);
@@ -131,12 +117,17 @@ export class Lifecycle implements Life {
     this.#hasStarted.set();
   }
 
+  /** Makes clients leave, and keeps serving until a stop is requested. A second call changes nothing. */
   drain(): void {
     this.#drainRequested.set();
     // The caller may read the state right after this call.
     if (this.#state === 'serving') this.#beginDraining();
   }
 
+  /**
+   * Stops. `isHurried`: without delay and window, because someone is waiting; exchanges may still end. A second call
+   * ends at once.
+   */
   stop(reason: string, isHurried = false): void {
     if (this.#stopRequested.isSet) {
       this.#endRequested.set();

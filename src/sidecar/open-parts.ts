@@ -3,7 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config } from '../config/config.ts';
-import { AccessLogging, type AccessLoggingParts } from '../export/access-log/access-logging.ts';
+import { AccessLogging } from '../export/access-log/access-logging.ts';
 import type { Otlp, OtlpParts } from '../export/otlp/otlp.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
 import { JvmMonitor } from '../jvm/jvm-monitor.ts';
@@ -15,7 +15,7 @@ import { restoreState } from '../state/restore-state.ts';
 import type { StateKeeper } from '../state/state-keeper.ts';
 import { SidecarTls } from './sidecar-tls.ts';
 
-interface Surroundings {
+interface OpenOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   /** The listener of `d2-sidecar learn`, which leaves state file, access log and OTLP to the sidecar that serves. */
@@ -38,14 +38,15 @@ export interface SidecarParts {
 }
 
 /** Throws like `Sidecar.create`. */
-export async function openParts(config: Config, surroundings: Surroundings): Promise<SidecarParts> {
-  const { logger, clock, listener } = surroundings;
+export async function openParts(config: Config, options: OpenOptions): Promise<SidecarParts> {
+  const { logger, clock, listener } = options;
   const access = await MonitorAccess.open(config.monitor.auth, { logger, clock });
   const tls = await SidecarTls.open(config, { logger, clock });
   const jvm = await createJvmMonitor(config, clock, logger);
-  const { recorder, state } = await openRecorder(config, surroundings);
+  const { recorder, state } = await openRecorder(config, options);
   const { observers } = recorder;
-  const accessLog = await openAccessLog(config, { logger, clock, observers }, listener);
+  const logConfig = listener === undefined ? config.accessLog : { ...config.accessLog, file: undefined };
+  const accessLog = await AccessLogging.open(logConfig, { logger, clock, observers });
   const createOtlp = listener === undefined ? await loadOtlp(config) : undefined;
   return { logger, clock, access, tls, jvm, recorder, state, accessLog, createOtlp };
 }
@@ -53,22 +54,14 @@ export async function openParts(config: Config, surroundings: Surroundings): Pro
 /** Creates the recorder, with the counters of the state file. */
 async function openRecorder(
   config: Config,
-  { logger, clock, listener }: Surroundings,
+  { logger, clock, listener }: OpenOptions,
 ): Promise<Pick<SidecarParts, 'recorder' | 'state'>> {
   const create = () => new Recorder(config, clock, { listener, memory: new MemoryBudget(config.limits.memoryBytes) });
   const { file, intervalMs } = config.state;
   if (file === undefined || listener !== undefined) return { recorder: create(), state: undefined };
-  const options = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
-  const { made, keeper } = await restoreState(create, options);
+  const stateOptions = { file, intervalMs, sidecarVersion: readVersion(), clock, logger };
+  const { made, keeper } = await restoreState(create, stateOptions);
   return { recorder: made, state: keeper };
-}
-
-async function openAccessLog(
-  { accessLog }: Config,
-  parts: AccessLoggingParts,
-  listener: CometListener | undefined,
-): Promise<AccessLogging> {
-  return await AccessLogging.open(listener === undefined ? accessLog : { ...accessLog, file: undefined }, parts);
 }
 
 /** Loads some megabytes of packages, so only if `otlp.endpoint` is set. */
@@ -80,19 +73,9 @@ async function loadOtlp({ otlp }: Config): Promise<CreateOtlp | undefined> {
 
 async function createJvmMonitor(config: Config, clock: Clock, logger: Logger): Promise<JvmMonitor | undefined> {
   const source = await createJvmSource({ config, clock, logger, env: process.env });
+  if (source === undefined) return undefined;
   const { intervalMs, timeoutMs, staleAfterMs, http } = config.jvm;
   const isOptional = config.jvm.source === 'auto' && http === undefined;
-  return (
-    source &&
-    new JvmMonitor({
-      source,
-      intervalMs,
-      timeoutMs,
-      staleAfterMs,
-      isOptional,
-      upstreamPort: config.upstream.port,
-      clock,
-      logger,
-    })
-  );
+  const upstreamPort = config.upstream.port;
+  return new JvmMonitor({ source, intervalMs, timeoutMs, staleAfterMs, isOptional, upstreamPort, clock, logger });
 }

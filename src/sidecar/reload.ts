@@ -30,43 +30,27 @@ type ReloadOutcome =
 
 /** Counters since the start, for /metrics. */
 export class Reloads {
+  readonly results = { applied: 0, refused: 0 };
+  /** When the configuration in force was read, in milliseconds since 1970. */
+  lastAppliedEpochMs: number;
+  /** False from a refused reload until the next applied one. */
+  isLastApplied = true;
+  /** Number of keys whose values in the file wait for a restart. */
+  waiting = 0;
   readonly #clock: Clock;
-  readonly #results = { applied: 0, refused: 0 };
-  #lastAppliedEpochMs: number;
-  #isLastApplied = true;
-  #waiting = 0;
 
   /** Create this after the first configuration was read, which counts as the last applied one. */
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#lastAppliedEpochMs = clock.epochMs();
-  }
-
-  get results(): Readonly<Record<'applied' | 'refused', number>> {
-    return this.#results;
-  }
-
-  /** When the configuration in force was read, in milliseconds since 1970. */
-  get lastAppliedEpochMs(): number {
-    return this.#lastAppliedEpochMs;
-  }
-
-  /** False from a refused reload until the next applied one. */
-  get isLastApplied(): boolean {
-    return this.#isLastApplied;
-  }
-
-  /** Number of keys whose values in the file wait for a restart. */
-  get waiting(): number {
-    return this.#waiting;
+    this.lastAppliedEpochMs = clock.epochMs();
   }
 
   record(outcome: ReloadOutcome): void {
-    this.#results[outcome.kind] += 1;
-    this.#isLastApplied = outcome.kind === 'applied';
+    this.results[outcome.kind] += 1;
+    this.isLastApplied = outcome.kind === 'applied';
     if (outcome.kind !== 'applied') return;
-    this.#lastAppliedEpochMs = this.#clock.epochMs();
-    this.#waiting = outcome.waiting.length;
+    this.lastAppliedEpochMs = this.#clock.epochMs();
+    this.waiting = outcome.waiting.length;
   }
 }
 
@@ -111,7 +95,7 @@ export class Reloader {
   }
 
   async #run(reason: string): Promise<ReloadOutcome> {
-    const outcome = await this.#attempt().catch(toRefusal);
+    const outcome = await this.#attempt().catch(describeRefusal);
     this.#parts.reloadable.reloads.record(outcome);
     const { logger } = this.#parts;
     if (outcome.kind === 'refused') {
@@ -138,7 +122,7 @@ export class Reloader {
   }
 }
 
-function toRefusal(error: unknown): ReloadOutcome {
+function describeRefusal(error: unknown): ReloadOutcome {
   if (error instanceof SidecarError) return { kind: 'refused', code: error.code, problems: error.message.split('\n') };
   // The message could quote secret input, so only the name is shown. An unexpected error is no reason to stop serving.
   const name = error instanceof Error ? error.name : typeof error;

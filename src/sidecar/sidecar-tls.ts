@@ -48,7 +48,6 @@ export class SidecarTls {
     };
   }
 
-  /** The sidecar's own certificates. */
   get certificates(): readonly OwnCertificate[] {
     const parts = [this.listen, this.monitor, this.upstream];
     return parts.map((part) => part?.files.certificate).filter((certificate) => certificate !== undefined);

@@ -9,10 +9,9 @@ import { BUILD } from '../base/build.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
-import type { Config, HostPort } from '../config/config.ts';
-import type { AccessLogging } from '../export/access-log/access-logging.ts';
+import type { Config } from '../config/config.ts';
+import { toHostPortText } from '../config/host-port.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
-import type { JvmMonitor } from '../jvm/jvm-monitor.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
 import { LimitHits } from '../limits/limit-hits.ts';
@@ -21,7 +20,6 @@ import { History, type HistorySources } from '../measure/history/history.ts';
 import type { Recorder } from '../measure/record/recorder.ts';
 import type { Verdicts } from '../measure/verdict/verdicts.ts';
 import { AccessClosed } from '../monitor/access/access-closed.ts';
-import type { MonitorAccess } from '../monitor/access/monitor-access.ts';
 import { Guard } from '../monitor/guard.ts';
 import { HostCheck } from '../monitor/host-check.ts';
 import { readLiveCounters } from '../monitor/live/live-counters.ts';
@@ -37,16 +35,13 @@ import type { Dispatcher } from '../proxy/listener/dispatcher.ts';
 import { OutageRecord } from '../proxy/upstream/outage-record.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
 import { UpstreamProbe } from '../proxy/upstream/upstream-probe.ts';
-import type { StateKeeper } from '../state/state-keeper.ts';
-import { createDiagnosis } from './diagnosis.ts';
+import { createDiagnosis, createVerdicts } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
-import { toAdmission, toDispatcherOptions, toTrafficOptions } from './live-options.ts';
 import { type MetricSources, toTables } from './metrics.ts';
 import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
-import { createDispatcher } from './traffic.ts';
-import { createVerdicts } from './verdicts.ts';
+import { createDispatcher, toAdmission, toDispatcherOptions, toTrafficOptions } from './traffic.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
@@ -64,24 +59,18 @@ export class Sidecar {
   readonly dispatcher: Dispatcher;
   readonly reporter: ExchangeReporter;
   readonly limits: LimitHits;
-  readonly access: MonitorAccess;
-  readonly accessLog: AccessLogging;
   readonly tls: SidecarTls;
   readonly reloads: Reloads;
   readonly lifecycle: Lifecycle;
   readonly history: History;
   readonly verdicts: Verdicts;
-  /** The data of the monitoring server. */
   readonly monitored: Monitored;
-  readonly #logger: Logger;
-  readonly #clock: Clock;
+  readonly #parts: SidecarParts;
   readonly #upstream: Upstream;
   readonly #probe: UpstreamProbe;
   readonly #loopDelay: LoopDelay;
   readonly #monitor: Monitor;
-  readonly #jvm: JvmMonitor | undefined;
-  readonly #startedEpochMs: number;
-  readonly #state: StateKeeper | undefined;
+  readonly #monitoredJvm: MonitoredJvm;
   /** Undefined without `otlp.endpoint`; its packages are then not loaded. */
   readonly #otlp: Otlp | undefined;
   readonly #diagnosis: ThreadDiagnosis | undefined;
@@ -104,67 +93,53 @@ export class Sidecar {
   }
 
   private constructor(config: Config, parts: SidecarParts) {
-    const { logger, clock, tls } = parts;
-    this.access = parts.access;
+    const { logger, clock, tls, recorder } = parts;
+    this.#parts = parts;
     this.tls = tls;
-    this.accessLog = parts.accessLog;
+    this.recorder = recorder;
     this.#config = config;
-    this.#logger = logger;
-    this.#clock = clock;
-    this.#startedEpochMs = clock.epochMs();
-    this.reloads = new Reloads(clock);
     this.#hosts = createHostCheck(config);
-    this.recorder = parts.recorder;
-    this.#state = parts.state;
+    this.reloads = new Reloads(clock);
     this.limits = new LimitHits(clock, logger);
-    this.reporter = new ExchangeReporter(clock, this.recorder, logger, {
+    this.reporter = new ExchangeReporter(clock, recorder, logger, {
       hits: this.limits,
       hint: config.listen.trustedProxies.length === 0 ? new ProxyHint(logger) : undefined,
       ...toAdmission(config),
     });
-    this.recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
+    recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     const { failures } = this.reporter;
     const outages = new OutageRecord(() => failures.total, clock, logger);
     this.#upstream = new Upstream(config.upstream, clock, { tls: tls.upstream, outages });
-    const { memory } = parts.recorder;
-    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, { ...parts, memory });
-    this.#jvm = parts.jvm;
+    this.dispatcher = createDispatcher(config, this.#upstream, this.reporter, parts);
+    const noJvm = { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: clock.epochMs() } as const;
+    this.#monitoredJvm = parts.jvm ?? { state: noJvm };
     this.#diagnosis = createDiagnosis(config, parts);
     this.#loopDelay = new LoopDelay(clock);
     this.lifecycle = new Lifecycle(this.#stoppable(), { times: () => this.#config.stop, clock, logger });
     this.#probe = new UpstreamProbe({
       upstream: this.#upstream,
-      readAnswers: () => this.recorder.own.answers,
+      readAnswers: () => recorder.own.answers,
       isServing: () => this.lifecycle.state === 'serving',
       intervalMs: () => this.#config.upstream.probeMs,
       clock,
     });
     this.history = new History(this.#historySources(), clock);
-    this.verdicts = createVerdicts(
-      { ...parts, history: this.history, lifecycle: this.lifecycle, upstream: this.#upstream },
-      { jvm: this.#monitoredJvm(), diagnosis: this.#diagnosis, calls: () => this.#config.calls },
-    );
+    this.verdicts = createVerdicts(parts, {
+      ...{ history: this.history, lifecycle: this.lifecycle, upstream: this.#upstream },
+      ...{ jvm: this.#monitoredJvm, diagnosis: this.#diagnosis },
+      clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
+    });
     this.monitored = this.#createMonitored();
     const { monitored } = this;
-    this.#otlp = parts.createOtlp?.({
-      config,
-      monitored,
-      observers: this.recorder.observers,
-      clock,
-      nextTurn: this.#nextTurn,
-      logger,
-      env: process.env,
-    });
-    const answers = { ...config.metrics, nextTurn: this.#nextTurn };
+    const nextTurn = this.#nextTurn;
+    const { observers } = recorder;
+    this.#otlp = parts.createOtlp?.({ config, monitored, observers, clock, nextTurn, logger, env: process.env });
+    const answers = { ...config.metrics, nextTurn };
     this.#monitor = new Monitor(monitored, answers, this.#createGuard(), logger, {
       tls: tls.monitor,
       limits: config.monitor,
       hits: this.limits,
     });
-  }
-
-  get openExchanges(): number {
-    return this.reporter.open;
   }
 
   /** Opens both listeners. The upstream need not be reachable. Throws `D2S_ERR_LISTEN`. */
@@ -173,31 +148,27 @@ export class Sidecar {
     try {
       const monitor = await this.#monitor.listen(this.#config.monitor);
       this.#sweeper = setInterval(() => this.reporter.shield(() => this.recorder.sweep()), SWEEP_MS).unref();
-      this.#jvm?.start();
+      this.#parts.jvm?.start();
       this.#diagnosis?.start();
       this.#loopDelay.start();
       this.history.start((work) => this.reporter.shield(work));
       this.#probe.start();
       this.verdicts.start((work) => this.reporter.shield(work));
       this.tls.watch();
-      this.access.watch();
-      this.#state?.start();
+      this.#parts.access.watch();
+      this.#parts.state?.start();
       this.#otlp?.start();
       this.lifecycle.started();
-      return { listen: toText(listen), monitor: toText(monitor) };
+      return { listen: toHostPortText(listen), monitor: toHostPortText(monitor) };
     } catch (cause) {
       this.dispatcher.destroy();
       throw cause;
     }
   }
 
-  drain(): void {
-    this.lifecycle.drain();
-  }
-
   /** Reopens log files after e.g. logrotate has moved them away. */
   reopenLogs(): void {
-    this.accessLog.reopen();
+    this.#parts.accessLog.reopen();
   }
 
   /** The data of `d2-sidecar top`: one line of JSON. */
@@ -208,16 +179,17 @@ export class Sidecar {
 
   /** Takes a thread dump of the server's JVM. Rejects with a JvmSourceError that has the reason. */
   async dumpThreads(): Promise<string> {
-    if (this.#jvm === undefined) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', NO_JVM);
-    return await this.#jvm.dumpThreads();
+    const { jvm } = this.#parts;
+    if (jvm === undefined) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', NO_JVM);
+    return await jvm.dumpThreads();
   }
 
   /** The report for a support ticket: one line of JSON, in slices; see monitor/report/. */
   async report(includesUsers: boolean): Promise<Readable> {
     const { createReport } = await import('../monitor/report/report.ts');
-    const { recent } = this.#logger as Partial<LeveledLogger>;
-    const { monitored } = this;
-    const sources = { config: this.#config, monitored, log: recent, clock: this.#clock, nextTurn: this.#nextTurn };
+    const { logger, clock } = this.#parts;
+    const { recent: log } = logger as Partial<LeveledLogger>;
+    const sources = { config: this.#config, monitored: this.monitored, log, clock, nextTurn: this.#nextTurn };
     return await createReport(sources, includesUsers);
   }
 
@@ -259,19 +231,19 @@ export class Sidecar {
 
   async #end(): Promise<void> {
     clearInterval(this.#sweeper);
-    this.#jvm?.stop();
+    this.#parts.jvm?.stop();
     this.#diagnosis?.stop();
     this.#loopDelay.stop();
     this.history.stop();
     this.#probe.stop();
     this.verdicts.stop();
     this.tls.close();
-    this.access.close();
+    this.#parts.access.close();
     this.dispatcher.destroy();
     await this.#monitor.close();
     this.reporter.shield(() => this.recorder.finish());
-    await this.#state?.stop();
-    await this.accessLog.close();
+    await this.#parts.state?.stop();
+    await this.#parts.accessLog.close();
     await this.#otlp?.stop(this.lifecycle.leftMs ?? 0);
   }
 
@@ -282,9 +254,9 @@ export class Sidecar {
   async prepareReload(config: Config): Promise<() => void> {
     const applies = [
       this.recorder.prepareReload(config),
-      await this.access.prepareReload(config.monitor.auth),
+      await this.#parts.access.prepareReload(config.monitor.auth),
       await this.tls.prepareReload(config),
-      await this.accessLog.prepareReload(config.accessLog),
+      await this.#parts.accessLog.prepareReload(config.accessLog),
     ];
     return () => {
       for (const apply of applies) apply();
@@ -303,7 +275,7 @@ export class Sidecar {
     return new Guard({
       get access() {
         const trouble = sidecar.tls.monitor?.files.trouble;
-        return trouble === undefined ? sidecar.access.current : new AccessClosed(trouble);
+        return trouble === undefined ? sidecar.#parts.access.current : new AccessClosed(trouble);
       },
       get hosts() {
         return sidecar.#hosts;
@@ -312,29 +284,24 @@ export class Sidecar {
   }
 
   #createMonitored(): Monitored {
-    const sidecar = this;
+    const { recorder, reporter, limits, lifecycle, dispatcher, verdicts } = this;
     return {
-      catchUp: () => this.reporter.shield(() => this.recorder.catchUp()),
-      applications: [...this.recorder.applications.values()],
+      catchUp: () => reporter.shield(() => recorder.catchUp()),
+      applications: [...recorder.applications.values()],
       health: {
         get isStarted() {
-          return sidecar.lifecycle.state !== 'starting';
+          return lifecycle.state !== 'starting';
         },
         isReady: () => this.isReady(),
       },
-      jvm: this.#monitoredJvm(),
-      verdicts: this.verdicts,
+      jvm: this.#monitoredJvm,
+      verdicts,
       sidecar: {
         version: readVersion(),
         build: BUILD,
         isRestored: this.#isRestored,
-        own: this.recorder.own,
-        reporter: this.reporter,
-        limits: this.limits,
-        lifecycle: this.lifecycle,
-        dispatcher: this.dispatcher,
-        upstream: this.#upstream,
-        readProcess,
+        own: recorder.own,
+        ...{ reporter, limits, lifecycle, dispatcher, upstream: this.#upstream, readProcess },
       },
       toTables: (process) => toTables(this.metricSources(process)),
       live: this.#live(),
@@ -342,12 +309,13 @@ export class Sidecar {
   }
 
   #live(): MonitoredLive {
+    const { recorder, history } = this;
     return {
-      clock: this.#clock,
-      history: this.history,
-      sessionsOf: (name) => this.recorder.applications.get(name)?.sessions.sessions() ?? [],
-      outside: this.recorder.outside,
-      unclassified: this.recorder.unclassified,
+      clock: this.#parts.clock,
+      history,
+      sessionsOf: (name) => recorder.applications.get(name)?.sessions.sessions() ?? [],
+      outside: recorder.outside,
+      unclassified: recorder.unclassified,
       clientTimeoutMs: () => this.#config.calls.clientTimeoutMs,
       diagnosed: () => this.#diagnosis?.last,
       certificates: () => this.tls.certificates,
@@ -356,65 +324,53 @@ export class Sidecar {
   }
 
   metricSources(process: ProcessReading): MetricSources {
-    const { recorder, access, tls, accessLog } = this;
+    const { recorder, reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, tls } = this;
+    const { access, accessLog, jvm, state, logger } = this.#parts;
     const own = recorder.own.read();
-    const jvm = this.#jvm?.state;
+    const available = jvm?.state.kind === 'available' ? jvm.state : undefined;
     const sections = { 'listen.tls': tls.listen, 'monitor.tls': tls.monitor, 'upstream.tls': tls.upstream };
     return {
+      ...{ reporter, dispatcher, lifecycle, limits, history, verdicts, reloads, state, process },
       applications: [...recorder.applications.values()],
       own,
       comet: own.comet,
-      jvm: jvm?.kind === 'available' ? jvm.reading : undefined,
-      server: jvm?.kind === 'available' ? jvm.server : undefined,
+      jvm: available?.reading,
+      server: available?.server,
       upstream: this.#upstream,
-      reporter: this.reporter,
-      dispatcher: this.dispatcher,
-      proxyHeaders: this.dispatcher.proxyHeaders,
-      webSockets: this.dispatcher.webSockets,
-      lifecycle: this.lifecycle,
-      limits: this.limits,
-      memory: this.recorder.memory,
-      log: this.#logger as Partial<LeveledLogger>,
-      history: this.history,
-      verdicts: this.verdicts,
+      proxyHeaders: dispatcher.proxyHeaders,
+      webSockets: dispatcher.webSockets,
+      memory: recorder.memory,
+      log: logger as Partial<LeveledLogger>,
       monitor: this.#monitor.connections,
       access: access.counts,
       handshakes: { listen: tls.listen, monitor: tls.monitor },
       upstreamTls: tls.upstream,
       certificates: sections,
       files: { ...sections, 'monitor.auth': access },
-      reloads: this.reloads,
-      state: this.#state,
       otlp: this.#otlp,
       accessLog: accessLog.isOn ? accessLog : undefined,
-      jvmSource: this.#jvm,
+      jvmSource: jvm,
       diagnosis: this.#diagnosis,
       version: this.monitored.sidecar.version,
       loop: this.#loopDelay,
-      process,
     };
   }
 
   get #isRestored(): boolean {
-    return this.#state?.restored === 'restored';
+    return this.#parts.state?.restored === 'restored';
   }
 
   #historySources(): HistorySources {
-    const { own, outside } = this.recorder;
-    const applications = [...this.recorder.applications.values()];
-    const sidecar = { own, limits: this.limits, reporter: this.reporter, dispatcher: this.dispatcher };
+    const { limits, reporter, dispatcher, lifecycle, reloads, recorder } = this;
+    const { own, outside } = recorder;
+    const applications = [...recorder.applications.values()];
+    const sidecar = { own, limits, reporter, dispatcher };
     return {
-      ...{ applications, own, counters: () => readLiveCounters({ sidecar, applications, outside }) },
-      jvm: this.#monitoredJvm(),
-      upstream: this.#upstream,
-      lifecycle: this.lifecycle,
-      reloads: this.reloads,
+      ...{ applications, own, lifecycle, reloads, upstream: this.#upstream },
+      counters: () => readLiveCounters({ sidecar, applications, outside }),
+      jvm: this.#monitoredJvm,
       isRestored: this.#isRestored,
     };
-  }
-
-  #monitoredJvm(): MonitoredJvm {
-    return this.#jvm ?? { state: { kind: 'unavailable', reason: NO_JVM, sinceEpochMs: this.#startedEpochMs } };
   }
 
   /** The answer of `/readyz`. */
@@ -426,8 +382,4 @@ export class Sidecar {
 
 function createHostCheck({ monitor }: Config): HostCheck {
   return new HostCheck([monitor.host, ...monitor.hosts]);
-}
-
-function toText({ host, port }: HostPort): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }

@@ -1,31 +1,58 @@
-/** Creates the data plane from the configuration. */
-import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/logger.ts';
+/** Creates the data plane from the configuration, and its options also at each reload. */
+import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
-import type { MemoryBudget } from '../limits/memory-budget.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
 import { StalledWrites } from '../limits/stalled-writes.ts';
-import type { ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
-import { Dispatcher } from '../proxy/listener/dispatcher.ts';
+import { DeniedPaths } from '../measure/classify/denied-paths.ts';
+import { replacedFields } from '../protocol/http1/forwarded.ts';
+import { ClientFinder } from '../proxy/exchange/client-finder.ts';
+import type { Admission, ExchangeReporter } from '../proxy/exchange/exchange-reporter.ts';
+import type { TrafficOptions } from '../proxy/exchange/traffic-options.ts';
+import { Dispatcher, type LiveDispatcherOptions } from '../proxy/listener/dispatcher.ts';
 import { SilenceWatch } from '../proxy/relay/silence-watch.ts';
 import { WriteBatch } from '../proxy/relay/write-batch.ts';
 import { ReadBuffers } from '../proxy/upstream/read-buffer.ts';
 import type { Upstream } from '../proxy/upstream/upstream.ts';
-import { toDispatcherOptions, toTrafficOptions } from './live-options.ts';
-import type { SidecarTls } from './sidecar-tls.ts';
+import type { SidecarParts } from './open-parts.ts';
 
-interface TrafficParts {
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly tls: SidecarTls;
-  readonly memory: MemoryBudget;
+export function toTrafficOptions(config: Config): TrafficOptions {
+  const { forwarded, clientCertificate, upstream, limits, timeouts } = config;
+  return {
+    forwarded,
+    clientCertificate,
+    replacedFields: replacedFields(forwarded, clientCertificate),
+    headBytes: limits.headBytes,
+    maxFields: limits.fields,
+    headTimeoutMs: timeouts.headMs,
+    idleTimeoutMs: timeouts.idleMs,
+    halfClosedTimeoutMs: timeouts.halfClosedMs,
+    responseTimeoutMs: upstream.responseTimeoutMs,
+  };
+}
+
+export function toDispatcherOptions({ listen, limits }: Config): LiveDispatcherOptions {
+  return {
+    trustedProxies: new AddressRanges(listen.trustedProxies),
+    hasProxyHeaders: listen.clientAddress === 'proxy-protocol',
+    maxConnections: limits.connections,
+    maxConnectionsPerAddress: limits.connectionsPerAddress,
+  };
+}
+
+export function toAdmission({ limits, rest, listen }: Config): Admission {
+  const { trustedProxies, clientAddress } = listen;
+  const clientFinder =
+    trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
+      ? undefined
+      : new ClientFinder(clientAddress, new AddressRanges(trustedProxies));
+  return { maxInFlight: limits.inFlight, denial: DeniedPaths.of(rest.deny), clientFinder };
 }
 
 export function createDispatcher(
   config: Config,
   upstream: Upstream,
   reporter: ExchangeReporter,
-  { clock, logger, tls, memory }: TrafficParts,
+  { clock, logger, tls, recorder: { memory } }: SidecarParts,
 ): Dispatcher {
   const services = {
     options: toTrafficOptions(config),

@@ -40,7 +40,7 @@ async function abort(): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  await expect.poll(() => stand.sidecar.openExchanges, { timeout: 10_000 }).toBe(0);
+  await expect.poll(() => stand.sidecar.reporter.open, { timeout: 10_000 }).toBe(0);
   await expect.poll(() => stand.sidecar.dispatcher.openConnections, { timeout: 10_000 }).toBe(0);
   await expect.poll(() => stand.upstreams.every(({ destroyed }) => destroyed), { timeout: 10_000 }).toBe(true);
   (stand.upstreams as net.Socket[]).length = 0;

@@ -3,8 +3,9 @@
  * listens there, if the sidecar refuses, and if the answer is not a sidecar's.
  */
 import http from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { isErrno, toErrno } from '../../base/errors.ts';
+import { toErrno } from '../../base/errors.ts';
 import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
@@ -30,34 +31,28 @@ export const requestHealth = (socket: string) => fetchJson(socket, 'GET /health'
 
 export const requestReload = (socket: string) => fetchJson(socket, 'POST /reload', RELOAD, RELOAD_TIMEOUT_MS);
 
-/** One JSON document. */
 export const requestReport = (socket: string, includesUsers: boolean, maxBytes?: number) =>
   fetchText(socket, `GET /report?users=${includesUsers}`, ANSWER_TIMEOUT_MS, maxBytes);
 
-/** A thread dump of the server's JVM. */
 export const requestThreads = (socket: string) => fetchText(socket, 'GET /threads', THREADS_TIMEOUT_MS);
 
 /** The data of `top`: one JSON document. */
 export const requestTop = (socket: string) => fetchText(socket, 'GET /top');
 
-/** Asks the sidecar to stop. `gone` settles when its process has ended (true) or the deadline passes (false). */
+/** Asks the sidecar to stop. `gone` resolves when its process has ended (true) or the deadline has passed (false). */
 export async function requestShutdown(
   socketPath: string,
   graceMs: number,
 ): Promise<{ readonly status: ControlStatus; readonly gone: Promise<boolean> }> {
   const response = await send(socketPath, 'POST /shutdown', ANSWER_TIMEOUT_MS);
-  const closed = new Promise<void>((resolve) => response.once('close', resolve));
-  // The body ends when the process does; its first chunk is the answer.
-  const chunk = new Promise<Buffer>((resolve) => response.once('data', resolve));
-  const status = parseAs(STATUS, String((await Promise.race([chunk, closed])) ?? ''), socketPath);
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const first = await chunks.next().catch(() => undefined);
+  const status = parseAs(STATUS, String(first?.value), socketPath);
   response.socket.setTimeout(0);
-  const gone = new Promise<boolean>((resolve) => {
-    const timer = setTimeout(() => resolve(false), status.stopDeadlineMs + graceMs);
-    void closed.then(() => {
-      clearTimeout(timer);
-      resolve(true);
-    });
-  });
+  // The body ends when the process does.
+  const isEnded = () => true;
+  const ended = chunks.next().then(isEnded, isEnded);
+  const gone = Promise.race([ended, delay(status.stopDeadlineMs + graceMs, false, { ref: false })]);
   return { status, gone: gone.finally(() => response.destroy()) };
 }
 
@@ -90,7 +85,6 @@ async function fetchText(
   throw new ControlError(`${socketPath}: ${parseAs(PROBLEM, text, socketPath).detail}`);
 }
 
-/** Resolves when the head of the answer is there. */
 function send(socketPath: string, path: Path, timeout: number): Promise<http.IncomingMessage> {
   const [method, target] = path.split(' ');
   return new Promise((resolve, reject) => {
@@ -106,16 +100,16 @@ function send(socketPath: string, path: Path, timeout: number): Promise<http.Inc
 }
 
 function explain(socketPath: string, cause: Error): ControlError {
+  const code = toErrno(cause);
   // Not HTTP: another program, or a sidecar of an earlier version.
-  if (toErrno(cause).startsWith('HPE_')) return notASidecar(socketPath);
-  if (isErrno(cause, 'ECONNRESET')) return new ControlError(`${socketPath}: closed without an answer`, cause);
-  return new ControlError(`${socketPath}: cannot be reached: ${toErrno(cause)}`, cause);
+  if (code.startsWith('HPE_')) return notASidecar(socketPath);
+  const reason = code === 'ECONNRESET' ? 'closed without an answer' : `cannot be reached: ${code}`;
+  return new ControlError(`${socketPath}: ${reason}`, cause);
 }
 
-/** `text` as JSON of that shape. */
-function parseAs<T>(schema: z.ZodType<T>, text: string, socketPath: string): T {
+function parseAs<T>(schema: z.ZodType<T>, json: string, socketPath: string): T {
   try {
-    return schema.parse(JSON.parse(text));
+    return schema.parse(JSON.parse(json));
   } catch {
     throw notASidecar(socketPath);
   }

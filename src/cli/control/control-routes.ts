@@ -1,5 +1,5 @@
 /**
- * What the control socket answers. This folder knows nothing of traffic; a `Controllable` carries out the commands.
+ * The requests of the control socket. This folder knows nothing of traffic; a `Controllable` carries out the commands.
  *
  * | Request | Answer |
  * |---|---|
@@ -12,30 +12,24 @@
  * | `POST /reload` | `{ status, reload }` |
  * | `POST /shutdown` | a `ControlStatus`; the body ends when the process does, which is how the client notices |
  */
-import type { Readable } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import { SidecarError } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { Problem } from '../../base/problem.ts';
+import type { Sidecar } from '../../sidecar/sidecar.ts';
 import { type ControlStatus, type ReloadAnswer, SERVER_NAME } from './protocol.ts';
 
 export interface Controllable {
+  readonly sidecar: Pick<Sidecar, 'isReady' | 'report' | 'dumpThreads' | 'top'>;
   status(): ControlStatus;
-  /** The answer of `/readyz`. Never rejects. */
-  isReady(): Promise<boolean>;
-  /** One JSON document. */
-  report(includesUsers: boolean): Promise<Readable>;
-  /** A thread dump of the JVM. Rejects with a SidecarError. */
-  dumpThreads(): Promise<string>;
-  /** One JSON document. */
-  top(): string;
   drain(): void;
   /** Never rejects. */
   reload(): Promise<ReloadAnswer>;
   shutdown(): void;
 }
 
-export function addControlRoutes(app: FastifyInstance, sidecar: Controllable, logger: Logger): void {
+export function addControlRoutes(app: FastifyInstance, target: Controllable, logger: Logger): void {
+  const { sidecar } = target;
   app.addHook('onRequest', async (_request, reply) => void reply.header('server', SERVER_NAME));
   app.setNotFoundHandler((_request, reply) =>
     sendProblem(reply, new Problem(404, 'this sidecar does not know that command: run the command of its version')),
@@ -49,8 +43,8 @@ export function addControlRoutes(app: FastifyInstance, sidecar: Controllable, lo
     return sendProblem(reply, new Problem(500, 'an unexpected error'));
   });
 
-  app.get('/status', async () => sidecar.status());
-  app.get('/health', async () => ({ isReady: await sidecar.isReady(), status: sidecar.status() }));
+  app.get('/status', async () => target.status());
+  app.get('/health', async () => ({ isReady: await sidecar.isReady(), status: target.status() }));
   app.get<{ Querystring: { users?: string } }>('/report', async ({ query }, reply) => {
     const report = await sidecar.report(query.users === 'true');
     report.once('error', ({ name }) => logger.warn({ error: name }, 'a report was cut off'));
@@ -59,16 +53,16 @@ export function addControlRoutes(app: FastifyInstance, sidecar: Controllable, lo
   app.get('/threads', async () => await sidecar.dumpThreads());
   app.get('/top', async (_request, reply) => reply.type('application/json').send(sidecar.top()));
   app.post('/drain', async () => {
-    sidecar.drain();
-    return sidecar.status();
+    target.drain();
+    return target.status();
   });
-  app.post('/reload', async () => ({ reload: await sidecar.reload(), status: sidecar.status() }));
+  app.post('/reload', async () => ({ reload: await target.reload(), status: target.status() }));
   app.post('/shutdown', async ({ raw }, reply) => {
     raw.socket.setTimeout(0);
     reply.hijack();
     reply.raw.writeHead(200, { server: SERVER_NAME, 'content-type': 'application/json' });
-    reply.raw.write(JSON.stringify(sidecar.status()));
-    sidecar.shutdown();
+    reply.raw.write(JSON.stringify(target.status()));
+    target.shutdown();
   });
 }
 

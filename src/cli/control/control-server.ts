@@ -2,6 +2,7 @@
  * The control socket of a running sidecar: HTTP on a Unix socket. Besides signals it is the only way to change anything
  * in it, so only its own user can connect (mode 0600, in a folder where nobody else can write).
  */
+import { once } from 'node:events';
 import { chmodSync } from 'node:fs';
 import type { Server } from 'node:http';
 import path from 'node:path';
@@ -34,7 +35,7 @@ export class ControlServer {
   /** Opens the socket. Throws D2S_ERR_CONTROL if it cannot be created, or if another process already listens there. */
   static async open(
     socketPath: string,
-    sidecar: Controllable,
+    target: Controllable,
     logger: Logger,
     requestTimeoutMs: number = REQUEST_TIMEOUT_MS,
     answerTimeoutMs: number = ANSWER_TIMEOUT_MS,
@@ -52,18 +53,20 @@ export class ControlServer {
       },
       schemaController: NO_SCHEMAS,
     });
-    addControlRoutes(app, sidecar, logger);
+    addControlRoutes(app, target, logger);
     await app.ready();
-    const control = new ControlServer(socketPath, app.server, logger);
+    const { server } = app;
+    const control = new ControlServer(socketPath, server, logger);
     try {
-      if (isWindowsPipe(socketPath)) await control.#listen();
-      else await control.#listenPrivately();
+      await (isWindowsPipe(socketPath)
+        ? once(server.listen(socketPath), 'listening')
+        : listenPrivately(server, socketPath));
     } catch (cause) {
-      app.server.close();
+      server.close();
       if (cause instanceof ControlError) throw cause;
       throw new ControlError(`${socketPath} cannot be opened: ${toErrno(cause)}`, cause);
     }
-    app.server.on('error', (error) => logger.warn({ reason: toErrno(error) }, 'control socket failed'));
+    server.on('error', (error) => logger.warn({ reason: toErrno(error) }, 'control socket failed'));
     return control;
   }
 
@@ -93,30 +96,20 @@ export class ControlServer {
     this.close();
     this.#server.closeAllConnections();
   }
+}
 
-  #listen(): Promise<void> {
-    return new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(this.path, () => {
-        this.#server.off('error', reject);
-        resolve();
-      });
-    });
+/** Makes a socket file that only this user can open, in a folder that only this user can change. */
+async function listenPrivately(server: Server, socketPath: string): Promise<void> {
+  if (Buffer.byteLength(socketPath, 'utf8') > MAX_PATH_BYTES) {
+    throw new ControlError(`${socketPath} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`);
   }
-
-  /** Makes a socket file that only this user can open, in a folder that only this user can change. */
-  async #listenPrivately(): Promise<void> {
-    if (Buffer.byteLength(this.path, 'utf8') > MAX_PATH_BYTES) {
-      throw new ControlError(`${this.path} is longer than the ${MAX_PATH_BYTES} bytes that a socket's path may have`);
-    }
-    makePrivateFolder(path.dirname(path.resolve(this.path)));
-    await removeStale(this.path);
-    // The socket is never open to other users, not even between bind and chmod: listen() binds synchronously.
-    // Reset the umask before the await: other files may be created in between.
-    const umask = process.umask(SOCKET_UMASK);
-    const listening = this.#listen();
-    process.umask(umask);
-    await listening;
-    chmodSync(this.path, SOCKET_MODE);
-  }
+  makePrivateFolder(path.dirname(path.resolve(socketPath)));
+  await removeStale(socketPath);
+  // The socket is never open to other users, not even between bind and chmod: listen() binds synchronously.
+  // Reset the umask before the await: other files may be created in between.
+  const umask = process.umask(SOCKET_UMASK);
+  const listening = once(server.listen(socketPath), 'listening');
+  process.umask(umask);
+  await listening;
+  chmodSync(socketPath, SOCKET_MODE);
 }

@@ -3,7 +3,7 @@
  * may write there. The socket's own mode then keeps other users from connecting.
  */
 import { once } from 'node:events';
-import { lstatSync, mkdirSync, rmSync } from 'node:fs';
+import { lstatSync, mkdirSync, rmSync, type Stats } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -39,19 +39,15 @@ export function makePrivateFolder(folder: string): void {
   checkPrivateFolder(folder);
 }
 
-/** Throws D2S_ERR_CONTROL; if the folder is missing, the code of the error's cause is ENOENT. */
-export function checkPrivateFolder(folder: string): void {
-  let found: ReturnType<typeof lstatSync>;
-  try {
-    // lstat: the owner of a link, even of one to our folder, could point it elsewhere later.
-    found = lstatSync(folder);
-  } catch (cause) {
-    throw new ControlError(`${folder} cannot be inspected: ${toErrno(cause)}`, cause);
-  }
+/** Whether the folder is there. Throws D2S_ERR_CONTROL if others than this user can write to it. */
+export function checkPrivateFolder(folder: string): boolean {
+  // lstat: the owner of a link, even of one to our folder, could point it elsewhere later.
+  const found = inspect(folder);
+  if (found === undefined) return false;
   const owner = userId();
   if (!found.isDirectory()) throw new ControlError(`${folder} is not a folder (links are not followed)`);
   const isOurs = owner === undefined || found.uid === owner;
-  if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return;
+  if (isOurs && (found.mode & GROUP_OR_OTHERS_WRITE) === 0) return true;
   throw new ControlError(
     `${folder} must belong to user ${owner} and not be writable by others; a missing folder is created with mode 0700`,
   );
@@ -59,16 +55,20 @@ export function checkPrivateFolder(folder: string): void {
 
 /** Removes the socket of a dead process, which would block a new one. */
 export async function removeStale(socketPath: string): Promise<void> {
-  let isSocket: boolean;
-  try {
-    isSocket = lstatSync(socketPath).isSocket();
-  } catch (cause) {
-    if (isErrno(cause, 'ENOENT')) return;
-    throw new ControlError(`${socketPath} cannot be inspected: ${toErrno(cause)}`, cause);
-  }
-  if (!isSocket) throw new ControlError(`${socketPath} exists and is not a socket`);
+  const found = inspect(socketPath);
+  if (found === undefined) return;
+  if (!found.isSocket()) throw new ControlError(`${socketPath} exists and is not a socket`);
   if (await isListening(socketPath)) throw new ControlError(`${socketPath} is in use by another process`);
   rmSync(socketPath, { force: true });
+}
+
+/** Undefined if there is no such file. */
+function inspect(file: string): Stats | undefined {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false });
+  } catch (cause) {
+    throw new ControlError(`${file} cannot be inspected: ${toErrno(cause)}`, cause);
+  }
 }
 
 export async function isListening(socketPath: string): Promise<boolean> {

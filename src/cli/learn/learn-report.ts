@@ -14,19 +14,19 @@ export function toLearnReport(findings: Findings, elapsedS: number): string {
   const rules = new Map(findings.channels.map((channel) => [channel, toRuleLines(channel)]));
   const open = findings.channels.filter((channel) => rules.get(channel)?.length !== 0).slice(0, MAX_OPEN_CHANNELS);
   const done = findings.channels.filter((channel) => !open.includes(channel));
-  const lines = [...toComments('', toSummary(findings, elapsedS)), ''];
+  const lines = [...formatComments('', summarise(findings, elapsedS)), ''];
   if (done.length > 0) lines.push('# Channels with nothing to fill in:', '#');
-  lines.push(...done.flatMap((channel) => [...toComments('', toChannelLines(channel)), '']));
-  if (open.length > 0) lines.push(...toComments('', HOW_TO_FILL_IN), 'comet:', '  rules:');
+  lines.push(...done.flatMap((channel) => [...formatComments('', describeChannel(channel)), '']));
+  if (open.length > 0) lines.push(...formatComments('', HOW_TO_FILL_IN), 'comet:', '  rules:');
   else lines.push('comet:', '  rules: []', '');
   for (const channel of open) {
-    lines.push(...toComments('    ', toChannelLines(channel)));
+    lines.push(...formatComments('    ', describeChannel(channel)));
     lines.push(...(rules.get(channel) ?? []).map((line) => `    ${line}`), '');
   }
   return lines.join('\n');
 }
 
-function toSummary({ channels, skipped, ...numbers }: Findings, elapsedS: number): string[] {
+function summarise({ channels, skipped, ...numbers }: Findings, elapsedS: number): string[] {
   const { clientMessages, upstreamMessages, failures } = numbers;
   const lines = [
     `d2-sidecar learn: ${Math.round(elapsedS)} s, messages from clients: ${clientMessages}, from the server: ${upstreamMessages}, channels: ${channels.length}.`,
@@ -42,7 +42,7 @@ function toSummary({ channels, skipped, ...numbers }: Findings, elapsedS: number
   return lines;
 }
 
-function toChannelLines({ pattern, record }: HeardChannel): string[] {
+function describeChannel({ pattern, record }: HeardChannel): string[] {
   const events = Object.entries(EVENT_WORDS).flatMap(([event, word]) => {
     const tally = record.tallies.get(event as ChannelEvent);
     return tally === undefined ? [] : [{ tally, word }];
@@ -51,13 +51,13 @@ function toChannelLines({ pattern, record }: HeardChannel): string[] {
     pattern,
     ...events.flatMap(({ tally, word }) => {
       const read = tally.read === 0 ? '' : `, ${tally.read} of them read by a rule`;
-      return [`  ${word}: ${tally.count}${read}`, ...toShapeLines(tally)];
+      return [`  ${word}: ${tally.count}${read}`, ...describeShape(tally)];
     }),
     ...(pattern.includes('*') ? ['  A wildcard stands for several channels; write rules for those.'] : []),
   ];
 }
 
-function toShapeLines(tally: Tally): string[] {
+function describeShape(tally: Tally): string[] {
   const { fields } = tally;
   const width = Math.min(MAX_WIDTH, Math.max(0, ...fields.map(({ pointer }) => pointer.length)));
   const lines = fields.slice(0, MAX_FIELDS_SHOWN).map(({ pointer, types, isAlways, isName }) => {
@@ -68,7 +68,7 @@ function toShapeLines(tally: Tally): string[] {
 }
 
 /** Makes each line a comment; no text can break out of it. */
-function toComments(indent: string, lines: readonly string[]): string[] {
+function formatComments(indent: string, lines: readonly string[]): string[] {
   return lines.map((line) => `${indent}# ${toShownText(line)}`.trimEnd());
 }
 

@@ -10,7 +10,7 @@ export function toRuleLines({ pattern, captures, record }: HeardChannel): string
   if (pattern.includes('*') || pattern.length > MAX_CHANNEL_CHARS) return [];
   const channel = JSON.stringify(pattern);
   const lines: string[] = [];
-  const calls = toExamples(captures, record.tallies.get('publish'));
+  const calls = formatExamples(captures, record.tallies.get('publish'));
   // On channels that clients subscribe to, messages come back to their sender.
   if (record.isUnread('publish') && record.has('answer') && isService(pattern)) {
     lines.push(
@@ -30,7 +30,7 @@ export function toRuleLines({ pattern, captures, record }: HeardChannel): string
     );
   }
   const isSubscribed = record.isUnread('subscribe');
-  const values = toExamples([], record.tallies.get('delivery'));
+  const values = formatExamples([], record.tallies.get('delivery'));
   for (const [action, isOpen] of [
     ['subscribe', isSubscribed],
     ['unsubscribe', isSubscribed || record.isUnread('unsubscribe')],
@@ -46,7 +46,7 @@ export function toRuleLines({ pattern, captures, record }: HeardChannel): string
 }
 
 /** `, such as {/task}, {/procedure}` */
-function toExamples(captures: readonly string[], tally: Tally | undefined): string {
+function formatExamples(captures: readonly string[], tally: Tally | undefined): string {
   const fields = (tally?.fields ?? []).filter(({ isName }) => isName).slice(0, MAX_EXAMPLES);
   const names = [...captures, ...fields.map(({ pointer }) => pointer)];
   return names.length === 0 ? '' : `, such as ${names.map((name) => `{${name}}`).join(', ')}`;

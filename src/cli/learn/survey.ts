@@ -59,7 +59,7 @@ export class Survey {
       for (const each of subscription) this.#record('unsubscribe', each, undefined);
     if (isMeta(channel)) return;
     this.#record('publish', channel, data);
-    const key = this.#toRequestKey(client, channel, id);
+    const key = this.#hashRequest(client, channel, id);
     if (key !== undefined) this.#pendingRequests.add(key);
     if (this.#pendingRequests.size <= MAX_PENDING) return;
     const [oldest = ''] = this.#pendingRequests;
@@ -77,7 +77,7 @@ export class Survey {
     if (isMeta(channel)) return;
     if (successful === false) this.#record('refused', channel, undefined);
     else if (data === undefined) this.#record('acknowledged', channel, undefined);
-    else if (this.#pendingRequests.delete(this.#toRequestKey(client, channel, id) ?? ''))
+    else if (this.#pendingRequests.delete(this.#hashRequest(client, channel, id) ?? ''))
       this.#record('answer', channel, data);
     else this.#record('delivery', channel, data);
   }
@@ -110,7 +110,7 @@ export class Survey {
   }
 
   /** A hash, because ids are unique within a client only. Undefined without an id, or for an unknown client. */
-  #toRequestKey(client: object | undefined, channel: string, id: string | undefined): string | undefined {
+  #hashRequest(client: object | undefined, channel: string, id: string | undefined): string | undefined {
     if (client === undefined || id === undefined) return undefined;
     const known = this.#clientNumbers.get(client);
     if (known === undefined) this.#clientNumbers.set(client, ++this.#clients);

@@ -62,7 +62,7 @@ export class Tally {
 
   /** The fields in document order. Data that is always an object is not a field itself. */
   get fields(): readonly ShownField[] {
-    return toFields(this.root, '', this.count).filter(
+    return listFields(this.root, '', this.count).filter(
       ({ pointer, types }) => pointer !== '' || types.join() !== 'object',
     );
   }
@@ -81,14 +81,14 @@ export class Tally {
   }
 }
 
-function toFields({ value, children }: NameNode<Field>, pointer: string, most: number): ShownField[] {
+function listFields({ value, children }: NameNode<Field>, pointer: string, most: number): ShownField[] {
   if (value === undefined) return [];
   const types = [...value.types].sort();
   const isText = types.includes('text') && types.every((type) => type === 'text' || type === 'null');
   const isName = isText && !pointer.includes('{') && NAME_KEY.test(pointer);
   return [
     { pointer, types, isAlways: value.times >= most, isName },
-    ...[...children].flatMap(([key, child]) => toFields(child, `${pointer}/${child.name ?? key}`, value.times)),
+    ...[...children].flatMap(([key, child]) => listFields(child, `${pointer}/${child.name ?? key}`, value.times)),
   ];
 }
 

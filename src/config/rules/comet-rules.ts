@@ -113,13 +113,13 @@ const ALLOWED_WHENS: Readonly<Record<CometTarget['action'], readonly CometWhen[]
 /** Throws a `RuleMistake` for a rule that could never match or could not name its matches. */
 export function compileCometRule(rule: CometRule): CompiledCometRule {
   const pattern = orMistake(parseChannel(rule.channel), ['channel'], CHANNEL_FORM);
-  const target = toTarget(rule);
-  const whens = toWhens(rule, target);
+  const target = chooseTarget(rule);
+  const whens = chooseWhens(rule, target);
   const name = target === undefined ? [] : compileName(rule, pattern.captures, whens);
   return { whens, pattern, target, name, reply: compileReply(rule, target) };
 }
 
-function toTarget({ kind, action, name }: CometRule): CometTarget | undefined {
+function chooseTarget({ kind, action, name }: CometRule): CometTarget | undefined {
   if (kind === 'none') {
     if (action !== undefined) throw new RuleMistake(['action'], 'no action, since kind none is not counted');
     if (name !== '') throw new RuleMistake(['name'], 'no name, since kind none is not counted');
@@ -133,7 +133,7 @@ function toTarget({ kind, action, name }: CometRule): CometTarget | undefined {
   return { kind, action: 'call' };
 }
 
-function toWhens({ when }: CometRule, target: CometTarget | undefined): readonly CometWhen[] {
+function chooseWhens({ when }: CometRule, target: CometTarget | undefined): readonly CometWhen[] {
   if (target === undefined) return when === undefined ? WHENS : [when];
   const allowed = ALLOWED_WHENS[target.action];
   if (when === undefined) return allowed.slice(0, 1);
@@ -147,7 +147,7 @@ function compileName(
   captures: readonly string[],
   whens: readonly CometWhen[],
 ): readonly NamePart[] {
-  const toPart = (reference: string) => {
+  const parsePart = (reference: string) => {
     const index = captures.indexOf(reference);
     if (index >= 0) return index;
     const pointer = parsePointer(reference);
@@ -160,7 +160,7 @@ function compileName(
   for (const [at, piece] of name.split(/\[([^[\]]*)\]/).entries()) {
     const isOptional = at % 2 === 1;
     if (piece === '' && !isOptional) continue;
-    const read = orMistake(parseName(piece, /[{}[\]]/, toPart), ['name'], NAME_FORM);
+    const read = orMistake(parseName(piece, /[{}[\]]/, parsePart), ['name'], NAME_FORM);
     if (isOptional && !needsData(read)) {
       const expected = 'a pointer such as {/interfaceName} in each [...], since nothing else can be missing';
       throw new RuleMistake(['name'], expected);

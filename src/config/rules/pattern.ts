@@ -43,15 +43,15 @@ export interface Pattern {
 }
 
 /**
- * Reads segments between slashes, each a capture or a text that `toText` accepts. Undefined if one is neither, or if a
+ * Reads segments between slashes, each a capture or a text that `parseText` accepts. Undefined if one is neither, or if a
  * capture occurs twice.
  */
-export function parsePattern(path: string, toText: (segment: string) => string | undefined): Pattern | undefined {
+export function parsePattern(path: string, parseText: (segment: string) => string | undefined): Pattern | undefined {
   const segments: (string | null)[] = [];
   const captures: string[] = [];
   for (const segment of path.split('/')) {
     const capture = CAPTURE.exec(segment)?.[1];
-    const text = capture === undefined ? toText(segment) : null;
+    const text = capture === undefined ? parseText(segment) : null;
     if (text === undefined || (capture !== undefined && captures.includes(capture))) return undefined;
     segments.push(text);
     if (capture !== undefined) captures.push(capture);
@@ -76,18 +76,18 @@ export function matchPattern(
 }
 
 /**
- * Parses a name into texts and parts; `toPart` creates the part of each reference in braces. Undefined if a text
+ * Parses a name into texts and parts; `parsePart` creates the part of each reference in braces. Undefined if a text
  * matches `forbidden`.
  */
 export function parseName<Part>(
   name: string,
   forbidden: RegExp,
-  toPart: (reference: string) => Part,
+  parsePart: (reference: string) => Part,
 ): (string | Part)[] | undefined {
   // Splitting at a capturing group yields texts and references in turn.
   const pieces = name.split(REFERENCE);
   if (pieces.some((piece, at) => at % 2 === 0 && forbidden.test(piece))) return undefined;
-  return pieces.map((piece, at) => (at % 2 === 0 ? piece : toPart(piece))).filter((part) => part !== '');
+  return pieces.map((piece, at) => (at % 2 === 0 ? piece : parsePart(piece))).filter((part) => part !== '');
 }
 
 /** Percent-decodes a text; one that cannot be decoded stays as written, since a percent sign may be part of a name. */

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 
 const ask = (control: string, checksReadiness: boolean) =>
-  health({ selection: { control }, checksReadiness, monitor: undefined }, {}, printed);
+  health({ flags: { control }, checksReadiness, monitor: undefined }, {}, printed);
 
 describe('health, over the control socket', () => {
   it('exits with 0 for a serving sidecar', async () => {
@@ -51,7 +51,7 @@ describe('health, over HTTP', () => {
       response.writeHead(status).end();
     });
     onTestFinished(close);
-    return await health({ selection: {}, checksReadiness, monitor: { host: '127.0.0.1', port } }, {}, printed);
+    return await health({ flags: {}, checksReadiness, monitor: { host: '127.0.0.1', port } }, {}, printed);
   }
 
   it.each([
@@ -69,11 +69,7 @@ describe('health, over HTTP', () => {
   });
 
   it('fails if nothing listens', async () => {
-    const failed = health(
-      { selection: {}, checksReadiness: true, monitor: { host: '127.0.0.1', port: 1 } },
-      {},
-      printed,
-    );
+    const failed = health({ flags: {}, checksReadiness: true, monitor: { host: '127.0.0.1', port: 1 } }, {}, printed);
     await expect(failed).rejects.toMatchObject({ message: '127.0.0.1:1/readyz: cannot be reached: ECONNREFUSED' });
   });
 });

@@ -1,4 +1,5 @@
 /** `d2-sidecar top` beside a real sidecar: printed once, and in a simulated terminal. */
+import { EventEmitter } from 'node:events';
 import type http from 'node:http';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type Terminal, top } from '../../../src/cli/top.ts';
@@ -25,25 +26,25 @@ const printed = async () => (await runSidecar(['top', '--once', '--pid', String(
 
 /** A terminal that records its output. */
 class Hand implements Terminal {
-  readonly isTerminal = true;
-  columns = 60;
-  rows = 12;
-  press: ((key: string) => void) | undefined;
-  resize: (() => void) | undefined;
+  readonly stdin = Object.assign(new EventEmitter(), {
+    isTTY: true,
+    isRaw: false,
+    setRawMode: (isRaw: boolean) => {
+      this.stdin.isRaw = isRaw;
+      return process.stdin;
+    },
+    resume: () => process.stdin,
+    pause: () => process.stdin,
+  }) as unknown as Terminal['stdin'] & EventEmitter & { isRaw: boolean };
+  readonly stdout = Object.assign(new EventEmitter(), {
+    isTTY: true,
+    columns: 60,
+    rows: 12,
+  }) as unknown as Terminal['stdout'] & EventEmitter & { columns: number; rows: number };
   readonly output = new Printed();
 
-  readKeys(onKey: (key: string) => void): () => void {
-    this.press = onKey;
-    return () => {
-      this.press = undefined;
-    };
-  }
-
-  watchSize(onResize: () => void): () => void {
-    this.resize = onResize;
-    return () => {
-      this.resize = undefined;
-    };
+  press(key: string): void {
+    this.stdin.emit('data', Buffer.from(key));
   }
 
   get shown(): string {
@@ -90,18 +91,18 @@ describe('d2-sidecar top', () => {
     await expect.poll(() => hand.lines.at(-1), WAIT).toBe('q quits');
     expect(hand.lines).toHaveLength(12);
     expect(hand.lines.every((line) => line.length <= 60)).toBe(true);
-    hand.columns = 200;
-    hand.rows = 40;
-    hand.resize?.();
+    Object.assign(hand.stdout, { columns: 200, rows: 40 }).emit('resize');
     expect(hand.lines.some((line) => line.includes('E.Demo.Fail') && line.length > 60)).toBe(true);
-    hand.press?.('x');
+    hand.press('x');
     for (const response of held.splice(0)) response.end('ok');
     // The next update comes after two seconds.
     await expect.poll(() => hand.lines.includes('No calls are running.'), WAIT).toBe(true);
-    hand.press?.('q');
+    hand.press('q');
     expect(await ended).toBe(0);
     expect(hand.shown.startsWith('\x1b[?1049h\x1b[?25l')).toBe(true);
     expect(hand.shown.endsWith('\x1b[?25h\x1b[?1049l')).toBe(true);
+    expect(hand.stdin.isRaw).toBe(false);
+    expect(hand.stdin.listenerCount('data') + hand.stdout.listenerCount('resize')).toBe(0);
   });
 
   it('reports that the sidecar has ended, and restores the terminal', async () => {

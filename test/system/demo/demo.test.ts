@@ -5,7 +5,7 @@ import { CometUsers } from '../../../src/demo/comet-users.ts';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
 import * as plant from '../../../src/demo/plant.ts';
 import { createRandom } from '../../../src/demo/random.ts';
-import { SampleUsers, toRequest } from '../../../src/demo/users.ts';
+import { chooseRequest, SampleUsers } from '../../../src/demo/users.ts';
 import { type Answer, send } from '../../support/net.ts';
 
 const { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS, SAMPLE_RPCS, toAuthFields } = plant;
@@ -140,7 +140,7 @@ describe('the sample users', () => {
 
   it('sometimes mistype, ask for unknown names, use SBA and objects, and log out', () => {
     const random = createRandom(3);
-    const requests = Array.from({ length: 1_000 }, () => toRequest(random, anna));
+    const requests = Array.from({ length: 1_000 }, () => chooseRequest(random, anna));
     for (const [pattern, least] of [
       [/^d2\/rpc\//, 500],
       [/\/Download/, 40],
@@ -152,7 +152,7 @@ describe('the sample users', () => {
       expect(requests.filter(({ path }) => pattern.test(path)).length, String(pattern)).toBeGreaterThan(least);
     }
     expect(requests.some((request) => request.hasWrongPassword)).toBe(true);
-    const ofHistorian = Array.from({ length: 1_000 }, () => toRequest(random, historian).path);
+    const ofHistorian = Array.from({ length: 1_000 }, () => chooseRequest(random, historian).path);
     expect(ofHistorian).not.toContain('d2/auth/logout');
   });
 

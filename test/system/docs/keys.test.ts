@@ -62,7 +62,7 @@ async function faultsOfKeys({ codes }: Document): Promise<string[]> {
     const [, name = '', value] = /^([A-Za-z][\w-]*(?:\.[\w*<>{},'[\]-]+)*)(?:: (.+))?$/.exec(text) ?? [];
     const known = keys.has(name) || isOfList(name);
     if (value !== undefined && known && name.includes('.') && !/\.\.\.|[A-Z]{3}/.test(value)) {
-      const fault = await faultOfConfiguration(toYaml(name, value));
+      const fault = await faultOfConfiguration(yamlOf(name, value));
       if (fault !== undefined) faults.push(`${place}: ${text}: ${fault}`);
     } else if (sections.has(name.split('.')[0] ?? '') && name.includes('.')) {
       if (!known && !IN_ANSWERS.test(name)) faults.push(`${place}: ${text}: no such key`);
@@ -81,7 +81,7 @@ function isOfList(name: string): boolean {
 }
 
 /** `a.b`, `1` to a document. */
-function toYaml(name: string, value: string): string {
+function yamlOf(name: string, value: string): string {
   const lines = name.split('.').map((step, depth) => `${'  '.repeat(depth)}${step}:`);
   return `${lines.join('\n')} ${value}`;
 }

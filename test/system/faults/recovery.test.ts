@@ -80,7 +80,7 @@ describe('the name of the upstream', () => {
     const resolver = new FakeResolver();
     const harness = await startFaultStand({ ...named, script: sound });
     const clients = Array.from({ length: 20 }, () => harness.client(RPC));
-    await expect.poll(() => harness.sidecar.openExchanges).toBe(20);
+    await expect.poll(() => harness.sidecar.reporter.open).toBe(20);
     expect(resolver.asked).toBe(1);
     resolver.release();
     await Promise.all(clients.map((client) => client.until('fine')));

@@ -35,7 +35,7 @@ async function stuckUpload() {
   const sent = await fill(client.socket);
   expect(harness.upstreams.length).toBe(1);
   expect(sent).toBeLessThan(UPLOAD_BYTES);
-  expect(harness.sidecar.openExchanges).toBe(1);
+  expect(harness.sidecar.reporter.open).toBe(1);
   return client;
 }
 
@@ -44,7 +44,7 @@ describe('a client that uploads to an upstream that does not read', () => {
     const { socket } = await stuckUpload();
     socket.end();
     socket.resetAndDestroy();
-    await expect.poll(() => harness.sidecar.openExchanges, { timeout: 5_000 }).toBe(0);
+    await expect.poll(() => harness.sidecar.reporter.open, { timeout: 5_000 }).toBe(0);
     const samples = await harness.samples();
     expect(samples.get('d2_sidecar_limit_hits_total{limit="timeouts.idle"}')).toBe(0);
   });
@@ -55,7 +55,7 @@ describe('a client that uploads to an upstream that does not read', () => {
     // Three idle timeouts, by the client's own timer.
     socket.setTimeout(3 * IDLE_MS);
     await once(socket, 'timeout');
-    expect(harness.sidecar.openExchanges).toBe(1);
+    expect(harness.sidecar.reporter.open).toBe(1);
     expect(socket.destroyed).toBe(false);
     socket.removeAllListeners('drain');
     harness.upstreams[0]?.resume();
@@ -129,6 +129,6 @@ describe('a client that resets before it is accepted', () => {
     const samples = await harness.samples();
     expect(samples.get('d2_sidecar_connections_accepted_total')).toBe(2);
     expect(harness.upstreams.length).toBe(1);
-    expect(harness.sidecar.openExchanges).toBe(0);
+    expect(harness.sidecar.reporter.open).toBe(0);
   });
 });

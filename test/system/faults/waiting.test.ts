@@ -53,7 +53,7 @@ describe('a client that leaves while the upstream is being connected', () => {
     await expect.poll(() => resolver.asked).toBe(1);
     if (how === 'reset') client.socket.resetAndDestroy();
     else client.socket.destroy();
-    await expect.poll(() => sidecar.openExchanges).toBe(0);
+    await expect.poll(() => sidecar.reporter.open).toBe(0);
     await expect.poll(() => sidecar.dispatcher.openConnections).toBe(0);
     resolver.release();
     // The next client gets through, so an attempt for the first would have arrived before it.

@@ -43,7 +43,7 @@ describe.each(MODES)('requests sent ahead, $name', (mode) => {
     peer.send(sized('/a', 62_000).repeat(count));
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(MEBIBYTE);
-    expect(stand.sidecar.openExchanges).toBeLessThan(8);
+    expect(stand.sidecar.reporter.open).toBeLessThan(8);
     expect(await stand.kept('requests')).toBeGreaterThan(60_000);
     expect(await stand.kept('requests')).toBeLessThan(5 * 65_536);
     stand.upstream.release();
@@ -220,7 +220,7 @@ describe.each(MODES)('a flood of small requests, $name', (mode) => {
     peer.send('GET /app/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2_000_000));
     await standsStill(peer);
     expect(peer.socket.writableLength).toBeGreaterThan(MEBIBYTE);
-    expect(stand.sidecar.openExchanges).toBeLessThanOrEqual(1);
+    expect(stand.sidecar.reporter.open).toBeLessThanOrEqual(1);
     const other = await stand.connect();
     expect((await other.ask(sized('/b', 100))).status).toBe(200);
   });

@@ -79,11 +79,11 @@ describe.each(MODES)('stalled writes, $name', (mode) => {
     // While the system’s buffers grow, nothing is stalled for a moment.
     await expect.poll(() => stand.kept('stalled'), WAIT).toBeGreaterThanOrEqual(leastBytes);
     expect(await stand.kept('stalled')).toBeLessThan(2.2 * MEBIBYTE);
-    expect(stand.sidecar.openExchanges).toBeLessThan(30);
+    expect(stand.sidecar.reporter.open).toBeLessThan(30);
     // A client that is not read is not seen leaving.
     for (const socket of [...upstreams, ...peers.map((peer) => peer.socket)]) socket.destroy();
     await expect.poll(() => stand.kept('stalled'), WAIT).toBe(0);
-    await expect.poll(() => stand.sidecar.openExchanges).toBe(0);
+    await expect.poll(() => stand.sidecar.reporter.open).toBe(0);
   });
 
   it('are reset where they are oldest, while a slow reader gets its answer', { timeout: 60_000 }, async () => {

@@ -26,7 +26,7 @@ describe('a draining sidecar', () => {
     idle.upstream.write(OK);
     await idle.client.until('ok');
     const busy = await busyClient();
-    stand.sidecar.drain();
+    stand.sidecar.lifecycle.drain();
     const late = await busyClient();
     for (const { client, upstream } of [busy, late]) {
       upstream.write(OK);
@@ -50,7 +50,7 @@ describe('a draining sidecar', () => {
     const { client, upstream } = await busyClient();
     upstream.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok');
     await client.until('ok');
-    stand.sidecar.drain();
+    stand.sidecar.lifecycle.drain();
     upstream.write('ok');
     await client.until('okok');
     client.send(get('/b'));

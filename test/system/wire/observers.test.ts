@@ -118,7 +118,7 @@ describe('observers are told everything once and in order, and no case changes:'
     await stand.allClosed();
     expectTold(observer.takeAll(), ends);
     played += 1;
-    expect([stand.sidecar.reporter.observerErrors, stand.sidecar.openExchanges]).toEqual([0, 0]);
+    expect([stand.sidecar.reporter.observerErrors, stand.sidecar.reporter.open]).toEqual([0, 0]);
   });
 
   it('the payloads of nearly all cases have been compared', () => {

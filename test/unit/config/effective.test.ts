@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { toYaml } from '../../../src/config/effective.ts';
+import { formatYaml } from '../../../src/config/effective.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { listKeys } from '../../../src/config/schema-walk.ts';
 
@@ -34,7 +34,7 @@ accessLog:
 
 it('the effective configuration reads back as itself, but for the keys of users', async () => {
   const { config } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => FILE });
-  const yaml = await toYaml(config);
+  const yaml = await formatYaml(config);
   const { config: again } = await loadConfig({ flags: { config: 'f' }, env: {}, readFile: () => yaml });
   const sessions = { ...config.sessions, apiKeys: [{ user: 'reports', key: '[hidden]' }] };
   expect(again).toEqual({ ...config, sessions });
@@ -49,7 +49,7 @@ it('the effective configuration names every key', async () => {
     // In place of certFile and keyFile, which the file has.
     monitor: { ...config.monitor, tls: { ...config.monitor.tls, pfxFile: '/run/pfx', passphraseFile: '/run/p' } },
   } as Config;
-  const yaml = await toYaml(withEnv);
+  const yaml = await formatYaml(withEnv);
   const names = listKeys().map((key) => key.path.at(-1) ?? '');
   expect(names.filter((name) => !new RegExp(`^ *${name}:`, 'm').test(yaml))).toEqual([]);
 });

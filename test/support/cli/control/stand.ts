@@ -13,6 +13,7 @@ import { useFolder } from '../../export/access-log/folder.ts';
 
 /** A target that records its commands. */
 export class NotingTarget implements Controllable {
+  readonly sidecar = this;
   readonly told: string[] = [];
   openExchanges = 0;
   openWebSockets = 0;

@@ -297,7 +297,7 @@ it('/live shows that it drains, which only readiness tells too, and the time lef
     config: () => ({ stop: { delayMs: 60_000, windowMs: 60_000, deadlineMs: 120_000 } }),
   });
   steps(stand, 1);
-  stand.sidecar.drain();
+  stand.sidecar.lifecycle.drain();
   const probes = ['/livez', '/readyz', '/startupz'].map((path) => send(stand.monitorPort, path));
   expect((await Promise.all(probes)).map(({ status }) => status)).toEqual([200, 503, 200]);
   const { state, stopLeftSeconds, marks } = await live(stand);

@@ -43,7 +43,7 @@ describe('an upstream that gives no answer', () => {
     client.socket.on('drain', onDrain);
     onDrain();
     // It closes, and then reads no more: what the client sends piles up in the kernel and on the client's side.
-    await expect.poll(() => stand.sidecar.openExchanges, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => stand.sidecar.reporter.open, { timeout: 10_000 }).toBe(0);
     expect(await untilStill(() => sent, 150)).toBeLessThan(64 * 1024 * 1024);
   });
 
