@@ -21,7 +21,7 @@ const RUNS_ANYWHERE = 'base/figures.ts';
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'measure/record': ['measure/classify', 'measure/sessions'],
   'measure/verdict': ['measure/history', 'measure/record'],
-  'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/exchange'],
+  'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/upstream', 'proxy/exchange'],
   'proxy/relay': ['proxy/upstream', 'proxy/exchange'],
   'proxy/websocket': ['proxy/upstream', 'proxy/exchange'],
   'proxy/upstream': ['proxy/exchange'],

@@ -202,6 +202,10 @@ export class Exchange<Observation = unknown> {
     return this.#ended;
   }
 
+  get isObserved(): boolean {
+    return this.requestObserver !== undefined || this.responseObserver !== undefined || this.wantsResponse;
+  }
+
   unobserve(): void {
     this.requestObserver = undefined;
     this.wantsResponse = false;

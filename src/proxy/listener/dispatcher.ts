@@ -23,7 +23,7 @@ import type { TrafficOptions } from '../exchange/traffic-options.ts';
 import { ClientReads } from '../relay/client-reads.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
 import type { RelayContext, RelayServices } from '../relay/relay-services.ts';
-import type { WebSocketRequest } from '../websocket/handshake.ts';
+import type { WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';

@@ -1,12 +1,10 @@
 import type { Socket } from 'node:net';
 import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
-import type { AddedTime } from '../exchange/added-time.ts';
-import { keepAlive } from '../upstream/keep-alive.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { ClientReads } from './client-reads.ts';
 import type { RelayServices } from './relay-services.ts';
-import type { Watched } from './silence-watch.ts';
-import { DeferredWriter } from './write-batch.ts';
+import { keepAlive, type Watched } from './silence-watch.ts';
+import { SocketWriter } from './write-batch.ts';
 
 export interface ClientListener {
   /** The exchange waits for the upstream, so the client may be silent indefinitely. */
@@ -18,9 +16,8 @@ export interface ClientListener {
   /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /** Charge the unsent bytes to the memory budget. */
-  checkStalled(): void;
-  keepUpstreamAlive(): void;
+  /** Called every few seconds. */
+  onLook(): void;
   /** The client has reset the connection. `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
@@ -32,8 +29,7 @@ export class ClientLink implements Watched {
   readonly #reads: ClientReads | undefined;
   readonly #listener: ClientListener;
   readonly #services: RelayServices;
-  readonly #added: AddedTime;
-  readonly #writer: DeferredWriter;
+  readonly #writer: SocketWriter;
   /** In the silence watch. */
   place = -1;
   #isDetached = false;
@@ -53,8 +49,7 @@ export class ClientLink implements Watched {
     this.#reads = reads;
     this.#listener = listener;
     this.#services = services;
-    this.#added = services.reporter.added.response;
-    this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
+    this.#writer = new SocketWriter(socket, services, services.reporter.added.response, this);
     services.silence.add(this);
     if (reads === undefined) socket.on('data', this.#onBytes);
     else reads.listener = this.#onBytes;
@@ -70,11 +65,7 @@ export class ClientLink implements Watched {
   }
 
   get unsentBytes(): number {
-    return this.#isDetached || this.#socket.destroyed ? 0 : this.#socket.writableLength;
-  }
-
-  get sentBytes(): number {
-    return this.#socket.bytesWritten - this.#socket.writableLength;
+    return this.#socket.destroyed ? 0 : this.#socket.writableLength;
   }
 
   get idleTimeoutMs(): number {
@@ -84,9 +75,9 @@ export class ClientLink implements Watched {
   /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
   look(everyMs: number): void {
     keepAlive(this.#socket);
-    this.#listener.keepUpstreamAlive();
     // Writes below the high-water mark wait without an `onClientFull`.
-    this.#listener.checkStalled();
+    this.#checkStalled();
+    this.#listener.onLook();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
     this.#movesSeen = this.#moves;
@@ -97,18 +88,27 @@ export class ClientLink implements Watched {
     this.#socket.setTimeout(isSilent ? Math.max(1, idleTimeoutMs - everyMs) : 0);
   }
 
-  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs` comes from `AddedTime.sample`. */
-  writeSoon(text: string, sinceNs = 0): void {
-    this.#moves += 1;
-    this.#writer.write(this.#socket, text, sinceNs);
+  #checkStalled(): void {
+    this.#writer.queued.check();
   }
 
-  /** False, like a socket's, when it is full until `onClientDrain`. `buffer` is the shared one that holds `bytes`. */
-  write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
+  onStalledTooLong(): void {
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#writer.clear();
+    resetConnection(this.#socket);
+  }
+
+  /** See `SocketWriter.writeSoon`. */
+  writeSoon(text: string, sinceNs?: number): void {
     this.#moves += 1;
-    this.#writer.flush();
-    const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
-    this.#added.written(sinceNs);
+    this.#writer.writeSoon(text, sinceNs);
+  }
+
+  /** See `SocketWriter.write`. */
+  write(bytes: Buffer, sinceNs?: number, buffer?: ReadBuffer): boolean {
+    this.#moves += 1;
+    const takesMore = this.#writer.write(bytes, sinceNs, buffer);
+    if (!takesMore) this.#checkStalled();
     return takesMore;
   }
 
@@ -132,19 +132,13 @@ export class ClientLink implements Watched {
   close(): void {
     this.isClosing = true;
     this.#writer.flush();
-    closeAfterWrites(this.#socket, () => this.#listener.checkStalled());
+    closeAfterWrites(this.#socket, () => this.#checkStalled());
   }
 
   /** Closes at once; bytes that the system has not accepted yet are lost. */
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();
-  }
-
-  /** Resets the connection and drops deferred text. */
-  abort(): void {
-    this.#writer.clear();
-    resetConnection(this.#socket);
   }
 
   /**
@@ -167,6 +161,7 @@ export class ClientLink implements Watched {
     this.#isDetached = true;
     this.#services.silence.delete(this);
     this.#writer.flush();
+    this.#writer.queued.release();
     socket.setTimeout(0);
     if (this.isPaused) socket.resume();
     if (this.#reads !== undefined) this.#reads.listener = undefined;
@@ -179,6 +174,11 @@ export class ClientLink implements Watched {
     return socket;
   }
 
+  onFull(): void {
+    this.#checkStalled();
+    this.#listener.onClientFull();
+  }
+
   readonly #onBytes = (bytes: Buffer, buffer?: ReadBuffer): void => {
     this.#moves += 1;
     if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(bytes, buffer);
@@ -189,10 +189,9 @@ export class ClientLink implements Watched {
     if (!this.isClosing) this.#listener.onClientEnd();
   };
 
-  readonly #onFull = (): void => this.#listener.onClientFull();
-
   readonly #onDrain = (): void => {
     this.#moves += 1;
+    this.#checkStalled();
     this.#listener.onClientDrain();
   };
 
@@ -213,6 +212,7 @@ export class ClientLink implements Watched {
 
   readonly #onClose = (): void => {
     this.#services.silence.delete(this);
+    this.#writer.queued.release();
     this.#listener.onClientClosed();
   };
 }

@@ -16,21 +16,16 @@ import { FAULT_STATUSES, type Refusal, toRawResponse, upstreamProblem } from '..
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { ClientWait } from './client-wait.ts';
 import { LeavingClient } from './leaving-client.ts';
-import { toHandshakeHead, toRawRefusal, withOwnFields } from './messages.ts';
-import { ObservedExchange } from './observed-exchange.ts';
+import { toHandshakeHead, toRawRefusal } from './messages.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
 import { RequestsAhead } from './requests-ahead.ts';
-import { ResponseWriter } from './response-writer.ts';
-import { type RunningHead, runningHead } from './running-head.ts';
-import { StalledLinks } from './stalled-links.ts';
-import { UpstreamLink } from './upstream-link.ts';
+import { type RelayParts, RunningExchange } from './running-exchange.ts';
+import { UpstreamLink, type UpstreamLinkListener } from './upstream-link.ts';
 
-export class RelayConnection implements ClientListener, HeadWaiter, UpstreamListener {
+export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLinkListener {
   readonly client: ClientConnection;
   place = -1;
   readonly #context: RelayContext<RelayConnection>;
@@ -39,21 +34,15 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   readonly #response: ResponseReader;
   readonly #toClient: ClientLink;
   readonly #toUpstream: UpstreamLink;
-  readonly #stalled: StalledLinks;
+  readonly #parts: RelayParts;
   readonly #timer = new PhaseTimer();
-  readonly #wait: ClientWait;
-  readonly #writer: ResponseWriter;
   /** The answer is written, and the client may have left before it. */
   #leaving: LeavingClient | undefined;
-  #exchange: Exchange | undefined;
-  #observed: ObservedExchange | undefined;
-  #head: RunningHead | undefined;
+  #running: RunningExchange | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
-  /** The current exchange is refused; our answer follows in the next turn of the event loop. */
-  #isRefused = false;
   readonly #ahead: RequestsAhead;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
@@ -65,20 +54,13 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#ahead = new RequestsAhead(this.#request, context.services.memory, context.services.reporter.hits);
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
-    this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
-    this.#writer = new ResponseWriter(this.#toClient, context.services, context);
-    this.#wait = new ClientWait(context.services.reporter, this.#request, this.#response, this.#toUpstream);
-    const links = [this.#toClient, this.#toUpstream] as const;
-    this.#stalled = new StalledLinks(context.services.stalled, links, this.#response, this.#onStalledTooLong);
+    this.#toUpstream = new UpstreamLink(context.services, this);
+    const [request, response, toClient, toUpstream] = [this.#request, this.#response, this.#toClient, this.#toUpstream];
+    this.#parts = { client, context, request, response, toClient, toUpstream };
   }
 
-  readonly #onStalledTooLong = (): void => {
-    this.#services.reporter.hits.hit('limits.memoryBytes');
-    this.#toClient.abort();
-  };
-
   get isIdle(): boolean {
-    return this.#exchange === undefined && this.#request.isDone;
+    return this.#running === undefined && this.#request.isDone;
   }
 
   get bytesRead(): number {
@@ -99,7 +81,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#readBuffer = buffer;
     if (this.#request.isDone) this.#request.append(bytes);
     else {
-      this.#wait.bodyCame();
+      this.#running?.bodyCame();
       this.#passRequest(this.#request.continue(bytes));
     }
     this.#takeNext();
@@ -149,22 +131,23 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   #beginExchange(head: Http1RequestHead): void {
     this.#timer.stop();
     const { reporter, options } = this.#services;
-    this.#exchange = reporter.begin(head, this.client);
-    const refusal = reporter.admit(this.#exchange);
+    const exchange = reporter.begin(head, this.client);
+    const running = new RunningExchange(exchange, head, this.#parts);
+    this.#running = running;
+    this.#response.begin(head.method);
+    const refusal = reporter.admit(exchange);
     if (refusal !== undefined) {
-      this.#refuseExchange(this.#exchange, head, refusal);
+      this.#refuseExchange(running, head, refusal);
       return;
     }
     if (head.isWebSocket) {
-      this.#leaveForWebSocket(this.#exchange, head);
+      this.#leaveForWebSocket(exchange, head);
       return;
     }
-    this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
-    this.#head = runningHead(head);
+    if (exchange.isObserved) running.observe(head.framing, options.headBytes);
     this.#closesWithUpstream = head.isOld;
-    this.#response.begin(head.method);
     const passed = this.#request.begin(head, options.replacedFields);
-    this.#wait.begin(this.#exchange, !this.#request.isDone && head.field('expect') !== undefined);
+    if (!this.#request.isDone && head.field('expect') !== undefined) running.expectContinue();
     this.#passRequest(passed, head);
   }
 
@@ -174,31 +157,26 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       this.#rejectRequest();
       return;
     }
-    const { options, reporter } = this.#services;
-    if (head) {
-      const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
-      const text = this.#request.takeText();
-      const sent = withOwnFields(options, head, this.client, bytes, text, this.#exchange?.traceparent);
-      this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
-    }
+    const running = this.#running;
+    if (head) running?.sendHead(head, bytes, this.#readBuffer);
     // Without an upstream, after an early response or our own, the rest of a body is dropped.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
     // Flush first: observers may be slow.
-    if (this.#observed?.takesTime === true) this.#toUpstream.flush();
-    this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
+    if (running?.hasSlowObserver === true) this.#toUpstream.flush();
+    running?.observeRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
     // The client has ended in the middle of a pipelined request: the upstream must not wait for the rest.
     else if (this.#toClient.hasEnded) this.#toUpstream.end();
-    else this.#wait.bodyPassed();
+    else running?.bodyPassed();
   }
 
   #onRequestDone(): void {
     // The response was complete before its request: see `#completed`.
-    if (this.#exchange === undefined) {
+    if (this.#running === undefined) {
       this.#toUpstream.endAfterRest();
       return;
     }
-    if (this.#toClient.hasEnded && this.#request.unread.length === 0) this.#toUpstream.end();
+    if (this.#mayHaveLeft) this.#toUpstream.end();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
       this.#timer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
@@ -211,7 +189,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       return;
     }
     // The request was answered early, and the client ends in the middle of it: neither side will send more.
-    if (this.#exchange === undefined && !this.#toUpstream.isOpen) {
+    if (this.#running === undefined && !this.#toUpstream.isOpen) {
       this.#close();
       return;
     }
@@ -228,34 +206,22 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       upstream.destroy();
       return false;
     }
+    const running = this.#running;
     // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
-    if (this.#exchange === undefined || this.#isRefused) {
+    if (running === undefined || running.isRefused) {
       this.#toUpstream.drop(true);
       // The upstream reads no more of a request body that it answered early, and the client may wait for us to close.
       if (!this.#request.isDone) this.#close();
       return false;
     }
-    const progress = this.#response.read(bytes, length);
-    const { headEnd, head, interimStatus } = this.#response;
+    const canGoOn = running.passResponse(bytes, length, buffer);
+    const { progress, endedNs } = running;
     // The answer has begun; an interim 100 only says that the upstream reads.
-    if (headEnd > 0 || interimStatus > 100) this.#timer.stop();
-    if (headEnd > 0) this.#exchange.status = head?.status ?? 0;
-    // The call ends at its last byte from the upstream. It is recorded after the client's write.
-    const isComplete = progress === 'complete';
-    const endedNs = isComplete ? this.#services.reporter.nowNs() : 0;
-    if (headEnd > 0) this.#wait.responseCame(endedNs);
-    else if (interimStatus > 0) this.#wait.interimCame(interimStatus);
-    const canGoOn = this.#writer.write(this.#response, bytes, buffer, endedNs);
-    if (!canGoOn) {
-      if (!isComplete) this.#wait.clientFull();
-      this.checkStalled();
-    }
-    if (this.#observed?.takesTime === true) this.#toClient.flush();
-    const mayHaveLeft = isComplete && this.#mayHaveLeft;
-    this.#observed?.onResponse(this.#response, isComplete && !mayHaveLeft);
-    if (mayHaveLeft) this.#awaitLeaving(endedNs);
-    else if (isComplete) this.#completed(endedNs);
-    else if (progress === 'malformed') {
+    if (this.#response.headEnd > 0 || this.#response.interimStatus > 100) this.#timer.stop();
+    if (progress === 'complete') {
+      if (this.#mayHaveLeft) this.#awaitLeaving(endedNs);
+      else this.#completed(endedNs);
+    } else if (progress === 'malformed') {
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', undefined, this.#response.fault));
     } else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
     return canGoOn;
@@ -264,7 +230,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.drop(false);
-    if (this.#exchange === undefined || this.#isRefused) {
+    if (this.#running === undefined || this.#running.isRefused) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
       if (!this.#request.isDone || this.#closesWithUpstream) this.#close();
       return;
@@ -277,8 +243,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     }
     if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
     else {
-      this.#observed?.onResponseEnd();
-      this.#endExchange(COMPLETED);
+      this.#completeExchange();
       this.#close();
     }
   }
@@ -292,28 +257,24 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   #awaitLeaving(endedNs: number): void {
     this.#toUpstream.drop(this.#response.end < this.#response.length);
     this.#leaving = new LeavingClient(this.#toClient, () => {
-      this.#observed?.onResponseEnd();
-      this.#endExchange(COMPLETED, endedNs);
+      this.#completeExchange(endedNs);
       this.#close();
     });
   }
 
   #completed(endedNs: number): void {
-    this.#endExchange(COMPLETED, endedNs);
+    const running = this.#completeExchange(endedNs);
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
     // An upstream that answers before it has read the whole request may read the rest as the next request. The rest is
     // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
-    const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
+    const isAnnounced = running?.isLast === true || this.#response.head?.isPersistent !== true;
     this.#response.release();
-    const isLast = isAnnounced || this.#writer.hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
-    this.#head = undefined;
-    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#ahead.isOverfull)) {
-      this.#close();
-      return;
-    }
-    this.#goOn();
+    const endsWithUpstream = this.#closesWithUpstream && !this.#toUpstream.isOpen;
+    const isLast = isAnnounced || running?.hasDrainNotice === true || endsWithUpstream;
+    if (isLast || (this.#mayHaveLeft && !this.#ahead.isOverfull)) this.#close();
+    else this.#goOn();
   }
 
   #goOn(): void {
@@ -322,46 +283,47 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#updateReading();
   }
 
-  #endExchange(ending: Ending, endedNs?: number): void {
-    if (this.#exchange === undefined) return;
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    this.#observed = undefined;
-    this.#wait.end();
+  #completeExchange(endedNs?: number): RunningExchange | undefined {
+    this.#running?.observeResponseEnd();
+    return this.#endExchange(COMPLETED, endedNs);
+  }
+
+  #endExchange(ending: Ending, endedNs?: number): RunningExchange | undefined {
+    const running = this.#running;
+    if (running === undefined) return undefined;
+    this.#running = undefined;
     this.#timer.stop();
-    exchange.isEmpty = !this.#response.hasContent;
-    this.#services.reporter.end(exchange, ending, endedNs);
+    running.exchange.isEmpty = !this.#response.hasContent;
+    this.#services.reporter.end(running.exchange, ending, endedNs);
+    return running;
   }
 
   // ---- answers of our own
 
   /** Answers an exchange that was not admitted. A request body is read and dropped. */
-  #refuseExchange(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
-    this.#head = runningHead(head);
-    this.#response.begin(head.method);
+  #refuseExchange(running: RunningExchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
     if (this.#request.begin(head) === undefined) {
       this.#rejectRequest();
       return;
     }
     // The upstream connection stays, unless a body is coming that must not reach it.
     if (!this.#request.isDone) this.#toUpstream.drop(false);
-    this.#isRefused = true;
+    running.isRefused = true;
     // Deferred: answering pipelined requests at once would recurse.
     setImmediate(() => {
-      this.#isRefused = false;
-      if (this.#exchange !== exchange) return;
+      if (this.#running !== running) return;
       this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
       // RFC 9110 §10.1.1: a client that sends `Expect` may leave the body out.
-      this.#answer(problem, !this.#request.isDone && head.field('expect') !== undefined);
+      this.#answer(problem, running, !this.#request.isDone && head.field('expect') !== undefined);
     });
   }
 
   /** The body's framing is broken, so the beginning of the next request is unknown. */
   #rejectRequest(): void {
-    this.#endExchange(CANCELLED);
+    const running = this.#endExchange(CANCELLED);
     this.#toUpstream.drop(true);
     const fault = this.#request.bodyFault;
-    if (this.#response.head === undefined) this.#refuseFault(fault, this.#head?.method === 'HEAD');
+    if (this.#response.head === undefined) this.#refuseFault(fault, running?.method === 'HEAD');
     else {
       this.#services.reporter.noteRefused(fault);
       this.destroy();
@@ -381,31 +343,23 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
   #fail(failure: UpstreamFailure): void {
-    const hasAnswerBegun = this.#response.head !== undefined;
     // A client that has closed its side may have left; the upstream's close may only be a consequence.
-    this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
+    const running = this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
     this.#toUpstream.drop(true);
-    if (hasAnswerBegun) {
-      // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
-      // its connection would look complete.
-      if (this.#response.endsWithConnection) this.#toClient.reset();
-      else this.#close();
-      return;
-    }
-    this.#answer(upstreamProblem(failure), !this.#request.isDone);
+    if (this.#response.head === undefined) this.#answer(upstreamProblem(failure), running, !this.#request.isDone);
+    // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
+    // its connection would look complete.
+    else if (this.#response.endsWithConnection) this.#toClient.reset();
+    else this.#close();
   }
 
   /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
-  #answer(problem: Problem, isForcedLast: boolean): void {
-    const { isLast: isLastByHead = false, isOld = false } = this.#head ?? {};
-    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || isLastByHead || isOld;
-    const answer = toRawResponse(problem, { isHead: this.#head?.method === 'HEAD', isLast });
-    this.#head = undefined;
-    if (isLast) {
-      this.#answerAndClose(answer);
-      return;
-    }
-    if (this.#toClient.write(answer)) this.#goOn();
+  #answer(problem: Problem, request: RunningExchange | undefined, isForcedLast: boolean): void {
+    const isLastByHead = request?.isLast === true || request?.isOld === true;
+    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || isLastByHead;
+    const answer = toRawResponse(problem, { isHead: request?.method === 'HEAD', isLast });
+    if (isLast) this.#answerAndClose(answer);
+    else if (this.#toClient.write(answer)) this.#goOn();
     else this.#close();
   }
 
@@ -418,41 +372,45 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   get canBeSilent(): boolean {
     const isAllPassed = this.#request.isDone && !this.#toClient.isPaused;
-    return this.#exchange !== undefined && (this.#toUpstream.isFull || isAllPassed);
+    return this.#running !== undefined && (this.#toUpstream.isFull || isAllPassed);
   }
 
-  readonly #updateReading = (): void => {
-    const isBusy = this.#exchange !== undefined && this.#request.isDone;
+  #updateReading(): void {
+    const isBusy = this.#running !== undefined && this.#request.isDone;
     const isTooFar = isBusy && this.#ahead.isTooFar(this.#services.options.headBytes);
     this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar);
-    if (this.#toUpstream.isFull) this.checkStalled();
-  };
+  }
+
+  onUpstreamFullChange(): void {
+    this.#updateReading();
+  }
 
   onUpstreamDrain(upstream: Socket): void {
     if (!this.#toUpstream.is(upstream)) return;
     this.#toUpstream.onDrain();
-    this.#wait.bodyPassed();
-    this.checkStalled();
+    this.#running?.bodyPassed();
   }
 
   onClientDrain(): void {
-    this.#wait.clientTook();
+    this.#running?.clientTook();
     this.#toUpstream.resume();
-    this.checkStalled();
   }
 
   onClientFull(): void {
-    this.#wait.clientFull();
+    this.#running?.clientFull();
     this.#toUpstream.pause();
-    this.checkStalled();
   }
 
-  checkStalled(): void {
-    this.#stalled.check();
+  onStalledTooLong(): void {
+    this.#toClient.onStalledTooLong();
   }
 
-  keepUpstreamAlive(): void {
-    this.#toUpstream.keepAlive();
+  get keptBytes(): number {
+    return this.#response.keptBytes;
+  }
+
+  onLook(): void {
+    this.#toUpstream.look();
   }
 
   // ---- the end of the connection
@@ -468,9 +426,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     const headText = toHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
     this.#ahead.clear();
-    this.#exchange = undefined;
+    this.#running = undefined;
     const socket = this.#toClient.detach();
-    this.#stalled.remove();
     this.#context.onWebSocket(this, { socket, exchange, headText, leftover, upstream: this.#toUpstream.release() });
   }
 
@@ -490,9 +447,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#timer.stop();
     this.#leaving?.stop();
     this.#ahead.release();
-    if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
+    this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);
-    this.#stalled.remove();
     this.#context.onRelayClosed(this);
   }
 }

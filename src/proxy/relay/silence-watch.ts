@@ -2,7 +2,7 @@
  * Finds silent connections. A timer on each socket would do the same, but Node restarts it with every read and write:
  * some 5 % of the cost of a small call. So a socket gets a timer only after nothing has moved for a while.
  */
-
+import type { Socket } from 'node:net';
 import { type Member, Roster } from '../../base/roster.ts';
 
 /** The longest interval between two looks. A timeout may be noticed later by this much. */
@@ -46,4 +46,15 @@ export class SilenceWatch {
 
 function toLookMs(idleTimeoutMs: number): number {
   return idleTimeoutMs === 0 ? MAX_LOOK_MS : Math.min(MAX_LOOK_MS, Math.ceil(idleTimeoutMs / LOOKS_PER_TIMEOUT));
+}
+
+const KEEP_ALIVE_DELAY_MS = 60_000;
+
+/**
+ * TCP keep-alive detects dead peers of held long polls, since nothing else is sent to them. Only for connections that
+ * have lived for some seconds: four system calls would be a tenth of what a connection for one request costs. Further
+ * calls do nothing.
+ */
+export function keepAlive(socket: Socket): void {
+  socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
 }

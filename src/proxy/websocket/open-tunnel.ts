@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
-import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
+import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
 import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../protocol/websocket/close-frame.ts';
 import { FrameCursor } from '../../protocol/websocket/frame-cursor.ts';
 import { DirectionRate, type FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { resetConnection } from '../../tls/connection-end.ts';
+import type { TrafficServices } from '../upstream/traffic-services.ts';
 import { PAUSED_BYTES } from './tunnel.ts';
 
 /** How long each side may take to answer a close frame; RFC 6455 §7.1.1 does not say. */
@@ -27,10 +28,12 @@ export type TunnelOutcome = 'closed' | 'cut';
  * If a side does not reach the end of a frame or does not answer in time, the tunnel proceeds without it. A stream that
  * cannot be followed as frames is cut.
  */
-export class OpenTunnel implements StallingConnection {
+export class OpenTunnel implements WritesOwner {
   readonly #client: Socket;
   readonly #upstream: Socket;
-  readonly #onStalled: () => void;
+  readonly #services: TrafficServices;
+  readonly #toClient: QueuedWrites;
+  readonly #toUpstream: QueuedWrites;
   readonly #fromClient = new FrameCursor('client');
   readonly #fromUpstream = new FrameCursor('upstream');
   readonly #frameRate: FrameRate;
@@ -43,13 +46,15 @@ export class OpenTunnel implements StallingConnection {
   #onOver: ((outcome: TunnelOutcome) => void) | undefined;
 
   /** To be created right after the pipes, in the same turn of the event loop; see `observeTunnel`. */
-  constructor(client: Socket, upstream: Socket, frameRate: FrameRate, onStalled: () => void) {
+  constructor(client: Socket, upstream: Socket, frameRate: FrameRate, services: TrafficServices) {
     this.#client = client;
     this.#upstream = upstream;
-    this.#onStalled = onStalled;
+    this.#services = services;
+    this.#toClient = new QueuedWrites(client, services.stalled, PAUSED_BYTES, this);
+    this.#toUpstream = new QueuedWrites(upstream, services.stalled, PAUSED_BYTES, this);
     this.#frameRate = frameRate;
-    this.#followClient = this.#follow(this.#fromClient);
-    this.#followUpstream = this.#follow(this.#fromUpstream);
+    this.#followClient = this.#follow(this.#fromClient, this.#toUpstream);
+    this.#followUpstream = this.#follow(this.#fromUpstream, this.#toClient);
     client.on('data', this.#followClient);
     upstream.on('data', this.#followUpstream);
   }
@@ -58,19 +63,19 @@ export class OpenTunnel implements StallingConnection {
     return this.#isLeaving;
   }
 
-  get stalledBytes(): number {
-    if (this.#client.destroyed) return 0;
-    const bytes = this.#client.writableLength + this.#upstream.writableLength;
-    return bytes < PAUSING_BYTES ? bytes : bytes + PAUSED_BYTES;
+  checkStalled(): void {
+    this.#toClient.check();
+    this.#toUpstream.check();
   }
 
-  get sentBytes(): number {
-    const [client, upstream] = [this.#client, this.#upstream];
-    return client.bytesWritten - client.writableLength + upstream.bytesWritten - upstream.writableLength;
+  /** To be called when the client's connection has closed. */
+  release(): void {
+    this.#toClient.release();
+    this.#toUpstream.release();
   }
 
   onStalledTooLong(): void {
-    this.#onStalled();
+    this.#services.reporter.hits.hit('limits.memoryBytes');
     resetConnection(this.#client);
   }
 
@@ -79,9 +84,10 @@ export class OpenTunnel implements StallingConnection {
   }
 
   /** Follows one direction. Stops when so many frames pass that following them would slow the traffic. */
-  #follow(cursor: FrameCursor): (bytes: Buffer) => void {
+  #follow(cursor: FrameCursor, queued: QueuedWrites): (bytes: Buffer) => void {
     const rate = new DirectionRate();
     return (bytes) => {
+      queued.wrote();
       if (cursor.isLost) return;
       const before = cursor.frames;
       cursor.follow(bytes);
@@ -127,6 +133,7 @@ export class OpenTunnel implements StallingConnection {
     }
     const end = this.#fromClient.advance(bytes, 0);
     if (!this.#upstream.write(bytes.subarray(0, end))) this.#client.pause();
+    this.#toUpstream.wrote();
     // The client sent its own close frame; the upstream needs no other.
     if (this.#fromClient.hasClosed) this.#isUpstreamTold = true;
     else if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
@@ -137,6 +144,7 @@ export class OpenTunnel implements StallingConnection {
     if (this.#isClientTold) return;
     const end = this.#fromUpstream.advanceToClose(bytes);
     if (end > 0 && !this.#client.write(bytes.subarray(0, end))) this.#upstream.pause();
+    this.#toClient.wrote();
     if (end < bytes.length) this.#tellClient();
   }
 

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
+import type { TrafficServices } from '../upstream/traffic-services.ts';
 import { OpenTunnel, type TunnelOutcome } from './open-tunnel.ts';
-import type { WebSocketServices } from './services.ts';
 
 /** Interval between two groups of closed tunnels. The clients of one group reconnect at the same moment. */
 const STEP_MS = 50;
@@ -11,7 +11,7 @@ const FRAMES = { all: 200_000, ofOne: 10_000 };
 
 /** All open WebSockets. Closes them one after another, so that their clients do not all reconnect at once. */
 export class OpenTunnels {
-  readonly #services: WebSocketServices;
+  readonly #services: TrafficServices;
   readonly #clock: Clock;
   readonly #frameRate: FrameRate;
   readonly #open = new Set<OpenTunnel>();
@@ -23,7 +23,7 @@ export class OpenTunnels {
   #due = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(services: WebSocketServices, clock: Clock) {
+  constructor(services: TrafficServices, clock: Clock) {
     this.#services = services;
     this.#clock = clock;
     this.#frameRate = new FrameRate(clock, FRAMES);
@@ -40,21 +40,19 @@ export class OpenTunnels {
 
   /** To be called right after the pipes are set up, in the same turn of the event loop. */
   add(client: Socket, upstream: Socket): void {
-    const tunnel = new OpenTunnel(client, upstream, this.#frameRate, () => {
-      this.#services.reporter.hits.hit('limits.memoryBytes');
-    });
+    const tunnel = new OpenTunnel(client, upstream, this.#frameRate, this.#services);
     this.#open.add(tunnel);
     this.#staying.add(tunnel);
     client.once('close', () => {
       this.#open.delete(tunnel);
       this.#staying.delete(tunnel);
-      this.#services.stalled.remove(tunnel);
+      tunnel.release();
     });
   }
 
   /** Charges unsent bytes to the memory budget. */
   checkStalled(): void {
-    for (const tunnel of this.#open) this.#services.stalled.check(tunnel);
+    for (const tunnel of this.#open) tunnel.checkStalled();
   }
 
   /** Closes all tunnels, including new ones, spread evenly over `overMs`, oldest first. 0: all open ones at once. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { FREE_BYTES } from '../../limits/request-memory.ts';
-import type { WebSocketServices } from './services.ts';
+import type { TrafficServices } from '../upstream/traffic-services.ts';
 
 /**
  * Reads on after a handshake's head until the upstream has answered: only a socket that is read shows that its client has
@@ -13,18 +13,18 @@ import type { WebSocketServices } from './services.ts';
  */
 export class ReadAhead {
   readonly #socket: Socket;
-  readonly #services: WebSocketServices;
+  readonly #services: TrafficServices;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #isStopped = false;
 
-  private constructor(socket: Socket, services: WebSocketServices) {
+  private constructor(socket: Socket, services: TrafficServices) {
     this.#socket = socket;
     this.#services = services;
   }
 
   /** `leftover`: bytes that came with the head. Undefined if the budget has no room for them. */
-  static of(socket: Socket, leftover: Buffer, services: WebSocketServices): ReadAhead | undefined {
+  static of(socket: Socket, leftover: Buffer, services: TrafficServices): ReadAhead | undefined {
     const ahead = new ReadAhead(socket, services);
     if (!ahead.#keep(leftover)) return undefined;
     socket.on('data', ahead.#onData);

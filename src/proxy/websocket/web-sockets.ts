@@ -11,23 +11,23 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../../base/clock.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
-import { Handshake, type HandshakeListener, type WebSocketRequest } from './handshake.ts';
+import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
+import { Handshake, type HandshakeListener } from './handshake.ts';
 import { OpenTunnels } from './open-tunnels.ts';
 import { createProxy } from './proxy.ts';
-import type { WebSocketServices } from './services.ts';
 
 /** Interval at which writes below the high-water mark are looked at: no event reports them. */
 const CHECK_MS = 250;
 
 export class WebSockets implements HandshakeListener {
-  readonly #services: WebSocketServices;
+  readonly #services: TrafficServices;
   readonly #proxy = createProxy();
   readonly #handshakes = new Set<Handshake>();
   readonly #tunnels: OpenTunnels;
   #timer: NodeJS.Timeout | undefined;
   #isDestroyed = false;
 
-  constructor(services: WebSocketServices, clock: Clock) {
+  constructor(services: TrafficServices, clock: Clock) {
     this.#services = services;
     this.#tunnels = new OpenTunnels(services, clock);
   }
