@@ -1,6 +1,6 @@
-import { BodyReader } from './body-reader.ts';
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
+import { BodyReader } from './framing.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { TrailerFilter } from './trailer-filter.ts';

@@ -1,6 +1,6 @@
-import { BodyReader } from './body-reader.ts';
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
+import { BodyReader } from './framing.ts';
 import { describeHeadFault, mendedHead } from './response-fault.ts';
 import { isInterim, parseResponseHead, type ResponseHead } from './response-head.ts';
 

@@ -1,7 +1,7 @@
 import { constants, inflateRawSync, type ZlibOptions } from 'node:zlib';
+import { toMaxInflatedBytes } from '../../limits/inflated-bound.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { DeflateParameters } from './extensions.ts';
-import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
 /** zlib does not support a window of 8 bits. A larger window can read everything that a smaller one can. */

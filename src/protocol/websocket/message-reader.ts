@@ -1,5 +1,5 @@
 /**
- * This folder reads WebSocket messages and content-coded bodies out of passing bytes: bytes in, messages out. It knows
+ * This folder reads WebSocket messages out of passing bytes: bytes in, messages out. It knows
  * neither sockets nor what the messages mean. It neither changes nor keeps the bytes.
  */
 import { isUtf8 } from 'node:buffer';
