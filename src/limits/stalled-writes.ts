@@ -75,7 +75,6 @@ export class StalledWrites {
     }
   }
 
-  /** Call when the connection has closed. */
   remove(connection: StallingConnection): void {
     const known = this.#oldestFirst.get(connection);
     if (known === undefined) return;
@@ -120,7 +119,6 @@ export interface WritesOwner {
   onStalledTooLong(): void;
 }
 
-/** The unsent writes of one socket. */
 export class QueuedWrites implements StallingConnection {
   readonly #socket: WritableSocket;
   readonly #stalled: StalledWrites;
@@ -159,12 +157,10 @@ export class QueuedWrites implements StallingConnection {
     this.#owner.onStalledTooLong();
   }
 
-  /** Charges the unsent writes. */
   check(): void {
     this.#stalled.check(this);
   }
 
-  /** Gives back what was charged. */
   release(): void {
     this.#stalled.remove(this);
   }

@@ -39,12 +39,10 @@ export class UnfinishedBodies {
     this.#memory.takeAnyway(this.#kind, bytes);
   }
 
-  /** Gives back `bytes` of an unfinished body. */
   giveBack(bytes: number): void {
     this.#memory.giveBack(this.#kind, bytes);
   }
 
-  /** Ends `body` and gives back its last `bytes`. */
   end(body: Unfinished, bytes: number): void {
     this.#oldestFirst.delete(body);
     this.#memory.giveBack(this.#kind, bytes);

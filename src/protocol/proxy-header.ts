@@ -8,7 +8,6 @@ import { toPlainAddress } from '../base/address.ts';
 export type ProxyHeader =
   /** The bytes so far are the beginning of a header. */
   | { readonly kind: 'incomplete' }
-  /** The connection begins with something else. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'broken' }
   /** `source` is undefined where the proxy speaks for itself (LOCAL) or does not know its client (UNKNOWN). */

@@ -27,7 +27,6 @@ export const UNCLEAR = -2;
  * loop fills one object instead of a list of fields.
  */
 export class FieldSummary {
-  /** Offset of each field line. */
   readonly lineStarts: number[] = [];
   /** Offset just past the empty line, or `UNCLEAR` if the section is not strictly well-formed. */
   end = UNCLEAR;

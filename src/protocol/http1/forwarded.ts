@@ -12,7 +12,6 @@ export type ForwardedMode = Config['forwarded'];
 export interface ForwardedClient {
   readonly remoteAddress: string;
   readonly secure: boolean;
-  /** Fields about its certificate. */
   readonly certificateFields?: Fields;
 }
 

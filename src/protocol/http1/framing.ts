@@ -39,7 +39,6 @@ export class BodyReader {
     else if (framing.kind === 'chunked') this.#chunked = new ChunkedReader(this.#maxTrailerBytes);
   }
 
-  /** Whether the body that has been read is not empty. */
   get hasContent(): boolean {
     return this.#framing === 'chunked' ? this.#chunked?.hasContent === true : this.#hasContent;
   }

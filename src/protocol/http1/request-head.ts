@@ -21,16 +21,13 @@ const OLD_VERSION = ' HTTP/1.0\r\n';
 const ANY_VERSION = /^ HTTP\/\d\.\d\r\n/;
 const SLASH = 0x2f;
 const ASTERISK = 0x2a;
-/** RFC 9112 §3.2.2. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?@]*@)?([^/?@]+)/i;
 
-/** Why a request is refused. */
 export type RequestFault = (typeof REQUEST_FAULTS)[number];
 
 export const REQUEST_FAULTS = [
   /** No method, no target, or no version. */
   'start-line',
-  /** CONNECT. */
   'method',
   /** Neither HTTP/1.1 nor 1.0. */
   'version',
@@ -59,7 +56,6 @@ export class Http1RequestHead {
   readonly method: string;
   readonly target: string;
   readonly framing: Framing;
-  /** HTTP/1.0. */
   readonly isOld: boolean;
   readonly #fields: FieldSummary;
 
@@ -90,7 +86,6 @@ export class Http1RequestHead {
     return this.#fields.hasForwardedHost;
   }
 
-  /** It asks for a protocol other than HTTP. */
   get hasUpgrade(): boolean {
     return this.#fields.hasUpgrade;
   }

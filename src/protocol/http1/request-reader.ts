@@ -114,7 +114,6 @@ export class RequestReader {
     return this.#unread.toString('latin1', 0, HEAD.length) === HEAD;
   }
 
-  /** Why the current body is malformed. */
   get bodyFault(): RequestFault {
     return this.#body.chunked?.isTooLarge === true ? 'body-overhead' : 'body';
   }

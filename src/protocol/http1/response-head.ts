@@ -5,7 +5,6 @@ import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './fr
 export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
-  /** Whether this response allows the connection to stay open. */
   readonly isPersistent: boolean;
 }
 

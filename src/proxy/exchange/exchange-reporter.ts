@@ -22,7 +22,6 @@ import type { ProxyHint } from './proxy-hint.ts';
 const UNNAMED =
   'rest.deny: a trusted proxy on loopback named no client, or one on loopback: answering 403, since the client may be on another machine; ask without the proxy';
 
-/** `rest.deny`. */
 export interface PathDenial {
   /** True if the client must not request the target. */
   denies(target: string, client: ClientConnection): boolean;
@@ -31,7 +30,6 @@ export interface PathDenial {
 export interface Admission {
   /** Maximum requests in flight to the upstream, including held long polls; 0: any number. */
   readonly maxInFlight: number;
-  /** Undefined: no path is denied. */
   readonly denial: PathDenial | undefined;
   /** Finds the client behind a trusted proxy. Undefined: the proxy counts as the client. */
   readonly clientFinder: ClientFinder | undefined;
@@ -59,7 +57,6 @@ export class ExchangeReporter {
   #hint: ProxyHint | undefined;
   /** Requests and connections that were refused or ended because of a limit. */
   readonly hits: LimitHits;
-  /** Failed exchanges by code. */
   readonly failures: FailureRecord;
   /** All faults exist from the start, so that a first refusal is a step and not a new series. */
   readonly #refused = new Map<RequestFault, number>(REQUEST_FAULTS.map((fault) => [fault, 0]));
@@ -94,7 +91,6 @@ export class ExchangeReporter {
     return this.#inFlight;
   }
 
-  /** Requests that were refused for what is wrong with them, by fault. */
   get refused(): ReadonlyMap<RequestFault, number> {
     return this.#refused;
   }

@@ -213,7 +213,6 @@ export class Exchange<Observation = unknown> {
     this.tunnelObserver = undefined;
   }
 
-  /** Marks the ending; false if it has ended already. The first ending counts. */
   markEnded(endedNs: number): boolean {
     if (this.#ended) return false;
     this.#ended = true;

@@ -23,7 +23,6 @@ const REQUEST_PROBLEMS = {
 
 export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
 
-/** The answer to each fault. */
 export const FAULT_STATUSES: Readonly<Record<RequestFault, RequestProblemStatus>> = {
   'start-line': 400,
   fields: 400,
@@ -101,7 +100,6 @@ export interface RawResponseOptions {
   readonly isLast: boolean;
 }
 
-/** The whole HTTP/1.1 response as bytes. */
 export function toRawResponse(problem: Problem, { isHead, isLast }: RawResponseOptions): Buffer {
   const body = toAscii(problem.body);
   const fields: Fields = [

@@ -54,7 +54,6 @@ export function readCookiesSent(): number {
   return Number(values[names.indexOf('SyncookiesSent')] ?? 0);
 }
 
-/** By local port. */
 function readRows(table: string, port: number): Row[] {
   const hexPort = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return read(table)
@@ -80,7 +79,6 @@ function toRow(line: string): Row {
   };
 }
 
-/** Empty if the file does not exist. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'latin1');

@@ -18,7 +18,6 @@ export class DescriptorWatch {
   #loggedNs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `open` opens a file and returns its descriptor. */
   constructor(clock: Clock, logger: Logger, open: () => number = () => openSync('/', 'r')) {
     this.#clock = clock;
     this.#logger = logger;

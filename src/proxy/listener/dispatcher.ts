@@ -31,10 +31,8 @@ import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { QuietConnections } from './quiet-connections.ts';
 
-/** Options that a reload can change. */
 export interface LiveDispatcherOptions {
   readonly maxConnections: number;
-  /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
   /** These peers may name the addresses of their clients. */
   readonly trustedProxies: AddressRanges;
@@ -126,7 +124,6 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  /** How many of the checks, one a second, found no free file descriptor. */
   get descriptorShortages(): number {
     return this.#descriptors.shortages;
   }

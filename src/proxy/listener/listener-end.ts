@@ -32,7 +32,6 @@ const RETRANSMISSION_MS = 300;
  */
 export class ListenerEnd {
   readonly #server: net.Server;
-  /** The normal backlog of the listener. */
   readonly #backlog: number;
   #own: net.Socket | undefined;
   #isOwnAccepted = false;

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
-import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
+import { closeAfterWrites, resetConnection } from '../../tls/connection-end.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { ClientReads } from './client-reads.ts';
+import { LeavingClient } from './leaving-client.ts';
 import type { RelayServices } from './relay-services.ts';
 import { keepAlive, type Watched } from './silence-watch.ts';
 import { SocketWriter } from './write-batch.ts';
@@ -30,9 +31,9 @@ export class ClientLink implements Watched {
   readonly #listener: ClientListener;
   readonly #services: RelayServices;
   readonly #writer: SocketWriter;
-  /** In the silence watch. */
   place = -1;
   #isDetached = false;
+  #leaving: LeavingClient | undefined;
   /** Number of reads and writes, now and at the last `look`. */
   #moves = 0;
   #movesSeen = -1;
@@ -62,10 +63,6 @@ export class ClientLink implements Watched {
 
   get bytesRead(): number {
     return this.#socket.bytesRead;
-  }
-
-  get unsentBytes(): number {
-    return this.#socket.destroyed ? 0 : this.#socket.writableLength;
   }
 
   get idleTimeoutMs(): number {
@@ -98,13 +95,11 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** See `SocketWriter.writeSoon`. */
   writeSoon(text: string, sinceNs?: number): void {
     this.#moves += 1;
     this.#writer.writeSoon(text, sinceNs);
   }
 
-  /** See `SocketWriter.write`. */
   write(bytes: Buffer, sinceNs?: number, buffer?: ReadBuffer): boolean {
     this.#moves += 1;
     const takesMore = this.#writer.write(bytes, sinceNs, buffer);
@@ -150,9 +145,9 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** Closes the connection with an error if the client has refused what was written. */
-  revealReset(): void {
-    revealReset(this.#socket);
+  /** After a FIN of the client: calls `onTaken` once its system has had a second to refuse what was written. */
+  awaitTaken(onTaken: () => void): void {
+    this.#leaving = new LeavingClient(this.#socket, onTaken);
   }
 
   /** Removes all listeners and returns the socket, for a new owner. */
@@ -212,6 +207,7 @@ export class ClientLink implements Watched {
 
   readonly #onClose = (): void => {
     this.#services.silence.delete(this);
+    this.#leaving?.stop();
     this.#writer.queued.release();
     this.#listener.onClientClosed();
   };

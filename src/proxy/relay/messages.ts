@@ -36,7 +36,6 @@ export function withOwnFields(
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
-/** The head of a WebSocket's handshake with the same fields, as latin1 text. */
 export function toHandshakeHead(
   options: TrafficOptions,
   head: Http1RequestHead,

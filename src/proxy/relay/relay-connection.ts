@@ -18,7 +18,6 @@ import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { LeavingClient } from './leaving-client.ts';
 import { toHandshakeHead, toRawRefusal } from './messages.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
 import { RequestsAhead } from './requests-ahead.ts';
@@ -36,8 +35,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   readonly #toUpstream: UpstreamLink;
   readonly #parts: RelayParts;
   readonly #timer = new PhaseTimer();
-  /** The answer is written, and the client may have left before it. */
-  #leaving: LeavingClient | undefined;
   #running: RunningExchange | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
@@ -51,10 +48,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#context = context;
     this.#services = context.services;
     this.#request = new RequestReader(context.services.options.headBytes);
-    this.#ahead = new RequestsAhead(this.#request, context.services.memory, context.services.reporter.hits);
+    this.#ahead = new RequestsAhead(this.#request, context.services, this);
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
-    this.#toUpstream = new UpstreamLink(context.services, this);
+    this.#toUpstream = new UpstreamLink(context.services, this, this.#toClient, this.#response);
     const [request, response, toClient, toUpstream] = [this.#request, this.#response, this.#toClient, this.#toUpstream];
     this.#parts = { client, context, request, response, toClient, toUpstream };
   }
@@ -75,8 +72,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#toClient.destroy();
   }
 
-  // ---- requests: client to upstream
-
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
     this.#readBuffer = buffer;
     if (this.#request.isDone) this.#request.append(bytes);
@@ -87,13 +82,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#takeNext();
     this.#readBuffer = undefined;
     if (this.#request.unread.length > 0) {
-      this.#keepUnread(buffer === undefined ? undefined : bytes);
-      this.#updateReading();
+      this.#ahead.keep(this.isIdle, buffer === undefined ? undefined : bytes);
+      this.updateReading();
     } else if (this.#ahead.isCharged) this.#ahead.release();
-  }
-
-  #keepUnread(shared?: Buffer): void {
-    if (!this.#ahead.keep(this.isIdle ? this : undefined, shared)) this.#refuseAndClose(503, 'limits.memoryBytes');
   }
 
   onHeadEvicted(): void {
@@ -158,12 +149,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       return;
     }
     const running = this.#running;
-    if (head) running?.sendHead(head, bytes, this.#readBuffer);
-    // Without an upstream, after an early response or our own, the rest of a body is dropped.
+    if (running !== undefined) running.passRequest(bytes, head, this.#readBuffer);
+    // After an early response the rest of a body goes on, or is dropped without an upstream.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
-    // Flush first: observers may be slow.
-    if (running?.hasSlowObserver === true) this.#toUpstream.flush();
-    running?.observeRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
     // The client has ended in the middle of a pipelined request: the upstream must not wait for the rest.
     else if (this.#toClient.hasEnded) this.#toUpstream.end();
@@ -184,28 +172,17 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onClientEnd(): void {
-    if (this.isIdle) {
-      this.#takeNext();
-      return;
-    }
+    if (this.isIdle) this.#takeNext();
     // The request was answered early, and the client ends in the middle of it: neither side will send more.
-    if (this.#running === undefined && !this.#toUpstream.isOpen) {
-      this.#close();
-      return;
+    else if (this.#running === undefined && !this.#toUpstream.isOpen) this.#close();
+    else {
+      // As without the sidecar, the upstream sees the client's half-close, after all that the client sent before it.
+      if (!this.#request.isDone || this.#request.unread.length === 0) this.#toUpstream.end();
+      this.#toClient.limitHalfClosed();
     }
-    // As without the sidecar, the upstream sees the client's half-close, after all that the client sent before it.
-    if (!this.#request.isDone || this.#request.unread.length === 0) this.#toUpstream.end();
-    this.#toClient.limitHalfClosed();
   }
 
-  // ---- responses: upstream to client
-
-  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
-    // A connection that was dropped, or is ending (`UpstreamLink.endAfterRest`).
-    if (!this.#toUpstream.is(upstream)) {
-      upstream.destroy();
-      return false;
-    }
+  onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
     const running = this.#running;
     // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
     if (running === undefined || running.isRefused) {
@@ -227,21 +204,17 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     return canGoOn;
   }
 
-  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
-    if (!this.#toUpstream.is(upstream)) return;
-    this.#toUpstream.drop(false);
+  onUpstreamClosed(failure: UpstreamFailure | undefined): void {
     if (this.#running === undefined || this.#running.isRefused) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
       if (!this.#request.isDone || this.#closesWithUpstream) this.#close();
       return;
     }
-    if (failure !== undefined || !this.#response.endsWithConnection) {
-      const hasBegun = this.#response.head !== undefined;
-      if (hasBegun) this.#fail(toUpstreamFailure(failure?.cause, 'response'));
-      else this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
-      return;
-    }
-    if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
+    const hasBegun = this.#response.head !== undefined;
+    if (!hasBegun) this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
+    else if (failure !== undefined || !this.#response.endsWithConnection) {
+      this.#fail(toUpstreamFailure(failure?.cause, 'response'));
+    } else if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
     else {
       this.#completeExchange();
       this.#close();
@@ -256,7 +229,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   /** The call counts once the client's system has had a second to refuse the answer. Then the connection closes. */
   #awaitLeaving(endedNs: number): void {
     this.#toUpstream.drop(this.#response.end < this.#response.length);
-    this.#leaving = new LeavingClient(this.#toClient, () => {
+    this.#toClient.awaitTaken(() => {
       this.#completeExchange(endedNs);
       this.#close();
     });
@@ -279,8 +252,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   #goOn(): void {
     this.#takeNext();
-    if (this.#ahead.isCharged) this.#keepUnread();
-    this.#updateReading();
+    if (this.#ahead.isCharged) this.#ahead.keep(this.isIdle);
+    this.updateReading();
   }
 
   #completeExchange(endedNs?: number): RunningExchange | undefined {
@@ -297,8 +270,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#services.reporter.end(running.exchange, ending, endedNs);
     return running;
   }
-
-  // ---- answers of our own
 
   /** Answers an exchange that was not admitted. A request body is read and dropped. */
   #refuseExchange(running: RunningExchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
@@ -368,26 +339,18 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#close();
   }
 
-  // ---- flow control: which side is read, and which may be silent
-
   get canBeSilent(): boolean {
     const isAllPassed = this.#request.isDone && !this.#toClient.isPaused;
     return this.#running !== undefined && (this.#toUpstream.isFull || isAllPassed);
   }
 
-  #updateReading(): void {
+  updateReading(): void {
     const isBusy = this.#running !== undefined && this.#request.isDone;
     const isTooFar = isBusy && this.#ahead.isTooFar(this.#services.options.headBytes);
     this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar);
   }
 
-  onUpstreamFullChange(): void {
-    this.#updateReading();
-  }
-
-  onUpstreamDrain(upstream: Socket): void {
-    if (!this.#toUpstream.is(upstream)) return;
-    this.#toUpstream.onDrain();
+  onUpstreamDrain(): void {
     this.#running?.bodyPassed();
   }
 
@@ -401,19 +364,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#toUpstream.pause();
   }
 
-  onStalledTooLong(): void {
-    this.#toClient.onStalledTooLong();
-  }
-
-  get keptBytes(): number {
-    return this.#response.keptBytes;
-  }
-
   onLook(): void {
     this.#toUpstream.look();
   }
-
-  // ---- the end of the connection
 
   #leaveForWebSocket(exchange: Exchange, head: Http1RequestHead): void {
     // Both sides close a WebSocket (RFC 6455 §7.1.1): this client has left.
@@ -445,7 +398,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   onClientClosed(): void {
     this.#timer.stop();
-    this.#leaving?.stop();
     this.#ahead.release();
     this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);

@@ -3,7 +3,6 @@ import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-serv
 import type { SilenceWatch } from './silence-watch.ts';
 import type { WriteBatch } from './write-batch.ts';
 
-/** Shared by all relay connections. */
 export interface RelayServices extends TrafficServices {
   readonly writes: WriteBatch;
   readonly silence: SilenceWatch;

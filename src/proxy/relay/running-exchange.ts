@@ -13,7 +13,6 @@ import { withDrainNotice, withOwnFields } from './messages.ts';
 import type { RelayServices } from './relay-services.ts';
 import type { UpstreamLink } from './upstream-link.ts';
 
-/** Of the connection. */
 export interface RelayParts {
   readonly client: ClientConnection;
   readonly context: { readonly services: RelayServices; readonly isDraining: boolean };
@@ -37,14 +36,12 @@ export class RunningExchange {
   readonly isLast: boolean;
   /** Our own answer follows in the next turn of the event loop. */
   isRefused = false;
-  /** We added `Connection: close` to the response. */
   hasDrainNotice = false;
-  /** After `passResponse`. */
   progress: ResponseProgress = 'more';
   /** The moment of the response's last byte; 0 before. */
   endedNs = 0;
   /** An observer may be slow: flush the bytes before calling it. */
-  hasSlowObserver = false;
+  #hasSlowObserver = false;
   readonly #parts: RelayParts;
   #isObserved = false;
   #requestPayload: PayloadReader | undefined;
@@ -64,10 +61,19 @@ export class RunningExchange {
     return this.#parts.context.services.reporter;
   }
 
-  // ---- bytes
+  /** Passes bytes of the request, its `head` first if given; they lie in `buffer` if that is shared. */
+  passRequest(bytes: Buffer, head: Http1RequestHead | undefined, buffer: ReadBuffer | undefined): void {
+    const { request, toUpstream } = this.#parts;
+    if (head) this.#sendHead(head, bytes, buffer);
+    // Without an upstream, after our own answer, the rest of a body is dropped.
+    else if (toUpstream.isOpen) toUpstream.send(bytes, 0, buffer);
+    if (this.#requestPayload === undefined) return;
+    if (this.#hasSlowObserver) toUpstream.flush();
+    this.#requestPayload.read(bytes, head?.text.length ?? 0, bytes.length);
+    if (request.isDone) this.#reporter.requestEnd(this.exchange);
+  }
 
-  /** Sends the head, and the body so far with it. `bytes` are both, in `buffer` if that is shared. */
-  sendHead(head: Http1RequestHead, bytes: Buffer, buffer: ReadBuffer | undefined): void {
+  #sendHead(head: Http1RequestHead, bytes: Buffer, buffer: ReadBuffer | undefined): void {
     const { client, context, request, toUpstream } = this.#parts;
     const { options, reporter } = context.services;
     const { beganNs, traceparent } = this.exchange;
@@ -89,7 +95,7 @@ export class RunningExchange {
     else if (interimStatus === 100) this.#continueCame();
     const canGoOn = this.#writeResponse(bytes, buffer);
     if (!canGoOn && !isComplete) this.clientFull();
-    if (this.hasSlowObserver) toClient.flush();
+    if (this.#hasSlowObserver) toClient.flush();
     if (this.#isObserved) this.#observeResponse();
     return canGoOn;
   }
@@ -110,25 +116,16 @@ export class RunningExchange {
     return true;
   }
 
-  // ---- observers
-
   /** Call before the first bytes if the exchange is observed. `framing` is that of the request. */
   observe(framing: Framing, maxTrailerBytes: number): void {
     const { requestObserver, responseObserver, wantsResponse } = this.exchange;
     this.#isObserved = true;
     this.#maxTrailerBytes = maxTrailerBytes;
-    this.hasSlowObserver = wantsResponse || isSlow(requestObserver) || isSlow(responseObserver);
+    this.#hasSlowObserver = wantsResponse || isSlow(requestObserver) || isSlow(responseObserver);
     if (requestObserver === undefined) return;
     this.#requestPayload = new PayloadReader(framing, maxTrailerBytes, (payload) => {
       this.#reporter.requestBytes(this.exchange, payload);
     });
-  }
-
-  /** Call with all bytes of the request, after they are written. The body begins at `from`. */
-  observeRequest(bytes: Buffer, from: number, isLast: boolean): void {
-    if (this.#requestPayload === undefined) return;
-    this.#requestPayload.read(bytes, from, bytes.length);
-    if (isLast) this.#reporter.requestEnd(this.exchange);
   }
 
   #observeResponse(): void {
@@ -152,8 +149,6 @@ export class RunningExchange {
       reporter.responseBytes(exchange, payload);
     });
   }
-
-  // ---- the client wait
 
   /** The client sends its body after a 100 (RFC 9110 §10.1.1). */
   expectContinue(): void {

@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
+import type { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { resetConnection } from '../../tls/connection-end.ts';
+import type { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { UpstreamConnection, UpstreamListener } from '../upstream/upstream-connection.ts';
+import type { ClientLink } from './client-link.ts';
 import type { RelayServices } from './relay-services.ts';
 import { keepAlive } from './silence-watch.ts';
 import { SocketWriter, type WriterOwner } from './write-batch.ts';
@@ -9,12 +12,14 @@ import { SocketWriter, type WriterOwner } from './write-batch.ts';
 /** How long an upstream may take to close an ending connection, after the last byte was sent. */
 const END_LIMIT_MS = 2_000;
 
-export interface UpstreamLinkListener extends UpstreamListener {
-  /** Of an answer whose head is incomplete. */
-  readonly keptBytes: number;
+export interface UpstreamLinkListener {
+  /** As of `UpstreamListener`, for the current connection only. */
+  onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
+  onUpstreamDrain(): void;
+  /** The connection has been dropped. */
+  onUpstreamClosed(failure: UpstreamFailure | undefined): void;
   /** `UpstreamLink.isFull` has changed. */
-  onUpstreamFullChange(): void;
-  onStalledTooLong(): void;
+  updateReading(): void;
 }
 
 interface Connection {
@@ -25,29 +30,28 @@ interface Connection {
 
 /**
  * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
- * end or a drop. The listener gets each event with its socket, since a dropped socket may still emit some.
+ * end or a drop.
  */
-export class UpstreamLink {
+export class UpstreamLink implements UpstreamListener {
   readonly #services: RelayServices;
   readonly #listener: UpstreamLinkListener;
+  readonly #client: ClientLink;
+  readonly #response: ResponseReader;
   #connection: Connection | undefined;
   /** A socket that `endAfterRest` ends and that has not closed yet. */
   #ending: Socket | undefined;
   /** The socket's buffer is full until its 'drain'. */
   isFull = false;
 
-  constructor(services: RelayServices, listener: UpstreamLinkListener) {
+  constructor(services: RelayServices, listener: UpstreamLinkListener, client: ClientLink, response: ResponseReader) {
     this.#services = services;
     this.#listener = listener;
+    this.#client = client;
+    this.#response = response;
   }
 
   get isOpen(): boolean {
     return this.#connection !== undefined;
-  }
-
-  /** False for an earlier connection that was dropped. */
-  is(socket: Socket): boolean {
-    return socket === this.#connection?.socket;
   }
 
   /** Connects first if necessary. Parameters are those of `SocketWriter`. */
@@ -59,21 +63,44 @@ export class UpstreamLink {
   }
 
   #connect(): Connection {
-    const upstream = this.#services.upstream.connect(this.#listener);
+    const upstream = this.#services.upstream.connect(this);
     const { socket } = upstream;
-    const listener = this.#listener;
+    const response = this.#response;
     const owner: WriterOwner = {
       get keptBytes() {
-        return listener.keptBytes;
+        return response.keptBytes;
       },
       onFull: () => this.#setFull(true),
       onStalledTooLong: () => {
-        if (this.is(socket)) listener.onStalledTooLong();
+        if (this.#isCurrent(socket)) this.#client.onStalledTooLong();
         else socket.destroy();
       },
     };
     const { added } = this.#services.reporter;
     return { upstream, socket, writer: new SocketWriter(socket, this.#services, added.request, owner) };
+  }
+
+  /** A dropped socket may still report something. */
+  #isCurrent(socket: Socket): boolean {
+    return socket === this.#connection?.socket;
+  }
+
+  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    if (this.#isCurrent(upstream)) return this.#listener.onUpstreamBytes(bytes, length, buffer);
+    upstream.destroy();
+    return false;
+  }
+
+  onUpstreamDrain(upstream: Socket): void {
+    if (!this.#isCurrent(upstream)) return;
+    this.#setFull(false);
+    this.#listener.onUpstreamDrain();
+  }
+
+  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
+    if (!this.#isCurrent(upstream)) return;
+    this.drop(false);
+    this.#listener.onUpstreamClosed(failure);
   }
 
   flush(): void {
@@ -126,8 +153,7 @@ export class UpstreamLink {
   }
 
   /**
-   * Ends the connection after the remaining bytes are sent. Nothing that it receives is read any more: the listener
-   * destroys a connection that still sends. Only one may be ending: an earlier one is destroyed.
+   * Ends the connection after the remaining bytes are sent, or when it sends something: nothing is read any more. Only one may be ending: an earlier one is destroyed.
    */
   endAfterRest(): void {
     this.flush();
@@ -144,13 +170,9 @@ export class UpstreamLink {
     socket.once('close', () => writer.queued.release());
   }
 
-  onDrain(): void {
-    this.#setFull(false);
-  }
-
   #setFull(isFull: boolean): void {
     this.isFull = isFull;
     this.#connection?.writer.queued.check();
-    this.#listener.onUpstreamFullChange();
+    this.#listener.updateReading();
   }
 }

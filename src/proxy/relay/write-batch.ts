@@ -93,7 +93,6 @@ export class SocketWriter {
     if (!takesMore) this.#owner.onFull();
   }
 
-  /** Drops deferred text. */
   clear(): void {
     this.#text = '';
   }

@@ -7,7 +7,6 @@ import type { TrafficOptions } from '../exchange/traffic-options.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamConnection } from './upstream-connection.ts';
 
-/** Shared by all connections of clients. */
 export interface TrafficServices {
   /** A reload replaces this object. */
   options: TrafficOptions;
@@ -24,7 +23,6 @@ export interface WebSocketRequest {
   readonly exchange: Exchange;
   /** The request's head as it goes to the upstream; latin1. */
   readonly headText: string;
-  /** The client's bytes after the head. */
   readonly leftover: Buffer;
   /** The connection that has served the requests before, if it can serve another. */
   readonly upstream: UpstreamConnection | undefined;
