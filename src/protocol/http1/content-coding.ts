@@ -56,13 +56,13 @@ function inflateZlibOrRaw(bytes: Buffer, options: zlib.ZlibOptions): Buffer {
 }
 
 function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
-  if (toBrotliWindowBits(bytes[0] ?? 0) > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
+  if (readBrotliWindowBits(bytes[0] ?? 0) > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
   const { maxOutputLength = 0 } = options;
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
 }
 
 /** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 for all smaller ones, which are always accepted. */
-function toBrotliWindowBits(first: number): number {
+function readBrotliWindowBits(first: number): number {
   const size = (first >> 1) & 0b111;
   return (first & 1) === 1 && size > 0 ? 17 + size : 17;
 }

@@ -140,7 +140,7 @@ function noteField(
       return;
     case 14:
       if (!isWordIn(bytes, nameStart, 'content-length')) return;
-      summary.contentLength = summary.contentLength === ABSENT ? toLength(bytes, valueStart, valueEnd) : UNCLEAR;
+      summary.contentLength = summary.contentLength === ABSENT ? parseLength(bytes, valueStart, valueEnd) : UNCLEAR;
       return;
     case 16:
       if (isWordIn(bytes, nameStart, 'x-forwarded-host')) summary.hasForwardedHost = true;
@@ -214,7 +214,7 @@ function isWordAlone(bytes: Uint8Array, start: number, end: number, word: string
   return end - start === word.length && isWordIn(bytes, start, word);
 }
 
-function toLength(bytes: Uint8Array, start: number, end: number): number {
+function parseLength(bytes: Uint8Array, start: number, end: number): number {
   if (end === start) return UNCLEAR;
   let value = 0;
   for (let at = start; at < end; at += 1) {

@@ -49,7 +49,7 @@ export class UpstreamFailure extends SidecarError {
 
   /** RFC 9209 §2.3. */
   get proxyError(): ProxyErrorType {
-    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
+    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? chooseTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
   }
 }
 
@@ -68,10 +68,10 @@ export function toUpstreamFailure(
   // §4.4.2.4).
   if (phase === 'handshake' || isOpenSslCode(codeOf(cause))) return new UpstreamFailure('D2S_ERR_UPSTREAM_TLS', cause);
   if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
-  return new UpstreamFailure(toConnectCode(cause), cause);
+  return new UpstreamFailure(chooseConnectCode(cause), cause);
 }
 
-function toConnectCode(cause: unknown): UpstreamFailureCode {
+function chooseConnectCode(cause: unknown): UpstreamFailureCode {
   // With several addresses, net.connect fails with an AggregateError that carries the last one's code.
   switch (codeOf(cause)) {
     case 'ECONNREFUSED':
@@ -132,7 +132,7 @@ function isOpenSslCode(code: string): boolean {
 }
 
 /** A system error such as `ECONNRESET` has no underscore. The rest comes from verification, e.g. `CERT_HAS_EXPIRED`. */
-function toTlsError(reason: string): ProxyErrorType {
+function chooseTlsError(reason: string): ProxyErrorType {
   if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
   return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
 }

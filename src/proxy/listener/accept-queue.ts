@@ -59,14 +59,14 @@ function readRows(table: string, port: number): Row[] {
   return read(table)
     .split('\n')
     .filter((line) => line.includes(hexPort))
-    .map(toRow)
+    .map(parseRow)
     .filter((row) => row.port === port);
 }
 
 /**
  * E.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue.
  */
-function toRow(line: string): Row {
+function parseRow(line: string): Row {
   const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
   const [address = '', port = ''] = local.split(':');
   const fromHex = (text = '') => Number.parseInt(text, 16);

@@ -195,7 +195,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     };
     return net.createServer(options, (accepted) => {
       if (this.#listenerEnd.isOwn(accepted)) return;
-      const peer = toClientConnection(accepted);
+      const peer = describeClient(accepted);
       const { trustedProxies, hasProxyHeaders } = this.#options;
       const isProxy = trustedProxies.has(peer.remoteAddress);
       if (isProxy && hasProxyHeaders) {
@@ -235,8 +235,8 @@ export class Dispatcher implements RelayContext<RelayConnection> {
       const { client } = this.#secured.get(peerOf(socket)) ?? {};
       // As for plain TCP, but only after the handshake: before it, no answer is pending.
       socket.allowHalfOpen = true;
-      const plain = client ?? toClientConnection(socket);
-      this.#onConnection(socket, toSecureClient(plain, socket, listenerTls, this.services.options));
+      const plain = client ?? describeClient(socket);
+      this.#onConnection(socket, describeSecureClient(plain, socket, listenerTls, this.services.options));
     });
     return (socket, client) => {
       const key = peerOf(socket);
@@ -294,7 +294,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
   }
 }
 
-function toClientConnection(socket: net.Socket): ClientConnection {
+function describeClient(socket: net.Socket): ClientConnection {
   const remoteAddress = withoutMapping(socket.remoteAddress ?? '');
   return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
 }
@@ -304,7 +304,7 @@ function peerOf({ remoteAddress, remotePort }: net.Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-function toSecureClient(
+function describeSecureClient(
   plain: ClientConnection,
   socket: TLSSocket,
   listenerTls: ListenerTls,

@@ -18,7 +18,7 @@ export interface ClientListener {
   onClientFull(): void;
   onClientDrain(): void;
   /** Called every few seconds. */
-  onLook(): void;
+  onCheck(): void;
   /** The client has reset the connection. `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
@@ -34,7 +34,7 @@ export class ClientLink implements Watched {
   place = -1;
   #isDetached = false;
   #leaving: LeavingClient | undefined;
-  /** Number of reads and writes, now and at the last `look`. */
+  /** Number of reads and writes, now and at the last `check`. */
   #moves = 0;
   #movesSeen = -1;
   #isTimed = false;
@@ -70,11 +70,11 @@ export class ClientLink implements Watched {
   }
 
   /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
-  look(everyMs: number): void {
+  check(everyMs: number): void {
     keepAlive(this.#socket);
     // Writes below the high-water mark wait without an `onClientFull`.
     this.#checkStalled();
-    this.#listener.onLook();
+    this.#listener.onCheck();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
     this.#movesSeen = this.#moves;
@@ -191,7 +191,7 @@ export class ClientLink implements Watched {
   };
 
   readonly #onTimeout = (): void => {
-    // A held long poll is silent by design until the server has something to say; cutting it would look like a server
+    // A held long poll is silent by design until the server has something to say; cutting it would check like a server
     // fault. The same holds for a client that we do not read because the upstream is full.
     if (!this.#listener.canBeSilent || this.hasEnded || this.#socket.writableLength > 0) {
       this.#services.reporter.hits.hit(this.hasEnded ? 'timeouts.halfClosed' : 'timeouts.idle');

@@ -11,7 +11,7 @@ import type { HeadWaiter } from '../../limits/request-memory.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
-import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
+import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
 import { FAULT_STATUSES, type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
@@ -106,17 +106,14 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       return;
     }
     const head = this.#request.nextHead();
-    if (head === undefined) this.#awaitHead();
-    else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
-    else if (head.fieldCount > this.#services.options.maxFields) {
+    const { maxFields, headTimeoutMs } = this.#services.options;
+    if (head === undefined) {
+      if (this.#toClient.hasEnded) this.#close();
+      else this.#timer.startOnce(headTimeoutMs, () => this.#refuseAndClose(408, 'timeouts.head'));
+    } else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
+    else if (head.fieldCount > maxFields) {
       this.#refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
     } else this.#beginExchange(head);
-  }
-
-  #awaitHead(): void {
-    if (this.#toClient.hasEnded) this.#close();
-    else if (!this.#timer.isRunning)
-      this.#timer.start(this.#services.options.headTimeoutMs, () => this.#refuseAndClose(408, 'timeouts.head'));
   }
 
   #beginExchange(head: Http1RequestHead): void {
@@ -132,7 +129,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       return;
     }
     if (head.isWebSocket) {
-      this.#leaveForWebSocket(exchange, head);
+      this.#leaveForWebSocket(running, head);
       return;
     }
     if (exchange.isObserved) running.observe(head.framing, options.headBytes);
@@ -216,7 +213,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       this.#fail(toUpstreamFailure(failure?.cause, 'response'));
     } else if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
     else {
-      this.#completeExchange();
+      this.#endExchange(COMPLETED);
       this.#close();
     }
   }
@@ -230,22 +227,22 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   #awaitLeaving(endedNs: number): void {
     this.#toUpstream.drop(this.#response.end < this.#response.length);
     this.#toClient.awaitTaken(() => {
-      this.#completeExchange(endedNs);
+      this.#endExchange(COMPLETED, endedNs);
       this.#close();
     });
   }
 
   #completed(endedNs: number): void {
-    const running = this.#completeExchange(endedNs);
+    const running = this.#endExchange(COMPLETED, endedNs);
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
     // An upstream that answers before it has read the whole request may read the rest as the next request. The rest is
     // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
-    const isAnnounced = running?.isLast === true || this.#response.head?.isPersistent !== true;
+    const isPersistent = this.#response.head?.isPersistent === true && running?.hasDrainNotice !== true;
     this.#response.release();
     const endsWithUpstream = this.#closesWithUpstream && !this.#toUpstream.isOpen;
-    const isLast = isAnnounced || running?.hasDrainNotice === true || endsWithUpstream;
+    const isLast = running?.isLast === true || !isPersistent || endsWithUpstream;
     if (isLast || (this.#mayHaveLeft && !this.#ahead.isOverfull)) this.#close();
     else this.#goOn();
   }
@@ -256,14 +253,10 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.updateReading();
   }
 
-  #completeExchange(endedNs?: number): RunningExchange | undefined {
-    this.#running?.observeResponseEnd();
-    return this.#endExchange(COMPLETED, endedNs);
-  }
-
   #endExchange(ending: Ending, endedNs?: number): RunningExchange | undefined {
     const running = this.#running;
     if (running === undefined) return undefined;
+    if (ending === COMPLETED) running.observeResponseEnd();
     this.#running = undefined;
     this.#timer.stop();
     running.exchange.isEmpty = !this.#response.hasContent;
@@ -319,7 +312,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#toUpstream.drop(true);
     if (this.#response.head === undefined) this.#answer(upstreamProblem(failure), running, !this.#request.isDone);
     // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
-    // its connection would look complete.
+    // its connection would check complete.
     else if (this.#response.endsWithConnection) this.#toClient.reset();
     else this.#close();
   }
@@ -364,11 +357,11 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#toUpstream.pause();
   }
 
-  onLook(): void {
-    this.#toUpstream.look();
+  onCheck(): void {
+    this.#toUpstream.check();
   }
 
-  #leaveForWebSocket(exchange: Exchange, head: Http1RequestHead): void {
+  #leaveForWebSocket({ exchange }: RunningExchange, head: Http1RequestHead): void {
     // Both sides close a WebSocket (RFC 6455 §7.1.1): this client has left.
     if (this.#toClient.hasEnded) {
       this.#endExchange(CANCELLED);

@@ -113,7 +113,7 @@ export class UpstreamLink implements UpstreamListener {
   }
 
   /** Called every few seconds. */
-  look(): void {
+  check(): void {
     if (this.#connection === undefined) return;
     keepAlive(this.#connection.socket);
     this.#connection.writer.queued.check();

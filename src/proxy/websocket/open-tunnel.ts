@@ -40,8 +40,8 @@ export class OpenTunnel implements WritesOwner {
   readonly #followClient: (bytes: Buffer) => void;
   readonly #followUpstream: (bytes: Buffer) => void;
   #isLeaving = false;
-  #isUpstreamTold = false;
-  #isClientTold = false;
+  #isUpstreamClosed = false;
+  #isClientClosed = false;
   #timer: NodeJS.Timeout | undefined;
   #onOver: ((outcome: TunnelOutcome) => void) | undefined;
 
@@ -105,7 +105,7 @@ export class OpenTunnel implements WritesOwner {
     // The peers are already closing it.
     if (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed) return;
     this.#takeOver();
-    if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
+    if (this.#fromClient.isBetweenFrames) this.#closeUpstream();
   }
 
   /** Replaces http-proxy's pipes with listeners that can stop at a frame's end. */
@@ -118,7 +118,7 @@ export class OpenTunnel implements WritesOwner {
     client.on('data', (bytes: Buffer) => this.#onClientBytes(bytes));
     upstream.on('data', (bytes: Buffer) => this.#onUpstreamBytes(bytes));
     client.on('end', () => this.#onClientEnded());
-    upstream.on('end', () => this.#tellClient());
+    upstream.on('end', () => this.#closeClient());
     client.on('drain', () => upstream.resume());
     upstream.on('drain', () => client.resume());
     client.resume();
@@ -126,55 +126,55 @@ export class OpenTunnel implements WritesOwner {
   }
 
   #onClientBytes(bytes: Buffer): void {
-    if (this.#isUpstreamTold) {
+    if (this.#isUpstreamClosed) {
       this.#fromClient.follow(bytes);
-      if (this.#isClientTold && this.#fromClient.hasClosed) this.#endBoth('closed');
+      if (this.#isClientClosed && this.#fromClient.hasClosed) this.#endBoth('closed');
       return;
     }
     const end = this.#fromClient.advance(bytes, 0);
     if (!this.#upstream.write(bytes.subarray(0, end))) this.#client.pause();
     this.#toUpstream.wrote();
     // The client sent its own close frame; the upstream needs no other.
-    if (this.#fromClient.hasClosed) this.#isUpstreamTold = true;
-    else if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
+    if (this.#fromClient.hasClosed) this.#isUpstreamClosed = true;
+    else if (this.#fromClient.isBetweenFrames) this.#closeUpstream();
     this.#fromClient.follow(bytes.subarray(end));
   }
 
   #onUpstreamBytes(bytes: Buffer): void {
-    if (this.#isClientTold) return;
+    if (this.#isClientClosed) return;
     const end = this.#fromUpstream.advanceToClose(bytes);
     if (end > 0 && !this.#client.write(bytes.subarray(0, end))) this.#upstream.pause();
     this.#toClient.wrote();
-    if (end < bytes.length) this.#tellClient();
+    if (end < bytes.length) this.#closeClient();
   }
 
-  #tellUpstream(): void {
-    this.#isUpstreamTold = true;
+  #closeUpstream(): void {
+    this.#isUpstreamClosed = true;
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
   }
 
   /** Sends the close frame between two frames of the upstream; inside one the client would read it as payload. */
-  #tellClient(): void {
-    if (this.#isClientTold) return;
+  #closeClient(): void {
+    if (this.#isClientClosed) return;
     if (!this.#fromUpstream.isBetweenFrames) {
       this.#endBoth('cut');
       return;
     }
-    this.#isClientTold = true;
+    this.#isClientClosed = true;
     this.#client.write(closeFrame(GOING_AWAY));
     if (this.#fromClient.hasClosed) this.#endBoth('closed');
     else this.#waitFor(() => this.#endBoth('cut'));
   }
 
   #onUpstreamSilent(): void {
-    const areClosing = !this.#isUpstreamTold && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
+    const areClosing = !this.#isUpstreamClosed && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
     if (areClosing) this.#endBoth('cut');
-    else this.#tellClient();
+    else this.#closeClient();
   }
 
   /** The client may close its side without a close frame, or after one. */
   #onClientEnded(): void {
-    this.#endBoth(this.#isClientTold && this.#fromClient.hasClosed ? 'closed' : 'cut');
+    this.#endBoth(this.#isClientClosed && this.#fromClient.hasClosed ? 'closed' : 'cut');
   }
 
   #waitFor(onTooLong: () => void): void {

@@ -40,7 +40,7 @@ function setUp(idleTimeoutMs: number) {
     canBeSilent: false,
     onClientBytes: () => undefined,
     onClientDrain: () => undefined,
-    onLook: () => undefined,
+    onCheck: () => undefined,
     onClientClosed: () => undefined,
   };
   const connect = () => {
