@@ -34,17 +34,21 @@ export interface ClientConnection {
 }
 
 /**
- * A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. Strings are latin1, byte for byte as on the wire. They may be slices that keep
- * the whole head, with its credentials, alive: copy what you keep (`detached` in protocol/http1/text.ts).
+ * Strings are latin1, byte for byte as on the wire. They may be slices that keep the whole head, with its credentials,
+ * alive: copy what you keep (`detached` in protocol/http1/text.ts).
  */
-export interface RequestHead {
-  readonly method: string;
-  /** The request-target as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`. */
-  readonly target: string;
+interface HeadFields {
   /** Value of the first field with that lower-case name, without surrounding blanks. */
   field(name: string): string | undefined;
   /** Values of all fields with that lower-case name in order, e.g. of `cookie`. */
   fields(name: string): readonly string[];
+}
+
+/** A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. */
+export interface RequestHead extends HeadFields {
+  readonly method: string;
+  /** The request-target as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`. */
+  readonly target: string;
 }
 
 /**
@@ -71,14 +75,10 @@ export const COMPLETED: Ending = { kind: 'completed' };
 export const CANCELLED: Ending = { kind: 'cancelled' };
 export const DENIED: Ending = { kind: 'denied' };
 
-/** The head of a final response, or of a 101, as observers read it. Strings are like those of a request's head. */
-export interface ResponseHeadView {
+/** The head of a final response, or of a 101, as observers read it. */
+export interface ResponseHeadView extends HeadFields {
   /** 200 to 999, or 101. */
   readonly status: number;
-  /** Value of the first field with that lower-case name, without surrounding blanks. */
-  field(name: string): string | undefined;
-  /** Values of all fields with that lower-case name in order, e.g. of `set-cookie`. */
-  fields(name: string): readonly string[];
 }
 
 /** Reads the body of one direction as it passes. */

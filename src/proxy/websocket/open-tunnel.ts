@@ -59,10 +59,6 @@ export class OpenTunnel implements WritesOwner {
     upstream.on('data', this.#followUpstream);
   }
 
-  get isLeaving(): boolean {
-    return this.#isLeaving;
-  }
-
   checkStalled(): void {
     this.#toClient.check();
     this.#toUpstream.check();
@@ -91,7 +87,7 @@ export class OpenTunnel implements WritesOwner {
       if (cursor.isLost) return;
       const before = cursor.frames;
       cursor.follow(bytes);
-      if (this.#frameRate.isTooFast(rate, cursor.frames - before)) cursor.lose();
+      if (this.#frameRate.isTooFast(rate, cursor.frames - before)) cursor.isLost = true;
     };
   }
 
