@@ -23,27 +23,23 @@ export class RequestMemory {
 /** Memory of one connection: pipelined requests, or the beginning of a head. */
 export class RequestAccount implements Unfinished {
   readonly #memory: RequestMemory;
-  #bytes = 0;
+  bytes = 0;
   #waiter: HeadWaiter | undefined;
 
   constructor(memory: RequestMemory) {
     this.#memory = memory;
   }
 
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** Sets the total to `bytes`; false without room for it. With `waiter`, the bytes begin a head and may be evicted. */
   keep(bytes: number, waiter?: HeadWaiter): boolean {
     const { budget, unfinished } = this.#memory;
-    const change = bytes - this.#bytes;
+    const change = bytes - this.bytes;
     // The part of the change that is within `FREE_BYTES`.
-    const free = Math.min(Math.max(0, FREE_BYTES - this.#bytes), change);
+    const free = Math.min(Math.max(0, FREE_BYTES - this.bytes), change);
     if (change > free && !unfinished.take(this, change - free)) return false;
     if (change < 0) budget.giveBack('requests', -change);
     else if (free > 0) budget.takeAnyway('requests', free);
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#waiter = waiter;
     unfinished.setUnfinished(this, waiter !== undefined && bytes > FREE_BYTES);
     return true;

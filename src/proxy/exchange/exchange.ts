@@ -145,7 +145,7 @@ export class Exchange<Observation = unknown> {
   /** Monotonic moment at which the head of the final response had come; 0 before. */
   firstByteNs = 0;
   /** Nothing but the client held the exchange up for so long, without a wait that goes on. docs/statistics.md */
-  #clientWaitNs = 0;
+  clientWaitNs = 0;
   /** Since when it waits for its client; 0: it does not. */
   #waitsSinceNs = 0;
   /** Set by the observer; the data plane never reads it. */
@@ -162,7 +162,7 @@ export class Exchange<Observation = unknown> {
   isDenied = false;
   /** It counts among the requests in flight to the upstream (`limits.inFlight`). */
   isAdmitted = false;
-  #ended = false;
+  hasEnded = false;
 
   constructor(method: string, client: ClientConnection, beganNs: number) {
     this.method = method;
@@ -180,26 +180,18 @@ export class Exchange<Observation = unknown> {
   }
 
   clientWaitEnded(nowNs: number): void {
-    if (this.#waitsSinceNs > 0) this.#clientWaitNs += Math.max(0, nowNs - this.#waitsSinceNs);
+    if (this.#waitsSinceNs > 0) this.clientWaitNs += Math.max(0, nowNs - this.#waitsSinceNs);
     this.#waitsSinceNs = 0;
   }
 
   /** The client wait up to `nowNs`. */
   clientWaitAt(nowNs: number): number {
-    return this.#clientWaitNs + (this.#waitsSinceNs === 0 ? 0 : Math.max(0, nowNs - this.#waitsSinceNs));
-  }
-
-  get clientWaitNs(): number {
-    return this.#clientWaitNs;
+    return this.clientWaitNs + (this.#waitsSinceNs === 0 ? 0 : Math.max(0, nowNs - this.#waitsSinceNs));
   }
 
   /** From the head to the ending, less the client wait. Only after the ending. */
   get durationNs(): number {
-    return this.endedNs - this.beganNs - this.#clientWaitNs;
-  }
-
-  get hasEnded(): boolean {
-    return this.#ended;
+    return this.endedNs - this.beganNs - this.clientWaitNs;
   }
 
   get isObserved(): boolean {
@@ -214,8 +206,8 @@ export class Exchange<Observation = unknown> {
   }
 
   markEnded(endedNs: number): boolean {
-    if (this.#ended) return false;
-    this.#ended = true;
+    if (this.hasEnded) return false;
+    this.hasEnded = true;
     this.endedNs = endedNs;
     this.clientWaitEnded(endedNs);
     return true;
