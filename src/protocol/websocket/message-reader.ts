@@ -1,6 +1,6 @@
 /**
- * This folder reads WebSocket messages out of passing bytes: bytes in, messages out. It knows
- * neither sockets nor what the messages mean. It neither changes nor keeps the bytes.
+ * This folder reads WebSocket messages out of passing bytes: bytes in, messages out. It knows neither sockets nor what
+ * the messages mean. It neither changes nor keeps the bytes.
  */
 import { isUtf8 } from 'node:buffer';
 import { KeptBytes } from '../../limits/kept-bytes.ts';

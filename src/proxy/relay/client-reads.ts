@@ -5,7 +5,7 @@ import { ReadBuffer, type ReadBuffers } from '../upstream/read-buffer.ts';
 export type ReadListener = (bytes: Buffer, buffer: ReadBuffer) => void;
 
 /**
- * SocketInternals of a socket of Node 20 and 26, undocumented; test/system/proxy/relay/client-reads.test.ts would notice their
+ * Fields of a socket of Node 20 and 26, undocumented; test/system/proxy/relay/client-reads.test.ts would notice their
  * loss.
  */
 type SocketInternals = Record<symbol, unknown> & {

@@ -153,7 +153,8 @@ export class UpstreamLink implements UpstreamListener {
   }
 
   /**
-   * Ends the connection after the remaining bytes are sent, or when it sends something: nothing is read any more. Only one may be ending: an earlier one is destroyed.
+   * Ends the connection after the remaining bytes are sent, or when it sends something: nothing is read any more.
+   * Only one may be ending: an earlier one is destroyed.
    */
   endAfterRest(): void {
     this.flush();
