@@ -14,7 +14,6 @@ import { type Clock, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, type MetricDescription } from '../base/metric-description.ts';
 
-/** At most one log line per limit and interval. */
 const LOG_INTERVAL_NS = 10 * NS_PER_S;
 
 /** The log message per limit; undefined where reaching the limit is normal. */

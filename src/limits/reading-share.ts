@@ -49,11 +49,9 @@ export interface ReadingShareParts {
 interface Waiting {
   readonly reading: ReadingTask;
   readonly bytes: number;
-  /** When its wait began. */
   readonly sinceNs: number;
 }
 
-/** The waiting readings of one client. */
 interface Lane {
   readonly queue: Waiting[];
   bytes: number;
@@ -65,7 +63,6 @@ export class ClientReadings {
   readonly #toKeyOnce: () => string;
   #key: string | undefined;
 
-  /** See `ReadingShare.of`. */
   constructor(share: ReadingShare, toKey: () => string) {
     this.#share = share;
     this.#toKeyOnce = toKey;
@@ -127,12 +124,10 @@ export class ReadingShare {
     else this.#wait(key(), { reading, bytes, sinceNs: nowNs });
   }
 
-  /** See `ClientReadings.hasRoom`. */
   hasRoom(key: () => string): boolean {
     return this.#hasRoom(this.#laneOf(key));
   }
 
-  /** See `ClientReadings.runAfter`. */
   runAfter(key: () => string, act: () => void): void {
     if (this.#laneOf(key) === undefined) {
       act();

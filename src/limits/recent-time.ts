@@ -10,7 +10,6 @@ export class RecentTime {
   #slot = 0;
   #sumNs = 0;
 
-  /** `nowNs`: the end of the period. */
   spend(tookNs: number, nowNs: number): void {
     this.#moveTo(nowNs);
     const at = this.#slot % SLOTS;

@@ -1,4 +1,4 @@
-import type { MemoryBudget } from './memory-budget.ts';
+import type { MemoryBudget, MemoryKind } from './memory-budget.ts';
 
 export interface Unfinished {
   /** Frees its memory for others. The rest of its bytes passes unread. */
@@ -9,21 +9,23 @@ export interface Unfinished {
 const MAX_EVICTING_BYTES = 64 * 1024;
 
 /**
- * The budget's `bodies` memory. When it is used up, the body that has been unfinished longest is evicted: honest ones
- * are complete within milliseconds, those of an attacker stay.
+ * The budget's memory of one kind for what is unfinished. When it is used up, what has been unfinished longest is evicted:
+ * honest bodies and heads are complete within milliseconds, those of an attacker stay.
  */
 export class UnfinishedBodies {
   readonly #memory: MemoryBudget;
+  readonly #kind: MemoryKind;
   readonly #oldestFirst = new Set<Unfinished>();
 
-  constructor(memory: MemoryBudget) {
+  constructor(memory: MemoryBudget, kind: 'bodies' | 'requests' = 'bodies') {
     this.#memory = memory;
+    this.#kind = kind;
   }
 
   /** Takes `bytes` more for `body`; false if even evictions leave no room. */
   take(body: Unfinished, bytes: number): boolean {
-    while (!this.#memory.take('bodies', bytes)) {
-      const oldest = bytes > MAX_EVICTING_BYTES ? undefined : this.#oldestOther(body);
+    while (!this.#memory.take(this.#kind, bytes)) {
+      const oldest = this.#kind === 'bodies' && bytes > MAX_EVICTING_BYTES ? undefined : this.#oldestOther(body);
       if (oldest === undefined) return false;
       this.#oldestFirst.delete(oldest);
       oldest.giveUp();
@@ -34,18 +36,22 @@ export class UnfinishedBodies {
 
   /** Takes `bytes` for data that was derived from a body and is bounded by it. */
   takeAnyway(bytes: number): void {
-    this.#memory.takeAnyway('bodies', bytes);
+    this.#memory.takeAnyway(this.#kind, bytes);
   }
 
-  /** Gives back `bytes` of an unfinished body. */
   giveBack(bytes: number): void {
-    this.#memory.giveBack('bodies', bytes);
+    this.#memory.giveBack(this.#kind, bytes);
   }
 
-  /** Ends `body` and gives back its last `bytes`. */
   end(body: Unfinished, bytes: number): void {
     this.#oldestFirst.delete(body);
-    this.#memory.giveBack('bodies', bytes);
+    this.#memory.giveBack(this.#kind, bytes);
+  }
+
+  /** Whether `body`, which keeps its memory, can be evicted. */
+  setUnfinished(body: Unfinished, isUnfinished: boolean): void {
+    if (isUnfinished) this.#oldestFirst.add(body);
+    else this.#oldestFirst.delete(body);
   }
 
   #oldestOther(body: Unfinished): Unfinished | undefined {

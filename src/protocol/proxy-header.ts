@@ -8,7 +8,6 @@ import { toPlainAddress } from '../base/address.ts';
 export type ProxyHeader =
   /** The bytes so far are the beginning of a header. */
   | { readonly kind: 'incomplete' }
-  /** The connection begins with something else. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'broken' }
   /** `source` is undefined where the proxy speaks for itself (LOCAL) or does not know its client (UNKNOWN). */
@@ -76,7 +75,7 @@ function readBinary(bytes: Buffer): ProxyHeader {
   if (addressBytes === undefined) return { kind: 'read', bytes: length, source: undefined };
   const from = bytes.subarray(BINARY_FIXED_BYTES, BINARY_FIXED_BYTES + addressBytes);
   const port = bytes.readUInt16BE(BINARY_FIXED_BYTES + 2 * addressBytes);
-  return { kind: 'read', bytes: length, source: { address: toAddressText(from), port } };
+  return { kind: 'read', bytes: length, source: { address: formatAddress(from), port } };
 }
 
 /** Bytes of an address by family: unspecified, IPv4, IPv6, Unix. Undefined: no usable address. */
@@ -86,7 +85,7 @@ function nibbles(byte: number): [number, number] {
   return [byte >> 4, byte & 0x0f];
 }
 
-function toAddressText(bytes: Buffer): string {
+function formatAddress(bytes: Buffer): string {
   const text = bytes.length === 4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':');
   return toPlainAddress(text) ?? '';
 }

@@ -22,7 +22,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   'measure/record': ['measure/comet', 'measure/classify', 'measure/sessions'],
   'measure/comet': ['measure/record', 'measure/classify', 'measure/sessions'],
   'measure/verdict': ['measure/history', 'measure/record'],
-  'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/exchange'],
+  'proxy/listener': ['proxy/relay', 'proxy/websocket', 'proxy/upstream', 'proxy/exchange'],
   'proxy/relay': ['proxy/upstream', 'proxy/exchange'],
   'proxy/websocket': ['proxy/upstream', 'proxy/exchange'],
   'proxy/upstream': ['proxy/exchange'],

@@ -3,7 +3,7 @@ import type { ReadingTask } from '../../limits/reading-share.ts';
 import type { Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
-import { decodeContent } from '../../protocol/websocket/content-coding.ts';
+import { decodeContent } from '../../protocol/http1/content-coding.ts';
 import type { BodyObserver } from '../../proxy/exchange/exchange.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { UnreadReason } from './comet-metrics.ts';

@@ -18,7 +18,7 @@ export class MessageBatches {
   readonly #text: string;
   #at: number;
   #isInArray = false;
-  #isDone = false;
+  isDone = false;
   /** An earlier batch held messages. */
   #hasFound = false;
 
@@ -27,16 +27,12 @@ export class MessageBatches {
     this.#at = skipBlanks(text, 0);
   }
 
-  get isDone(): boolean {
-    return this.#isDone;
-  }
-
   /**
    * The next messages, in order; undefined when there are no more. A text up to 16 KiB is read as a whole, or not at
    * all if any of it is not Bayeux. A longer one is read up to that part.
    */
   next(): readonly BayeuxMessage[] | UnreadPart | undefined {
-    if (this.#isDone) return undefined;
+    if (this.isDone) return undefined;
     if (!this.#isInArray) {
       if (this.#text.length - this.#at <= SMALL_CHARS) return this.#whole();
       if (this.#text.charCodeAt(this.#at) !== OPEN_BRACKET) return this.#single();
@@ -47,14 +43,14 @@ export class MessageBatches {
   }
 
   #whole(): readonly BayeuxMessage[] | UnreadPart {
-    this.#isDone = true;
+    this.isDone = true;
     return parseMessages(this.#text) ?? 'not-bayeux';
   }
 
   #single(): readonly BayeuxMessage[] | UnreadPart {
     const { end, brackets } = scanItem(this.#text, this.#at);
     if (!isTooMuch(end - this.#at, brackets)) return this.#whole();
-    this.#isDone = true;
+    this.isDone = true;
     return 'too-complex';
   }
 
@@ -67,7 +63,7 @@ export class MessageBatches {
       const isFull = isTooMuch(item.end - from, brackets);
       if (isFull && messages > 0) break;
       const isLast = this.#text.charCodeAt(item.end) !== COMMA;
-      this.#isDone = isLast;
+      this.isDone = isLast;
       this.#at = item.end + 1;
       if (isFull) return 'too-complex';
       if (isLast) return this.#last(from, item.end);
@@ -86,7 +82,7 @@ export class MessageBatches {
   #parse(items: string): readonly BayeuxMessage[] | UnreadPart {
     const messages = parseArray(`[${items}]`);
     if (messages === undefined) {
-      this.#isDone = true;
+      this.isDone = true;
       return 'not-bayeux';
     }
     this.#hasFound ||= messages.length > 0;

@@ -50,23 +50,23 @@ export interface BayeuxAdvice {
 export function parseMessages(text: string): readonly BayeuxMessage[] | undefined {
   const parsed = parseJson(text);
   if (!Array.isArray(parsed)) {
-    const message = toMessage(parsed);
+    const message = readMessage(parsed);
     return message === undefined ? undefined : [message];
   }
-  const messages = toMessages(parsed);
+  const messages = readItems(parsed);
   return messages.length === 0 && parsed.length > 0 ? undefined : messages;
 }
 
 /** The messages of an array, without items that have no channel; undefined: not a JSON array. */
 export function parseArray(text: string): readonly BayeuxMessage[] | undefined {
   const parsed = parseJson(text);
-  return Array.isArray(parsed) ? toMessages(parsed) : undefined;
+  return Array.isArray(parsed) ? readItems(parsed) : undefined;
 }
 
-function toMessages(items: readonly unknown[]): readonly BayeuxMessage[] {
+function readItems(items: readonly unknown[]): readonly BayeuxMessage[] {
   const messages: BayeuxMessage[] = [];
   for (const item of items) {
-    const message = toMessage(item);
+    const message = readMessage(item);
     if (message !== undefined) messages.push(message);
   }
   return messages;
@@ -85,48 +85,48 @@ function parseJson(text: string): unknown {
  * Copies known fields only, so that `__proto__` and the like, which JSON.parse makes plain properties, are never read.
  * All messages have all fields: one object shape keeps the code that reads them fast.
  */
-function toMessage(value: unknown): BayeuxMessage | undefined {
+function readMessage(value: unknown): BayeuxMessage | undefined {
   if (!isObject(value) || typeof value.channel !== 'string') return undefined;
   return {
     channel: value.channel,
     id: toId(value.id),
-    clientId: toText(value.clientId),
+    clientId: readText(value.clientId),
     successful: typeof value.successful === 'boolean' ? value.successful : undefined,
     data: value.data,
-    subscription: toTexts(value.subscription),
-    connectionType: toText(value.connectionType),
-    supportedConnectionTypes: toTexts(value.supportedConnectionTypes),
+    subscription: readTexts(value.subscription),
+    connectionType: readText(value.connectionType),
+    supportedConnectionTypes: readTexts(value.supportedConnectionTypes),
     ext: value.ext,
-    error: toText(value.error),
-    advice: toAdvice(value.advice),
+    error: readText(value.error),
+    advice: readAdvice(value.advice),
   };
 }
 
-function toAdvice(value: unknown): BayeuxAdvice | undefined {
+function readAdvice(value: unknown): BayeuxAdvice | undefined {
   if (!isObject(value)) return undefined;
   const { reconnect } = value;
   return {
     reconnect: reconnect === 'retry' || reconnect === 'handshake' || reconnect === 'none' ? reconnect : undefined,
-    intervalMs: toNumber(value.interval),
-    timeoutMs: toNumber(value.timeout),
-    maxIntervalMs: toNumber(value.maxInterval),
+    intervalMs: readNumber(value.interval),
+    timeoutMs: readNumber(value.timeout),
+    maxIntervalMs: readNumber(value.maxInterval),
   };
 }
 
 /** An id as text: strings as they are, numbers as text. Undefined for everything else. */
 export function toId(value: unknown): string | undefined {
-  return typeof value === 'number' ? String(value) : toText(value);
+  return typeof value === 'number' ? String(value) : readText(value);
 }
 
-function toText(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-function toNumber(value: unknown): number | undefined {
+function readNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-function toTexts(value: unknown): readonly string[] | undefined {
+function readTexts(value: unknown): readonly string[] | undefined {
   if (typeof value === 'string') return [value];
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined;
 }

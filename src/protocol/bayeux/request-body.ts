@@ -18,8 +18,8 @@ const MAX_FORM_CHARS = 65_536;
  * some servers rely on it, others ignore it.
  */
 export function toRequestTexts(contentType: string | undefined, body: string): readonly string[] {
-  if (!isForm(contentType)) return isJson(body) ? [body] : toFormTexts(body);
-  const texts = toFormTexts(body);
+  if (!isForm(contentType)) return isJson(body) ? [body] : readForm(body);
+  const texts = readForm(body);
   return texts.length === 0 && isJson(body) ? [body] : texts;
 }
 
@@ -36,7 +36,7 @@ export function parseCallbackQuery(query: string): CallbackRequest | undefined {
   return texts.length === 0 ? undefined : { callback: callbacks[0] || DEFAULT_CALLBACK, texts };
 }
 
-function toFormTexts(body: string): readonly string[] {
+function readForm(body: string): readonly string[] {
   return body.length > MAX_FORM_CHARS ? [] : (readParameters(body, ['message'])[0] ?? []);
 }
 

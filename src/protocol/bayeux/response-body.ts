@@ -7,42 +7,19 @@
  */
 export function toResponseText(body: string, callback: string | undefined): string {
   // Servers send errors without the call of the function; some send everything without it.
-  return callback === undefined ? body : (toArgument(body, callback) ?? body);
+  return callback === undefined ? body : (argumentOf(body, callback) ?? body);
 }
 
 /** The text between the parentheses; undefined if the text is not a call of `callback`. */
-function toArgument(body: string, callback: string): string | undefined {
-  let at = skipSpace(body, 0);
-  if (body.startsWith('/*', at)) {
-    const commentEnd = body.indexOf('*/', at + 2);
+function argumentOf(body: string, callback: string): string | undefined {
+  let text = body.trim();
+  if (text.startsWith('/*')) {
+    const commentEnd = text.indexOf('*/', 2);
     if (commentEnd < 0) return undefined;
-    at = skipSpace(body, commentEnd + 2);
+    text = text.slice(commentEnd + 2).trimStart();
   }
-  if (!body.startsWith(callback, at)) return undefined;
-  at = skipSpace(body, at + callback.length);
-  if (body.charCodeAt(at) !== OPEN) return undefined;
-  let end = backOverSpace(body, body.length);
-  if (body.charCodeAt(end - 1) === SEMICOLON) end = backOverSpace(body, end - 1);
-  if (end - 1 <= at || body.charCodeAt(end - 1) !== CLOSE) return undefined;
-  return body.slice(at + 1, end - 1);
+  if (!text.startsWith(callback)) return undefined;
+  text = text.slice(callback.length).trimStart();
+  if (text.endsWith(';')) text = text.slice(0, -1).trimEnd();
+  return text.length > 2 && text.startsWith('(') && text.endsWith(')') ? text.slice(1, -1) : undefined;
 }
-
-function skipSpace(text: string, from: number): number {
-  let at = from;
-  while (isSpace(text.charCodeAt(at))) at += 1;
-  return at;
-}
-
-function backOverSpace(text: string, from: number): number {
-  let at = from;
-  while (isSpace(text.charCodeAt(at - 1))) at -= 1;
-  return at;
-}
-
-function isSpace(code: number): boolean {
-  return code === 0x20 || (code >= 0x09 && code <= 0x0d);
-}
-
-const OPEN = 0x28;
-const CLOSE = 0x29;
-const SEMICOLON = 0x3b;

@@ -42,21 +42,21 @@ export function certificateFields(mode: CertificateMode, { certificates, cipher 
       ['ssl_cipher', cipher],
       ['ssl_cipher_usekeysize', /_128_/.test(cipher) ? '128' : '256'],
     ];
-    return own === undefined ? fields : [['ssl_client_cert', toPemLine(own)], ...fields];
+    return own === undefined ? fields : [['ssl_client_cert', formatPemLine(own)], ...fields];
   }
   if (own === undefined) return [];
-  const fields: Fields = [['Client-Cert', toByteSequence(own)]];
+  const fields: Fields = [['Client-Cert', formatByteSequence(own)]];
   return authorities.length === 0
     ? fields
-    : [...fields, ['Client-Cert-Chain', authorities.map(toByteSequence).join(', ')]];
+    : [...fields, ['Client-Cert-Chain', authorities.map(formatByteSequence).join(', ')]];
 }
 
 /** The valve turns the blanks into the line breaks of PEM. */
-function toPemLine(der: Buffer): string {
+function formatPemLine(der: Buffer): string {
   return `-----BEGIN CERTIFICATE----- ${der.toString('base64')} -----END CERTIFICATE-----`;
 }
 
 /** RFC 8941 §3.3.5. */
-function toByteSequence(der: Buffer): string {
+function formatByteSequence(der: Buffer): string {
   return `:${der.toString('base64')}:`;
 }

@@ -54,7 +54,6 @@ export class ChunkedReader {
   #trailerName = '';
   /** After `MALFORMED`: the size, an extension or the trailers have exceeded their limit. */
   isTooLarge = false;
-  /** A chunk has content. */
   hasContent = false;
   /** Where the trailer section begins, or goes on, in the bytes of the last `read`; `MORE` before it. */
   trailerStart = MORE;

@@ -34,7 +34,7 @@ export function clientAddressOf(
   for (let hops = 0; end >= 0 && hops < MAX_HOPS; ) {
     const from = field === 'forwarded' ? lastCommaOutsideQuotes(list, end) : lastComma(list, end);
     const element = list.slice(from + 1, end).trim();
-    const address = field === 'forwarded' ? ofForwardedElement(element) : toNodeAddress(element);
+    const address = field === 'forwarded' ? parseForwardedElement(element) : parseNode(element);
     if (address === undefined) return client;
     client = address;
     if (!trusted.has(address)) return client;
@@ -70,7 +70,7 @@ function isEscaped(text: string, at: number): boolean {
 }
 
 /** E.g. `for="[2001:db8::1]:80";proto=https` is `2001:db8::1`. Undefined unless it has exactly one `for`. */
-function ofForwardedElement(element: string): string | undefined {
+function parseForwardedElement(element: string): string | undefined {
   let node: string | undefined;
   let pairs = 0;
   for (let at = 0; at < element.length; at = PAIR.lastIndex) {
@@ -84,11 +84,11 @@ function ofForwardedElement(element: string): string | undefined {
     if (node !== undefined) return undefined;
     node = token ?? quoted?.replace(/\\(.)/g, '$1');
   }
-  return node === undefined ? undefined : toNodeAddress(node);
+  return node === undefined ? undefined : parseNode(node);
 }
 
 /** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:80`; undefined for anything else. */
-function toNodeAddress(node: string): string | undefined {
+function parseNode(node: string): string | undefined {
   if (node.length > MAX_NODE) return undefined;
   if (net.isIPv4(node)) return node;
   const { v6, v4 } = NODE.exec(node)?.groups ?? {};

@@ -27,7 +27,6 @@ export const UNCLEAR = -2;
  * loop fills one object instead of a list of fields.
  */
 export class FieldSummary {
-  /** Offset of each field line. */
   readonly lineStarts: number[] = [];
   /** Offset just past the empty line, or `UNCLEAR` if the section is not strictly well-formed. */
   end = UNCLEAR;
@@ -141,7 +140,7 @@ function noteField(
       return;
     case 14:
       if (!isWordIn(bytes, nameStart, 'content-length')) return;
-      summary.contentLength = summary.contentLength === ABSENT ? toLength(bytes, valueStart, valueEnd) : UNCLEAR;
+      summary.contentLength = summary.contentLength === ABSENT ? parseLength(bytes, valueStart, valueEnd) : UNCLEAR;
       return;
     case 16:
       if (isWordIn(bytes, nameStart, 'x-forwarded-host')) summary.hasForwardedHost = true;
@@ -215,7 +214,7 @@ function isWordAlone(bytes: Uint8Array, start: number, end: number, word: string
   return end - start === word.length && isWordIn(bytes, start, word);
 }
 
-function toLength(bytes: Uint8Array, start: number, end: number): number {
+function parseLength(bytes: Uint8Array, start: number, end: number): number {
   if (end === start) return UNCLEAR;
   let value = 0;
   for (let at = start; at < end; at += 1) {

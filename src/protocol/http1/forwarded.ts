@@ -12,15 +12,15 @@ export type ForwardedMode = Config['forwarded'];
 export interface ForwardedClient {
   readonly remoteAddress: string;
   readonly secure: boolean;
-  /** Fields about its certificate. */
   readonly certificateFields?: Fields;
 }
 
-export interface OwnFields {
-  /** Value of Host; `undefined` without one (HTTP/1.0). */
+/** Of the request's head. */
+export interface ForwardedHead {
+  /** Undefined without one (HTTP/1.0). */
   readonly host: string | undefined;
-  readonly hasProto: boolean;
-  readonly hasHost: boolean;
+  readonly hasForwardedProto: boolean;
+  readonly hasForwardedHost: boolean;
 }
 
 /** Filters that read RFC 7239's `Forwarded` prefer it to the others, so a client's own must not pass beside them. */
@@ -41,38 +41,20 @@ export function replacedFields(mode: ForwardedMode, certificates: CertificateMod
 }
 
 /**
- * Fields to add after the request's own, e.g. `[['X-Forwarded-For', '10.0.0.7'], ['X-Forwarded-Proto', 'http']]`.
+ * Field lines to add after the request's own, e.g. `X-Forwarded-For: 10.0.0.7` and `X-Forwarded-Proto: http`.
  *
  * `append`: one more X-Forwarded-For line, which extends the same list (RFC 9110 §5.3). The other two are added only if
  * the client sent none: otherwise they were set at the edge, and an ingress's `https` must survive. `replace`: all
  * three; the caller has removed `replacedFields` before. `off`: none. The certificate's fields are added in each mode.
  */
-export function forwardedFields(mode: ForwardedMode, client: ForwardedClient, own: OwnFields): Fields {
-  const certificate = client.certificateFields ?? [];
+export function forwardedLines(mode: ForwardedMode, client: ForwardedClient, head: ForwardedHead): string {
+  const certificate = (client.certificateFields ?? []).map(([name, value]) => `${name}: ${value}\r\n`).join('');
   if (mode === 'off') return certificate;
   const isReplaced = mode === 'replace';
-  const fields: (readonly [string, string])[] = [
-    ...certificate,
-    ['X-Forwarded-For', withoutZone(client.remoteAddress)],
-  ];
-  if (isReplaced || !own.hasProto) fields.push(['X-Forwarded-Proto', client.secure ? 'https' : 'http']);
-  if (own.host !== undefined && (isReplaced || !own.hasHost)) fields.push(['X-Forwarded-Host', own.host]);
-  return fields;
-}
-
-/**
- * The fields of mode `append` as text to insert before a head's empty line, for the relay, which does not split heads
- * into fields. For `replace`: with both booleans false, after `withoutFields`.
- */
-export function forwardedLines(
-  client: ForwardedClient,
-  host: string | undefined,
-  hasProto: boolean,
-  hasHost: boolean,
-): string {
-  const proto = hasProto ? '' : `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
-  const lines = `X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n${proto}`;
-  return hasHost || host === undefined ? lines : `${lines}X-Forwarded-Host: ${host}\r\n`;
+  let lines = `${certificate}X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n`;
+  if (isReplaced || !head.hasForwardedProto) lines += `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
+  if (head.host !== undefined && (isReplaced || !head.hasForwardedHost)) lines += `X-Forwarded-Host: ${head.host}\r\n`;
+  return lines;
 }
 
 /** `removed`: keys of `replacedFields`. */

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 and 1.0 on the wire: reads heads, fields and framing out of bytes. This folder knows neither sockets nor a
- * clock. See request-reader.ts and response-reader.ts for a connection's messages in order.
+ * This folder reads HTTP/1.1 and 1.0 out of bytes, and edits heads: no sockets, no clock, no decisions about a request but
+ * whether it can be read. request-reader.ts and response-reader.ts follow the messages of a connection.
  */
 import http from 'node:http';
 import { CR, LF, TARGET, TOKEN } from './characters.ts';
@@ -21,16 +21,13 @@ const OLD_VERSION = ' HTTP/1.0\r\n';
 const ANY_VERSION = /^ HTTP\/\d\.\d\r\n/;
 const SLASH = 0x2f;
 const ASTERISK = 0x2a;
-/** RFC 9112 §3.2.2. */
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?@]*@)?([^/?@]+)/i;
 
-/** Why a request is refused. */
 export type RequestFault = (typeof REQUEST_FAULTS)[number];
 
 export const REQUEST_FAULTS = [
   /** No method, no target, or no version. */
   'start-line',
-  /** CONNECT. */
   'method',
   /** Neither HTTP/1.1 nor 1.0. */
   'version',
@@ -59,7 +56,6 @@ export class Http1RequestHead {
   readonly method: string;
   readonly target: string;
   readonly framing: Framing;
-  /** HTTP/1.0. */
   readonly isOld: boolean;
   readonly #fields: FieldSummary;
 
@@ -90,7 +86,6 @@ export class Http1RequestHead {
     return this.#fields.hasForwardedHost;
   }
 
-  /** It asks for a protocol other than HTTP. */
   get hasUpgrade(): boolean {
     return this.#fields.hasUpgrade;
   }
@@ -154,7 +149,7 @@ export function parseRequestHead(
   if (fields.end === UNCLEAR) return 'fields';
   // Only HTTP/1.0 requests may lack Host (RFC 9112 §3.2).
   if (fields.hostCount > 1 || (fields.hostCount === 0 && !isOld)) return 'host';
-  const framing = toRequestFraming(fields);
+  const framing = chooseRequestFraming(fields);
   // HTTP/1.0 has no transfer codings: servers differ in how they treat one (RFC 9112 §6.1).
   if (framing === undefined || (isOld && fields.hasTransferEncoding)) return 'framing';
   return new Http1RequestHead(text, method, target, framing, fields, isOld);
@@ -168,7 +163,7 @@ function methodOf(text: string): string | undefined {
   return METHOD.test(method) ? detached(method) : undefined;
 }
 
-function toRequestFraming(fields: FieldSummary): Framing | undefined {
+function chooseRequestFraming(fields: FieldSummary): Framing | undefined {
   if (fields.hasTransferEncoding) {
     return fields.isChunked && !fields.hasOddCodings && fields.contentLength === ABSENT ? CHUNKED : undefined;
   }

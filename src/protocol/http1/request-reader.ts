@@ -1,6 +1,6 @@
-import { BodyReader } from './body-reader.ts';
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
+import { BodyReader } from './framing.ts';
 import { type Http1RequestHead, isOddPrefix, parseRequestHead, type RequestFault } from './request-head.ts';
 import { MAX_TEXT_BYTES } from './text.ts';
 import { TrailerFilter } from './trailer-filter.ts';
@@ -114,7 +114,6 @@ export class RequestReader {
     return this.#unread.toString('latin1', 0, HEAD.length) === HEAD;
   }
 
-  /** Why the current body is malformed. */
   get bodyFault(): RequestFault {
     return this.#body.chunked?.isTooLarge === true ? 'body-overhead' : 'body';
   }

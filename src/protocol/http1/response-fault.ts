@@ -1,7 +1,6 @@
 import { FIELD_VALUE, TOKEN } from './characters.ts';
 import { ABSENT, readFields, UNCLEAR } from './field-summary.ts';
 
-/** Longer names are cut. */
 const MAX_NAME_LENGTH = 40;
 const START_LINE = /^HTTP\/1\.[01] [1-9]\d\d(?: |$)/;
 

@@ -5,7 +5,6 @@ import { CHUNKED, type Framing, lengthFraming, NO_BODY, UNTIL_CLOSE } from './fr
 export interface ResponseHead {
   readonly status: number;
   readonly framing: Framing;
-  /** Whether this response allows the connection to stay open. */
   readonly isPersistent: boolean;
 }
 
@@ -28,7 +27,7 @@ export function parseResponseHead(
   if (!startsWithVersion(bytes, start) || (minor !== DIGIT_0 && minor !== DIGIT_1)) return undefined;
   const statusStart = start + VERSION.length + 2;
   if (bytes[statusStart - 1] !== SPACE) return undefined;
-  const status = toStatus(bytes, statusStart);
+  const status = parseStatus(bytes, statusStart);
   if (status === undefined) return undefined;
   // The reason phrase and the space before it may be missing.
   let at = statusStart + 3;
@@ -38,7 +37,7 @@ export function parseResponseHead(
 
   const fields = readFields(bytes, at + 2, end);
   if (fields.end === UNCLEAR) return undefined;
-  const framing = toResponseFraming(status, method, fields);
+  const framing = chooseResponseFraming(status, method, fields);
   if (framing === undefined) return undefined;
   const isKept = minor === DIGIT_1 ? !fields.connectionClose : fields.connectionKeepAlive;
   return { status, framing, isPersistent: isKept && framing.kind !== 'until-close' };
@@ -82,7 +81,7 @@ function startsWithVersion(bytes: Uint8Array, start: number): boolean {
   return true;
 }
 
-function toStatus(bytes: Uint8Array, start: number): number | undefined {
+function parseStatus(bytes: Uint8Array, start: number): number | undefined {
   let status = 0;
   for (let at = start; at < start + 3; at += 1) {
     const digit = (bytes[at] as number) - DIGIT_0;
@@ -92,7 +91,7 @@ function toStatus(bytes: Uint8Array, start: number): number | undefined {
   return status >= 100 ? status : undefined;
 }
 
-function toResponseFraming(status: number, method: string, fields: FieldSummary): Framing | undefined {
+function chooseResponseFraming(status: number, method: string, fields: FieldSummary): Framing | undefined {
   if (fields.contentLength === UNCLEAR) return undefined;
   if (fields.hasTransferEncoding && fields.contentLength !== ABSENT) return undefined;
   if (method === 'HEAD' || status < 200 || status === 204 || status === 304) return NO_BODY;

@@ -1,6 +1,6 @@
-import { BodyReader } from './body-reader.ts';
 import { CR, findHeadEnd, LF } from './characters.ts';
 import { MALFORMED, MORE } from './chunked.ts';
+import { BodyReader } from './framing.ts';
 import { describeHeadFault, mendedHead } from './response-fault.ts';
 import { isInterim, parseResponseHead, type ResponseHead } from './response-head.ts';
 
@@ -27,7 +27,6 @@ export class ResponseReader {
   #heldBytes = 0;
   /** The bytes of the last `read`, after the beginning of a head that was held back. Valid until the next `read`. */
   bytes: Buffer = NOTHING;
-  /** Number of valid bytes in `bytes`. */
   length = 0;
   /** Offset in `bytes`: everything before it belongs to the response and may be passed on. */
   end = 0;
@@ -102,7 +101,6 @@ export class ResponseReader {
     return this.head?.framing.kind === 'until-close';
   }
 
-  /** Whether the body that has been read is not empty. */
   get hasContent(): boolean {
     return this.#isInBody && this.#body.hasContent;
   }

@@ -32,7 +32,7 @@ export function parseExtensions(values: readonly string[]): AgreedExtensions | '
   if (members.length > MAX_MEMBERS || extensions.length > 1) return 'unknown';
   if (extension === undefined) return {};
   const [name = '', ...written] = extension.split(';', MAX_MEMBERS).map((part) => part.trim());
-  const parameters = toParameters(written);
+  const parameters = parseParameters(written);
   if (name.toLowerCase() !== PERMESSAGE_DEFLATE || parameters === undefined) return 'unknown';
   const isMissing = (side: string): boolean => !parameters.has(`${side}_no_context_takeover`);
   const bits = (side: string): number => Number(parameters.get(`${side}_max_window_bits`) ?? MAX_WINDOW_BITS);
@@ -45,7 +45,7 @@ export function parseExtensions(values: readonly string[]): AgreedExtensions | '
 }
 
 /** `undefined` if one is unknown, comes twice, or has a value that it cannot have in an answer. */
-function toParameters(written: readonly string[]): ReadonlyMap<string, string> | undefined {
+function parseParameters(written: readonly string[]): ReadonlyMap<string, string> | undefined {
   const parameters = new Map<string, string>();
   for (const parameter of written) {
     const equals = parameter.indexOf('=');

@@ -9,9 +9,12 @@ const OPCODE_BITS = 0x0f;
 export class FrameCursor {
   readonly #head: FrameHead;
   #payloadLeft = 0;
-  #hasClosed = false;
-  #isLost = false;
-  #frames = 0;
+  /** A close frame has passed: nothing may follow it. */
+  hasClosed = false;
+  /** The bytes are not frames, or too many came: positions are unknown from here on. */
+  isLost = false;
+  /** Frames that have passed completely. */
+  frames = 0;
 
   constructor(from: FrameSender) {
     this.#head = new FrameHead(from);
@@ -19,27 +22,7 @@ export class FrameCursor {
 
   /** The next byte is the first of a frame, so another frame may be inserted before it. */
   get isBetweenFrames(): boolean {
-    return this.#head.bytes === 0 && !this.#isLost;
-  }
-
-  /** The bytes are not frames, or too many came: positions are unknown from here on. */
-  get isLost(): boolean {
-    return this.#isLost;
-  }
-
-  /** Frames that have passed completely. */
-  get frames(): number {
-    return this.#frames;
-  }
-
-  /** Stops following. */
-  lose(): void {
-    this.#isLost = true;
-  }
-
-  /** A close frame has passed: nothing may follow it. */
-  get hasClosed(): boolean {
-    return this.#hasClosed;
+    return this.#head.bytes === 0 && !this.isLost;
   }
 
   follow(bytes: Buffer): void {
@@ -49,13 +32,13 @@ export class FrameCursor {
   /** Follows up to the end of the current frame, or of `bytes`; returns the index after it. */
   advance(bytes: Buffer, from: number): number {
     let at = from;
-    while (at < bytes.length && !this.#isLost) {
+    while (at < bytes.length && !this.isLost) {
       if (this.#head.isComplete) {
         const step = Math.min(bytes.length - at, this.#payloadLeft);
         this.#payloadLeft -= step;
         at += step;
       } else {
-        this.#isLost = !this.#head.read(bytes[at] as number);
+        this.isLost = !this.#head.read(bytes[at] as number);
         this.#payloadLeft = this.#head.payloadBytes;
         at += 1;
       }
@@ -64,7 +47,7 @@ export class FrameCursor {
         return at;
       }
     }
-    return this.#isLost ? bytes.length : at;
+    return this.isLost ? bytes.length : at;
   }
 
   /**
@@ -81,8 +64,8 @@ export class FrameCursor {
   }
 
   #endFrame(): void {
-    if (this.#head.opcode === OPCODE.close) this.#hasClosed = true;
+    if (this.#head.opcode === OPCODE.close) this.hasClosed = true;
     this.#head.restart();
-    this.#frames += 1;
+    this.frames += 1;
   }
 }

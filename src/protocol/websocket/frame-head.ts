@@ -17,7 +17,8 @@ export type FrameSender = 'client' | 'upstream';
 /** Reads the head of one frame after another (RFC 6455 §5.2), byte by byte. */
 export class FrameHead {
   readonly #maskBit: number;
-  #bytes = 0;
+  /** Bytes of the current head that have been read. */
+  bytes = 0;
   /** Offsets at which the length ends and the head ends. The second byte determines both. */
   #lengthEnd = 2;
   #end = 2;
@@ -35,13 +36,8 @@ export class FrameHead {
     this.#maskBit = from === 'client' ? MASK_BIT : 0;
   }
 
-  /** Bytes of the current head that have been read. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   get isComplete(): boolean {
-    return this.#bytes >= 2 && this.#bytes === this.#end;
+    return this.bytes >= 2 && this.bytes === this.#end;
   }
 
   get isControl(): boolean {
@@ -50,15 +46,15 @@ export class FrameHead {
 
   /** Begins the next head. */
   restart(): void {
-    this.#bytes = 0;
+    this.bytes = 0;
   }
 
   /** False if no frame of this sender has such a head. */
   read(byte: number): boolean {
-    this.#bytes += 1;
-    if (this.#bytes === 1) return this.#readFirst(byte);
-    if (this.#bytes === 2) return this.#readSecond(byte);
-    if (this.#bytes <= this.#lengthEnd) {
+    this.bytes += 1;
+    if (this.bytes === 1) return this.#readFirst(byte);
+    if (this.bytes === 2) return this.#readSecond(byte);
+    if (this.bytes <= this.#lengthEnd) {
       this.payloadBytes = this.payloadBytes * 256 + byte;
       // A longer length would be rounded, and so would the end of the frame.
       return this.payloadBytes <= Number.MAX_SAFE_INTEGER;

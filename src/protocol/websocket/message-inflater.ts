@@ -1,7 +1,7 @@
 import { constants, inflateRawSync, type ZlibOptions } from 'node:zlib';
+import { toMaxInflatedBytes } from '../../limits/inflated-bound.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { DeflateParameters } from './extensions.ts';
-import { toMaxInflatedBytes } from './inflated-bound.ts';
 import { SlidingWindow } from './sliding-window.ts';
 
 /** zlib does not support a window of 8 bits. A larger window can read everything that a smaller one can. */
@@ -42,7 +42,8 @@ export class MessageInflater {
   readonly #maxInflatedBytes: number;
   /** Only with context takeover. */
   readonly #window: SlidingWindow | undefined;
-  #brokenBy: InflateFailure | undefined;
+  /** Why no later message can be inflated, although the last one could. */
+  brokenBy: InflateFailure | undefined;
 
   constructor(parameters: DeflateParameters, maxInflatedBytes: number, budget: MemoryBudget) {
     this.#windowBits = Math.max(MIN_WINDOW_BITS, parameters.windowBits);
@@ -52,11 +53,6 @@ export class MessageInflater {
 
   get heldBytes(): number {
     return this.#window?.heldBytes ?? 0;
-  }
-
-  /** Why no later message can be inflated, although the last one could. */
-  get brokenBy(): InflateFailure | undefined {
-    return this.#brokenBy;
   }
 
   /** With context takeover, nothing more can be inflated after a failure. */
@@ -73,7 +69,7 @@ export class MessageInflater {
    * zlib is out of step afterwards; without context takeover it starts over.
    */
   #inflateNothing(): Buffer {
-    if (this.#window !== undefined) this.#brokenBy = 'malformed';
+    if (this.#window !== undefined) this.brokenBy = 'malformed';
     return EMPTY;
   }
 
@@ -126,7 +122,7 @@ export class MessageInflater {
     if (this.#window === undefined) return;
     if (!isStreamOpen) this.#window.clear();
     // This message has been read; the next one cannot be.
-    else if (!this.#window.append(output)) this.#brokenBy = 'budget';
+    else if (!this.#window.append(output)) this.brokenBy = 'budget';
   }
 }
 

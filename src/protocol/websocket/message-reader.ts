@@ -1,6 +1,6 @@
 /**
- * This folder reads WebSocket messages and content-coded bodies out of passing bytes: bytes in, messages out. It knows
- * neither sockets nor what the messages mean. It neither changes nor keeps the bytes.
+ * This folder reads WebSocket messages out of passing bytes: bytes in, messages out. It knows neither sockets nor what
+ * the messages mean. It neither changes nor keeps the bytes.
  */
 import { isUtf8 } from 'node:buffer';
 import { KeptBytes } from '../../limits/kept-bytes.ts';
@@ -193,7 +193,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
         return;
       }
       this.#fate = 'reported';
-      this.#tell(mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, mask));
+      this.#report(mask === 0 ? bytes.subarray(from, to) : unmaskedCopy(bytes, from, to, mask));
     } else if (!this.#keep(bytes, from, to)) this.#lose('budget');
   }
 
@@ -202,7 +202,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     const { head, payloadLeft } = this.#frames;
     const target = this.#kept.extend(to - from, payloadLeft);
     if (target === undefined) return false;
-    copyUnmasked(bytes, { from, to }, target, 0, head.mask, head.payloadBytes - payloadLeft);
+    copyUnmasked(bytes, { from, to }, target, head.mask, head.payloadBytes - payloadLeft);
     return true;
   }
 
@@ -216,11 +216,11 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (this.#fate === 'count') this.#handler.onBinary?.();
     if (this.#fate !== 'read') return;
     this.#fate = 'reported';
-    this.#tell(this.#kept.view());
+    this.#report(this.#kept.view());
     this.#kept.release();
   }
 
-  #tell(payload: Buffer): void {
+  #report(payload: Buffer): void {
     const atNs = this.#options.nowNs?.() ?? 0;
     const message = { payload, isText: this.#isText, isCompressed: this.#isCompressed, atNs };
     this.#waiting += 1;
@@ -235,7 +235,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
       this.#passUnread(content ?? 'malformed', isCompressed);
       return undefined;
     }
-    const further = this.#tellContent(content, isText, atNs);
+    const further = this.#reportContent(content, isText, atNs);
     const brokenBy = this.#inflater?.brokenBy;
     // No later message can be inflated. After the end, that matters only to messages that wait.
     if (brokenBy !== undefined && (!this.#isOver || this.#waiting > 1)) this.#giveUp(brokenBy);
@@ -253,7 +253,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     if (this.#isOver && this.#waiting === 0) this.#inflater?.release();
   }
 
-  #tellContent(content: Buffer, isText: boolean, atNs: number): FurtherSteps | undefined {
+  #reportContent(content: Buffer, isText: boolean, atNs: number): FurtherSteps | undefined {
     if (!isText) this.#handler.onBinary?.();
     else if (!isUtf8(content)) this.#handler.onUnread('text');
     else return this.#handler.onText(content.toString('utf8'), atNs);
@@ -284,6 +284,6 @@ function readNow(reading: ReadingTask): void {
 
 function unmaskedCopy(bytes: Buffer, from: number, to: number, mask: number): Buffer {
   const copy = Buffer.allocUnsafe(to - from);
-  copyUnmasked(bytes, { from, to }, copy, 0, mask, 0);
+  copyUnmasked(bytes, { from, to }, copy, mask, 0);
   return copy;
 }

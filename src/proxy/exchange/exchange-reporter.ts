@@ -7,7 +7,6 @@ import { REQUEST_FAULTS, type RequestFault } from '../../protocol/http1/request-
 import { AddedTime, type Direction } from './added-time.ts';
 import type { ClientFinder } from './client-finder.ts';
 import {
-  type BodyObserver,
   type ClientConnection,
   type Ending,
   Exchange,
@@ -19,12 +18,10 @@ import {
 import { FailureRecord } from './failure-record.ts';
 import { busyRefusal, deniedRefusal, type Refusal } from './problem.ts';
 import type { ProxyHint } from './proxy-hint.ts';
-import { ShieldedTunnel } from './shielded-tunnel.ts';
 
 const UNNAMED =
   'rest.deny: a trusted proxy on loopback named no client, or one on loopback: answering 403, since the client may be on another machine; ask without the proxy';
 
-/** `rest.deny`. */
 export interface PathDenial {
   /** True if the client must not request the target. */
   denies(target: string, client: ClientConnection): boolean;
@@ -33,7 +30,6 @@ export interface PathDenial {
 export interface Admission {
   /** Maximum requests in flight to the upstream, including held long polls; 0: any number. */
   readonly maxInFlight: number;
-  /** Undefined: no path is denied. */
   readonly denial: PathDenial | undefined;
   /** Finds the client behind a trusted proxy. Undefined: the proxy counts as the client. */
   readonly clientFinder: ClientFinder | undefined;
@@ -61,7 +57,6 @@ export class ExchangeReporter {
   #hint: ProxyHint | undefined;
   /** Requests and connections that were refused or ended because of a limit. */
   readonly hits: LimitHits;
-  /** Failed exchanges by code. */
   readonly failures: FailureRecord;
   /** All faults exist from the start, so that a first refusal is a step and not a new series. */
   readonly #refused = new Map<RequestFault, number>(REQUEST_FAULTS.map((fault) => [fault, 0]));
@@ -96,7 +91,6 @@ export class ExchangeReporter {
     return this.#inFlight;
   }
 
-  /** Requests that were refused for what is wrong with them, by fault. */
   get refused(): ReadonlyMap<RequestFault, number> {
     return this.#refused;
   }
@@ -126,7 +120,8 @@ export class ExchangeReporter {
     try {
       this.#observer.onBegin(exchange, request);
     } catch (cause) {
-      this.#observationFailed(exchange, cause);
+      this.observerFailed(cause);
+      exchange.unobserve();
     }
     return exchange;
   }
@@ -165,34 +160,44 @@ export class ExchangeReporter {
 
   /** The head of the final response, or of a 101, has arrived. Not needed unless `exchange.wantsResponse`. */
   response(exchange: Exchange, response: ResponseHeadView): void {
-    if (!exchange.wantsResponse) return;
-    try {
-      this.#observer.onResponse?.(exchange, response);
-    } catch (cause) {
-      this.#observationFailed(exchange, cause);
-    }
+    if (exchange.wantsResponse) this.#observe(exchange, () => this.#observer.onResponse?.(exchange, response));
   }
 
   requestBytes(exchange: Exchange, payload: Buffer): void {
-    this.#bytes(exchange, exchange.requestObserver, payload);
+    this.#observe(exchange, () => exchange.requestObserver?.onBytes(payload));
   }
 
   requestEnd(exchange: Exchange): void {
-    this.#end(exchange, exchange.requestObserver);
+    this.#observe(exchange, () => exchange.requestObserver?.onEnd());
   }
 
   responseBytes(exchange: Exchange, payload: Buffer): void {
-    this.#bytes(exchange, exchange.responseObserver, payload);
+    this.#observe(exchange, () => exchange.responseObserver?.onBytes(payload));
   }
 
   responseEnd(exchange: Exchange): void {
-    this.#end(exchange, exchange.responseObserver);
+    this.#observe(exchange, () => exchange.responseObserver?.onEnd());
   }
 
   /** The observer of the tunnel after an accepted upgrade. It never throws, and ignores a second close. */
   tunnelOf(exchange: Exchange): TunnelObserver | undefined {
-    const observer = exchange.tunnelObserver;
-    return observer && new ShieldedTunnel(observer, (cause) => this.observerFailed(cause));
+    let observer = exchange.tunnelObserver;
+    if (observer === undefined) return undefined;
+    // After an exception, the observer only gets the close of the tunnel.
+    let reading: TunnelObserver | undefined = observer;
+    const read = (onBytes: () => void) => {
+      if (!this.shield(onBytes)) reading = undefined;
+    };
+    return {
+      onClientBytes: (bytes) => read(() => reading?.onClientBytes(bytes)),
+      onUpstreamBytes: (bytes) => read(() => reading?.onUpstreamBytes(bytes)),
+      onClosed: () => {
+        const closed = observer;
+        observer = undefined;
+        reading = undefined;
+        this.shield(() => closed?.onClosed());
+      },
+    };
   }
 
   nowNs(): number {
@@ -218,36 +223,19 @@ export class ExchangeReporter {
     exchange.responseObserver = undefined;
   }
 
-  /** Runs a measurement outside exchanges, e.g. on a timer. Its exception counts as one of an observer. */
-  shield(measure: () => void): void {
+  /** Runs a measurement outside exchanges, e.g. on a timer. Its exception counts as one of an observer; false then. */
+  shield(measure: () => void): boolean {
     try {
       measure();
+      return true;
     } catch (cause) {
       this.observerFailed(cause);
+      return false;
     }
   }
 
-  #bytes(exchange: Exchange, observer: BodyObserver | undefined, payload: Buffer): void {
-    if (observer === undefined) return;
-    try {
-      observer.onBytes(payload);
-    } catch (cause) {
-      this.#observationFailed(exchange, cause);
-    }
-  }
-
-  #end(exchange: Exchange, observer: BodyObserver | undefined): void {
-    if (observer === undefined) return;
-    try {
-      observer.onEnd();
-    } catch (cause) {
-      this.#observationFailed(exchange, cause);
-    }
-  }
-
-  #observationFailed(exchange: Exchange, cause: unknown): void {
-    exchange.unobserve();
-    this.observerFailed(cause);
+  #observe(exchange: Exchange, observe: () => void): void {
+    if (!this.shield(observe)) exchange.unobserve();
   }
 
   observerFailed(cause: unknown): void {

@@ -34,17 +34,21 @@ export interface ClientConnection {
 }
 
 /**
- * A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. Strings are latin1, byte for byte as on the wire. They may be slices that keep
- * the whole head, with its credentials, alive: copy what you keep (`detached` in protocol/http1/text.ts).
+ * Strings are latin1, byte for byte as on the wire. They may be slices that keep the whole head, with its credentials,
+ * alive: copy what you keep (`detached` in protocol/http1/text.ts).
  */
-export interface RequestHead {
-  readonly method: string;
-  /** The request-target as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`. */
-  readonly target: string;
+interface HeadFields {
   /** Value of the first field with that lower-case name, without surrounding blanks. */
   field(name: string): string | undefined;
   /** Values of all fields with that lower-case name in order, e.g. of `cookie`. */
   fields(name: string): readonly string[];
+}
+
+/** A request's head as observers read it, in `onBegin` only: a running request keeps no head of up to 64 KiB. */
+export interface RequestHead extends HeadFields {
+  readonly method: string;
+  /** The request-target as sent, e.g. `/smartWeb/api/rest/v0/d2/rpc/E.Demo/Test?x=1`. */
+  readonly target: string;
 }
 
 /**
@@ -71,14 +75,10 @@ export const COMPLETED: Ending = { kind: 'completed' };
 export const CANCELLED: Ending = { kind: 'cancelled' };
 export const DENIED: Ending = { kind: 'denied' };
 
-/** The head of a final response, or of a 101, as observers read it. Strings are like those of a request's head. */
-export interface ResponseHeadView {
+/** The head of a final response, or of a 101, as observers read it. */
+export interface ResponseHeadView extends HeadFields {
   /** 200 to 999, or 101. */
   readonly status: number;
-  /** Value of the first field with that lower-case name, without surrounding blanks. */
-  field(name: string): string | undefined;
-  /** Values of all fields with that lower-case name in order, e.g. of `set-cookie`. */
-  fields(name: string): readonly string[];
 }
 
 /** Reads the body of one direction as it passes. */
@@ -145,7 +145,7 @@ export class Exchange<Observation = unknown> {
   /** Monotonic moment at which the head of the final response had come; 0 before. */
   firstByteNs = 0;
   /** Nothing but the client held the exchange up for so long, without a wait that goes on. docs/statistics.md */
-  #clientWaitNs = 0;
+  clientWaitNs = 0;
   /** Since when it waits for its client; 0: it does not. */
   #waitsSinceNs = 0;
   /** Set by the observer; the data plane never reads it. */
@@ -162,7 +162,7 @@ export class Exchange<Observation = unknown> {
   isDenied = false;
   /** It counts among the requests in flight to the upstream (`limits.inFlight`). */
   isAdmitted = false;
-  #ended = false;
+  hasEnded = false;
 
   constructor(method: string, client: ClientConnection, beganNs: number) {
     this.method = method;
@@ -180,26 +180,22 @@ export class Exchange<Observation = unknown> {
   }
 
   clientWaitEnded(nowNs: number): void {
-    if (this.#waitsSinceNs > 0) this.#clientWaitNs += Math.max(0, nowNs - this.#waitsSinceNs);
+    if (this.#waitsSinceNs > 0) this.clientWaitNs += Math.max(0, nowNs - this.#waitsSinceNs);
     this.#waitsSinceNs = 0;
   }
 
   /** The client wait up to `nowNs`. */
   clientWaitAt(nowNs: number): number {
-    return this.#clientWaitNs + (this.#waitsSinceNs === 0 ? 0 : Math.max(0, nowNs - this.#waitsSinceNs));
-  }
-
-  get clientWaitNs(): number {
-    return this.#clientWaitNs;
+    return this.clientWaitNs + (this.#waitsSinceNs === 0 ? 0 : Math.max(0, nowNs - this.#waitsSinceNs));
   }
 
   /** From the head to the ending, less the client wait. Only after the ending. */
   get durationNs(): number {
-    return this.endedNs - this.beganNs - this.#clientWaitNs;
+    return this.endedNs - this.beganNs - this.clientWaitNs;
   }
 
-  get hasEnded(): boolean {
-    return this.#ended;
+  get isObserved(): boolean {
+    return this.requestObserver !== undefined || this.responseObserver !== undefined || this.wantsResponse;
   }
 
   unobserve(): void {
@@ -209,10 +205,9 @@ export class Exchange<Observation = unknown> {
     this.tunnelObserver = undefined;
   }
 
-  /** Marks the ending; false if it has ended already. The first ending counts. */
   markEnded(endedNs: number): boolean {
-    if (this.#ended) return false;
-    this.#ended = true;
+    if (this.hasEnded) return false;
+    this.hasEnded = true;
     this.endedNs = endedNs;
     this.clientWaitEnded(endedNs);
     return true;

@@ -19,7 +19,6 @@ const LOGGED_ELSEWHERE: ReadonlySet<UpstreamFailureCode> = new Set(['D2S_ERR_UPS
 
 interface Entry {
   count: number;
-  /** `count` at the last log line. */
   loggedCount: number;
   loggedNs: number;
 }
@@ -43,14 +42,12 @@ export class FailureRecord {
     return new Map(Array.from(this.#entries, ([code, { count }]) => [code, count]));
   }
 
-  /** Failures since the start, of all codes. */
   get total(): number {
     let total = 0;
     for (const { count } of this.#entries.values()) total += count;
     return total;
   }
 
-  /** Call once for each failed exchange. */
   record(failure: UpstreamFailure): void {
     const entry = this.#entries.get(failure.code);
     if (entry === undefined) return;

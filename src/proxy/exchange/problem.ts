@@ -23,7 +23,6 @@ const REQUEST_PROBLEMS = {
 
 export type RequestProblemStatus = keyof typeof REQUEST_PROBLEMS;
 
-/** The answer to each fault. */
 export const FAULT_STATUSES: Readonly<Record<RequestFault, RequestProblemStatus>> = {
   'start-line': 400,
   fields: 400,
@@ -54,7 +53,7 @@ export function busyRefusal(): Refusal {
 
 /** For `rest.deny`: the client is on another machine. */
 export function deniedRefusal(): Refusal {
-  return { ending: DENIED, problem: toCodedProblem(403, 'http_request_denied', 'D2S_ERR_DENIED') };
+  return { ending: DENIED, problem: createCodedProblem(403, 'http_request_denied', 'D2S_ERR_DENIED') };
 }
 
 /**
@@ -63,8 +62,8 @@ export function deniedRefusal(): Refusal {
  */
 export function upstreamProblem({ status, proxyError, code, isOwnShortage, cause }: UpstreamFailure): Problem {
   const fields = isOwnShortage ? { 'Retry-After': String(RETRY_AFTER_S) } : {};
-  if (code !== 'D2S_ERR_UPSTREAM_TLS') return toCodedProblem(status, proxyError, code, fields);
-  return toCodedProblem(status, proxyError, code, fields, describeTlsFailure(cause));
+  if (code !== 'D2S_ERR_UPSTREAM_TLS') return createCodedProblem(status, proxyError, code, fields);
+  return createCodedProblem(status, proxyError, code, fields, describeTlsFailure(cause));
 }
 
 /** Says what is wrong, but never repeats what the server's certificate says. */
@@ -76,10 +75,10 @@ function describeTlsFailure(cause: unknown): string {
 export function requestProblem(status: RequestProblemStatus): Problem {
   // RFC 9209 §2.3: our own limit, or the request's fault.
   const error = status === 503 ? 'http_request_denied' : 'http_request_error';
-  return new Problem(status, REQUEST_PROBLEMS[status], { members: { error }, fields: toProxyStatus(error) });
+  return new Problem(status, REQUEST_PROBLEMS[status], { members: { error }, fields: formatProxyStatus(error) });
 }
 
-function toCodedProblem(
+function createCodedProblem(
   status: number,
   error: string,
   code: ErrorCode,
@@ -87,10 +86,10 @@ function toCodedProblem(
   detail: string = ERROR_CODES[code],
 ): Problem {
   const members = { error, code };
-  return new Problem(status, detail, { members, fields: { ...toProxyStatus(error), ...fields } });
+  return new Problem(status, detail, { members, fields: { ...formatProxyStatus(error), ...fields } });
 }
 
-function toProxyStatus(error: string): Record<string, string> {
+function formatProxyStatus(error: string): Record<string, string> {
   return { 'Proxy-Status': `d2-sidecar; error=${error}` };
 }
 
@@ -101,9 +100,8 @@ export interface RawResponseOptions {
   readonly isLast: boolean;
 }
 
-/** The whole HTTP/1.1 response as bytes. */
 export function toRawResponse(problem: Problem, { isHead, isLast }: RawResponseOptions): Buffer {
-  const body = toAscii(problem.body);
+  const body = escapeNonAscii(problem.body);
   const fields: Fields = [
     ['Content-Type', 'application/problem+json'],
     ['Content-Length', String(body.length)],
@@ -117,6 +115,6 @@ export function toRawResponse(problem: Problem, { isHead, isLast }: RawResponseO
 }
 
 /** Escapes non-ASCII characters, so that characters, bytes and latin1 are the same. */
-function toAscii(json: string): string {
+function escapeNonAscii(json: string): string {
   return json.replace(/[^\0-\x7f]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -1,27 +1,5 @@
 import { type ErrorCode, SidecarError } from '../../base/errors.ts';
 
-/** Error types of RFC 9209 §2.3 that the sidecar uses. */
-export type ProxyErrorType =
-  | 'connection_limit_reached'
-  | 'connection_refused'
-  | 'connection_terminated'
-  | 'connection_timeout'
-  | 'destination_ip_unroutable'
-  | 'dns_error'
-  | 'http_protocol_error'
-  | 'http_response_header_section_size'
-  | 'http_response_incomplete'
-  | 'http_response_timeout'
-  | 'http_upgrade_failed'
-  | 'tls_alert_received'
-  | 'tls_certificate_error'
-  | 'tls_protocol_error';
-
-interface FailureKind {
-  readonly status: 502 | 503 | 504;
-  readonly proxyError: ProxyErrorType;
-}
-
 const KINDS = {
   D2S_ERR_UPSTREAM_REFUSED: { status: 502, proxyError: 'connection_refused' },
   D2S_ERR_UPSTREAM_UNREACHABLE: { status: 502, proxyError: 'destination_ip_unroutable' },
@@ -36,9 +14,15 @@ const KINDS = {
   D2S_ERR_UPSTREAM_UPGRADE: { status: 502, proxyError: 'http_upgrade_failed' },
   D2S_ERR_UPSTREAM_RESOURCES: { status: 503, proxyError: 'connection_limit_reached' },
   D2S_ERR_UPSTREAM_BUSY: { status: 503, proxyError: 'connection_limit_reached' },
-} as const satisfies Partial<Record<ErrorCode, FailureKind>>;
+} as const satisfies Partial<Record<ErrorCode, { readonly status: number; readonly proxyError: string }>>;
 
 export type UpstreamFailureCode = keyof typeof KINDS;
+
+/** Error types of RFC 9209 §2.3 that the sidecar uses. */
+type ProxyErrorType =
+  | (typeof KINDS)[UpstreamFailureCode]['proxyError']
+  | 'tls_alert_received'
+  | 'tls_certificate_error';
 
 export const UPSTREAM_FAILURE_CODES = Object.keys(KINDS) as readonly UpstreamFailureCode[];
 
@@ -65,7 +49,7 @@ export class UpstreamFailure extends SidecarError {
 
   /** RFC 9209 §2.3. */
   get proxyError(): ProxyErrorType {
-    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? toTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
+    return this.code === 'D2S_ERR_UPSTREAM_TLS' ? chooseTlsError(tlsReasonOf(this.cause)) : KINDS[this.code].proxyError;
   }
 }
 
@@ -84,10 +68,10 @@ export function toUpstreamFailure(
   // §4.4.2.4).
   if (phase === 'handshake' || isOpenSslCode(codeOf(cause))) return new UpstreamFailure('D2S_ERR_UPSTREAM_TLS', cause);
   if (phase === 'wait') return new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED', cause);
-  return new UpstreamFailure(toConnectCode(cause), cause);
+  return new UpstreamFailure(chooseConnectCode(cause), cause);
 }
 
-function toConnectCode(cause: unknown): UpstreamFailureCode {
+function chooseConnectCode(cause: unknown): UpstreamFailureCode {
   // With several addresses, net.connect fails with an AggregateError that carries the last one's code.
   switch (codeOf(cause)) {
     case 'ECONNREFUSED':
@@ -148,7 +132,7 @@ function isOpenSslCode(code: string): boolean {
 }
 
 /** A system error such as `ECONNRESET` has no underscore. The rest comes from verification, e.g. `CERT_HAS_EXPIRED`. */
-function toTlsError(reason: string): ProxyErrorType {
+function chooseTlsError(reason: string): ProxyErrorType {
   if (isOpenSslCode(reason)) return reason.includes('_ALERT_') ? 'tls_alert_received' : 'tls_protocol_error';
   return reason === '' || /^E[A-Z]+$/.test(reason) ? 'tls_protocol_error' : 'tls_certificate_error';
 }

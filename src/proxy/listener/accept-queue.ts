@@ -54,20 +54,19 @@ export function readCookiesSent(): number {
   return Number(values[names.indexOf('SyncookiesSent')] ?? 0);
 }
 
-/** By local port. */
 function readRows(table: string, port: number): Row[] {
   const hexPort = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   return read(table)
     .split('\n')
     .filter((line) => line.includes(hexPort))
-    .map(toRow)
+    .map(parseRow)
     .filter((row) => row.port === port);
 }
 
 /**
  * E.g. `  0: 0100007F:A351 00000000:0000 0A 00000000:00000001 …`: addresses, state, bytes to send, listener's queue.
  */
-function toRow(line: string): Row {
+function parseRow(line: string): Row {
   const [, local = '', remote = '', state = '', queues = ''] = line.trim().split(/\s+/, 5);
   const [address = '', port = ''] = local.split(':');
   const fromHex = (text = '') => Number.parseInt(text, 16);
@@ -80,7 +79,6 @@ function toRow(line: string): Row {
   };
 }
 
-/** Empty if the file does not exist. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'latin1');

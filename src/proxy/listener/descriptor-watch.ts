@@ -13,21 +13,16 @@ export class DescriptorWatch {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #open: () => number;
-  #shortages = 0;
+  /** How many checks found none: about the number of seconds in which clients were refused without an event. */
+  shortages = 0;
   #isShort = false;
   #loggedNs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `open` opens a file and returns its descriptor. */
   constructor(clock: Clock, logger: Logger, open: () => number = () => openSync('/', 'r')) {
     this.#clock = clock;
     this.#logger = logger;
     this.#open = open;
-  }
-
-  /** How many checks found none: about the number of seconds in which clients were refused without an event. */
-  get shortages(): number {
-    return this.#shortages;
   }
 
   start(): void {
@@ -48,19 +43,19 @@ export class DescriptorWatch {
     }
     if (!this.#isShort) return;
     this.#isShort = false;
-    this.#logger.info({ shortages: this.#shortages }, 'file descriptors are available again');
+    this.#logger.info({ shortages: this.shortages }, 'file descriptors are available again');
   }
 
   #onFailed(code: string | undefined): void {
     if (code !== 'EMFILE' && code !== 'ENFILE') return;
-    this.#shortages += 1;
+    this.shortages += 1;
     const nowNs = this.#clock.nowNs();
     // Logs at most one line per interval, and the end only if the beginning was logged.
     if (nowNs - this.#loggedNs < LOG_INTERVAL_NS) return;
     this.#isShort = true;
     this.#loggedNs = nowNs;
     this.#logger.error(
-      { code, shortages: this.#shortages },
+      { code, shortages: this.shortages },
       'no file descriptor is left: clients are refused, and calls answered with 503; raise the limit (LimitNOFILE, ulimit -n)',
     );
   }

@@ -23,7 +23,7 @@ import type { TrafficOptions } from '../exchange/traffic-options.ts';
 import { ClientReads } from '../relay/client-reads.ts';
 import { RelayConnection } from '../relay/relay-connection.ts';
 import type { RelayContext, RelayServices } from '../relay/relay-services.ts';
-import type { WebSocketRequest } from '../websocket/handshake.ts';
+import type { WebSocketRequest } from '../upstream/traffic-services.ts';
 import { WebSockets } from '../websocket/web-sockets.ts';
 import { DescriptorWatch } from './descriptor-watch.ts';
 import { ListenerEnd } from './listener-end.ts';
@@ -31,10 +31,8 @@ import { connectionsFor, descriptorsFor } from './open-files.ts';
 import { ProxyHeaders } from './proxy-headers.ts';
 import { QuietConnections } from './quiet-connections.ts';
 
-/** Options that a reload can change. */
 export interface LiveDispatcherOptions {
   readonly maxConnections: number;
-  /** Per address; 0: any number. */
   readonly maxConnectionsPerAddress: number;
   /** These peers may name the addresses of their clients. */
   readonly trustedProxies: AddressRanges;
@@ -126,7 +124,6 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     return this.services.reporter.hits.countOf('limits.connections');
   }
 
-  /** How many of the checks, one a second, found no free file descriptor. */
   get descriptorShortages(): number {
     return this.#descriptors.shortages;
   }
@@ -198,7 +195,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     };
     return net.createServer(options, (accepted) => {
       if (this.#listenerEnd.isOwn(accepted)) return;
-      const peer = toClientConnection(accepted);
+      const peer = describeClient(accepted);
       const { trustedProxies, hasProxyHeaders } = this.#options;
       const isProxy = trustedProxies.has(peer.remoteAddress);
       if (isProxy && hasProxyHeaders) {
@@ -238,8 +235,8 @@ export class Dispatcher implements RelayContext<RelayConnection> {
       const { client } = this.#secured.get(peerOf(socket)) ?? {};
       // As for plain TCP, but only after the handshake: before it, no answer is pending.
       socket.allowHalfOpen = true;
-      const plain = client ?? toClientConnection(socket);
-      this.#onConnection(socket, toSecureClient(plain, socket, listenerTls, this.services.options));
+      const plain = client ?? describeClient(socket);
+      this.#onConnection(socket, describeSecureClient(plain, socket, listenerTls, this.services.options));
     });
     return (socket, client) => {
       const key = peerOf(socket);
@@ -297,7 +294,7 @@ export class Dispatcher implements RelayContext<RelayConnection> {
   }
 }
 
-function toClientConnection(socket: net.Socket): ClientConnection {
+function describeClient(socket: net.Socket): ClientConnection {
   const remoteAddress = withoutMapping(socket.remoteAddress ?? '');
   return { remoteAddress, remotePort: socket.remotePort ?? 0, secure: false };
 }
@@ -307,7 +304,7 @@ function peerOf({ remoteAddress, remotePort }: net.Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-function toSecureClient(
+function describeSecureClient(
   plain: ClientConnection,
   socket: TLSSocket,
   listenerTls: ListenerTls,

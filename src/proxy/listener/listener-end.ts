@@ -32,7 +32,6 @@ const RETRANSMISSION_MS = 300;
  */
 export class ListenerEnd {
   readonly #server: net.Server;
-  /** The normal backlog of the listener. */
   readonly #backlog: number;
   #own: net.Socket | undefined;
   #isOwnAccepted = false;
@@ -62,7 +61,7 @@ export class ListenerEnd {
 
   /** Once this resolves, the listener must close in the same turn of the event loop. */
   async #makeQueueOurs({ port, address }: net.AddressInfo): Promise<void> {
-    const reachable = { port, host: toReachable(address) };
+    const reachable = { port, host: chooseReachable(address) };
     let waits = 0;
     for (let tries = 0; tries < MAX_TRIES && waits < MAX_WAITS; tries += 1) {
       const found = await this.#tryQueue(reachable);
@@ -126,7 +125,7 @@ export class ListenerEnd {
 }
 
 /** A wildcard address cannot be connected to. */
-function toReachable(address: string): string {
+function chooseReachable(address: string): string {
   if (address === '0.0.0.0') return '127.0.0.1';
   return address === '::' ? '::1' : address;
 }

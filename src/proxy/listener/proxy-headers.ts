@@ -13,7 +13,6 @@ export class ProxyHeaders {
     this.#hits = hits;
   }
 
-  /** Connections closed for a missing, broken or late header. */
   get refused(): Readonly<Record<'missing' | 'broken' | 'late', number>> {
     return this.#refused;
   }

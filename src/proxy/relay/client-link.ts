@@ -1,12 +1,11 @@
 import type { Socket } from 'node:net';
-import { closeAfterWrites, resetConnection, revealReset } from '../../tls/connection-end.ts';
-import type { AddedTime } from '../exchange/added-time.ts';
-import { keepAlive } from '../upstream/keep-alive.ts';
+import { closeAfterWrites, resetConnection } from '../../tls/connection-end.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import type { ClientReads } from './client-reads.ts';
+import { LeavingClient } from './leaving-client.ts';
 import type { RelayServices } from './relay-services.ts';
-import type { Watched } from './silence-watch.ts';
-import { DeferredWriter } from './write-batch.ts';
+import { keepAlive, type Watched } from './silence-watch.ts';
+import { SocketWriter } from './write-batch.ts';
 
 export interface ClientListener {
   /** The exchange waits for the upstream, so the client may be silent indefinitely. */
@@ -18,9 +17,8 @@ export interface ClientListener {
   /** The socket is full until `onClientDrain`. */
   onClientFull(): void;
   onClientDrain(): void;
-  /** Charge the unsent bytes to the memory budget. */
-  checkStalled(): void;
-  keepUpstreamAlive(): void;
+  /** Called every few seconds. */
+  onCheck(): void;
   /** The client has reset the connection. `onClientClosed` follows. */
   onClientReset(): void;
   onClientClosed(): void;
@@ -32,12 +30,11 @@ export class ClientLink implements Watched {
   readonly #reads: ClientReads | undefined;
   readonly #listener: ClientListener;
   readonly #services: RelayServices;
-  readonly #added: AddedTime;
-  readonly #writer: DeferredWriter;
-  /** In the silence watch. */
+  readonly #writer: SocketWriter;
   place = -1;
   #isDetached = false;
-  /** Number of reads and writes, now and at the last `look`. */
+  #leaving: LeavingClient | undefined;
+  /** Number of reads and writes, now and at the last `check`. */
   #moves = 0;
   #movesSeen = -1;
   #isTimed = false;
@@ -53,8 +50,7 @@ export class ClientLink implements Watched {
     this.#reads = reads;
     this.#listener = listener;
     this.#services = services;
-    this.#added = services.reporter.added.response;
-    this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
+    this.#writer = new SocketWriter(socket, services, services.reporter.added.response, this);
     services.silence.add(this);
     if (reads === undefined) socket.on('data', this.#onBytes);
     else reads.listener = this.#onBytes;
@@ -69,24 +65,16 @@ export class ClientLink implements Watched {
     return this.#socket.bytesRead;
   }
 
-  get unsentBytes(): number {
-    return this.#isDetached || this.#socket.destroyed ? 0 : this.#socket.writableLength;
-  }
-
-  get sentBytes(): number {
-    return this.#socket.bytesWritten - this.#socket.writableLength;
-  }
-
   get idleTimeoutMs(): number {
     return this.#services.options.idleTimeoutMs;
   }
 
   /** Called by the silence watch. Sets an idle timer on the socket if nothing has moved since the last call. */
-  look(everyMs: number): void {
+  check(everyMs: number): void {
     keepAlive(this.#socket);
-    this.#listener.keepUpstreamAlive();
     // Writes below the high-water mark wait without an `onClientFull`.
-    this.#listener.checkStalled();
+    this.#checkStalled();
+    this.#listener.onCheck();
     const { idleTimeoutMs } = this;
     const isSilent = this.#moves === this.#movesSeen && idleTimeoutMs > 0;
     this.#movesSeen = this.#moves;
@@ -97,18 +85,25 @@ export class ClientLink implements Watched {
     this.#socket.setTimeout(isSilent ? Math.max(1, idleTimeoutMs - everyMs) : 0);
   }
 
-  /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs` comes from `AddedTime.sample`. */
-  writeSoon(text: string, sinceNs = 0): void {
-    this.#moves += 1;
-    this.#writer.write(this.#socket, text, sinceNs);
+  #checkStalled(): void {
+    this.#writer.queued.check();
   }
 
-  /** False, like a socket's, when it is full until `onClientDrain`. `buffer` is the shared one that holds `bytes`. */
-  write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
+  onStalledTooLong(): void {
+    this.#services.reporter.hits.hit('limits.memoryBytes');
+    this.#writer.clear();
+    resetConnection(this.#socket);
+  }
+
+  writeSoon(text: string, sinceNs?: number): void {
     this.#moves += 1;
-    this.#writer.flush();
-    const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
-    this.#added.written(sinceNs);
+    this.#writer.writeSoon(text, sinceNs);
+  }
+
+  write(bytes: Buffer, sinceNs?: number, buffer?: ReadBuffer): boolean {
+    this.#moves += 1;
+    const takesMore = this.#writer.write(bytes, sinceNs, buffer);
+    if (!takesMore) this.#checkStalled();
     return takesMore;
   }
 
@@ -132,19 +127,13 @@ export class ClientLink implements Watched {
   close(): void {
     this.isClosing = true;
     this.#writer.flush();
-    closeAfterWrites(this.#socket, () => this.#listener.checkStalled());
+    closeAfterWrites(this.#socket, () => this.#checkStalled());
   }
 
   /** Closes at once; bytes that the system has not accepted yet are lost. */
   destroy(): void {
     this.#writer.flush();
     this.#socket.destroy();
-  }
-
-  /** Resets the connection and drops deferred text. */
-  abort(): void {
-    this.#writer.clear();
-    resetConnection(this.#socket);
   }
 
   /**
@@ -156,9 +145,9 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** Closes the connection with an error if the client has refused what was written. */
-  revealReset(): void {
-    revealReset(this.#socket);
+  /** After a FIN of the client: calls `onTaken` once its system has had a second to refuse what was written. */
+  awaitTaken(onTaken: () => void): void {
+    this.#leaving = new LeavingClient(this.#socket, onTaken);
   }
 
   /** Removes all listeners and returns the socket, for a new owner. */
@@ -167,6 +156,7 @@ export class ClientLink implements Watched {
     this.#isDetached = true;
     this.#services.silence.delete(this);
     this.#writer.flush();
+    this.#writer.queued.release();
     socket.setTimeout(0);
     if (this.isPaused) socket.resume();
     if (this.#reads !== undefined) this.#reads.listener = undefined;
@@ -179,6 +169,11 @@ export class ClientLink implements Watched {
     return socket;
   }
 
+  onFull(): void {
+    this.#checkStalled();
+    this.#listener.onClientFull();
+  }
+
   readonly #onBytes = (bytes: Buffer, buffer?: ReadBuffer): void => {
     this.#moves += 1;
     if (!this.isClosing && !this.#socket.destroyed) this.#listener.onClientBytes(bytes, buffer);
@@ -189,15 +184,14 @@ export class ClientLink implements Watched {
     if (!this.isClosing) this.#listener.onClientEnd();
   };
 
-  readonly #onFull = (): void => this.#listener.onClientFull();
-
   readonly #onDrain = (): void => {
     this.#moves += 1;
+    this.#checkStalled();
     this.#listener.onClientDrain();
   };
 
   readonly #onTimeout = (): void => {
-    // A held long poll is silent by design until the server has something to say; cutting it would look like a server
+    // A held long poll is silent by design until the server has something to say; cutting it would check like a server
     // fault. The same holds for a client that we do not read because the upstream is full.
     if (!this.#listener.canBeSilent || this.hasEnded || this.#socket.writableLength > 0) {
       this.#services.reporter.hits.hit(this.hasEnded ? 'timeouts.halfClosed' : 'timeouts.idle');
@@ -213,6 +207,8 @@ export class ClientLink implements Watched {
 
   readonly #onClose = (): void => {
     this.#services.silence.delete(this);
+    this.#leaving?.stop();
+    this.#writer.queued.release();
     this.#listener.onClientClosed();
   };
 }

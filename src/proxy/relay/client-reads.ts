@@ -8,20 +8,20 @@ export type ReadListener = (bytes: Buffer, buffer: ReadBuffer) => void;
  * Fields of a socket of Node 20 and 26, undocumented; test/system/proxy/relay/client-reads.test.ts would notice their
  * loss.
  */
-type Fields = Record<symbol, unknown> & {
+type SocketInternals = Record<symbol, unknown> & {
   _handle: { readonly useUserBuffer?: (buffer: Buffer) => void } | null;
 };
 
-interface BufferFields {
+interface OnreadFields {
   readonly buffer: symbol;
   readonly nextBuffer: symbol;
   readonly callback: symbol;
 }
 
 /** Where Node keeps the option `onread` of a socket; undefined if this Node keeps it elsewhere. */
-const FIELDS = findFields();
+const ONREAD_FIELDS = findOnreadFields();
 
-function findFields(): BufferFields | undefined {
+function findOnreadFields(): OnreadFields | undefined {
   const symbols = Object.getOwnPropertySymbols(new net.Socket());
   const [buffer, nextBuffer, callback] = ['kBuffer', 'kBufferGen', 'kBufferCb'].map((name) =>
     symbols.find(({ description }) => description === name),
@@ -51,14 +51,14 @@ export class ClientReads {
    * lacks the internals; then the socket has to be read as a stream.
    */
   static of(accepted: Socket, buffers: ReadBuffers): ClientReads | undefined {
-    const socket = accepted as unknown as Fields;
+    const socket = accepted as unknown as SocketInternals;
     const { _handle: handle } = socket;
-    if (FIELDS === undefined || typeof handle?.useUserBuffer !== 'function') return undefined;
+    if (ONREAD_FIELDS === undefined || typeof handle?.useUserBuffer !== 'function') return undefined;
     const reads = new ClientReads(accepted, buffers);
     const first = reads.#buffer.next();
-    socket[FIELDS.buffer] = first;
-    socket[FIELDS.nextBuffer] = reads.#buffer.next;
-    socket[FIELDS.callback] = reads.#onRead;
+    socket[ONREAD_FIELDS.buffer] = first;
+    socket[ONREAD_FIELDS.nextBuffer] = reads.#buffer.next;
+    socket[ONREAD_FIELDS.callback] = reads.#onRead;
     handle.useUserBuffer(first);
     accepted.once('close', reads.#buffer.release);
     return reads;

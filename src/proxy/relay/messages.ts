@@ -1,11 +1,6 @@
 /** What the relay does not pass on unchanged: inserted header lines, and its own answers. */
 
-import {
-  type ForwardedClient,
-  forwardedFields,
-  forwardedLines,
-  withoutFields,
-} from '../../protocol/http1/forwarded.ts';
+import { type ForwardedClient, forwardedLines, withoutFields } from '../../protocol/http1/forwarded.ts';
 import { withEditedLines } from '../../protocol/http1/head-lines.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
@@ -29,16 +24,18 @@ export function withOwnFields(
   traceparent?: string,
 ): Buffer | string {
   if (replacedFields.size > 0 || traceparent !== undefined) {
-    return withReplacedFields({ forwarded, replacedFields }, head, client, bytes, traceparent);
+    const traced = traceparent === undefined ? head.text : withTraceparent(head.text, traceparent);
+    const kept = withoutFields(traced, replacedFields).slice(0, -EMPTY_LINE_BYTES);
+    const edited = `${kept}${forwardedLines(forwarded, client, head)}\r\n`;
+    return Buffer.concat([Buffer.from(edited, 'latin1'), bytes.subarray(head.text.length)]);
   }
   if (forwarded === 'off') return bytes;
-  const lines = forwardedLines(client, head.host, head.hasForwardedProto, head.hasForwardedHost);
+  const lines = forwardedLines(forwarded, client, head);
   const headEnd = head.text.length;
   if (bytes.length > Math.min(text.length, MAX_TEXT_BYTES)) return withLines(bytes, headEnd, bytes.length, lines);
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
-/** The head of a WebSocket's handshake with the same fields, as latin1 text. */
 export function toHandshakeHead(
   options: TrafficOptions,
   head: Http1RequestHead,
@@ -47,25 +44,6 @@ export function toHandshakeHead(
 ): string {
   const sent = withOwnFields(options, head, client, Buffer.from(head.text, 'latin1'), head.text, traceparent);
   return typeof sent === 'string' ? sent : sent.toString('latin1');
-}
-
-function withReplacedFields(
-  { forwarded, replacedFields }: Pick<TrafficOptions, 'forwarded' | 'replacedFields'>,
-  head: Http1RequestHead,
-  client: ForwardedClient,
-  bytes: Buffer,
-  traceparent: string | undefined,
-): Buffer {
-  const isAppended = forwarded === 'append';
-  const own = {
-    host: head.host,
-    hasProto: isAppended && head.hasForwardedProto,
-    hasHost: isAppended && head.hasForwardedHost,
-  };
-  const lines = forwardedFields(forwarded, client, own).map(([name, value]) => `${name}: ${value}\r\n`);
-  const traced = traceparent === undefined ? head.text : withTraceparent(head.text, traceparent);
-  const rest = withoutFields(traced, replacedFields).slice(0, -EMPTY_LINE_BYTES);
-  return Buffer.concat([Buffer.from(`${rest}${lines.join('')}\r\n`, 'latin1'), bytes.subarray(head.text.length)]);
 }
 
 /** Replaces the client's own field, or adds one at the end. */

@@ -11,26 +11,20 @@ import type { HeadWaiter } from '../../limits/request-memory.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
-import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
+import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
 import { FAULT_STATUSES, type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import type { UpstreamListener } from '../upstream/upstream-connection.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { ClientWait } from './client-wait.ts';
-import { LeavingClient } from './leaving-client.ts';
-import { toHandshakeHead, toRawRefusal, withOwnFields } from './messages.ts';
-import { ObservedExchange } from './observed-exchange.ts';
+import { toHandshakeHead, toRawRefusal } from './messages.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
 import { RequestsAhead } from './requests-ahead.ts';
-import { ResponseWriter } from './response-writer.ts';
-import { type RunningHead, runningHead } from './running-head.ts';
-import { StalledLinks } from './stalled-links.ts';
-import { UpstreamLink } from './upstream-link.ts';
+import { type RelayParts, RunningExchange } from './running-exchange.ts';
+import { UpstreamLink, type UpstreamLinkListener } from './upstream-link.ts';
 
-export class RelayConnection implements ClientListener, HeadWaiter, UpstreamListener {
+export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLinkListener {
   readonly client: ClientConnection;
   place = -1;
   readonly #context: RelayContext<RelayConnection>;
@@ -39,21 +33,13 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   readonly #response: ResponseReader;
   readonly #toClient: ClientLink;
   readonly #toUpstream: UpstreamLink;
-  readonly #stalled: StalledLinks;
+  readonly #parts: RelayParts;
   readonly #timer = new PhaseTimer();
-  readonly #wait: ClientWait;
-  readonly #writer: ResponseWriter;
-  /** The answer is written, and the client may have left before it. */
-  #leaving: LeavingClient | undefined;
-  #exchange: Exchange | undefined;
-  #observed: ObservedExchange | undefined;
-  #head: RunningHead | undefined;
+  #running: RunningExchange | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
-  /** The current exchange is refused; our answer follows in the next turn of the event loop. */
-  #isRefused = false;
   readonly #ahead: RequestsAhead;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
@@ -62,23 +48,16 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#context = context;
     this.#services = context.services;
     this.#request = new RequestReader(context.services.options.headBytes);
-    this.#ahead = new RequestsAhead(this.#request, context.services.memory, context.services.reporter.hits);
+    this.#ahead = new RequestsAhead(this.#request, context.services, this);
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
-    this.#toUpstream = new UpstreamLink(context.services, this, this.#updateReading);
-    this.#writer = new ResponseWriter(this.#toClient, context.services, context);
-    this.#wait = new ClientWait(context.services.reporter, this.#request, this.#response, this.#toUpstream);
-    const links = [this.#toClient, this.#toUpstream] as const;
-    this.#stalled = new StalledLinks(context.services.stalled, links, this.#response, this.#onStalledTooLong);
+    this.#toUpstream = new UpstreamLink(context.services, this, this.#toClient, this.#response);
+    const [request, response, toClient, toUpstream] = [this.#request, this.#response, this.#toClient, this.#toUpstream];
+    this.#parts = { client, context, request, response, toClient, toUpstream };
   }
 
-  readonly #onStalledTooLong = (): void => {
-    this.#services.reporter.hits.hit('limits.memoryBytes');
-    this.#toClient.abort();
-  };
-
   get isIdle(): boolean {
-    return this.#exchange === undefined && this.#request.isDone;
+    return this.#running === undefined && this.#request.isDone;
   }
 
   get bytesRead(): number {
@@ -93,25 +72,19 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#toClient.destroy();
   }
 
-  // ---- requests: client to upstream
-
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
     this.#readBuffer = buffer;
     if (this.#request.isDone) this.#request.append(bytes);
     else {
-      this.#wait.bodyCame();
+      this.#running?.bodyCame();
       this.#passRequest(this.#request.continue(bytes));
     }
     this.#takeNext();
     this.#readBuffer = undefined;
     if (this.#request.unread.length > 0) {
-      this.#keepUnread(buffer === undefined ? undefined : bytes);
-      this.#updateReading();
+      this.#ahead.keep(this.isIdle, buffer === undefined ? undefined : bytes);
+      this.updateReading();
     } else if (this.#ahead.isCharged) this.#ahead.release();
-  }
-
-  #keepUnread(shared?: Buffer): void {
-    if (!this.#ahead.keep(this.isIdle ? this : undefined, shared)) this.#refuseAndClose(503, 'limits.memoryBytes');
   }
 
   onHeadEvicted(): void {
@@ -133,38 +106,36 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       return;
     }
     const head = this.#request.nextHead();
-    if (head === undefined) this.#awaitHead();
-    else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
-    else if (head.fieldCount > this.#services.options.maxFields) {
+    const { maxFields, headTimeoutMs } = this.#services.options;
+    if (head === undefined) {
+      if (this.#toClient.hasEnded) this.#close();
+      else this.#timer.startOnce(headTimeoutMs, () => this.#refuseAndClose(408, 'timeouts.head'));
+    } else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
+    else if (head.fieldCount > maxFields) {
       this.#refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
     } else this.#beginExchange(head);
-  }
-
-  #awaitHead(): void {
-    if (this.#toClient.hasEnded) this.#close();
-    else if (!this.#timer.isRunning)
-      this.#timer.start(this.#services.options.headTimeoutMs, () => this.#refuseAndClose(408, 'timeouts.head'));
   }
 
   #beginExchange(head: Http1RequestHead): void {
     this.#timer.stop();
     const { reporter, options } = this.#services;
-    this.#exchange = reporter.begin(head, this.client);
-    const refusal = reporter.admit(this.#exchange);
+    const exchange = reporter.begin(head, this.client);
+    const running = new RunningExchange(exchange, head, this.#parts);
+    this.#running = running;
+    this.#response.begin(head.method);
+    const refusal = reporter.admit(exchange);
     if (refusal !== undefined) {
-      this.#refuseExchange(this.#exchange, head, refusal);
+      this.#refuseExchange(running, head, refusal);
       return;
     }
     if (head.isWebSocket) {
-      this.#leaveForWebSocket(this.#exchange, head);
+      this.#leaveForWebSocket(running, head);
       return;
     }
-    this.#observed = ObservedExchange.of(reporter, this.#exchange, head.framing, options.headBytes);
-    this.#head = runningHead(head);
+    if (exchange.isObserved) running.observe(head.framing, options.headBytes);
     this.#closesWithUpstream = head.isOld;
-    this.#response.begin(head.method);
     const passed = this.#request.begin(head, options.replacedFields);
-    this.#wait.begin(this.#exchange, !this.#request.isDone && head.field('expect') !== undefined);
+    if (!this.#request.isDone && head.field('expect') !== undefined) running.expectContinue();
     this.#passRequest(passed, head);
   }
 
@@ -174,31 +145,23 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
       this.#rejectRequest();
       return;
     }
-    const { options, reporter } = this.#services;
-    if (head) {
-      const sinceNs = reporter.added.request.sample(this.#exchange?.beganNs ?? 0);
-      const text = this.#request.takeText();
-      const sent = withOwnFields(options, head, this.client, bytes, text, this.#exchange?.traceparent);
-      this.#toUpstream.send(sent, sinceNs, sent === bytes ? this.#readBuffer : undefined);
-    }
-    // Without an upstream, after an early response or our own, the rest of a body is dropped.
+    const running = this.#running;
+    if (running !== undefined) running.passRequest(bytes, head, this.#readBuffer);
+    // After an early response the rest of a body goes on, or is dropped without an upstream.
     else if (this.#toUpstream.isOpen) this.#toUpstream.send(bytes, 0, this.#readBuffer);
-    // Flush first: observers may be slow.
-    if (this.#observed?.takesTime === true) this.#toUpstream.flush();
-    this.#observed?.onRequest(bytes, head?.text.length ?? 0, this.#request.isDone);
     if (this.#request.isDone) this.#onRequestDone();
     // The client has ended in the middle of a pipelined request: the upstream must not wait for the rest.
     else if (this.#toClient.hasEnded) this.#toUpstream.end();
-    else this.#wait.bodyPassed();
+    else running?.bodyPassed();
   }
 
   #onRequestDone(): void {
     // The response was complete before its request: see `#completed`.
-    if (this.#exchange === undefined) {
+    if (this.#running === undefined) {
       this.#toUpstream.endAfterRest();
       return;
     }
-    if (this.#toClient.hasEnded && this.#request.unread.length === 0) this.#toUpstream.end();
+    if (this.#mayHaveLeft) this.#toUpstream.end();
     const { responseTimeoutMs } = this.#services.options;
     if (responseTimeoutMs > 0 && this.#response.head === undefined) {
       this.#timer.start(responseTimeoutMs, () => this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT')));
@@ -206,78 +169,50 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   }
 
   onClientEnd(): void {
-    if (this.isIdle) {
-      this.#takeNext();
-      return;
-    }
+    if (this.isIdle) this.#takeNext();
     // The request was answered early, and the client ends in the middle of it: neither side will send more.
-    if (this.#exchange === undefined && !this.#toUpstream.isOpen) {
-      this.#close();
-      return;
+    else if (this.#running === undefined && !this.#toUpstream.isOpen) this.#close();
+    else {
+      // As without the sidecar, the upstream sees the client's half-close, after all that the client sent before it.
+      if (!this.#request.isDone || this.#request.unread.length === 0) this.#toUpstream.end();
+      this.#toClient.limitHalfClosed();
     }
-    // As without the sidecar, the upstream sees the client's half-close, after all that the client sent before it.
-    if (!this.#request.isDone || this.#request.unread.length === 0) this.#toUpstream.end();
-    this.#toClient.limitHalfClosed();
   }
 
-  // ---- responses: upstream to client
-
-  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
-    // A connection that was dropped, or is ending (`UpstreamLink.endAfterRest`).
-    if (!this.#toUpstream.is(upstream)) {
-      upstream.destroy();
-      return false;
-    }
+  onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    const running = this.#running;
     // Bytes that answer no request. Read as the next response, they would give the client data that is not its own.
-    if (this.#exchange === undefined || this.#isRefused) {
+    if (running === undefined || running.isRefused) {
       this.#toUpstream.drop(true);
       // The upstream reads no more of a request body that it answered early, and the client may wait for us to close.
       if (!this.#request.isDone) this.#close();
       return false;
     }
-    const progress = this.#response.read(bytes, length);
-    const { headEnd, head, interimStatus } = this.#response;
+    const canGoOn = running.passResponse(bytes, length, buffer);
+    const { progress, endedNs } = running;
     // The answer has begun; an interim 100 only says that the upstream reads.
-    if (headEnd > 0 || interimStatus > 100) this.#timer.stop();
-    if (headEnd > 0) this.#exchange.status = head?.status ?? 0;
-    // The call ends at its last byte from the upstream. It is recorded after the client's write.
-    const isComplete = progress === 'complete';
-    const endedNs = isComplete ? this.#services.reporter.nowNs() : 0;
-    if (headEnd > 0) this.#wait.responseCame(endedNs);
-    else if (interimStatus > 0) this.#wait.interimCame(interimStatus);
-    const canGoOn = this.#writer.write(this.#response, bytes, buffer, endedNs);
-    if (!canGoOn) {
-      if (!isComplete) this.#wait.clientFull();
-      this.checkStalled();
-    }
-    if (this.#observed?.takesTime === true) this.#toClient.flush();
-    const mayHaveLeft = isComplete && this.#mayHaveLeft;
-    this.#observed?.onResponse(this.#response, isComplete && !mayHaveLeft);
-    if (mayHaveLeft) this.#awaitLeaving(endedNs);
-    else if (isComplete) this.#completed(endedNs);
-    else if (progress === 'malformed') {
+    if (this.#response.headEnd > 0 || this.#response.interimStatus > 100) this.#timer.stop();
+    if (progress === 'complete') {
+      if (this.#mayHaveLeft) this.#awaitLeaving(endedNs);
+      else this.#completed(endedNs);
+    } else if (progress === 'malformed') {
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', undefined, this.#response.fault));
     } else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
     return canGoOn;
   }
 
-  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
-    if (!this.#toUpstream.is(upstream)) return;
-    this.#toUpstream.drop(false);
-    if (this.#exchange === undefined || this.#isRefused) {
+  onUpstreamClosed(failure: UpstreamFailure | undefined): void {
+    if (this.#running === undefined || this.#running.isRefused) {
       // The rest of a body that was answered early is lost. An idle client stays: its next request connects again.
       if (!this.#request.isDone || this.#closesWithUpstream) this.#close();
       return;
     }
-    if (failure !== undefined || !this.#response.endsWithConnection) {
-      const hasBegun = this.#response.head !== undefined;
-      if (hasBegun) this.#fail(toUpstreamFailure(failure?.cause, 'response'));
-      else this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
-      return;
-    }
-    if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
+    const hasBegun = this.#response.head !== undefined;
+    if (!hasBegun) this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
+    else if (failure !== undefined || !this.#response.endsWithConnection) {
+      this.#fail(toUpstreamFailure(failure?.cause, 'response'));
+    } else if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
     else {
-      this.#observed?.onResponseEnd();
       this.#endExchange(COMPLETED);
       this.#close();
     }
@@ -291,77 +226,68 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
   /** The call counts once the client's system has had a second to refuse the answer. Then the connection closes. */
   #awaitLeaving(endedNs: number): void {
     this.#toUpstream.drop(this.#response.end < this.#response.length);
-    this.#leaving = new LeavingClient(this.#toClient, () => {
-      this.#observed?.onResponseEnd();
+    this.#toClient.awaitTaken(() => {
       this.#endExchange(COMPLETED, endedNs);
       this.#close();
     });
   }
 
   #completed(endedNs: number): void {
-    this.#endExchange(COMPLETED, endedNs);
+    const running = this.#endExchange(COMPLETED, endedNs);
     if (this.#response.end < this.#response.length) this.#toUpstream.drop(true);
     // An upstream that answers before it has read the whole request may read the rest as the next request. The rest is
     // still sent; then the connection ends (RFC 9112 §9.3).
     else if (this.#toUpstream.isFull && this.#request.isDone) this.#toUpstream.endAfterRest();
     // A drain closes only after announcing it: otherwise the close may cross with the client's next request.
-    const isAnnounced = this.#head?.isLast === true || this.#response.head?.isPersistent !== true;
+    const isPersistent = this.#response.head?.isPersistent === true && running?.hasDrainNotice !== true;
     this.#response.release();
-    const isLast = isAnnounced || this.#writer.hasDrainNotice || (this.#closesWithUpstream && !this.#toUpstream.isOpen);
-    this.#head = undefined;
-    if (isLast || (this.#toClient.hasEnded && this.#request.unread.length === 0 && !this.#ahead.isOverfull)) {
-      this.#close();
-      return;
-    }
-    this.#goOn();
+    const endsWithUpstream = this.#closesWithUpstream && !this.#toUpstream.isOpen;
+    const isLast = running?.isLast === true || !isPersistent || endsWithUpstream;
+    if (isLast || (this.#mayHaveLeft && !this.#ahead.isOverfull)) this.#close();
+    else this.#goOn();
   }
 
   #goOn(): void {
     this.#takeNext();
-    if (this.#ahead.isCharged) this.#keepUnread();
-    this.#updateReading();
+    if (this.#ahead.isCharged) this.#ahead.keep(this.isIdle);
+    this.updateReading();
   }
 
-  #endExchange(ending: Ending, endedNs?: number): void {
-    if (this.#exchange === undefined) return;
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    this.#observed = undefined;
-    this.#wait.end();
+  #endExchange(ending: Ending, endedNs?: number): RunningExchange | undefined {
+    const running = this.#running;
+    if (running === undefined) return undefined;
+    if (ending === COMPLETED) running.observeResponseEnd();
+    this.#running = undefined;
     this.#timer.stop();
-    exchange.isEmpty = !this.#response.hasContent;
-    this.#services.reporter.end(exchange, ending, endedNs);
+    running.exchange.isEmpty = !this.#response.hasContent;
+    this.#services.reporter.end(running.exchange, ending, endedNs);
+    return running;
   }
-
-  // ---- answers of our own
 
   /** Answers an exchange that was not admitted. A request body is read and dropped. */
-  #refuseExchange(exchange: Exchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
-    this.#head = runningHead(head);
-    this.#response.begin(head.method);
+  #refuseExchange(running: RunningExchange, head: Http1RequestHead, { ending, problem }: Refusal): void {
     if (this.#request.begin(head) === undefined) {
       this.#rejectRequest();
       return;
     }
     // The upstream connection stays, unless a body is coming that must not reach it.
     if (!this.#request.isDone) this.#toUpstream.drop(false);
-    this.#isRefused = true;
+    running.isRefused = true;
     // Deferred: answering pipelined requests at once would recurse.
     setImmediate(() => {
-      this.#isRefused = false;
-      if (this.#exchange !== exchange) return;
+      if (this.#running !== running) return;
       this.#endExchange(this.#toClient.hasEnded ? CANCELLED : ending);
       // RFC 9110 §10.1.1: a client that sends `Expect` may leave the body out.
-      this.#answer(problem, !this.#request.isDone && head.field('expect') !== undefined);
+      this.#answer(problem, running, !this.#request.isDone && head.field('expect') !== undefined);
     });
   }
 
   /** The body's framing is broken, so the beginning of the next request is unknown. */
   #rejectRequest(): void {
-    this.#endExchange(CANCELLED);
+    const running = this.#endExchange(CANCELLED);
     this.#toUpstream.drop(true);
     const fault = this.#request.bodyFault;
-    if (this.#response.head === undefined) this.#refuseFault(fault, this.#head?.method === 'HEAD');
+    if (this.#response.head === undefined) this.#refuseFault(fault, running?.method === 'HEAD');
     else {
       this.#services.reporter.noteRefused(fault);
       this.destroy();
@@ -381,31 +307,23 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
   #fail(failure: UpstreamFailure): void {
-    const hasAnswerBegun = this.#response.head !== undefined;
     // A client that has closed its side may have left; the upstream's close may only be a consequence.
-    this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
+    const running = this.#endExchange(this.#toClient.hasEnded ? CANCELLED : { kind: 'failed', failure });
     this.#toUpstream.drop(true);
-    if (hasAnswerBegun) {
-      // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
-      // its connection would look complete.
-      if (this.#response.endsWithConnection) this.#toClient.reset();
-      else this.#close();
-      return;
-    }
-    this.#answer(upstreamProblem(failure), !this.#request.isDone);
+    if (this.#response.head === undefined) this.#answer(upstreamProblem(failure), running, !this.#request.isDone);
+    // A response with a length or chunks lacks its end, which the client sees at an orderly close. One that ends with
+    // its connection would check complete.
+    else if (this.#response.endsWithConnection) this.#toClient.reset();
+    else this.#close();
   }
 
   /** Tells the client why there is no response. `isForcedLast`: the beginning of its next request is unknown. */
-  #answer(problem: Problem, isForcedLast: boolean): void {
-    const { isLast: isLastByHead = false, isOld = false } = this.#head ?? {};
-    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || isLastByHead || isOld;
-    const answer = toRawResponse(problem, { isHead: this.#head?.method === 'HEAD', isLast });
-    this.#head = undefined;
-    if (isLast) {
-      this.#answerAndClose(answer);
-      return;
-    }
-    if (this.#toClient.write(answer)) this.#goOn();
+  #answer(problem: Problem, request: RunningExchange | undefined, isForcedLast: boolean): void {
+    const isLastByHead = request?.isLast === true || request?.isOld === true;
+    const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || isLastByHead;
+    const answer = toRawResponse(problem, { isHead: request?.method === 'HEAD', isLast });
+    if (isLast) this.#answerAndClose(answer);
+    else if (this.#toClient.write(answer)) this.#goOn();
     else this.#close();
   }
 
@@ -414,50 +332,36 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     this.#close();
   }
 
-  // ---- flow control: which side is read, and which may be silent
-
   get canBeSilent(): boolean {
     const isAllPassed = this.#request.isDone && !this.#toClient.isPaused;
-    return this.#exchange !== undefined && (this.#toUpstream.isFull || isAllPassed);
+    return this.#running !== undefined && (this.#toUpstream.isFull || isAllPassed);
   }
 
-  readonly #updateReading = (): void => {
-    const isBusy = this.#exchange !== undefined && this.#request.isDone;
+  updateReading(): void {
+    const isBusy = this.#running !== undefined && this.#request.isDone;
     const isTooFar = isBusy && this.#ahead.isTooFar(this.#services.options.headBytes);
     this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar);
-    if (this.#toUpstream.isFull) this.checkStalled();
-  };
+  }
 
-  onUpstreamDrain(upstream: Socket): void {
-    if (!this.#toUpstream.is(upstream)) return;
-    this.#toUpstream.onDrain();
-    this.#wait.bodyPassed();
-    this.checkStalled();
+  onUpstreamDrain(): void {
+    this.#running?.bodyPassed();
   }
 
   onClientDrain(): void {
-    this.#wait.clientTook();
+    this.#running?.clientTook();
     this.#toUpstream.resume();
-    this.checkStalled();
   }
 
   onClientFull(): void {
-    this.#wait.clientFull();
+    this.#running?.clientFull();
     this.#toUpstream.pause();
-    this.checkStalled();
   }
 
-  checkStalled(): void {
-    this.#stalled.check();
+  onCheck(): void {
+    this.#toUpstream.check();
   }
 
-  keepUpstreamAlive(): void {
-    this.#toUpstream.keepAlive();
-  }
-
-  // ---- the end of the connection
-
-  #leaveForWebSocket(exchange: Exchange, head: Http1RequestHead): void {
+  #leaveForWebSocket({ exchange }: RunningExchange, head: Http1RequestHead): void {
     // Both sides close a WebSocket (RFC 6455 §7.1.1): this client has left.
     if (this.#toClient.hasEnded) {
       this.#endExchange(CANCELLED);
@@ -468,9 +372,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
     const headText = toHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
     this.#ahead.clear();
-    this.#exchange = undefined;
+    this.#running = undefined;
     const socket = this.#toClient.detach();
-    this.#stalled.remove();
     this.#context.onWebSocket(this, { socket, exchange, headText, leftover, upstream: this.#toUpstream.release() });
   }
 
@@ -488,11 +391,9 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamList
 
   onClientClosed(): void {
     this.#timer.stop();
-    this.#leaving?.stop();
     this.#ahead.release();
-    if (this.#exchange !== undefined) this.#endExchange(CANCELLED);
+    this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);
-    this.#stalled.remove();
     this.#context.onRelayClosed(this);
   }
 }

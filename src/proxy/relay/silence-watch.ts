@@ -2,17 +2,17 @@
  * Finds silent connections. A timer on each socket would do the same, but Node restarts it with every read and write:
  * some 5 % of the cost of a small call. So a socket gets a timer only after nothing has moved for a while.
  */
-
+import type { Socket } from 'node:net';
 import { type Member, Roster } from '../../base/roster.ts';
 
-/** The longest interval between two looks. A timeout may be noticed later by this much. */
-const MAX_LOOK_MS = 5_000;
-const LOOKS_PER_TIMEOUT = 4;
+/** The longest interval between two checks. A timeout may be noticed later by this much. */
+const MAX_CHECK_MS = 5_000;
+const CHECKS_PER_TIMEOUT = 4;
 
 export interface Watched extends Member {
   /** The idle timeout in ms, the same for all; 0: none. */
   readonly idleTimeoutMs: number;
-  look(everyMs: number): void;
+  check(everyMs: number): void;
 }
 
 export class SilenceWatch {
@@ -21,29 +21,40 @@ export class SilenceWatch {
 
   add(watched: Watched): void {
     this.#watched.add(watched);
-    if (this.#timer === undefined) this.#lookAfter(toLookMs(watched.idleTimeoutMs));
+    if (this.#timer === undefined) this.#checkAfter(chooseCheckMs(watched.idleTimeoutMs));
   }
 
   delete(watched: Watched): void {
     this.#watched.delete(watched);
   }
 
-  #lookAfter(everyMs: number): void {
-    this.#timer = setTimeout(() => this.#look(everyMs), everyMs).unref();
+  #checkAfter(everyMs: number): void {
+    this.#timer = setTimeout(() => this.#check(everyMs), everyMs).unref();
   }
 
-  #look(everyMs: number): void {
+  #check(everyMs: number): void {
     this.#timer = undefined;
     let last: Watched | undefined;
     for (const watched of this.#watched) {
-      watched.look(everyMs);
+      watched.check(everyMs);
       last = watched;
     }
     // A reload may have changed the timeout.
-    if (last !== undefined) this.#lookAfter(toLookMs(last.idleTimeoutMs));
+    if (last !== undefined) this.#checkAfter(chooseCheckMs(last.idleTimeoutMs));
   }
 }
 
-function toLookMs(idleTimeoutMs: number): number {
-  return idleTimeoutMs === 0 ? MAX_LOOK_MS : Math.min(MAX_LOOK_MS, Math.ceil(idleTimeoutMs / LOOKS_PER_TIMEOUT));
+function chooseCheckMs(idleTimeoutMs: number): number {
+  return idleTimeoutMs === 0 ? MAX_CHECK_MS : Math.min(MAX_CHECK_MS, Math.ceil(idleTimeoutMs / CHECKS_PER_TIMEOUT));
+}
+
+const KEEP_ALIVE_DELAY_MS = 60_000;
+
+/**
+ * TCP keep-alive detects dead peers of held long polls, since nothing else is sent to them. Only for connections that
+ * have lived for some seconds: four system calls would be a tenth of what a connection for one request costs. Further
+ * calls do nothing.
+ */
+export function keepAlive(socket: Socket): void {
+  socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
 }

@@ -1,89 +1,122 @@
 import type { Socket } from 'node:net';
-import type { StalledWrites, StallingConnection } from '../../limits/stalled-writes.ts';
+import type { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { resetConnection } from '../../tls/connection-end.ts';
-import type { AddedTime } from '../exchange/added-time.ts';
-import { keepAlive } from '../upstream/keep-alive.ts';
+import type { UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
-import type { Upstream } from '../upstream/upstream.ts';
 import type { UpstreamConnection, UpstreamListener } from '../upstream/upstream-connection.ts';
+import type { ClientLink } from './client-link.ts';
 import type { RelayServices } from './relay-services.ts';
-import { DeferredWriter } from './write-batch.ts';
+import { keepAlive } from './silence-watch.ts';
+import { SocketWriter, type WriterOwner } from './write-batch.ts';
 
 /** How long an upstream may take to close an ending connection, after the last byte was sent. */
 const END_LIMIT_MS = 2_000;
 
+export interface UpstreamLinkListener {
+  /** As of `UpstreamListener`, for the current connection only. */
+  onUpstreamBytes(bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean;
+  onUpstreamDrain(): void;
+  /** The connection has been dropped. */
+  onUpstreamClosed(failure: UpstreamFailure | undefined): void;
+  /** `UpstreamLink.isFull` has changed. */
+  updateReading(): void;
+}
+
+interface Connection {
+  readonly upstream: UpstreamConnection;
+  readonly socket: Socket;
+  readonly writer: SocketWriter;
+}
+
 /**
  * The upstream's side of a relayed connection. It connects when there is something to send, and has no socket after the
- * end or a drop. The `UpstreamListener` gets each event with its socket, since a dropped socket may still emit some.
+ * end or a drop.
  */
-export class UpstreamLink {
-  readonly #upstream: Upstream;
-  readonly #listener: UpstreamListener;
-  readonly #onFullChange: () => void;
-  readonly #added: AddedTime;
-  readonly #writer: DeferredWriter;
-  readonly #stalled: StalledWrites;
-  #connection: UpstreamConnection | undefined;
+export class UpstreamLink implements UpstreamListener {
+  readonly #services: RelayServices;
+  readonly #listener: UpstreamLinkListener;
+  readonly #client: ClientLink;
+  readonly #response: ResponseReader;
+  #connection: Connection | undefined;
   /** A socket that `endAfterRest` ends and that has not closed yet. */
   #ending: Socket | undefined;
   /** The socket's buffer is full until its 'drain'. */
   isFull = false;
 
-  constructor(services: RelayServices, listener: UpstreamListener, onFullChange: () => void) {
-    this.#upstream = services.upstream;
-    this.#stalled = services.stalled;
+  constructor(services: RelayServices, listener: UpstreamLinkListener, client: ClientLink, response: ResponseReader) {
+    this.#services = services;
     this.#listener = listener;
-    this.#onFullChange = onFullChange;
-    this.#added = services.reporter.added.request;
-    this.#writer = new DeferredWriter(services.writes, this.#added, this.#onFull);
+    this.#client = client;
+    this.#response = response;
   }
 
   get isOpen(): boolean {
     return this.#connection !== undefined;
   }
 
-  get unsentBytes(): number {
-    return this.#connection?.socket.writableLength ?? 0;
+  /** Connects first if necessary. Parameters are those of `SocketWriter`. */
+  send(bytes: Buffer | string, sinceNs = 0, buffer?: ReadBuffer): void {
+    this.#connection ??= this.#connect();
+    const { writer } = this.#connection;
+    if (typeof bytes === 'string') writer.writeSoon(bytes, sinceNs);
+    else if (!writer.write(bytes, sinceNs, buffer)) this.#setFull(true);
   }
 
-  get sentBytes(): number {
-    const socket = this.#connection?.socket;
-    return socket === undefined ? 0 : socket.bytesWritten - socket.writableLength;
+  #connect(): Connection {
+    const upstream = this.#services.upstream.connect(this);
+    const { socket } = upstream;
+    const response = this.#response;
+    const owner: WriterOwner = {
+      get keptBytes() {
+        return response.keptBytes;
+      },
+      onFull: () => this.#setFull(true),
+      onStalledTooLong: () => {
+        if (this.#isCurrent(socket)) this.#client.onStalledTooLong();
+        else socket.destroy();
+      },
+    };
+    const { added } = this.#services.reporter;
+    return { upstream, socket, writer: new SocketWriter(socket, this.#services, added.request, owner) };
   }
 
-  /** False for an earlier connection that was dropped. */
-  is(socket: Socket): boolean {
+  /** A dropped socket may still report something. */
+  #isCurrent(socket: Socket): boolean {
     return socket === this.#connection?.socket;
   }
 
-  /**
-   * Sends `bytes`, and connects first if necessary. Text is latin1, should be short, and is sent at the end of this
-   * turn. `sinceNs` comes from `AddedTime.sample`. `buffer` is the shared buffer that holds `bytes`, if any.
-   */
-  send(bytes: Buffer | string, sinceNs = 0, buffer?: ReadBuffer): void {
-    this.#connection ??= this.#upstream.connect(this.#listener);
-    const { socket } = this.#connection;
-    if (typeof bytes === 'string') {
-      this.#writer.write(socket, bytes, sinceNs);
-      return;
-    }
-    this.#writer.flush();
-    const takesMore = buffer === undefined ? socket.write(bytes) : buffer.pass(bytes, socket);
-    this.#added.written(sinceNs);
-    if (!takesMore) this.#onFull();
+  onUpstreamBytes(upstream: Socket, bytes: Buffer, length: number, buffer: ReadBuffer | undefined): boolean {
+    if (this.#isCurrent(upstream)) return this.#listener.onUpstreamBytes(bytes, length, buffer);
+    upstream.destroy();
+    return false;
+  }
+
+  onUpstreamDrain(upstream: Socket): void {
+    if (!this.#isCurrent(upstream)) return;
+    this.#setFull(false);
+    this.#listener.onUpstreamDrain();
+  }
+
+  onUpstreamClosed(upstream: Socket, failure: UpstreamFailure | undefined): void {
+    if (!this.#isCurrent(upstream)) return;
+    this.drop(false);
+    this.#listener.onUpstreamClosed(failure);
   }
 
   flush(): void {
-    this.#writer.flush();
+    this.#connection?.writer.flush();
   }
 
   end(): void {
-    this.#writer.flush();
+    this.flush();
     this.#connection?.socket.end();
   }
 
-  keepAlive(): void {
-    if (this.#connection !== undefined) keepAlive(this.#connection.socket);
+  /** Called every few seconds. */
+  check(): void {
+    if (this.#connection === undefined) return;
+    keepAlive(this.#connection.socket);
+    this.#connection.writer.queued.check();
   }
 
   pause(): void {
@@ -96,69 +129,51 @@ export class UpstreamLink {
 
   /** Closes the connection at once, by a reset if `isReset`. Deferred text is lost. */
   drop(isReset: boolean): void {
-    const socket = this.#connection?.socket;
+    const socket = this.#leave()?.socket;
     if (socket === undefined) return;
-    this.#connection = undefined;
-    this.#writer.clear();
     // A reset of a connecting socket would wait until it is connected.
     if (isReset && !socket.connecting) resetConnection(socket);
     else socket.destroy();
-    if (this.isFull) this.onDrain();
   }
 
   /** Gives the connection to a new owner; undefined without one that can serve another request. */
   release(): UpstreamConnection | undefined {
+    if (this.#connection?.upstream.isUsable === true) return this.#leave()?.upstream;
+    this.drop(false);
+    return undefined;
+  }
+
+  #leave(): Connection | undefined {
     const connection = this.#connection;
-    if (connection?.isUsable !== true) {
-      this.drop(false);
-      return undefined;
-    }
     this.#connection = undefined;
+    connection?.writer.clear();
+    connection?.writer.queued.release();
+    if (this.isFull) this.#setFull(false);
     return connection;
   }
 
   /**
-   * Ends the connection after the remaining bytes are sent. Nothing that it receives is read any more: the listener
-   * destroys a connection that still sends. Only one may be ending: an earlier one is destroyed.
+   * Ends the connection after the remaining bytes are sent, or when it sends something: nothing is read any more.
+   * Only one may be ending: an earlier one is destroyed.
    */
   endAfterRest(): void {
-    const socket = this.#connection?.socket;
-    if (socket === undefined) return;
-    this.#writer.flush();
-    this.#connection = undefined;
+    this.flush();
+    const connection = this.#leave();
+    if (connection === undefined) return;
+    const { socket, writer } = connection;
     this.#ending?.destroy();
     this.#ending = socket;
     socket.end(() => socket.setTimeout(END_LIMIT_MS, () => socket.destroy()));
     socket.resume();
-    this.#watchEnding(socket);
-    if (this.isFull) this.onDrain();
-  }
-
-  /**
-   * An upstream that never reads the rest of a body would keep it in memory for ever: the memory limit prevents that.
-   */
-  #watchEnding(socket: Socket): void {
+    // An upstream that never reads the rest would keep it in memory for ever: the memory limit prevents that.
     if (socket.writableLength === 0) return;
-    const ending: StallingConnection = {
-      get stalledBytes() {
-        return socket.destroyed ? 0 : socket.writableLength;
-      },
-      get sentBytes() {
-        return socket.bytesWritten - socket.writableLength;
-      },
-      onStalledTooLong: () => socket.destroy(),
-    };
-    this.#stalled.check(ending);
-    socket.once('close', () => this.#stalled.remove(ending));
+    writer.queued.check();
+    socket.once('close', () => writer.queued.release());
   }
 
-  onDrain(): void {
-    this.isFull = false;
-    this.#onFullChange();
+  #setFull(isFull: boolean): void {
+    this.isFull = isFull;
+    this.#connection?.writer.queued.check();
+    this.#listener.updateReading();
   }
-
-  readonly #onFull = (): void => {
-    this.isFull = true;
-    this.#onFullChange();
-  };
 }

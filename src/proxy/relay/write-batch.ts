@@ -5,16 +5,18 @@
  * (`npm run bench -- --workload rpc`); with one connection it changes nothing.
  */
 import type { Socket } from 'node:net';
+import { QueuedWrites, type StalledWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
 import type { AddedTime } from '../exchange/added-time.ts';
+import { READ_BUFFER_BYTES, type ReadBuffer } from '../upstream/read-buffer.ts';
 
 /** Maximum writes in a batch. It bounds how long a call waits. */
 const MAX_WRITES = 64;
 
 export class WriteBatch {
-  #waiting: DeferredWriter[] = [];
+  #waiting: SocketWriter[] = [];
   #isScheduled = false;
 
-  add(writer: DeferredWriter): void {
+  add(writer: SocketWriter): void {
     this.#waiting.push(writer);
     if (this.#waiting.length >= MAX_WRITES) this.flush();
     else if (!this.#isScheduled) {
@@ -37,45 +39,66 @@ export class WriteBatch {
   }
 }
 
-/** Deferred writes in one direction of a connection. Call `flush` before ending or writing to its socket directly. */
-export class DeferredWriter {
+export interface WriterOwner extends WritesOwner {
+  /** The socket's buffer is full until its 'drain'. Not called for `write`, which returns false. */
+  onFull(): void;
+}
+
+/** All writes to one socket. Call `flush` before ending it. */
+export class SocketWriter {
+  readonly #socket: Socket;
   readonly #batch: WriteBatch;
   readonly #added: AddedTime;
-  readonly #onFull: () => void;
-  #socket: Socket | undefined;
+  readonly #owner: WriterOwner;
+  readonly queued: QueuedWrites;
   #text = '';
   #sinceNs = 0;
 
-  /** `onFull` is called when the socket's `write` returns false: its buffer is full until its 'drain'. */
-  constructor(batch: WriteBatch, added: AddedTime, onFull: () => void) {
-    this.#batch = batch;
+  constructor(
+    socket: Socket,
+    services: { readonly writes: WriteBatch; readonly stalled: StalledWrites },
+    added: AddedTime,
+    owner: WriterOwner,
+  ) {
+    this.#socket = socket;
+    this.#batch = services.writes;
     this.#added = added;
-    this.#onFull = onFull;
+    this.#owner = owner;
+    this.queued = new QueuedWrites(socket, services.stalled, READ_BUFFER_BYTES, owner);
   }
 
   /** Writes latin1 `text`, which should be short, at the end of this turn. `sinceNs` comes from `AddedTime.sample`. */
-  write(socket: Socket, text: string, sinceNs = 0): void {
+  writeSoon(text: string, sinceNs = 0): void {
     this.flush();
-    this.#socket = socket;
     this.#text = text;
     this.#sinceNs = sinceNs;
     this.#batch.add(this);
   }
 
+  /** False, like a socket's, when it is full until 'drain'. `buffer` is the shared one that holds `bytes`, if any. */
+  write(bytes: Buffer, sinceNs = 0, buffer?: ReadBuffer): boolean {
+    this.flush();
+    const takesMore = buffer === undefined ? this.#socket.write(bytes) : buffer.pass(bytes, this.#socket);
+    this.#wrote(sinceNs);
+    return takesMore;
+  }
+
   flush(): void {
-    const socket = this.#socket;
-    if (socket === undefined) return;
+    if (this.#text === '') return;
     const text = this.#text;
-    const sinceNs = this.#sinceNs;
     this.clear();
-    if (socket.destroyed) return;
-    const takesMore = socket.write(text, 'latin1');
-    this.#added.written(sinceNs);
-    if (!takesMore) this.#onFull();
+    if (this.#socket.destroyed) return;
+    const takesMore = this.#socket.write(text, 'latin1');
+    this.#wrote(this.#sinceNs);
+    if (!takesMore) this.#owner.onFull();
   }
 
   clear(): void {
-    this.#socket = undefined;
     this.#text = '';
+  }
+
+  #wrote(sinceNs: number): void {
+    this.queued.wrote();
+    this.#added.written(sinceNs);
   }
 }

@@ -2,10 +2,6 @@
 export class PhaseTimer {
   #timer: NodeJS.Timeout | undefined;
 
-  get isRunning(): boolean {
-    return this.#timer !== undefined;
-  }
-
   /** Calls `act` after `limitMs`, once pending input has been read: our own stall is not the other side's silence. */
   start(limitMs: number, act: () => void): void {
     const timer = setTimeout(() => {
@@ -14,6 +10,10 @@ export class PhaseTimer {
       });
     }, limitMs);
     this.#timer = timer;
+  }
+
+  startOnce(limitMs: number, act: () => void): void {
+    if (this.#timer === undefined) this.start(limitMs, act);
   }
 
   stop(): void {

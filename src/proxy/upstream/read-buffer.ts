@@ -64,7 +64,6 @@ export class ReadBuffers {
 export class ReadBuffer {
   readonly #buffers: ReadBuffers;
   #own: Buffer | undefined;
-  /** Turn of the last full read. */
   #turn = -1;
   #fullReads = 0;
 

@@ -27,7 +27,6 @@ export class SharedLookup {
   readonly #waiting = new Map<string, Callback[]>();
   /** Addresses to try last, and until when. */
   readonly #avoided = new Map<string, number>();
-  /** Number of addresses in the last answer. */
   #addresses: number | undefined;
 
   constructor(clock: Clock) {

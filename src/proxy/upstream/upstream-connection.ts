@@ -57,7 +57,6 @@ export class UpstreamConnection {
     this.#listen();
   }
 
-  /** Why the connection could not be opened, or broke. */
   get failure(): UpstreamFailure | undefined {
     return this.#failure;
   }
@@ -82,7 +81,6 @@ export class UpstreamConnection {
     return socket;
   }
 
-  /** Reports nothing any more. */
   forget(): void {
     this.#onEnded = undefined;
     this.socket.off('end', this.#onEnd);

@@ -1,31 +1,19 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestAccount } from '../../limits/request-memory.ts';
-import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
+import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
 import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
 import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
+import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
 import { fieldsByName, fieldsOfHead, formatHead, membersOf, viewHead } from './fields.ts';
 import { callWebSocket, type ProxyServer } from './proxy.ts';
 import { ReadAhead } from './read-ahead.ts';
 import { passRefusal } from './refusal.ts';
-import type { WebSocketServices } from './services.ts';
 import { endTogether, observeTunnel, PAUSED_BYTES, withoutProxyListeners } from './tunnel.ts';
-
-/** A handshake whose exchange has been admitted, and the sockets that the relay has left. */
-export interface WebSocketRequest {
-  readonly socket: Socket;
-  readonly exchange: Exchange;
-  /** The request's head as it goes to the upstream; latin1. */
-  readonly headText: string;
-  /** The client's bytes after the head. */
-  readonly leftover: Buffer;
-  /** The connection that has served this client's requests so far. */
-  readonly upstream: UpstreamConnection | undefined;
-}
 
 export interface HandshakeListener {
   /** The upstream has accepted and the pipes are set up, before any byte has passed. The handshake is over. */
@@ -40,11 +28,13 @@ const HEAD_COPIES = 3;
  * One WebSocket handshake, through http-proxy's `ws`. It ends with the tunnel, or with an answer that is the last on its
  * connection: the upstream's refusal, or one of our own.
  */
-export class Handshake implements StallingConnection {
-  readonly #services: WebSocketServices;
+export class Handshake implements WritesOwner {
+  readonly #services: TrafficServices;
   readonly #listener: HandshakeListener;
   readonly #socket: Socket;
   readonly #exchange: Exchange;
+  readonly #toClient: QueuedWrites;
+  #toUpstream: QueuedWrites | undefined;
   readonly #account: RequestAccount;
   readonly #timer = new PhaseTimer();
   #ahead: ReadAhead | undefined;
@@ -59,11 +49,12 @@ export class Handshake implements StallingConnection {
   #end: { readonly failure: UpstreamFailure | undefined } | undefined;
   #onEndKnown: (() => void) | undefined;
 
-  constructor({ socket, exchange }: WebSocketRequest, services: WebSocketServices, listener: HandshakeListener) {
+  constructor({ socket, exchange }: WebSocketRequest, services: TrafficServices, listener: HandshakeListener) {
     this.#services = services;
     this.#listener = listener;
     this.#socket = socket;
     this.#exchange = exchange;
+    this.#toClient = new QueuedWrites(socket, services.stalled, PAUSED_BYTES, this);
     this.#account = new RequestAccount(services.memory);
     socket.on('end', this.#onClientEnd);
     socket.on('drain', this.#onDrain);
@@ -82,6 +73,7 @@ export class Handshake implements StallingConnection {
     this.#ahead = ahead;
     this.#connection = upstream ?? this.#services.upstream.connect();
     const socket = this.#connection.becomeStream(this.#onUpstreamEnded);
+    this.#toUpstream = new QueuedWrites(socket, this.#services.stalled, PAUSED_BYTES, this);
     socket.on('drain', this.#onDrain);
     const agent = new HandshakeAgent(socket);
     const { headBytes, idleTimeoutMs } = this.#services.options;
@@ -96,24 +88,14 @@ export class Handshake implements StallingConnection {
     this.#services.reporter.requestEnd(this.#exchange);
   }
 
-  get stalledBytes(): number {
-    if (this.#socket.destroyed) return 0;
-    const bytes = this.#socket.writableLength + (this.#connection?.socket.writableLength ?? 0);
-    return bytes < PAUSING_BYTES ? bytes : bytes + PAUSED_BYTES;
-  }
-
-  get sentBytes(): number {
-    const upstream = this.#connection?.socket;
-    return sentOn(this.#socket) + (upstream ? sentOn(upstream) : 0);
-  }
-
   onStalledTooLong(): void {
     this.#services.reporter.hits.hit('limits.memoryBytes');
     resetConnection(this.#socket);
   }
 
   checkStalled(): void {
-    this.#services.stalled.check(this);
+    this.#toClient.check();
+    this.#toUpstream?.check();
   }
 
   destroy(): void {
@@ -216,6 +198,7 @@ export class Handshake implements StallingConnection {
     });
     this.#isUntilClose = passRefusal(response, this.#socket, {
       onBytes: (bytes) => {
+        this.#toClient.wrote();
         this.#exchange.isEmpty = false;
         reporter.responseBytes(this.#exchange, bytes);
       },
@@ -337,7 +320,8 @@ export class Handshake implements StallingConnection {
   #leave(): void {
     this.#timer.stop();
     this.#account.keep(0);
-    this.#services.stalled.remove(this);
+    this.#toClient.release();
+    this.#toUpstream?.release();
     const socket = this.#socket;
     socket.off('end', this.#onClientEnd);
     socket.off('drain', this.#onDrain);
@@ -361,9 +345,4 @@ class HandshakeAgent {
   addRequest(request: ClientRequest): void {
     request.onSocket(this.#socket);
   }
-}
-
-/** Bytes that the operating system has taken. */
-function sentOn(socket: Socket): number {
-  return socket.bytesWritten - socket.writableLength;
 }

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
-import { PAUSING_BYTES, type StallingConnection } from '../../limits/stalled-writes.ts';
+import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
 import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../protocol/websocket/close-frame.ts';
 import { FrameCursor } from '../../protocol/websocket/frame-cursor.ts';
 import { DirectionRate, type FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { resetConnection } from '../../tls/connection-end.ts';
+import type { TrafficServices } from '../upstream/traffic-services.ts';
 import { PAUSED_BYTES } from './tunnel.ts';
 
 /** How long each side may take to answer a close frame; RFC 6455 §7.1.1 does not say. */
@@ -27,50 +28,50 @@ export type TunnelOutcome = 'closed' | 'cut';
  * If a side does not reach the end of a frame or does not answer in time, the tunnel proceeds without it. A stream that
  * cannot be followed as frames is cut.
  */
-export class OpenTunnel implements StallingConnection {
+export class OpenTunnel implements WritesOwner {
   readonly #client: Socket;
   readonly #upstream: Socket;
-  readonly #onStalled: () => void;
+  readonly #services: TrafficServices;
+  readonly #toClient: QueuedWrites;
+  readonly #toUpstream: QueuedWrites;
   readonly #fromClient = new FrameCursor('client');
   readonly #fromUpstream = new FrameCursor('upstream');
   readonly #frameRate: FrameRate;
   readonly #followClient: (bytes: Buffer) => void;
   readonly #followUpstream: (bytes: Buffer) => void;
   #isLeaving = false;
-  #isUpstreamTold = false;
-  #isClientTold = false;
+  #isUpstreamClosed = false;
+  #isClientClosed = false;
   #timer: NodeJS.Timeout | undefined;
   #onOver: ((outcome: TunnelOutcome) => void) | undefined;
 
   /** To be created right after the pipes, in the same turn of the event loop; see `observeTunnel`. */
-  constructor(client: Socket, upstream: Socket, frameRate: FrameRate, onStalled: () => void) {
+  constructor(client: Socket, upstream: Socket, frameRate: FrameRate, services: TrafficServices) {
     this.#client = client;
     this.#upstream = upstream;
-    this.#onStalled = onStalled;
+    this.#services = services;
+    this.#toClient = new QueuedWrites(client, services.stalled, PAUSED_BYTES, this);
+    this.#toUpstream = new QueuedWrites(upstream, services.stalled, PAUSED_BYTES, this);
     this.#frameRate = frameRate;
-    this.#followClient = this.#follow(this.#fromClient);
-    this.#followUpstream = this.#follow(this.#fromUpstream);
+    this.#followClient = this.#follow(this.#fromClient, this.#toUpstream);
+    this.#followUpstream = this.#follow(this.#fromUpstream, this.#toClient);
     client.on('data', this.#followClient);
     upstream.on('data', this.#followUpstream);
   }
 
-  get isLeaving(): boolean {
-    return this.#isLeaving;
+  checkStalled(): void {
+    this.#toClient.check();
+    this.#toUpstream.check();
   }
 
-  get stalledBytes(): number {
-    if (this.#client.destroyed) return 0;
-    const bytes = this.#client.writableLength + this.#upstream.writableLength;
-    return bytes < PAUSING_BYTES ? bytes : bytes + PAUSED_BYTES;
-  }
-
-  get sentBytes(): number {
-    const [client, upstream] = [this.#client, this.#upstream];
-    return client.bytesWritten - client.writableLength + upstream.bytesWritten - upstream.writableLength;
+  /** To be called when the client's connection has closed. */
+  release(): void {
+    this.#toClient.release();
+    this.#toUpstream.release();
   }
 
   onStalledTooLong(): void {
-    this.#onStalled();
+    this.#services.reporter.hits.hit('limits.memoryBytes');
     resetConnection(this.#client);
   }
 
@@ -79,13 +80,14 @@ export class OpenTunnel implements StallingConnection {
   }
 
   /** Follows one direction. Stops when so many frames pass that following them would slow the traffic. */
-  #follow(cursor: FrameCursor): (bytes: Buffer) => void {
+  #follow(cursor: FrameCursor, queued: QueuedWrites): (bytes: Buffer) => void {
     const rate = new DirectionRate();
     return (bytes) => {
+      queued.wrote();
       if (cursor.isLost) return;
       const before = cursor.frames;
       cursor.follow(bytes);
-      if (this.#frameRate.isTooFast(rate, cursor.frames - before)) cursor.lose();
+      if (this.#frameRate.isTooFast(rate, cursor.frames - before)) cursor.isLost = true;
     };
   }
 
@@ -99,7 +101,7 @@ export class OpenTunnel implements StallingConnection {
     // The peers are already closing it.
     if (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed) return;
     this.#takeOver();
-    if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
+    if (this.#fromClient.isBetweenFrames) this.#closeUpstream();
   }
 
   /** Replaces http-proxy's pipes with listeners that can stop at a frame's end. */
@@ -112,7 +114,7 @@ export class OpenTunnel implements StallingConnection {
     client.on('data', (bytes: Buffer) => this.#onClientBytes(bytes));
     upstream.on('data', (bytes: Buffer) => this.#onUpstreamBytes(bytes));
     client.on('end', () => this.#onClientEnded());
-    upstream.on('end', () => this.#tellClient());
+    upstream.on('end', () => this.#closeClient());
     client.on('drain', () => upstream.resume());
     upstream.on('drain', () => client.resume());
     client.resume();
@@ -120,53 +122,55 @@ export class OpenTunnel implements StallingConnection {
   }
 
   #onClientBytes(bytes: Buffer): void {
-    if (this.#isUpstreamTold) {
+    if (this.#isUpstreamClosed) {
       this.#fromClient.follow(bytes);
-      if (this.#isClientTold && this.#fromClient.hasClosed) this.#endBoth('closed');
+      if (this.#isClientClosed && this.#fromClient.hasClosed) this.#endBoth('closed');
       return;
     }
     const end = this.#fromClient.advance(bytes, 0);
     if (!this.#upstream.write(bytes.subarray(0, end))) this.#client.pause();
+    this.#toUpstream.wrote();
     // The client sent its own close frame; the upstream needs no other.
-    if (this.#fromClient.hasClosed) this.#isUpstreamTold = true;
-    else if (this.#fromClient.isBetweenFrames) this.#tellUpstream();
+    if (this.#fromClient.hasClosed) this.#isUpstreamClosed = true;
+    else if (this.#fromClient.isBetweenFrames) this.#closeUpstream();
     this.#fromClient.follow(bytes.subarray(end));
   }
 
   #onUpstreamBytes(bytes: Buffer): void {
-    if (this.#isClientTold) return;
+    if (this.#isClientClosed) return;
     const end = this.#fromUpstream.advanceToClose(bytes);
     if (end > 0 && !this.#client.write(bytes.subarray(0, end))) this.#upstream.pause();
-    if (end < bytes.length) this.#tellClient();
+    this.#toClient.wrote();
+    if (end < bytes.length) this.#closeClient();
   }
 
-  #tellUpstream(): void {
-    this.#isUpstreamTold = true;
+  #closeUpstream(): void {
+    this.#isUpstreamClosed = true;
     this.#upstream.write(maskedCloseFrame(GOING_AWAY));
   }
 
   /** Sends the close frame between two frames of the upstream; inside one the client would read it as payload. */
-  #tellClient(): void {
-    if (this.#isClientTold) return;
+  #closeClient(): void {
+    if (this.#isClientClosed) return;
     if (!this.#fromUpstream.isBetweenFrames) {
       this.#endBoth('cut');
       return;
     }
-    this.#isClientTold = true;
+    this.#isClientClosed = true;
     this.#client.write(closeFrame(GOING_AWAY));
     if (this.#fromClient.hasClosed) this.#endBoth('closed');
     else this.#waitFor(() => this.#endBoth('cut'));
   }
 
   #onUpstreamSilent(): void {
-    const areClosing = !this.#isUpstreamTold && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
+    const areClosing = !this.#isUpstreamClosed && (this.#fromClient.hasClosed || this.#fromUpstream.hasClosed);
     if (areClosing) this.#endBoth('cut');
-    else this.#tellClient();
+    else this.#closeClient();
   }
 
   /** The client may close its side without a close frame, or after one. */
   #onClientEnded(): void {
-    this.#endBoth(this.#isClientTold && this.#fromClient.hasClosed ? 'closed' : 'cut');
+    this.#endBoth(this.#isClientClosed && this.#fromClient.hasClosed ? 'closed' : 'cut');
   }
 
   #waitFor(onTooLong: () => void): void {

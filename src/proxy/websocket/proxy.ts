@@ -18,11 +18,6 @@ export interface ProxiedRequest {
   readonly prepare: (upstream: ClientRequest) => void;
 }
 
-export interface ProxyCall {
-  readonly agent: unknown;
-  readonly headBytes: number;
-}
-
 // http-proxy reads util._extend while it loads; Node 22 and later print DEP0060 when it is called. So it gets
 // Object.assign.
 async function loadHttpProxy(): Promise<typeof HttpProxy> {
@@ -57,12 +52,11 @@ export function createProxy(): ProxyServer {
   return proxy;
 }
 
-/** Sends a handshake. */
 export function callWebSocket(
   proxy: ProxyServer,
   request: ProxiedRequest,
   socket: Socket,
-  { agent, headBytes }: ProxyCall,
+  { agent, headBytes }: { readonly agent: unknown; readonly headBytes: number },
 ): void {
   // http-proxy starts http.request's options from its `ssl` option; there is no other way to pass unknown ones.
   const options = { agent, ssl: { maxHeaderSize: headBytes, setHost: false, insecureHTTPParser: false } };

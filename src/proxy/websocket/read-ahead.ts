@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net';
 import { FREE_BYTES } from '../../limits/request-memory.ts';
-import type { WebSocketServices } from './services.ts';
+import type { TrafficServices } from '../upstream/traffic-services.ts';
 
 /**
  * Reads on after a handshake's head until the upstream has answered: only a socket that is read shows that its client has
- * left. The bytes are kept, up to a bound; past that the socket is
- * not read.
+ * left. The bytes are kept, up to a bound; past that the socket is not read.
  *
  * All bytes are charged to the budget (kind `ahead`); the first `FREE_BYTES` are never refused. Without room the
  * connection ends: the bytes cannot go back into the socket, and RFC 6455 §4.1 forbids a client to send before the
@@ -13,18 +12,18 @@ import type { WebSocketServices } from './services.ts';
  */
 export class ReadAhead {
   readonly #socket: Socket;
-  readonly #services: WebSocketServices;
+  readonly #services: TrafficServices;
   readonly #chunks: Buffer[] = [];
   #bytes = 0;
   #isStopped = false;
 
-  private constructor(socket: Socket, services: WebSocketServices) {
+  private constructor(socket: Socket, services: TrafficServices) {
     this.#socket = socket;
     this.#services = services;
   }
 
   /** `leftover`: bytes that came with the head. Undefined if the budget has no room for them. */
-  static of(socket: Socket, leftover: Buffer, services: WebSocketServices): ReadAhead | undefined {
+  static of(socket: Socket, leftover: Buffer, services: TrafficServices): ReadAhead | undefined {
     const ahead = new ReadAhead(socket, services);
     if (!ahead.#keep(leftover)) return undefined;
     socket.on('data', ahead.#onData);

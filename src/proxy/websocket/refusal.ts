@@ -22,7 +22,7 @@ export function passRefusal(response: IncomingMessage, client: Socket, listener:
   const resume = () => response.resume();
   client.on('drain', resume);
   response.on('data', (bytes: Buffer) => {
-    if (!client.write(isChunked ? toChunk(bytes) : bytes)) response.pause();
+    if (!client.write(isChunked ? encodeChunk(bytes) : bytes)) response.pause();
     listener.onBytes(bytes);
   });
   response.on('end', () => {
@@ -45,7 +45,7 @@ function formatRefusalHead(response: IncomingMessage) {
   return { text, isChunked, isUntilClose };
 }
 
-function toChunk(bytes: Buffer): Buffer {
+function encodeChunk(bytes: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`, 'latin1'), bytes, CRLF]);
 }
 

@@ -9,27 +9,44 @@
  * last answer on its connection.
  */
 import type { Socket } from 'node:net';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import { counter, gauge, type MetricDescription } from '../../base/metric-description.ts';
-import { Handshake, type HandshakeListener, type WebSocketRequest } from './handshake.ts';
-import { OpenTunnels } from './open-tunnels.ts';
+import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
+import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
+import { Handshake, type HandshakeListener } from './handshake.ts';
+import { OpenTunnel, type TunnelOutcome } from './open-tunnel.ts';
 import { createProxy } from './proxy.ts';
-import type { WebSocketServices } from './services.ts';
 
 /** Interval at which writes below the high-water mark are looked at: no event reports them. */
 const CHECK_MS = 250;
+/** Interval between two groups of closed tunnels. The clients of one group reconnect at the same moment. */
+const STEP_MS = 50;
+/** Frames followed per second: about one percent of the loop. A tunnel that is not followed is cut, not closed. */
+const FRAMES = { all: 200_000, ofOne: 10_000 };
 
 export class WebSockets implements HandshakeListener {
-  readonly #services: WebSocketServices;
+  readonly #services: TrafficServices;
+  readonly #clock: Clock;
+  readonly #frameRate: FrameRate;
   readonly #proxy = createProxy();
   readonly #handshakes = new Set<Handshake>();
-  readonly #tunnels: OpenTunnels;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #tunnels = new Set<OpenTunnel>();
+  /** Tunnels that `closeTunnels` has not closed. */
+  readonly #staying = new Set<OpenTunnel>();
+  /** WebSockets that `closeTunnels` ended, by outcome. */
+  readonly closed: Record<TunnelOutcome, number> = { closed: 0, cut: 0 };
+  #windowEndNs = 0;
+  #steppedNs = 0;
+  /** Number of tunnels that are due to be closed; the fraction is carried over to the next step. */
+  #due = 0;
+  #stepTimer: NodeJS.Timeout | undefined;
+  #checkTimer: NodeJS.Timeout | undefined;
   #isDestroyed = false;
 
-  constructor(services: WebSocketServices, clock: Clock) {
+  constructor(services: TrafficServices, clock: Clock) {
     this.#services = services;
-    this.#tunnels = new OpenTunnels(services, clock);
+    this.#clock = clock;
+    this.#frameRate = new FrameRate(clock, FRAMES);
   }
 
   /** Client connections in a handshake or a tunnel. */
@@ -42,11 +59,6 @@ export class WebSockets implements HandshakeListener {
     return this.#tunnels.size;
   }
 
-  /** WebSockets that `closeTunnels` ended, by outcome. */
-  get closed(): OpenTunnels['closed'] {
-    return this.#tunnels.closed;
-  }
-
   /** Takes over a client's socket without listeners. */
   take(request: WebSocketRequest): void {
     if (this.#isDestroyed) {
@@ -56,38 +68,72 @@ export class WebSockets implements HandshakeListener {
     }
     const handshake = new Handshake(request, this.#services, this);
     this.#handshakes.add(handshake);
-    this.#timer ??= setInterval(() => this.#check(), CHECK_MS).unref();
+    this.#checkTimer ??= setInterval(() => this.#check(), CHECK_MS).unref();
     handshake.begin(request, this.#proxy);
   }
 
   onTunnel(handshake: Handshake, client: Socket, upstream: Socket): void {
     this.#handshakes.delete(handshake);
-    this.#tunnels.add(client, upstream);
+    const tunnel = new OpenTunnel(client, upstream, this.#frameRate, this.#services);
+    this.#tunnels.add(tunnel);
+    this.#staying.add(tunnel);
+    client.once('close', () => {
+      this.#tunnels.delete(tunnel);
+      this.#staying.delete(tunnel);
+      tunnel.release();
+    });
   }
 
   onClosed(handshake: Handshake): void {
     this.#handshakes.delete(handshake);
   }
 
-  /** Closes the WebSockets with code 1001, spread over `overMs`; a second call replaces the first. */
+  /**
+   * Closes all WebSockets with code 1001, including new ones, spread evenly over `overMs`, oldest first, so that their
+   * clients do not all reconnect at once. 0: all open ones at once. A second call replaces the first.
+   */
   closeTunnels(overMs: number): void {
-    this.#tunnels.close(overMs);
+    clearInterval(this.#stepTimer);
+    this.#steppedNs = this.#clock.nowNs();
+    this.#windowEndNs = this.#steppedNs + overMs * NS_PER_MS;
+    this.#due = 0;
+    this.#stepTimer = setInterval(() => this.#closeDue(), STEP_MS).unref();
+    this.#closeDue();
+  }
+
+  #closeDue(): void {
+    const nowNs = this.#clock.nowNs();
+    const leftNs = this.#windowEndNs - this.#steppedNs;
+    const isLast = nowNs >= this.#windowEndNs;
+    // Closes the same share of tunnels as of the remaining time has passed.
+    this.#due += isLast ? this.#staying.size : (this.#staying.size * (nowNs - this.#steppedNs)) / leftNs;
+    this.#steppedNs = nowNs;
+    for (const tunnel of this.#staying) {
+      if (this.#due < 1 && !isLast) break;
+      this.#due -= 1;
+      this.#staying.delete(tunnel);
+      tunnel.goAway((outcome) => {
+        this.closed[outcome] += 1;
+      });
+    }
+    if (isLast) clearInterval(this.#stepTimer);
   }
 
   destroy(): void {
     this.#isDestroyed = true;
-    clearInterval(this.#timer);
+    clearInterval(this.#checkTimer);
+    clearInterval(this.#stepTimer);
     for (const handshake of this.#handshakes) handshake.destroy();
-    this.#tunnels.destroy();
+    for (const tunnel of this.#tunnels) tunnel.destroy();
   }
 
   #check(): void {
     if (this.connections === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
+      clearInterval(this.#checkTimer);
+      this.#checkTimer = undefined;
     }
     for (const handshake of this.#handshakes) handshake.checkStalled();
-    this.#tunnels.checkStalled();
+    for (const tunnel of this.#tunnels) tunnel.checkStalled();
   }
 }
 

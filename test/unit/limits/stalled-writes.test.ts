@@ -1,6 +1,6 @@
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { StalledWrites, type StallingConnection } from '../../../src/limits/stalled-writes.ts';
+import { QUEUED_WRITE_BYTES, QueuedWrites, StalledWrites, type StallingConnection } from '../../../src/limits/stalled-writes.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 class Connection implements StallingConnection {
@@ -115,4 +115,57 @@ it('never resets the one that has just stalled', () => {
   const large = new Connection(1_000);
   stalled.check(large);
   expect(large.isReset).toBe(false);
+});
+
+describe('queued writes of a socket', () => {
+  const socket = { destroyed: false, bytesWritten: 0, writableLength: 0 };
+  let queued: QueuedWrites;
+
+  beforeEach(() => {
+    Object.assign(socket, { destroyed: false, bytesWritten: 0, writableLength: 0 });
+    queued = new QueuedWrites(socket, stalled, 1_000, { onStalledTooLong: () => undefined });
+  });
+
+  /** Writes `count` times, of which the socket takes nothing. */
+  function write(count: number, bytes: number): void {
+    for (let i = 0; i < count; i += 1) {
+      socket.bytesWritten += bytes;
+      socket.writableLength += bytes;
+      queued.wrote();
+    }
+  }
+
+  it('are charged a price each, until the queue is empty', () => {
+    write(50, 6);
+    expect(queued.stalledBytes).toBe(50 * (6 + QUEUED_WRITE_BYTES));
+    queued.check();
+    expect(budget.used.stalled).toBe(50 * (6 + QUEUED_WRITE_BYTES));
+    socket.writableLength = 0;
+    queued.check();
+    expect(budget.used.stalled).toBe(0);
+    queued.wrote();
+    write(1, 6);
+    expect(queued.stalledBytes).toBe(6 + QUEUED_WRITE_BYTES);
+  });
+
+  it('are not more than the bytes that wait', () => {
+    write(50, 6);
+    socket.writableLength = 10;
+    expect(queued.stalledBytes).toBe(10 * (1 + QUEUED_WRITE_BYTES));
+  });
+
+  it('are charged with what the paused side holds, from the size that pauses it', () => {
+    write(1, 16_383);
+    expect(queued.stalledBytes).toBe(16_383 + QUEUED_WRITE_BYTES);
+    write(1, 1);
+    expect(queued.stalledBytes).toBe(16_384 + 2 * QUEUED_WRITE_BYTES + 1_000);
+  });
+
+  it('leave out what waits from what was sent, and are gone with their socket', () => {
+    write(1, 100);
+    socket.writableLength = 40;
+    expect(queued.sentBytes).toBe(60);
+    socket.destroyed = true;
+    expect(queued.stalledBytes).toBe(0);
+  });
 });

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import {
   type ForwardedMode,
-  forwardedFields,
   forwardedLines,
   replacedFields,
   withoutFields,
@@ -19,20 +18,31 @@ it.each<[string, ForwardedMode, { host?: string | undefined; has?: boolean; secu
   ['have no host for a request without one', 'replace', { host: undefined }, [FOR, PROTO]],
   ['are none when off', 'off', {}, []],
 ])('forwarding fields %s', (_, mode, { has = false, secure = false, ...more }, lines) => {
-  const own = { host: 'app.example:8081', hasProto: has, hasHost: has, ...more };
-  const fields = forwardedFields(mode, { ...client, secure }, own);
-  expect(fields.map(([name, value]) => `${name}: ${value}`)).toEqual(lines);
+  const head = { host: 'app.example:8081', hasForwardedProto: has, hasForwardedHost: has, ...more };
+  const text = forwardedLines(mode, { ...client, secure }, head);
+  expect(text).toBe(lines.map((line) => `${line}\r\n`).join(''));
 });
 
 it.each([
-  [false, false],
-  [true, false],
-  [false, true],
-  [true, true],
-])('forwarding fields are the same as lines (has proto %s, has host %s)', (hasProto, hasHost) => {
-  const asFields = forwardedFields('append', client, { host: 'a', hasProto, hasHost });
-  const lines = asFields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  expect(forwardedLines(client, 'a', hasProto, hasHost)).toBe(lines);
+  [true, false, [FOR, HOST]],
+  [false, true, [FOR, PROTO]],
+])(
+  'forwarding fields are appended each by itself (has proto %s, has host %s)',
+  (hasForwardedProto, hasForwardedHost, lines) => {
+    const head = { host: 'app.example:8081', hasForwardedProto, hasForwardedHost };
+    expect(forwardedLines('append', client, head)).toBe(lines.map((line) => `${line}\r\n`).join(''));
+  },
+);
+
+it.each([
+  ['append', FOR],
+  ['off', undefined],
+] as const)('those of the certificate come first in mode %s', (mode, next) => {
+  const head = { host: undefined, hasForwardedProto: true, hasForwardedHost: false };
+  const text = forwardedLines(mode, { ...client, certificateFields: [['Client-Cert', ':AA==:']] }, head);
+  expect(text).toBe(
+    ['Client-Cert: :AA==:', ...(next === undefined ? [] : [next])].map((line) => `${line}\r\n`).join(''),
+  );
 });
 
 it('forwarding fields are removed from a head in any letter case, and nothing else is', () => {
@@ -48,7 +58,7 @@ it.each([
   ['2001:db8::1', '2001:db8::1'],
   ['fe80::1%eth0', 'fe80::1'],
 ])('the client’s address %s is told as %s', (address, told) => {
-  const own = { host: 'a', hasProto: false, hasHost: false };
-  const [fields] = forwardedFields('append', { ...client, remoteAddress: address }, own);
-  expect(fields).toEqual(['X-Forwarded-For', told]);
+  const head = { host: 'a', hasForwardedProto: false, hasForwardedHost: false };
+  const lines = forwardedLines('append', { ...client, remoteAddress: address }, head);
+  expect(lines).toMatch(`X-Forwarded-For: ${told}\r\n`);
 });

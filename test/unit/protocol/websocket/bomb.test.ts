@@ -1,7 +1,7 @@
 /** A little that unpacks to very much costs no more memory than the limit: counted by the buffers that zlib asks for. */
 import * as zlib from 'node:zlib';
 import { afterEach, expect, it, vi } from 'vitest';
-import { decodeContent } from '../../../../src/protocol/websocket/content-coding.ts';
+import { decodeContent } from '../../../../src/protocol/http1/content-coding.ts';
 import {
   compressed,
   deflated,

@@ -2,6 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { type Clock, NS_PER_MS } from '../../../../src/base/clock.ts';
+import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
+import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
 import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
 import { ClientLink } from '../../../../src/proxy/relay/client-link.ts';
 import type { RelayServices } from '../../../../src/proxy/relay/relay-services.ts';
@@ -10,6 +12,7 @@ import { WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
 
 /** A socket's timer as Node keeps it: each read and write sets it anew. */
 class FakeSocket extends EventEmitter {
+  readonly writableLength = 0;
   timeoutMs = 0;
   readonly timersSet: number[] = [];
 
@@ -30,14 +33,14 @@ const clock: Clock = { nowNs: () => Date.now() * NS_PER_MS, epochMs: () => Date.
 function setUp(idleTimeoutMs: number) {
   const options = { idleTimeoutMs, halfClosedTimeoutMs: 70_000 };
   const reporter = { added: { response: new AddedTime(clock, () => undefined) } };
-  const parts = { options, reporter, writes: new WriteBatch(), silence: new SilenceWatch() };
+  const stalled = new StalledWrites(new MemoryBudget(), clock);
+  const parts = { options, reporter, stalled, writes: new WriteBatch(), silence: new SilenceWatch() };
   const services = parts as unknown as RelayServices;
   const listener = {
     canBeSilent: false,
     onClientBytes: () => undefined,
     onClientDrain: () => undefined,
-    checkStalled: () => undefined,
-    keepUpstreamAlive: () => undefined,
+    onCheck: () => undefined,
     onClientClosed: () => undefined,
   };
   const connect = () => {

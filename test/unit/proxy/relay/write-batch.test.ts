@@ -1,11 +1,10 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
+import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
+import { StalledWrites } from '../../../../src/limits/stalled-writes.ts';
 import { AddedTime } from '../../../../src/proxy/exchange/added-time.ts';
-import type { RelayServices } from '../../../../src/proxy/relay/relay-services.ts';
-import { UpstreamLink } from '../../../../src/proxy/relay/upstream-link.ts';
-import { DeferredWriter, WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
-import type { UpstreamListener } from '../../../../src/proxy/upstream/upstream-connection.ts';
+import { SocketWriter, WriteBatch } from '../../../../src/proxy/relay/write-batch.ts';
 
 let written: string[];
 let full: string[];
@@ -40,47 +39,51 @@ class FakeSocket extends EventEmitter {
 }
 
 const socket = (takesMore = true) => new FakeSocket(takesMore) as unknown as Socket;
-const added = new AddedTime({ nowNs: () => 1_000, epochMs: () => 0 }, (addedNs) => {
+const clock = { nowNs: () => 1_000, epochMs: () => 0 };
+const added = new AddedTime(clock, (addedNs) => {
   expect(written.length).toBeGreaterThan(0);
   measured.push(addedNs);
 });
-const writer = (name = '') => new DeferredWriter(batch, added, () => full.push(name));
+const writer = (to = socket(), name = '') => {
+  const owner = { onFull: () => full.push(name), onStalledTooLong: () => undefined };
+  return new SocketWriter(to, { writes: batch, stalled: new StalledWrites(new MemoryBudget(), clock) }, added, owner);
+};
 const turnEnd = () => new Promise((resolve) => setImmediate(resolve));
 
 it('writes of one turn are done at its end, in their order, as latin1', async () => {
-  writer().write(socket(), 'a');
-  writer().write(socket(), 'b');
+  writer().writeSoon('a');
+  writer().writeSoon('b');
   expect(written).toEqual([]);
   await turnEnd();
   expect(written).toEqual(['a latin1', 'b latin1']);
 });
 
 it('writes of one turn wait for 63 others at most', () => {
-  for (let i = 0; i < 63; i += 1) writer().write(socket(), `${i}`);
+  for (let i = 0; i < 63; i += 1) writer().writeSoon(`${i}`);
   expect(written).toHaveLength(0);
-  writer().write(socket(), 'last');
+  writer().writeSoon('last');
   expect([written.length, written.at(-1)]).toEqual([64, 'last latin1']);
 });
 
 it('writes of one turn are done once each when a turn has more than one batch of them', async () => {
-  for (let i = 0; i < 100; i += 1) writer().write(socket(), `${i}`);
+  for (let i = 0; i < 100; i += 1) writer().writeSoon(`${i}`);
   await turnEnd();
   expect(written).toEqual(Array.from({ length: 100 }, (_, i) => `${i} latin1`));
 });
 
 it('writes of one turn are done early by flush, and not again', async () => {
-  writer().write(socket(), 'a');
+  writer().writeSoon('a');
   batch.flush();
-  writer().write(socket(), 'b');
+  writer().writeSoon('b');
   expect(written).toEqual(['a latin1']);
   await turnEnd();
   expect(written).toEqual(['a latin1', 'b latin1']);
 });
 
 it('one direction keeps its order when a second text comes in the same turn', async () => {
-  const [one, to] = [writer(), socket()];
-  one.write(to, 'a');
-  one.write(to, 'b');
+  const one = writer();
+  one.writeSoon('a');
+  one.writeSoon('b');
   expect(written).toEqual(['a latin1']);
   await turnEnd();
   expect(written).toEqual(['a latin1', 'b latin1']);
@@ -88,7 +91,7 @@ it('one direction keeps its order when a second text comes in the same turn', as
 
 it('one direction is written at once by flush, and not again', async () => {
   const one = writer();
-  one.write(socket(), 'a');
+  one.writeSoon('a');
   one.flush();
   expect(written).toEqual(['a latin1']);
   await turnEnd();
@@ -96,42 +99,33 @@ it('one direction is written at once by flush, and not again', async () => {
 });
 
 it('one direction writes nothing to a socket that is gone, or when it is cleared, and measures nothing then', async () => {
-  const [gone, cleared, to] = [writer(), writer(), socket()];
-  gone.write(to, 'a', 400);
+  const to = socket();
+  const [gone, cleared] = [writer(to), writer()];
+  gone.writeSoon('a', 400);
   to.destroy();
-  cleared.write(socket(), 'b', 400);
+  cleared.writeSoon('b', 400);
   cleared.clear();
   await turnEnd();
   expect([written, full]).toEqual([[], []]);
-  cleared.write(socket(), 'c');
+  cleared.writeSoon('c');
   await turnEnd();
   expect([written, measured]).toEqual([['c latin1'], []]);
 });
 
 it('one direction reports a full socket', async () => {
-  writer('roomy').write(socket(true), 'a');
-  writer('full').write(socket(false), 'b');
+  writer(socket(true), 'roomy').writeSoon('a');
+  writer(socket(false), 'full').writeSoon('b');
   await turnEnd();
   expect(full).toEqual(['full']);
 });
 
 it('one direction measures the time added once, after the text is written, if it was sampled', async () => {
   const one = writer();
-  one.write(socket(), 'a', 400);
+  one.writeSoon('a', 400);
   expect(measured).toEqual([]);
   await turnEnd();
   expect(measured).toEqual([600]);
-  one.write(socket(), 'b');
+  one.writeSoon('b');
   one.flush();
   expect(measured).toEqual([600]);
-});
-
-it('what an upstream was sent leaves out what waits in its socket', () => {
-  const upstream = Object.assign(socket(), { bytesWritten: 10, writableLength: 3 });
-  const parts = { upstream: { connect: () => ({ socket: upstream }) }, reporter: { added: { request: added } } };
-  const services = { ...parts, writes: batch } as unknown as RelayServices;
-  const link = new UpstreamLink(services, {} as UpstreamListener, () => undefined);
-  expect(link.sentBytes).toBe(0);
-  link.send(Buffer.from('a'));
-  expect(link.sentBytes).toBe(7);
 });

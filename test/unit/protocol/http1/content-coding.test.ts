@@ -1,6 +1,6 @@
 import * as zlib from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { decodeContent as decode } from '../../../../src/protocol/websocket/content-coding.ts';
+import { decodeContent as decode } from '../../../../src/protocol/http1/content-coding.ts';
 
 // Both kinds of Node.js are tested, whichever runs the tests.
 let canDecodeBrotli = true;

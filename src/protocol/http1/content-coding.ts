@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib';
 import { hasSafeBrotli } from '../../base/advisories.ts';
 import { parseCodings } from '../../base/content-codings.ts';
-import { toMaxInflatedBytes } from './inflated-bound.ts';
+import { toMaxInflatedBytes } from '../../limits/inflated-bound.ts';
 
 const ZLIB_METHOD_DEFLATE = 8;
 /** 4 MiB, the default of encoders. The decoder allocates the whole window that a body asks for, up to 16 MiB. */
@@ -23,11 +23,11 @@ const DECODERS: Readonly<Record<string, Decode>> = {
 };
 
 /**
- * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`. `undefined` if the coding is unknown, if they do
- * not decode, if they are brotli and this Node.js has a hole in its decoder (`canDecodeBrotli`) or they ask for a window
- * of more than 4 MiB, or if the output exceeds `maxInflatedBytes` or is far too large for `bytes`. Only one coding is
- * removed: no client sends two, and a second could expand a thousandfold again. `identity`, no coding and an empty body return `bytes` themselves, whatever their size. zstd needs Node
- * 22.15.
+ * `bytes` without their content coding (RFC 9110 §8.4), e.g. `gzip`; with `identity`, no coding or an empty body, `bytes`
+ * themselves. Undefined if the coding is unknown, or they do not decode, or the output exceeds `maxInflatedBytes` or is
+ * far too large for `bytes`; also for brotli with a window of more than 4 MiB, or on a Node.js with a hole in its decoder
+ * (`canDecodeBrotli`). Only one coding is removed: no client sends two, and a second could expand a thousandfold again.
+ * zstd needs Node 22.15.
  */
 export function decodeContent(
   bytes: Buffer,
@@ -56,13 +56,13 @@ function inflateZlibOrRaw(bytes: Buffer, options: zlib.ZlibOptions): Buffer {
 }
 
 function decodeBrotli(bytes: Buffer, options: zlib.BrotliOptions): Buffer {
-  if (toBrotliWindowBits(bytes[0] ?? 0) > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
+  if (readBrotliWindowBits(bytes[0] ?? 0) > MAX_BROTLI_WINDOW_BITS) throw new RangeError('brotli window too large');
   const { maxOutputLength = 0 } = options;
   return zlib.brotliDecompressSync(bytes, { maxOutputLength });
 }
 
 /** WBITS of RFC 7932 §9.1, for windows from 2^18 up; 17 for all smaller ones, which are always accepted. */
-function toBrotliWindowBits(first: number): number {
+function readBrotliWindowBits(first: number): number {
   const size = (first >> 1) & 0b111;
   return (first & 1) === 1 && size > 0 ? 17 + size : 17;
 }
