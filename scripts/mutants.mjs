@@ -2,11 +2,9 @@
 /**
  * Breaks the code in one place at a time, and lists the places where no test notices.
  *
- * `npm run mutants -- [--seed 1] [--count 200] [--report FILE] [--only FILE [--survivors]] [--tests DIR] [--through CMD]`
+ * `npm run mutants -- [--seed 1] [--count 200] [--report FILE] [--only FILE]`
  *
- * `--seed` repeats a choice. `--only` runs the mutants of a report again, each first with the test that caught it; with
- * `--survivors` only those that no test caught yet. `--tests` takes test/ from another checkout. `--through` starts each
- * command by another program, e.g. `nice`.
+ * `--seed` repeats a choice. `--only` runs the mutants of a report again, each first with the test that caught it.
  *
  * All mutants are in the code, each with a switch, so that the project is built only once. First each file of test/unit
  * and test/system runs alone without a mutant, which tells its time and the mutants that it reaches; a file that fails is
@@ -68,10 +66,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     count: { type: 'string', default: '200' },
     report: { type: 'string', default: 'build/mutants.json' },
-    tests: { type: 'string', default: ROOT },
     only: { type: 'string' },
-    survivors: { type: 'boolean', default: false },
-    through: { type: 'string' },
   },
 });
 const [seed, count] = [Number(values.seed), Number(values.count)];
@@ -142,8 +137,7 @@ function filesIn(root, folder, ending) {
 
 function readReport() {
   const { mutants: all } = JSON.parse(readFileSync(values.only, 'utf8'));
-  const wanted = all.filter(({ verdict }) => !values.survivors || verdict !== 'caught');
-  const [possible, gone] = [true, false].map((is) => wanted.filter((one) => isPossible(read(one.file), one) === is));
+  const [possible, gone] = [true, false].map((is) => all.filter((one) => isPossible(read(one.file), one) === is));
   for (const mutant of gone) say(`left out, since the code has changed: ${describe(mutant)}`);
   return possible.map((mutant) => ({ ...mutant, verdict: undefined }));
 }
@@ -159,7 +153,7 @@ async function makeCopy() {
   chmodSync(copy, 0o755);
   for (const name of readdirSync(ROOT)) {
     if (NOT_COPIED.test(name)) continue;
-    cpSync(path.join(name === 'test' ? values.tests : ROOT, name), path.join(copy, name), { recursive: true });
+    cpSync(path.join(ROOT, name), path.join(copy, name), { recursive: true });
   }
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(copy, 'node_modules'));
   writeFileSync(path.join(copy, 'is-on.mjs'), toSwitchModule(copy));
@@ -267,21 +261,18 @@ function toLimit(files) {
 
 /** Runs a command in a copy. `failed` are the files of tests that failed, and `by` is the first test, or `time limit`. */
 async function run(cwd, command, limitMs) {
-  const [program, ...args] = [...(values.through?.split(' ') ?? []), ...command];
+  const [program, ...args] = command;
   const env = { ...process.env, NO_COLOR: '1' };
   const child = spawn(program, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
-  let [output, late, limit, begun] = ['', false, undefined, Date.now()];
+  const begun = Date.now();
+  let [output, late] = ['', false];
   const end = () => {
     late = true;
     endGroup(child);
   };
   for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text));
-  // The other program may wait for its turn, so the time counts from the first output.
-  child.stdout.once('data', () => {
-    begun = Date.now();
-    if (limitMs !== undefined) limit = setTimeout(end, limitMs);
-  });
+  const limit = limitMs === undefined ? undefined : setTimeout(end, limitMs);
   child.once('exit', () => endGroup(child));
   const code = await new Promise((resolve) => child.once('close', (status) => resolve(status ?? 1)));
   clearTimeout(limit);

@@ -3,12 +3,12 @@
  * `npm run pictures [-- FOLDER] [--seconds N]` updates the pictures of the live page in docs/images: it starts the demo, waits until the
  * charts are full (330 s), and opens the page in Chromium: on a desktop, in dark colours, and on a phone.
  *
- * Prints one line of JSON: the content of the page, and the size of each picture. Exit code 1 if the page lacks an item of the demo.
+ * Exit code 1 if the page lacks an item of the demo.
  * D2S_CHROMIUM is the path of Chromium, by default /usr/bin/chromium. Needs a build, and java for the charts of the JVM.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, statSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -36,7 +36,7 @@ const exited = once(demo, 'exit');
 try {
   const address = await addressOf(demo);
   await wait(Number(values.seconds) * 1_000);
-  process.stdout.write(`${JSON.stringify(await takePictures(address))}\n`);
+  await takePictures(address);
 } finally {
   demo.kill('SIGINT');
   await exited;
@@ -62,18 +62,14 @@ async function takePictures(address) {
     args: ['--no-sandbox', '--disable-gpu'],
   });
   try {
-    const shown = await withPage(browser, address, PICTURES[0], lookAround);
+    await withPage(browser, address, PICTURES[0], untilFull);
     mkdirSync(folder, { recursive: true });
-    const pictures = {};
     for (const picture of PICTURES) {
-      const file = path.join(folder, `${picture.name}.png`);
       await withPage(browser, address, picture, async (page) => {
         await rowsOf(page, 'RPCs').nth(5).waitFor();
-        await page.screenshot({ path: file });
+        await page.screenshot({ path: path.join(folder, `${picture.name}.png`) });
       });
-      pictures[picture.name] = statSync(file).size;
     }
-    return { ...shown, pictures };
   } finally {
     await browser.close();
   }
@@ -88,31 +84,28 @@ async function withPage(browser, address, { width, height, colorScheme }, work) 
   const faults = [];
   page.on('pageerror', (fault) => faults.push(fault));
   await page.goto(address);
-  const result = await work(page);
+  await work(page);
   await context.close();
   if (faults.length > 0) throw new Error('the page threw an exception', { cause: faults[0] });
-  return result;
 }
 
 function rowsOf(page, table) {
   return page.getByRole('table', { name: table, exact: true }).locator('tbody tr');
 }
 
-/** Waits for all items of the demo, and returns them. */
-async function lookAround(page) {
-  const heap = page.locator('figure', { hasText: 'Java heap' }).filter({ hasText: /used\s*[1-9]/ });
-  await heap.waitFor();
-  const shown = { heap: /used\s*([\d.]+ \w+)/.exec(await heap.innerText())?.[1] };
-  for (const [key, title, expected] of [
-    ['calls', 'RPCs', 'E.Reports.Daily'],
-    ['binaries', 'SBAs', 'E.Reports.Print'],
-    ['objects', 'Objects', 'H.Tank.Level'],
-    ['sessions', 'Sessions', 'wall-screen'],
+/** Waits for all items of the demo. */
+async function untilFull(page) {
+  await page
+    .locator('figure', { hasText: 'Java heap' })
+    .filter({ hasText: /used\s*[1-9]/ })
+    .waitFor();
+  for (const [title, expected] of [
+    ['RPCs', 'E.Reports.Daily'],
+    ['SBAs', 'E.Reports.Print'],
+    ['Objects', 'H.Tank.Level'],
+    ['Sessions', 'wall-screen'],
   ]) {
     await page.getByRole('link', { name: title, exact: true }).click();
     await rowsOf(page, title).filter({ hasText: expected }).waitFor();
-    const rows = await rowsOf(page, title).all();
-    shown[key] = await Promise.all(rows.map((row) => row.locator('th, td').allInnerTexts()));
   }
-  return shown;
 }

@@ -4,7 +4,6 @@ import type { NetConnectOpts } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ambiguousMessages } from '../corpus/smuggling.ts';
 import { deferTo } from '../support/deferred.ts';
-import { digestOf } from '../support/smuggling/recording-server.ts';
 import {
   hasHaproxy,
   hasNginx,
@@ -13,13 +12,7 @@ import {
   startNode,
   startTomcatServer,
 } from '../support/smuggling/servers.ts';
-import {
-  type CountedExchange,
-  type Played,
-  SETTINGS,
-  type Setting,
-  startSmugglingStand,
-} from '../support/smuggling/smuggling-stand.ts';
+import { SETTINGS, type Setting, startSmugglingStand } from '../support/smuggling/smuggling-stand.ts';
 import { readStrictly } from '../support/smuggling/strict-reader.ts';
 import { endsByItself, judge, MARKER, type Outcome, type Verdict } from '../support/smuggling/verdict.ts';
 import { hasTomcat } from '../support/tomcat/tomcat.ts';
@@ -33,42 +26,6 @@ const servers = [
   { name: 'nginx', start: startNginx, isThere: hasNginx() },
   { name: 'haproxy', start: startHaproxy, isThere: hasHaproxy() },
 ];
-
-describe('the judge', () => {
-  const content = 'GET /smuggled HTTP/1.1\r\nHost: app.example\r\n\r\n';
-  const message = `POST /m HTTP/1.1\r\nHost: app.example\r\nContent-Length: ${content.length}\r\n\r\n`;
-  const sent = readStrictly(message + content + MARKER);
-  const seen = (what: string, body = '') =>
-    `HTTP/1.1 200 OK\r\nX-Seen: ${what} ${digestOf(Buffer.from(body))}\r\nContent-Length: 0\r\n\r\n`;
-  const [post, get, smuggled] = [seen('POST /m', content), seen('GET /marker'), seen('GET /smuggled')];
-  const counted = (method: string, target: string, body: string): CountedExchange => {
-    return { method, target, body, status: 200, ending: 'completed' };
-  };
-  const [first, second] = [counted('POST', '/m', content), counted('GET', '/marker', '')];
-  const good: Played = {
-    ...{ received: post + get, exchanges: [first, second], isHung: false, isEndedFirst: true },
-    upstream: [{ toServer: message + content + MARKER, fromServer: post + get }],
-  };
-  const toServer = (text: string, fromServer = ''): Partial<Played> => ({ upstream: [{ toServer: text, fromServer }] });
-
-  it('accepts a single reading, if the forwarded fields are ours', () => {
-    expect(judge(sent, good, 'append')).toEqual({ faults: [], outcome: 'served', read: 2, refusedByServer: 0 });
-    expect(judge(sent, good, 'replace').faults).not.toEqual([]);
-  });
-
-  it.each<[string, Partial<Played>]>([
-    ['a server that reads content as a request', toServer(message + content + MARKER, post + smuggled + get)],
-    ['a request that was not sent', toServer(content, smuggled)],
-    ['a message with two readings', toServer(message.replace('Length:', 'Length :'))],
-    ['half a head', toServer(message.slice(0, -2))],
-    ['a request that is not counted', { exchanges: [first], received: post }],
-    ['content that is measured wrongly', { exchanges: [{ ...first, body: '' }, second] }],
-    ['one answer too many', { received: post + get + get }],
-    ['one answer too few', { received: post }],
-  ])('reports %s', (_what, change) => {
-    expect(judge(sent, { ...good, ...change }, 'append').faults).not.toEqual([]);
-  });
-});
 
 /** Plays the whole corpus; returns the faults, and the verdict on each message. */
 async function playAll(server: NetConnectOpts, setting: Setting): Promise<{ faults: string[]; verdicts: Verdict[] }> {

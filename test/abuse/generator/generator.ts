@@ -14,7 +14,7 @@ import { type SidecarParts, SidecarProcess } from '../../support/load/sidecar.ts
 import { Attacker } from '../attacker/attacker.ts';
 import { open } from '../floods/websockets.ts';
 import { settingsOf } from '../run/settings.ts';
-import { allKinds, groupOf, type Kind, ONE_FIELD, ONE_FIELD_OF_HANDSHAKE } from './kinds.ts';
+import { allKinds, groupOf, type Kind, ONE_FIELD } from './kinds.ts';
 
 interface Cost {
   readonly kind: Kind;
@@ -28,15 +28,12 @@ interface Cost {
 const MS_PER_MINUTE = 60_000;
 const PROGRESS_EVERY_MS = 5_000;
 const ANSWER_TIMEOUT_MS = 3_000;
-/** The first pass takes three quarters of the time; the dearest kinds are then measured again. */
-const FIRST_PART = 0.75;
 const LEAST_MS = 150;
 const USUAL_MS = 2_000;
 const WARM_UP_MS = 1_000;
 /** A slow kind is sent a few times, unless that takes several times as long. */
 const LEAST_COUNT = 8;
 const MOST_TIMES = 4;
-const AGAIN = 30;
 const SHOWN = 15;
 /** A smaller request counts as one of this size: else the dearest would be those with the smallest bodies. */
 const LEAST_BYTES = 60_000;
@@ -47,48 +44,28 @@ export async function generate(minutes: number, ground: Ground): Promise<string>
   const targets = new Targets(ground);
   const endMs = performance.now() + minutes * MS_PER_MINUTE;
   const kinds = shuffled(allKinds());
-  const eachMs = Math.max(LEAST_MS, (FIRST_PART * minutes * MS_PER_MINUTE) / kinds.length);
-  const first = await pass('first pass', kinds, eachMs, endMs - (1 - FIRST_PART) * minutes * MS_PER_MINUTE, targets);
-  const dearest = dearestOf(first)
-    .slice(0, AGAIN)
-    .map(({ kind }) => kind);
-  const again = await pass(
-    'again',
-    dearest,
-    Math.max(LEAST_MS, (endMs - performance.now()) / dearest.length),
-    endMs,
-    targets,
-  );
-  const usual: Cost[] = [];
-  for (const kind of kinds.filter(({ name }) => name === ONE_FIELD || name === ONE_FIELD_OF_HANDSHAKE))
-    usual.push(await targets.measure(kind, USUAL_MS));
-  await targets.end();
-  const rows = [...dearestOf(again).slice(0, SHOWN), ...usual].map(
-    ({ kind, bytes, msEach, msPerMegabyte, hasEnded }) => [
-      `\`${kind.name}\``,
-      (bytes / 1_000).toFixed(1),
-      msEach.toFixed(2),
-      hasEnded ? 'ENDED THE PROCESS' : msPerMegabyte.toFixed(1),
-    ],
-  );
-  const title = `${first.length} of ${kinds.length} kinds were measured, the dearest ${again.length} twice. The last two rows are for comparison.`;
-  return `${title}\n\n${renderTable(['kind', 'kB each', 'ms each', 'ms for each MB'], rows)}\n`;
-}
-
-async function pass(what: string, kinds: readonly Kind[], eachMs: number, untilMs: number, targets: Targets) {
+  const eachMs = Math.max(LEAST_MS, (minutes * MS_PER_MINUTE) / kinds.length);
   const costs: Cost[] = [];
   let toldMs = performance.now();
   for (const kind of kinds) {
-    if (performance.now() > untilMs) break;
+    if (performance.now() > endMs) break;
     costs.push(await targets.measure(kind, eachMs));
     if (performance.now() - toldMs < PROGRESS_EVERY_MS) continue;
     toldMs = performance.now();
     const [most] = dearestOf(costs);
-    progress(
-      `${what}: ${costs.length} of ${kinds.length}; dearest ${most?.msPerMegabyte.toFixed(0)} ms/MB: ${most?.kind.name}`,
-    );
+    const dearest = `dearest ${most?.msPerMegabyte.toFixed(0)} ms/MB: ${most?.kind.name}`;
+    progress(`${costs.length} of ${kinds.length}; ${dearest}`);
   }
-  return costs;
+  const usual = await targets.measure(kinds.find(({ name }) => name === ONE_FIELD) as Kind, USUAL_MS);
+  await targets.end();
+  const rows = [...dearestOf(costs).slice(0, SHOWN), usual].map(({ kind, bytes, msEach, msPerMegabyte, hasEnded }) => [
+    `\`${kind.name}\``,
+    (bytes / 1_000).toFixed(1),
+    msEach.toFixed(2),
+    hasEnded ? 'ENDED THE PROCESS' : msPerMegabyte.toFixed(1),
+  ]);
+  const title = `${costs.length} of ${kinds.length} kinds were measured. The last row is for comparison.`;
+  return `${title}\n\n${renderTable(['kind', 'kB each', 'ms each', 'ms for each MB'], rows)}\n`;
 }
 
 /** Of each group only the dearest: the members of a list often cost alike. */
@@ -110,7 +87,6 @@ class Targets {
   async measure(kind: Kind, forMs: number): Promise<Cost> {
     const { port, sidecar } = await this.#targetOf(kind.listener);
     const attacker = new Attacker({ port, monitorPort: 0, isShort: false, folder: this.#ground.folder });
-    if (kind.listener === 'tls') attacker.overTls();
     const bytes = kind.build();
     const [beganUs, endMs] = [cpuUsOf(sidecar), performance.now() + forMs];
     let count = 0;
@@ -133,11 +109,7 @@ class Targets {
     const known = this.#sidecars.get(listener);
     if (known !== undefined && !known.sidecar.hasEnded) return known;
     const [port = 0, monitorPort = 0] = await freePorts(2);
-    const lists =
-      listener === 'tls'
-        ? ({ setting: 'tls', clientAddress: 'x-forwarded-for' } as const)
-        : { clientAddress: listener };
-    const settings = settingsOf(this.#ground.folder, lists);
+    const settings = settingsOf(this.#ground.folder, { clientAddress: listener });
     const sidecar = await SidecarProcess.start({ ...this.#ground, port, monitorPort }, settings);
     const target = { port, sidecar };
     this.#sidecars.set(listener, target);

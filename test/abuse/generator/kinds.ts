@@ -8,11 +8,11 @@ import { CONTINUATION, frame } from '../floods/websockets.ts';
 import { COMET_PATH, RPC_PATH } from '../plant.ts';
 
 /** Listeners differ in how they find the address of a client. */
-export const LISTENERS = ['x-forwarded-for', 'forwarded', 'proxy-protocol', 'tls'] as const;
+type Listener = 'x-forwarded-for' | 'forwarded' | 'proxy-protocol';
 
 export interface Kind {
   readonly name: string;
-  readonly listener: (typeof LISTENERS)[number];
+  readonly listener: Listener;
   /** `request`: the same on one connection, after each answer. `connection`: on a new one. `tunnel`: in a WebSocket, without answers. */
   readonly how: 'request' | 'connection' | 'tunnel';
   build(): Buffer;
@@ -20,7 +20,6 @@ export interface Kind {
 
 /** For comparison. */
 export const ONE_FIELD = 'a head of one long field';
-export const ONE_FIELD_OF_HANDSHAKE = 'a head of one long field, on a new WebSocket';
 
 const HEAD_BYTES = 60_000;
 const BODY_BYTES = 1_000_000;
@@ -68,15 +67,14 @@ function chunks(piece: string, bytes: number): string {
   return `${fill(piece, bytes - (bytes % piece.length))}0\r\n`;
 }
 
+function request(name: string, build: Kind['build'], change: Partial<Kind> = {}): Kind {
+  return { name, build, how: 'request', listener: 'x-forwarded-for', ...change };
+}
+
 function* heads(): Generator<Kind> {
-  const request = { how: 'request', listener: 'x-forwarded-for' } as const;
-  yield {
-    ...request,
-    name: ONE_FIELD,
-    build: () => get('/app', `X-Other: ${fill('a', HEAD_BYTES)}\r\n`),
-  };
-  yield { ...request, name: 'a head of 900 short fields', build: () => get('/app', 'a:\r\n'.repeat(LINES)) };
-  yield { ...request, name: 'a head of 15,000 short fields', build: () => get('/app', 'a:\r\n'.repeat(15_000)) };
+  yield request(ONE_FIELD, () => get('/app', `X-Other: ${fill('a', HEAD_BYTES)}\r\n`));
+  yield request('a head of 900 short fields', () => get('/app', 'a:\r\n'.repeat(LINES)));
+  yield request('a head of 15,000 short fields', () => get('/app', 'a:\r\n'.repeat(15_000)));
   for (const field of LISTS.split(' ')) {
     const listener = field === 'Forwarded' ? 'forwarded' : 'x-forwarded-for';
     // A request with such a field is one of an upgrade.
@@ -85,82 +83,45 @@ function* heads(): Generator<Kind> {
     for (const member of MEMBERS) {
       // Otherwise the next request would be sent into the tunnel.
       const how = before.includes('websocket') ? 'connection' : 'request';
-      const line = () => `${before}${field}: ${fill(member, HEAD_BYTES)}\r\n`;
-      const lines = () =>
-        `${before}${`${field}: ${fill(member, HEAD_BYTES / LINES - field.length)}\r\n`.repeat(LINES)}`;
+      const list = (bytes: number) => `${field}: ${fill(member, bytes)}\r\n`;
       const fields = member.startsWith('JSESSIONID') || !/^(?:Authorization|X-API-Key)$/.test(field) ? KNOWN : {};
-      yield { ...request, how, listener, name: `${field}: ${member}`, build: () => get(RPC_PATH, line(), fields) };
-      yield {
-        ...request,
-        listener,
-        name: `${field}: ${member} in 900 lines`,
-        build: () => get(RPC_PATH, lines(), fields),
-      };
+      const ask = (lines: string) => get(RPC_PATH, before + lines, fields);
+      yield request(`${field}: ${member}`, () => ask(list(HEAD_BYTES)), { how, listener });
+      const many = () => list(HEAD_BYTES / LINES - field.length).repeat(LINES);
+      yield request(`${field}: ${member} in 900 lines`, () => ask(many()), { listener });
     }
-    yield {
-      ...request,
-      name: `Connection: a, of an upgrade, and ${field}`,
-      build: () =>
-        get(
-          '/app',
-          `Upgrade: h2c\r\nConnection: ${fill('a,', HEAD_BYTES / 2)}\r\n${field}: ${fill('a,', HEAD_BYTES / 2)}\r\n`,
-        ),
-    };
+    const half = fill('a,', HEAD_BYTES / 2);
+    const lines = `Upgrade: h2c\r\nConnection: ${half}\r\n${field}: ${half}\r\n`;
+    yield request(`Connection: a, of an upgrade, and ${field}`, () => get('/app', lines));
   }
   for (const path of PATHS) {
     for (const segment of SEGMENTS)
-      yield {
-        ...request,
-        name: `path ${path} ${segment}`,
-        build: () => get(`${path}/${fill(segment, HEAD_BYTES)}`, '', FAR),
-      };
-    for (const parameter of PARAMETERS)
-      yield {
-        ...request,
-        name: `query ${path} ${parameter}`,
-        build: () => get(`${path}/?${fill(parameter, HEAD_BYTES)}message=[]`, '', FAR),
-      };
+      yield request(`path ${path} ${segment}`, () => get(`${path}/${fill(segment, HEAD_BYTES)}`, '', FAR));
+    for (const parameter of PARAMETERS) {
+      const target = () => `${path}/?${fill(parameter, HEAD_BYTES)}message=[]`;
+      yield request(`query ${path} ${parameter}`, () => get(target(), '', FAR));
+    }
   }
 }
 
 function* bodies(): Generator<Kind> {
-  const request = { how: 'request', listener: 'x-forwarded-for' } as const;
   const json = { ...KNOWN, 'Content-Type': 'application/json' };
   const gzip = { ...json, 'Content-Encoding': 'gzip' };
+  const chunked = (path: string, ...pieces: readonly string[]) => latin1(toHead(`POST ${path}`, CHUNKED), ...pieces);
   for (const path of [RPC_PATH, COMET_PATH, LOGIN_PATH, `http://a${RPC_PATH}`]) {
-    for (const chunk of ['1\r\na\r\n', '1;a=b\r\na\r\n', '0000001\r\na\r\n'])
-      yield {
-        ...request,
-        name: `chunks ${path} ${JSON.stringify(chunk)}`,
-        build: () => latin1(toHead(`POST ${path}`, CHUNKED), chunks(chunk, BODY_BYTES / 4), '\r\n'),
-      };
-    yield {
-      ...request,
-      name: `trailers ${path}`,
-      build: () => latin1(toHead(`POST ${path}`, CHUNKED), '0\r\n', 'a:\r\n'.repeat(LINES), '\r\n'),
-    };
+    for (const chunk of ['1\r\na\r\n', '1;a=b\r\na\r\n', '0000001\r\na\r\n']) {
+      const build = () => chunked(path, chunks(chunk, BODY_BYTES / 4), '\r\n');
+      yield request(`chunks ${path} ${JSON.stringify(chunk)}`, build);
+    }
+    yield request(`trailers ${path}`, () => chunked(path, '0\r\n', 'a:\r\n'.repeat(LINES), '\r\n'));
   }
-  yield {
-    ...request,
-    name: 'chunks of Transfer-Encoding: a, chunked',
-    build: () =>
-      latin1(
-        toHead(`POST ${RPC_PATH}`, { ...KNOWN, 'Transfer-Encoding': 'a, chunked' }),
-        chunks('1\r\na\r\n', BODY_BYTES / 4),
-        '\r\n',
-      ),
-  };
+  const twice = toHead(`POST ${RPC_PATH}`, { ...KNOWN, 'Transfer-Encoding': 'a, chunked' });
+  const inChunks = () => latin1(twice, chunks('1\r\na\r\n', BODY_BYTES / 4), '\r\n');
+  yield request('chunks of Transfer-Encoding: a, chunked', inChunks);
   for (const parameter of PARAMETERS) {
-    yield {
-      ...request,
-      name: `login form ${parameter}`,
-      build: () => toPost(LOGIN_PATH, latin1(fill(parameter, FORM_BYTES)), FORM),
-    };
-    yield {
-      ...request,
-      name: `Comet form ${parameter}`,
-      build: () => toPost(COMET_PATH, latin1(fill(parameter, HEAD_BYTES)), FORM),
-    };
+    const form = (path: string, bytes: number) => toPost(path, latin1(fill(parameter, bytes)), FORM);
+    yield request(`login form ${parameter}`, () => form(LOGIN_PATH, FORM_BYTES));
+    yield request(`Comet form ${parameter}`, () => form(COMET_PATH, HEAD_BYTES));
   }
   const texts: Record<string, () => string> = {
     'Bayeux messages': () => manyMessages(9_000),
@@ -175,30 +136,23 @@ function* bodies(): Generator<Kind> {
     strings: () => `[${'"",'.repeat(BODY_BYTES / 3 - 10)}""]`,
   };
   for (const [what, toText] of Object.entries(texts)) {
-    yield { ...request, name: `Comet body: ${what}`, build: () => toPost(COMET_PATH, latin1(toText()), json) };
-    yield {
-      ...request,
-      name: `Comet body with gzip: ${what}`,
-      build: () => toPost(COMET_PATH, zlib.gzipSync(toText()), gzip),
-    };
+    yield request(`Comet body: ${what}`, () => toPost(COMET_PATH, latin1(toText()), json));
+    yield request(`Comet body with gzip: ${what}`, () => toPost(COMET_PATH, zlib.gzipSync(toText()), gzip));
   }
-  yield {
-    ...request,
-    name: 'Comet body with gzip twice',
-    build: () => toPost(COMET_PATH, doubleGzipBomb(), { ...gzip, 'Content-Encoding': 'gzip, gzip' }),
-  };
+  const codings = { ...gzip, 'Content-Encoding': 'gzip, gzip' };
+  yield request('Comet body with gzip twice', () => toPost(COMET_PATH, doubleGzipBomb(), codings));
 }
 
 function* connections(): Generator<Kind> {
   const handshake = () => latin1(toUpgrade(COMET_PATH).slice(0, -2), `X-Other: ${fill('a', HEAD_BYTES)}\r\n\r\n`);
-  yield { name: ONE_FIELD_OF_HANDSHAKE, how: 'connection', listener: 'x-forwarded-for', build: handshake };
+  yield request('a head of one long field, on a new WebSocket', handshake, { how: 'connection' });
   const tlvs = () => {
     const header = Buffer.alloc(4_096, 1);
     latin1('\r\n\r\n\0\r\nQUIT\n\x21\x11').copy(header);
     header.writeUInt16BE(header.length - 16, 14);
     return Buffer.concat([header, get('/app', '')]);
   };
-  yield { name: 'additional fields of a PROXY header', how: 'connection', listener: 'proxy-protocol', build: tlvs };
+  yield request('additional fields of a PROXY header', tlvs, { how: 'connection', listener: 'proxy-protocol' });
   const frames: Record<string, Buffer> = {
     'empty messages': frame(OPCODES.text, '[]'),
     'empty frames': frame(OPCODES.text, ''),
@@ -209,21 +163,16 @@ function* connections(): Generator<Kind> {
   };
   for (const [what, one] of Object.entries(frames)) {
     const build = () => Buffer.concat(Array.from({ length: TUNNEL_BYTES / one.length }, () => one));
-    yield { name: `WebSocket: ${what}`, how: 'tunnel', listener: 'x-forwarded-for', build };
+    yield request(`WebSocket: ${what}`, build, { how: 'tunnel' });
   }
 }
 
-/** On TLS, records and decryption are added; the work on the pieces is the same. */
-const ON_TLS = /^a head of|^chunks \/smartWeb|^Cookie: a=b;$|^WebSocket: (?:empty messages|fragments)|^path {2}\/$/;
-
 export function allKinds(): readonly Kind[] {
-  const kinds = [...heads(), ...bodies(), ...connections()];
-  const onTls = kinds.filter(({ name }) => ON_TLS.test(name));
-  return [...kinds, ...onTls.map((kind): Kind => ({ ...kind, name: `${kind.name}, on TLS`, listener: 'tls' }))];
+  return [...heads(), ...bodies(), ...connections()];
 }
 
 /** E.g. `Cookie in 900 lines` for all members, `chunks /smartWeb/api/cometd` for all chunks. */
 export function groupOf({ name }: Kind): string {
   const [, what = name] = /^(path|query|chunks \S+|login form|Comet form)/.exec(name) ?? [];
-  return what.replace(/^([^:]+): .*?( in 900 lines|)(, on TLS|)$/s, '$1$2$3');
+  return what.replace(/^([^:]+): .*?( in 900 lines|)$/s, '$1$2');
 }

@@ -4,11 +4,9 @@
  * the sidecar only as built, through its ports. Read first: workloads/workload.ts, run-workload.ts, peers/peer.ts.
  */
 import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { runProgram } from '../../support/load/run.ts';
 import { describeMachine, takeCores } from './machine.ts';
 import { type Options, parseOptions, USAGE } from './options.ts';
-import { createOldSidecar, SIDECAR } from './peers/node-peers.ts';
 import { findFile } from './peers/peer.ts';
 import { type Processes, progress } from './processes.ts';
 import { isReached, renderReport } from './report.ts';
@@ -17,7 +15,7 @@ import { Rig } from './rig.ts';
 import { runWorkload } from './run-workload.ts';
 import { spreadOf, toText } from './statistics.ts';
 import { ALL_WORKLOADS } from './workloads/all-workloads.ts';
-import { type Measured, toContestants, type Workload } from './workloads/workload.ts';
+import type { Measured } from './workloads/workload.ts';
 
 /** Gross loss, far above all noise: the sidecar needs about a fifth of plain http-proxy. */
 const SHORT_LIMIT = 0.5;
@@ -28,7 +26,7 @@ async function run(options: Options, processes: Processes, folder: string): Prom
   const rig = new Rig(processes, folder, peerCore);
   const machine = describeMachine(peerCore);
   const all: Measured[] = [];
-  for (const workload of chooseWorkloads(options)) {
+  for (const workload of ALL_WORKLOADS.filter(({ name }) => options.workloads.includes(name))) {
     all.push({ workload, result: await runWorkload(workload, rig, options) });
   }
   const report = renderReport(all, machine, options);
@@ -46,19 +44,6 @@ function judge(all: readonly Measured[]): number {
   const verdict = `${toText(spread, 2)} of the processor time of plain http-proxy, at most ${SHORT_LIMIT}`;
   progress(`${isWell ? 'good' : 'gross loss'}: ${verdict}`);
   return isWell ? 0 : 1;
-}
-
-function chooseWorkloads({ workloads, old }: Options): readonly Workload[] {
-  const chosen = ALL_WORKLOADS.filter(({ name }) => workloads.includes(name));
-  return old === undefined ? chosen : chosen.map((workload) => withOldSidecar(workload, path.resolve(old)));
-}
-
-/** The old build is measured right after the new one, so that conditions are most similar. */
-function withOldSidecar(workload: Workload, main: string): Workload {
-  const contestants = workload.contestants.flatMap((contestant) =>
-    contestant.name === SIDECAR.name ? [contestant, ...toContestants([createOldSidecar(main)])] : [contestant],
-  );
-  return { ...workload, contestants };
 }
 
 await runProgram({ name: 'bench', usage: USAGE, parse: parseOptions, run });

@@ -1,9 +1,8 @@
 import { readOptions, toNames, toNumber } from '../../support/load/options.ts';
 import { ALL_PEERS } from './peers/all-peers.ts';
-import { OLD_NAME } from './peers/node-peers.ts';
 import { ALL_WORKLOADS } from './workloads/all-workloads.ts';
 
-const PEERS = ['direct', OLD_NAME, ...ALL_PEERS.map(({ name }) => name)];
+const PEERS = ['direct', ...ALL_PEERS.map(({ name }) => name)];
 const WORKLOADS = ALL_WORKLOADS.map(({ name }) => name);
 
 export const USAGE = `npm run bench -- [options]
@@ -11,7 +10,6 @@ export const USAGE = `npm run bench -- [options]
   --seconds S         length of one measurement (default 3)
   --only a,b          only these peers
   --workload x,y      only these workloads
-  --old FILE          also an older build of the sidecar, by its dist/main.js, as the peer "old"
   --markdown FILE     write the tables there as well
   --short             20 s: sidecar and plain http-proxy; exit code 1 when their ratio is above 0.5
   --help              this
@@ -24,7 +22,7 @@ export type Options = ReturnType<typeof parseOptions>;
 
 /** Throws for unknown options and names, and numbers that are not whole and positive. */
 export function parseOptions(args: readonly string[]) {
-  const { rounds, seconds, only, workload, old, markdown, short } = readOptions(USAGE, args);
+  const { rounds, seconds, only, workload, markdown, short } = readOptions(USAGE, args);
   const isShort = short !== undefined;
   return {
     rounds: toNumber('rounds', rounds, isShort ? 3 : 7),
@@ -32,7 +30,6 @@ export function parseOptions(args: readonly string[]) {
     /** Names of the peers; undefined: all. */
     only: toNames('only', only, PEERS) ?? (isShort ? ['sidecar', 'http-proxy'] : undefined),
     workloads: toNames('workload', workload, WORKLOADS) ?? (isShort ? ['rpc'] : WORKLOADS),
-    old,
     markdown,
     isShort,
   };

@@ -1,7 +1,7 @@
-/** A client for many connections with few requests each, for which wrk is unsuited: idle ones, held polls, exact numbers. */
+/** A client for many connections with few requests each, for which wrk is unsuited: idle ones, exact numbers. */
 import { once } from 'node:events';
 import net from 'node:net';
-import { COMET_PATH, HOLD_FIELD, OBJECT_PATH, RPC_PATH } from './answers.ts';
+import { OBJECT_PATH, RPC_PATH } from './answers.ts';
 
 /** A connection for one request at a time; answers need a Content-Length. */
 export async function connect(port: number): Promise<net.Socket> {
@@ -74,15 +74,6 @@ export function toRequest(line: string, user: number, body: string, fields = '')
 
 export function rpcRequest(name: number, user: number): string {
   return toRequest(`POST ${RPC_PATH}/Call${name}`, user, '{"parameters":[{"type":"INT","value":42}]}');
-}
-
-/** Longer than any measurement: the client ends its poll by leaving. */
-const HELD_MS = 600_000;
-
-/** A poll as a Comet client holds it. */
-export function pollRequest(user: number): string {
-  const body = `[{"channel":"/meta/connect","clientId":"client${user}","connectionType":"long-polling","id":"1"}]`;
-  return toRequest(`POST ${COMET_PATH}`, user, body, `${HOLD_FIELD}: ${HELD_MS}\r\n`);
 }
 
 export function* firstCalls(users: number): Generator<string> {

@@ -1,5 +1,5 @@
 -- Requests of several users for several calls, and one line of exact figures at the end. Arguments after `--`: key=value.
---   kind=rpc         POST of a small RPC; or answer64k, answer1m (GET), upload (POST of 1 MB)
+--   kind=rpc         POST of a small RPC; or answer1m (GET), upload (POST of 1 MB)
 --   kind=plant       two small RPCs and the read of one of 3,000 objects in turn, with the cookie of the user's login
 --   users, names     how many of each; every user makes `each` (default 10) different calls
 --   thinkMs          mean pause of a connection before each request, evenly spread from half of it to one and a half
@@ -26,7 +26,6 @@ end
 
 local kinds = {
   rpc = function(name, id) return "POST", "rpc/E.Bench/Call" .. name, SMALL_BODY:format(id) end,
-  answer64k = function(name) return "GET", "archive/Answer64K" .. name, "" end,
   answer1m = function(name) return "GET", "sba/E.Bench/Answer1M" .. name, "" end,
   upload = function(name, _, large) return "POST", "sba/E.Bench/Upload" .. name, large end,
 }

@@ -5,7 +5,7 @@ import type { Processes } from './processes.ts';
 
 /** The kind of load; see wrk.lua. */
 export interface Load {
-  readonly kind: 'rpc' | 'plant' | 'answer64k' | 'answer1m' | 'upload';
+  readonly kind: 'rpc' | 'plant' | 'answer1m' | 'upload';
   readonly connections: number;
   readonly users?: number;
   readonly names?: number;

@@ -7,15 +7,11 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { reset } from '../../support/load/reset.ts';
 import type { Ledger } from '../truth/ledger.ts';
-import type { Lies } from './lies.ts';
 import { ServedConnection } from './served-connection.ts';
 
 export interface UpstreamParts {
   readonly seed: number;
   readonly ledger: Ledger;
-  readonly lies: Lies;
-  /** Without a sidecar in front, there are no forwarding fields. */
-  readonly isDirect: boolean;
 }
 
 export class ScriptedUpstream {
@@ -33,11 +29,10 @@ export class ScriptedUpstream {
     return [...this.#connections.values()].map((connection) => connection.condition);
   }
 
-  async listen(port: number): Promise<number> {
+  async listen(port: number): Promise<void> {
     const server = net.createServer({ allowHalfOpen: true, noDelay: true }, (socket) => this.#accept(socket));
     this.#server = server.listen({ port, host: '127.0.0.1', backlog: 4_096 });
     await once(server, 'listening');
-    return (server.address() as net.AddressInfo).port;
   }
 
   refuse(): void {
@@ -50,11 +45,6 @@ export class ScriptedUpstream {
 
   resetAll(): void {
     for (const socket of this.#connections.keys()) reset(socket);
-  }
-
-  close(): void {
-    this.refuse();
-    for (const socket of this.#connections.keys()) socket.destroy();
   }
 
   #accept(socket: net.Socket): void {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reset } from '../../support/load/reset.ts';
-import { type CallPlan, planCall } from '../truth/call-plan.ts';
+import type { CallPlan } from '../truth/call-plan.ts';
 import {
   answerBody,
   answerHead,
@@ -16,7 +16,6 @@ import {
 import { PatternCheck } from '../truth/pattern.ts';
 import { BodyReader } from '../wire/body-reader.ts';
 import type { Head } from '../wire/heads.ts';
-import { withWrongByte } from './lies.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
 import type { Served } from './served-connection.ts';
 
@@ -70,12 +69,9 @@ export class ServedCall implements Served {
   }
 
   #onPayload(chunk: Buffer, from: number, to: number): void {
-    const { ledger, lies } = this.#parts;
-    const payload = chunk.subarray(from, to);
-    const isLie = to > from && lies.tells('request-byte');
-    const wrong = this.#check.take(isLie ? withWrongByte(payload) : payload, 0, to - from);
+    const wrong = this.#check.take(chunk, from, to);
     if (wrong === undefined) return;
-    ledger.note('W', this.#plan.id, `its body: ${wrong}`);
+    this.#parts.ledger.note('W', this.#plan.id, `its body: ${wrong}`);
     this.#socket.destroy();
   }
 
@@ -106,40 +102,22 @@ export class ServedCall implements Served {
     if (answer.delayMs > 0) await sleep(answer.delayMs);
     if (answer.hasInterim)
       await this.#send(Buffer.from(`HTTP/1.1 103 Early Hints\r\nX-Chaos-Hint: ${id}\r\n\r\n`, 'latin1'));
-    const { head, body } = this.#truth();
-    const pieces = piecesOf(body, answer.pieceBytes);
+    const head = Buffer.from(answerHead(this.#plan), 'latin1');
+    const pieces = piecesOf(answerBody(this.#parts.seed, this.#plan), answer.pieceBytes);
     const isWithin = fault?.endsWith('-within') === true;
     const end = isWithin ? Buffer.alloc(0) : toWireEnd(answer.framing, id, answer.hasTrailer);
     const kept = isWithin ? pieces.slice(0, pieces.length >> 1) : pieces;
     const wire = kept.map((piece) => toWire(answer.framing, piece));
-    const whole = Buffer.concat([Buffer.from(head, 'latin1'), ...wire, end]);
+    const whole = Buffer.concat([head, ...wire, end]);
     if (fault === 'twice') await this.#send(Buffer.concat([whole, whole]));
     else if (answer.pieceBytes === 0) await this.#send(whole);
     else {
-      for (const piece of [Buffer.from(head, 'latin1'), ...wire, end]) {
+      for (const piece of [head, ...wire, end]) {
         await this.#send(piece);
         await sleep(1);
       }
     }
     this.#finish();
-  }
-
-  /** The correct answer, or the planted lie. */
-  #truth(): { readonly head: string; readonly body: Buffer } {
-    const { seed, lies } = this.#parts;
-    const plan = this.#plan;
-    const body = answerBody(seed, plan);
-    const head = answerHead(plan);
-    if (plan.fault !== undefined || body.length < 100) return { head, body };
-    if (plan.kind === 'comet') return { head, body: lies.tells('poll-byte') ? withWrongByte(body) : body };
-    if (lies.tells('answer-byte')) return { head, body: withWrongByte(body) };
-    if (lies.tells('answer-head')) return { head: head.replace('no-store', 'no-stare'), body };
-    if (plan.answer.framing === 'close' && lies.tells('answer-short')) return { head, body: body.subarray(0, -1) };
-    if (plan.answer.framing === 'length' && lies.tells('answer-of-another')) {
-      const other = planCall(seed, `${plan.id}0`);
-      return { head: head.replaceAll(plan.id, other.id), body: answerBody(seed, { ...plan, id: other.id }) };
-    }
-    return { head, body };
   }
 
   #finish(): void {

@@ -74,13 +74,12 @@ export class ServedConnection {
     const id = head.field(ID_FIELD) ?? '';
     if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
     this.#id = id;
-    const { ledger, lies, seed, isDirect } = this.#parts;
-    if (!lies.tells('lost')) ledger.note('S', id);
-    if (lies.tells('doubled')) ledger.note('S', id);
+    const { ledger, seed } = this.#parts;
+    ledger.note('S', id);
     const served: Served = /^[st]/.test(id)
       ? new ServedSocket(this.#socket, this.#parts, planSocket(seed, id))
       : new ServedCall(this.#socket, this.#parts, planCall(seed, id), () => this.#done(served));
-    const wrong = whatIsWrong(head, served.requestLines, isDirect);
+    const wrong = whatIsWrong(head, served.requestLines);
     if (wrong !== undefined) ledger.note('W', id, wrong);
     this.#served = served;
     served.begin(head);
@@ -96,10 +95,10 @@ export class ServedConnection {
 const FORWARDED = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
 
 /** Undefined for an unchanged head with the required forwarding fields; otherwise the difference. */
-function whatIsWrong(head: Head, expected: readonly string[], isDirect: boolean): string | undefined {
+function whatIsWrong(head: Head, expected: readonly string[]): string | undefined {
   const got = head.without(...FORWARDED, 'connection');
   const wanted = expected.filter((line) => !line.startsWith('Connection:'));
   if (got.join('\n') !== wanted.join('\n')) return `an altered head: ${got.join(' | ')}`;
   const values = FORWARDED.map((name) => head.field(name)).join(' ');
-  return isDirect || values === '127.0.0.1 http plant.example' ? undefined : `forwarded for ${values}`;
+  return values === '127.0.0.1 http plant.example' ? undefined : `forwarded for ${values}`;
 }

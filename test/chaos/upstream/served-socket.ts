@@ -4,7 +4,6 @@ import { toUpgraded } from '../../support/load/heads.ts';
 import { reset } from '../../support/load/reset.ts';
 import { isWithin, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';
 import type { Head } from '../wire/heads.ts';
-import { withWrongByte } from './lies.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
 import type { Served } from './served-connection.ts';
 
@@ -55,21 +54,18 @@ export class ServedSocket implements Served {
   }
 
   #onMessage(opcode: number, payload: Buffer): void {
-    const { seed, ledger, lies } = this.#parts;
+    const { seed, ledger } = this.#parts;
     const plan = this.#plan;
     const at = this.#received;
-    const got = lies.tells('message-byte') ? withWrongByte(payload) : payload;
     const wanted = plan.isComet ? OPCODES.text : OPCODES.binary;
-    if (opcode !== wanted || !got.equals(messageOf(seed, plan, 'up', at))) {
-      ledger.note('W', plan.id, `message ${at} of its client: opcode ${opcode}, ${got.length} bytes`);
+    if (opcode !== wanted || !payload.equals(messageOf(seed, plan, 'up', at))) {
+      ledger.note('W', plan.id, `message ${at} of its client: opcode ${opcode}, ${payload.length} bytes`);
       this.#socket.destroy();
       return;
     }
     ledger.note('M', plan.id, String(at));
     this.#received += 1;
-    const echo = messageOf(seed, plan, 'down', at);
-    const frame = toFrame(opcode, lies.tells('echo-byte') ? withWrongByte(echo) : echo);
-    this.#socket.write(lies.tells('echo-twice') ? Buffer.concat([frame, frame]) : frame);
+    this.#socket.write(toFrame(opcode, messageOf(seed, plan, 'down', at)));
     this.#breakOffIfDue();
   }
 

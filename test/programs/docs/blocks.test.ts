@@ -8,7 +8,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { knownNamesAt } from '../../../src/config/schema-walk.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { faultOfConfiguration } from '../../support/docs/configuration.ts';
-import { type Fence, listDocuments, parseDocument, ROOT } from '../../support/docs/documents.ts';
+import { type Fence, listDocuments, ROOT } from '../../support/docs/documents.ts';
 import { messageOf } from '../../support/docs/shape.ts';
 import { buildKustomization, type Json, toManifests } from '../../support/kubernetes/manifests.ts';
 import { typeCheck, validate } from '../../support/kubernetes/schemas.ts';
@@ -138,24 +138,5 @@ describe('the blocks in the documents', () => {
     for (const fence of fences) faults.push(...(await faultsOf(fence)));
     expect(faults).toEqual([]);
     expect(fences.filter(({ language }) => language === 'yaml').length).toBeGreaterThan(12);
-  });
-});
-
-describe('these tests', () => {
-  const find = async (text: string) =>
-    (await Promise.all(parseDocument('docs/made-up.md', `${text}\n\`\`\``).fences.map(faultsOf))).flat().join('\n');
-
-  it.each<readonly [string, string]>([
-    ['```yaml\nlimit:\n  inFlight: 8081', 'limit: of no kind'],
-    ['```yaml\nspec:\n  initContainer: []\n  containers: []', `"initContainer"' does not exist`],
-    ['```yaml\napiVersion: apps/v1\nkind: Deployment\nmetadata: { name: x }\nspec: { replicas: two }', 'replicas'],
-    ['```yaml\nmonitoring: { enable: true }', '"additionalProperty":"enable"'],
-    ['```yaml\nextraVolumes: []\nconfig: { listen: { prot: 1 } }', 'listen.prot: unknown key'],
-    ['```yaml\nconfigMapGenerator:\n  - name: d2-sidecar\n    behaviour: replace', 'behaviour'],
-    ['```\nd2-sidecar report', 'such a block is marked sh'],
-    ...(canAskSystemd ? [['```ini\n[Service]\nUsr=tomcat', 'Usr'] as const] : []),
-    ...(hasPrometheus ? [['```yaml\nscrape_configs:\n  - job: x', 'field job not found'] as const] : []),
-  ])('report what is wrong with %j', { timeout: SLOW_MS }, async (text, fault) => {
-    expect(await find(text)).toContain(fault);
   });
 });

@@ -10,7 +10,7 @@ import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
-import { connected, get, listenerTls } from '../../support/tls/ends.ts';
+import { get, listenerTls } from '../../support/tls/ends.ts';
 import { hasTomcat, startTomcat, type Tomcat } from '../../support/tomcat/tomcat.ts';
 import { answering, OK, type Stand, type StandOptions, startStand } from '../../support/wire/stand.ts';
 
@@ -109,7 +109,6 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
     return file;
   }
 
-  const rsa = folder.signed(authority, { name: 'plant', key: 'rsa' });
   const startWithKey = (
     keys: object,
     clientCaFile = authority.certFile,
@@ -118,39 +117,6 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
     start((base) => ({
       listen: { ...base.listen, tls: { passphraseFile, clientCaFile, clientAuth, ...keys } as ListenerTlsConfig },
     }));
-
-  /** The common name in the sidecar's certificate. */
-  async function nameAt(port: number): Promise<unknown> {
-    const socket = await connected(port, authority);
-    const { CN } = socket.getPeerCertificate().subject;
-    socket.destroy();
-    return CN;
-  }
-
-  it.each([
-    ['PKCS #12 with RSA', () => ({ pfxFile: pfx(rsa, 'rsa.pfx') })],
-    ['PKCS #12 with an elliptic curve', () => ({ pfxFile: pfx(own, 'ec.pfx') })],
-    ['PKCS #12 with the ciphers of older Windows', () => ({ pfxFile: pfx(rsa, 'old.pfx', '-legacy') })],
-    [
-      'PEM with a passphrase',
-      () => {
-        const keyFile = join(folder.folder, 'locked.key');
-        openssl('pkey', '-in', own.keyFile, '-aes256', '-out', keyFile, '-passout', `file:${passphraseFile}`);
-        return { certFile: own.certFile, keyFile };
-      },
-    ],
-  ])('is read from %s', async (_what, files) => {
-    const { port, logged } = await startWithKey(files());
-    expect(await nameAt(port)).toBe('plant');
-    expect(logged.filter(({ level }) => level === 'warn')).toEqual([]);
-  });
-
-  it('is taken over from a PKCS #12 file that is replaced', async () => {
-    const { port, sidecar } = await startWithKey({ pfxFile: pfx(own, 'live.pfx') });
-    pfx(folder.signed(authority, { name: 'renewed' }), 'live.pfx');
-    await sidecar.tls.listen?.files.poll();
-    expect(await nameAt(port)).toBe('renewed');
-  });
 
   it('trusts no client for an authority in the PKCS #12 file', async () => {
     const clientAuthority = folder.authority('authority of clients');
@@ -161,14 +127,12 @@ describe.runIf(hasOpenssl)('a key of our own', () => {
   });
 
   it.each([
-    ['a wrong passphrase', () => pfx(own, 'wrong.pfx'), 'does not open with the passphrase in passphraseFile'],
     ['no passphrase', () => pfx(own, 'none.pfx'), 'does not open without a passphrase: set passphraseFile'],
     ['a file that is neither', () => folder.file('neither', 'text'), 'is not a PKCS #12 file (.pfx, .p12)'],
     ['no key', () => pfx(own, 'keyless.pfx', '-nokeys'), 'holds no private key, expected one: export it with its key'],
   ])('is refused with key and file: %s', async (what, file, why) => {
-    const other = what === 'a wrong passphrase' ? { passphraseFile: folder.file('other', 'other') } : {};
     const pfxFile = file();
-    const keys = { pfxFile, ...other, ...(what === 'no passphrase' ? { passphraseFile: undefined } : {}) };
+    const keys = { pfxFile, ...(what === 'no passphrase' ? { passphraseFile: undefined } : {}) };
     const started = startWithKey({ ...keys, clientCaFile: undefined, clientAuth: 'none' });
     await expect(started).rejects.toThrow(`listen.tls.pfxFile: ${pfxFile} ${why}`);
   });

@@ -76,6 +76,12 @@ async function rotated(file: string): Promise<{ readonly failures: number; reado
   return counts;
 }
 
+const WRITERS: [what: string, act: (file: string) => Promise<unknown>][] = [
+  ['state.file', write],
+  ['the users file of passwd', (file) => putAccessLine(file, LINE, () => undefined)],
+  ['report --out', writeReport],
+];
+
 describe('a link of another user is refused, and what it leads to stays as it is', () => {
   /** `link` in a folder that others may write, to `victim`. */
   function plant(kind: 'file' | 'folder'): { readonly link: string; readonly victim: string } {
@@ -87,22 +93,14 @@ describe('a link of another user is refused, and what it leads to stays as it is
     return { link, victim };
   }
 
-  it.each<[what: string, act: (file: string) => Promise<unknown>]>([
-    ['state.file', write],
-    ['the users file of passwd', (file) => putAccessLine(file, LINE, () => undefined)],
-    ['report --out', writeReport],
-  ])('%s', async (_what, act) => {
+  it.each(WRITERS)('%s', async (_what, act) => {
     const { link, victim } = plant('file');
     await expect(act(link)).rejects.toThrow(OTHERS_LINK);
     expect(readFileSync(victim, 'utf8')).toBe('precious');
     expect(lstatSync(link).isSymbolicLink()).toBe(true);
   });
 
-  it.each<[what: string, act: (file: string) => Promise<unknown>]>([
-    ['state.file', write],
-    ['the users file of passwd', (file) => putAccessLine(file, LINE, () => undefined)],
-    ['report --out', writeReport],
-  ])('as a folder of %s', async (_what, act) => {
+  it.each(WRITERS)('as a folder of %s', async (_what, act) => {
     const { link, victim } = plant('folder');
     await expect(act(path.join(link, 'file'))).rejects.toThrow(OTHERS_LINK);
     expect(readdirSync(victim)).toEqual([]);

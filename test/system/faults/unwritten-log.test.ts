@@ -74,14 +74,6 @@ function makeFifo(): string {
 const pipeDescriptor = () => opened(makeFifo(), constants.O_RDWR);
 
 describe('log lines to a pipe', () => {
-  it('are written at once while the reader keeps up', async () => {
-    const reader = new SlowReader();
-    const output = new LogOutput(pipeDescriptor(), () => reader);
-    output.write('one\n');
-    expect(reader.lines).toEqual(['one\n']);
-    expect(output.lostLines).toBe(0);
-  });
-
   it('wait for a slow reader up to a bound; lines past it are lost and counted until the queue is empty', async () => {
     const reader = new SlowReader();
     const output = new LogOutput(pipeDescriptor(), () => reader);
@@ -115,36 +107,12 @@ describe('log lines to a pipe', () => {
     output.write('four\n');
     await expect.poll(() => output.lostLines).toBe(4);
   });
-
-  it('are flushed at the end, within a deadline', async () => {
-    const reader = new SlowReader();
-    const output = new LogOutput(pipeDescriptor(), () => reader);
-    output.write('one\n');
-    const beganNs = performance.now();
-    await output.flush(30);
-    expect(performance.now() - beganNs).toBeGreaterThanOrEqual(20);
-    expect(reader.writableLength).toBeGreaterThan(0);
-  });
 });
 
-describe('log lines to a file', () => {
-  it('are in the file when the call returns', () => {
-    const file = temporary('log');
-    new LogOutput(opened(file), noStream).write('žltý kôň\n');
-    expect(readFileSync(file, 'utf8')).toBe('žltý kôň\n');
-  });
-
-  it('are lost and counted while the disk is full, without an exception', () => {
-    const output = new LogOutput(opened('/dev/full'), noStream);
-    for (let count = 0; count < 3; count += 1) output.write('line\n');
-    expect(output.lostLines).toBe(3);
-  });
-
-  it('are lost and counted when the descriptor is closed', () => {
-    const output = new LogOutput(1_000_000, noStream);
-    output.write('line\n');
-    expect(output.lostLines).toBe(1);
-  });
+it('log lines to a closed descriptor are lost and counted', () => {
+  const output = new LogOutput(1_000_000, noStream);
+  output.write('line\n');
+  expect(output.lostLines).toBe(1);
 });
 
 describe('a logger', () => {

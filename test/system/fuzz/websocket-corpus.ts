@@ -1,13 +1,23 @@
 /** What two ends of the `ws` package say to each other, byte by byte, and damaged. */
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
-import { type PerMessageDeflateOptions, WebSocket, WebSocketServer } from 'ws';
-import { parseExtensions } from '../../../src/protocol/websocket/extensions.ts';
+import * as ws from 'ws';
 import { OPCODE } from '../../../src/protocol/websocket/frame-head.ts';
 import { Random } from '../../support/fuzz/random.ts';
+import { createDeflate } from './websocket-reference.ts';
 
 type Side = 'client' | 'upstream';
+
+type Sent = (data: Buffer, mask: boolean) => void;
+
+// The package exports it, its types do not.
+const Sender = Reflect.get(ws, 'Sender') as new (
+  socket: object,
+  extensions: object,
+) => {
+  readonly ping: Sent;
+  readonly pong: Sent;
+  send(data: Buffer, options: object, done: (cause?: unknown) => void): void;
+  close(code: number, reason: string, mask: boolean): void;
+};
 
 /** A text or binary message, cut into so many fragments, or a ping. */
 interface Utterance {
@@ -48,75 +58,6 @@ function createUtterances(random: Random, count: number, maxBytes: number): Utte
   });
 }
 
-function say(socket: WebSocket, { kind, content, fragments, compress }: Utterance): void {
-  if (kind === 'ping') {
-    if (content.length % 2 === 0) socket.ping(content);
-    else socket.pong(content);
-    return;
-  }
-  const size = Math.ceil(content.length / fragments);
-  for (let i = 0; i < fragments; i += 1) {
-    const part = content.subarray(i * size, (i + 1) * size);
-    socket.send(part, { binary: kind === 'binary', fin: i === fragments - 1, compress });
-    // Control frames may come between fragments.
-    if (i === 0 && fragments > 3) socket.ping('between');
-  }
-}
-
-/** Resolves once `socket` has received all messages of the other side. */
-function heard(socket: WebSocket, said: readonly Utterance[]): Promise<void> {
-  let left = said.filter(({ kind }) => kind !== 'ping').length;
-  return new Promise((resolve, reject) => {
-    socket.on('error', reject);
-    socket.on('close', () => reject(new Error('closed early')));
-    socket.on('message', () => {
-      left -= 1;
-      if (left === 0) resolve();
-    });
-  });
-}
-
-/** Both sides send all their messages, then close. Resolves with what came from each after the upgrade. */
-async function converse(
-  deflate: Readonly<Record<'client' | 'server', PerMessageDeflateOptions | boolean>>,
-  utterances: Readonly<Record<Side, readonly Utterance[]>>,
-) {
-  // Peers that answer each ping of so many give up.
-  const options = { autoPong: false };
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: deflate.server, ...options });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const client = new WebSocket(`ws://127.0.0.1:${port}`, { perMessageDeflate: deflate.client, ...options });
-  const opened = once(client, 'open');
-  const upgraded = once(client, 'upgrade') as Promise<[IncomingMessage]>;
-  const [peer, request] = (await once(server, 'connection')) as [WebSocket, IncomingMessage];
-  const fromClient = copyOf(request.socket);
-  const [{ socket, headers }] = await upgraded;
-  const fromUpstream = copyOf(socket);
-  await opened;
-  const all = Promise.all([heard(peer, utterances.client), heard(client, utterances.upstream)]);
-  for (const utterance of utterances.client) say(client, utterance);
-  for (const utterance of utterances.upstream) say(peer, utterance);
-  await all;
-  const closed = Promise.all([client, peer].map((one) => new Promise((resolve) => one.once('close', resolve))));
-  client.close(1000, 'done');
-  await closed;
-  await new Promise((resolve) => server.close(resolve));
-  const field = headers['sec-websocket-extensions'];
-  return {
-    client: Buffer.concat(fromClient),
-    upstream: Buffer.concat(fromUpstream),
-    extensions: parseExtensions(field === undefined ? [] : [field]),
-  };
-}
-
-function copyOf(socket: Socket): Buffer[] {
-  const copies: Buffer[] = [];
-  // First of all: the package unmasks the bytes in their place.
-  socket.prependListener('data', (chunk) => copies.push(Buffer.from(chunk)));
-  return copies;
-}
-
 /** One direction of a real conversation, frame by frame. */
 export interface Said {
   readonly from: Side;
@@ -126,47 +67,63 @@ export interface Said {
   readonly messages: readonly (string | undefined)[];
 }
 
-function toFrames(bytes: Buffer): Buffer[] {
+/** Each frame that a real sender writes for these, and for the close after them. */
+async function framesOf(from: Side, deflate: Said['deflate'], utterances: readonly Utterance[]): Promise<Buffer[]> {
   const frames: Buffer[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const short = (bytes[at + 1] as number) & 0x7f;
-    const maskBytes = ((bytes[at + 1] as number) & 0x80) === 0 ? 0 : 4;
-    const [lengthBytes, length] =
-      short === 127
-        ? [8, Number(bytes.readBigUInt64BE(at + 2))]
-        : short === 126
-          ? [2, bytes.readUInt16BE(at + 2)]
-          : [0, short];
-    const end = at + 2 + lengthBytes + maskBytes + length;
-    frames.push(bytes.subarray(at, end));
-    at = end;
+  let parts: Buffer[] | undefined;
+  const socket = {
+    cork: () => {
+      parts = [];
+    },
+    uncork: () => {
+      frames.push(Buffer.concat(parts ?? []));
+      parts = undefined;
+    },
+    write: (bytes: Buffer, done?: () => void) => {
+      (parts ?? frames).push(Buffer.from(bytes));
+      done?.();
+    },
+  };
+  const mask = from === 'client';
+  const negotiated = createDeflate(from, deflate, !mask);
+  const sender = new Sender(socket, negotiated === undefined ? {} : { 'permessage-deflate': negotiated });
+  for (const { kind, content, fragments, compress } of utterances) {
+    if (kind === 'ping') {
+      if (content.length % 2 === 0) sender.ping(content, mask);
+      else sender.pong(content, mask);
+      continue;
+    }
+    const size = Math.ceil(content.length / fragments);
+    for (let i = 0; i < fragments; i += 1) {
+      const options = { binary: kind === 'binary', fin: i === fragments - 1, mask };
+      const part = content.subarray(i * size, (i + 1) * size);
+      await new Promise((sent) =>
+        sender.send(part, { ...options, compress: compress && negotiated !== undefined }, sent),
+      );
+      // Control frames may come between fragments.
+      if (i === 0 && fragments > 3) sender.ping(Buffer.from('between'), mask);
+    }
   }
+  sender.close(1_000, 'done', mask);
+  negotiated?.cleanup();
   return frames;
 }
 
-/** Both directions of conversations of the `ws` package: each kind of context takeover, each size of window, and no compression. */
+/** Both directions of conversations: each kind of context takeover, each size of window, and no compression. */
 export async function recordCorpus(conversations: number, maxBytes: number): Promise<Said[]> {
   const said: Said[] = [];
   for (let i = 0; i < conversations; i += 1) {
     const random = new Random(i + 1);
-    const [client, upstream] = [createUtterances(random, 40, maxBytes), createUtterances(random, 40, maxBytes)];
-    const utterances = { client, upstream };
-    const options = {
-      clientNoContextTakeover: i % 2 === 0,
-      serverNoContextTakeover: i % 4 < 2,
-      clientMaxWindowBits: 8 + ((i >> 1) % 8),
-      serverMaxWindowBits: 8 + ((i >> 1) % 8),
-      threshold: 0,
-    };
-    const deflate = i % 9 === 8 ? false : options;
-    const capture = await converse({ client: deflate, server: deflate }, utterances);
-    const { extensions } = capture;
-    if (extensions === 'unknown') throw new Error('unknown extension');
+    // Of a window of 2^8 zlib makes one of 2^9.
+    const windowBits = 9 + ((i >> 1) % 7);
     for (const from of ['client', 'upstream'] as const) {
-      const messages = utterances[from]
+      const contextTakeover = from === 'client' ? i % 2 !== 0 : i % 4 >= 2;
+      const deflate = i % 9 === 8 ? undefined : { contextTakeover, windowBits };
+      const utterances = createUtterances(random, 40, maxBytes);
+      const messages = utterances
         .filter(({ kind }) => kind !== 'ping')
         .map(({ kind, content }) => (kind === 'text' ? content.toString('utf8') : undefined));
-      said.push({ from, deflate: extensions.deflate?.[from], frames: toFrames(capture[from]), messages });
+      said.push({ from, deflate, frames: await framesOf(from, deflate, utterances), messages });
     }
   }
   return said;

@@ -22,18 +22,19 @@ interface PerMessageDeflate {
 const Receiver = Reflect.get(ws, 'Receiver') as new (options: object) => Writable;
 const Deflate = Reflect.get(ws, 'PerMessageDeflate') as new (options: object) => PerMessageDeflate;
 
-function createDeflate(said: Said): PerMessageDeflate | undefined {
-  if (said.deflate === undefined) return undefined;
-  const deflate = new Deflate({ isServer: said.from === 'client' });
-  const side = said.from === 'client' ? 'client' : 'server';
-  const offer: Record<string, readonly unknown[]> = { [`${side}_max_window_bits`]: [said.deflate.windowBits] };
-  if (!said.deflate.contextTakeover) offer[`${side}_no_context_takeover`] = [true];
+/** For what `from` sends, at one of its ends. */
+export function createDeflate(from: Said['from'], agreed: Said['deflate'], isServer: boolean) {
+  if (agreed === undefined) return undefined;
+  const deflate = new Deflate({ isServer, threshold: 0 });
+  const side = from === 'client' ? 'client' : 'server';
+  const offer: Record<string, readonly unknown[]> = { [`${side}_max_window_bits`]: [agreed.windowBits] };
+  if (!agreed.contextTakeover) offer[`${side}_no_context_takeover`] = [true];
   deflate.accept([offer]);
   return deflate;
 }
 
 export async function readWithWs(said: Said, bytes: Buffer): Promise<WsReading> {
-  const deflate = createDeflate(said);
+  const deflate = createDeflate(said.from, said.deflate, said.from === 'client');
   const messages: { data: Buffer; isBinary: boolean }[] = [];
   let hasEndedStream = false;
   if (deflate !== undefined) {

@@ -22,12 +22,15 @@ const ours = folder.signed(another, { name: 'd2-sidecar', usage: 'clientAuth' })
 let stand: Stand | undefined;
 const servers: net.Server[] = [];
 const sockets = new Set<net.Socket>();
+/** What came to servers through TLS. */
+let received = '';
 
 afterEach(async () => {
   await stand?.close();
   stand = undefined;
   for (const socket of sockets) socket.destroy();
   for (const server of servers) server.close();
+  received = '';
 });
 
 afterAll(() => folder.remove());
@@ -42,7 +45,13 @@ function listen(server: net.Server): Promise<number> {
 }
 
 async function secure(pair: Pair = own, more: tls.TlsOptions = {}): Promise<number> {
-  const server = tls.createServer({ ...pemOf(pair), ...more }, (socket) => socket.on('error', () => undefined));
+  const server = tls.createServer({ ...pemOf(pair), ...more }, (socket) => {
+    socket
+      .on('error', () => undefined)
+      .on('data', (bytes) => {
+        received += String(bytes);
+      });
+  });
   server.on('tlsClientError', (_error, socket) => socket.destroy());
   return await listen(server);
 }
@@ -61,17 +70,28 @@ const alerting = (description: number) =>
     net.createServer((socket) => socket.once('data', () => socket.end(Buffer.of(21, 3, 3, 0, 2, 2, description)))),
   );
 
-type Case = [what: string, kind: TlsFaultKind, start: () => Promise<number>, config?: Partial<UpstreamTlsConfig>];
+/** `error`: of RFC 9209, in the answer to a client. */
+type Case = [
+  what: string,
+  kind: TlsFaultKind,
+  start: () => Promise<number>,
+  config?: Partial<UpstreamTlsConfig>,
+  error?: string,
+];
+
+const WRONG = 'tls_certificate_error';
+const NO_TLS = 'tls_protocol_error';
+const ALERT = 'tls_alert_received';
 
 function alertCase(alert: number, kind: TlsFaultKind): Case {
   return [`sends the alert ${alert}`, kind, () => alerting(alert)];
 }
 
 const CASES: Case[] = [
-  ['has an expired certificate', 'expired', () => signed({ days: -1 })],
+  ['has an expired certificate', 'expired', () => signed({ days: -1 }), {}, WRONG],
   ['has a certificate of tomorrow', 'not-yet-valid', () => signed({ fromDays: 1 })],
-  ['is signed by an unknown authority', 'untrusted', secure, { caFile: another.certFile }],
-  ['is signed by an authority that is not public', 'untrusted', secure, { caFile: undefined }],
+  ['is signed by an unknown authority', 'untrusted', secure, { caFile: another.certFile }, WRONG],
+  ['is signed by an authority that is not public', 'untrusted', secure, { caFile: undefined }, WRONG],
   ['has a self-signed certificate', 'untrusted', () => secure(folder.selfSigned({ name: 'plant' }))],
   [
     'sends its unknown authority, too',
@@ -79,22 +99,24 @@ const CASES: Case[] = [
     () => secure(own, { cert: textOf(own.certFile) + textOf(authority.certFile) }),
     { caFile: another.certFile },
   ],
-  ['has a certificate for clients', 'not-for-servers', () => signed({ usage: 'clientAuth' })],
-  ['has a certificate for another name', 'other-name', secure, { serverName: 'smartweb.plant' }],
-  ['answers with HTTP', 'no-tls', () => plain('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n')],
+  ['has a certificate for clients', 'not-for-servers', () => signed({ usage: 'clientAuth' }), {}, WRONG],
+  ['has a certificate for another name', 'other-name', secure, { serverName: 'smartweb.plant' }, WRONG],
+  ['answers with HTTP', 'no-tls', () => plain('HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n'), {}, NO_TLS],
   ['answers with a page', 'no-tls', () => plain('<html><body>Bad Request</body></html>')],
   ['answers as SSH', 'no-tls', () => plain('SSH-2.0-OpenSSH_9.2p1\r\n')],
   ['answers with zeros', 'no-tls', () => plain('\0'.repeat(64))],
-  ['closes', 'broken-off', () => plain('')],
+  ['closes', 'broken-off', () => plain(''), {}, NO_TLS],
   [
     'resets',
     'broken-off',
     () => listen(net.createServer((socket) => socket.once('data', () => socket.resetAndDestroy()))),
+    {},
+    NO_TLS,
   ],
-  ['speaks TLS 1.1', 'protocol', () => secure(own, OLD)],
+  ['speaks TLS 1.1', 'protocol', () => secure(own, OLD), {}, ALERT],
   ['has an old cipher only', 'refused', () => secure(own, WEAK)],
-  ['wants a certificate in TLS 1.3', 'client-certificate', () => asking('TLSv1.3')],
-  ['wants a certificate in TLS 1.2', 'refused', () => asking('TLSv1.2')],
+  ['wants a certificate in TLS 1.3', 'client-certificate', () => asking('TLSv1.3'), {}, ALERT],
+  ['wants a certificate in TLS 1.2', 'refused', () => asking('TLSv1.2'), {}, ALERT],
   ['closes at our certificate, in TLS 1.3', 'broken-off', () => asking('TLSv1.3'), ours],
   ['closes at our certificate, in TLS 1.2', 'broken-off', () => asking('TLSv1.2'), ours],
   ...[40].map((alert) => alertCase(alert, 'refused')),
@@ -125,6 +147,30 @@ it.each(CASES)(
       // After the handshake a closed connection is only a sign, which the verdict shows.
       _what.includes('closes at our certificate, in TLS 1.3') ? [] : [{ message: expect.stringContaining(fault.text) }],
     );
+  },
+);
+
+it.each(CASES.filter(([, , , , error]) => error !== undefined))(
+  'a server that %s gets nothing, its client a 502, and the log the reason once',
+  async (_what, kind, start, config, error) => {
+    const upstreamPort = await start();
+    stand = await startStand({
+      upstreamPort,
+      config: ({ upstream }) => ({ upstream: { ...upstream, tls: upstreamTls(authority, config) } }),
+    });
+    const { port, sidecar, logged } = stand;
+    const { status, body, headers } = await get(port, '/secret-path');
+    expect(status).toBe(502);
+    expect(JSON.parse(body)).toMatchObject({ code: 'D2S_ERR_UPSTREAM_TLS', error, status: 502 });
+    expect(headers['proxy-status']).toBe(`d2-sidecar; error=${error}`);
+    expect(headers['content-type']).toBe('application/problem+json');
+    expect(body).not.toContain('127.0.0.1');
+    expect(received).toBe('');
+    expect(sidecar.tls.upstream?.numbers.failed).toBe(1);
+    await get(port, '/secret-path');
+    const warnings = logged.filter(({ level }) => level === 'warn').map(({ details }) => details as { reason: string });
+    expect(warnings).toEqual([expect.objectContaining({ code: 'D2S_ERR_UPSTREAM_TLS' })]);
+    expect(describeTlsFault(warnings[0]?.reason ?? '').kind).toBe(kind);
   },
 );
 

@@ -1,9 +1,8 @@
 /** What both listeners negotiate, and refuse to negotiate, with both kinds of keys. */
-import tls from 'node:tls';
+import type tls from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { CIPHERS } from '../../../src/tls/policy.ts';
-import { listening } from '../../support/net.ts';
-import { CertificateFolder, pemOf } from '../../support/tls/certificates.ts';
+import { CertificateFolder } from '../../support/tls/certificates.ts';
 import { connected, listenerTls } from '../../support/tls/ends.ts';
 import { startStand } from '../../support/wire/stand.ts';
 
@@ -20,18 +19,6 @@ const REFUSED: readonly (readonly [what: string, offer: tls.ConnectionOptions, a
   ['TLS 1.1', OLD, /alert protocol version/],
   ['other ciphers', { maxVersion: 'TLSv1.2', ciphers: `${ALL}:!${OURS.join(':!')}` }, /handshake failure/],
 ];
-
-it('a permissive server accepts each offer that ours refuse', async () => {
-  const pair = folder.signed(authority, { name: 'lax', key: 'rsa' });
-  const lax = tls.createServer({ ...pemOf(pair), minVersion: 'TLSv1', ciphers: ALL });
-  const port = await listening(lax);
-  for (const [, offer] of REFUSED) {
-    const socket = await connected(port, authority, offer);
-    expect(CIPHERS).not.toContain(socket.getCipher().name);
-    socket.destroy();
-  }
-  lax.close();
-});
 
 describe.each(['ec', 'rsa'] as const)('with a key of the kind %s', async (key) => {
   const tls = listenerTls(folder.signed(authority, { name: key, key }));

@@ -34,12 +34,6 @@ describe('files that can be used', () => {
     expect((material.certificate?.notAfterEpochMs ?? 0) / 86_400_000).toBeCloseTo(Date.now() / 86_400_000 + 30, 0);
   });
 
-  it('may contain a chain and several authorities', async () => {
-    const certFile = folder.file('chain.pem', textOf(own.certFile) + textOf(authority.certFile));
-    const caFile = folder.file('cas.pem', `# ours\n${textOf(authority.certFile)}${textOf(other.certFile)}`);
-    await expect(load({ certFile, caFile })).resolves.toBeDefined();
-  });
-
   it('cause a warning when the certificate has expired, or every user can read the key, but are used', async () => {
     const expired = folder.signed(authority, { name: 'plant', days: -1 });
     expect((await load(expired)).warnOfTime()).toContain(`listen.tls.certFile: ${expired.certFile}: it expired on `);

@@ -1,7 +1,7 @@
 /** nginx: as a plain proxy, with Lua that counts what the sidecar counts, and as the upstream of all peers. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { ANSWER_1M, ANSWER_64K, SMALL_ANSWER } from '../answers.ts';
+import { ANSWER_1M, SMALL_ANSWER } from '../answers.ts';
 import { SOURCE_FOLDER } from '../folders.ts';
 import type { Command } from '../processes.ts';
 import { certificateIn, findFile, type Peer, type Spot } from './peer.ts';
@@ -63,7 +63,6 @@ export const NGINX_LUA: Peer = {
 
 /** The upstream: the small answer to everything, and files for large ones. */
 export function nginxUpstream(port: number, folder: string): Command {
-  writeFileSync(path.join(folder, 'answer-64k'), ANSWER_64K);
   writeFileSync(path.join(folder, 'answer-1m'), ANSWER_1M);
   const server = `
   default_type application/json;
@@ -71,7 +70,6 @@ export function nginxUpstream(port: number, folder: string): Command {
     listen 127.0.0.1:${port} backlog=4096;
     root ${folder};
     location / { return 200 '${SMALL_ANSWER}'; }
-    location ~ Answer64K { try_files /answer-64k =404; }
     location ~ Answer1M { try_files /answer-1m =404; }
   }`;
   return createCommand(folder, '', server);

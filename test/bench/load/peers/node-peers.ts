@@ -77,13 +77,6 @@ export const UNDICI_PROXY = createNodePeer('undici-proxy', 'http.Server + undici
 
 export const SIDECAR = createSidecar({});
 
-/** For `--only`. */
-export const OLD_NAME = 'old';
-
-export function createOldSidecar(main: string): Peer {
-  return createSidecar({ name: OLD_NAME, title: 'sidecar, the older build', main });
-}
-
 /** With TLS 1.3 to clients; its certificate is made when it starts. */
 export const TLS_SIDECAR = createSidecar({
   env: ({ folder }) => {

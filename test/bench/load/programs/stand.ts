@@ -1,20 +1,16 @@
 /**
- * The upstream where nginx is not enough: it reads uploads completely before it answers, and holds long polls. Without
- * nginx, it replaces it entirely. It is also the upstream of the soak, whose requests say how long to hold them.
+ * The upstream where nginx is not enough: it reads uploads completely before it answers. Without nginx, it replaces it
+ * entirely. It is also the upstream of the soak, whose requests say how long to hold them.
  */
 import http from 'node:http';
-import { ANSWER_1M, ANSWER_64K, HELD_COUNT_PATH, HOLD_FIELD, POLL_ANSWER, SMALL_ANSWER } from '../answers.ts';
+import { ANSWER_1M, HOLD_FIELD, POLL_ANSWER, SMALL_ANSWER } from '../answers.ts';
 import { HTTP_OPTIONS, listen } from './arguments.ts';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const small = Buffer.from(SMALL_ANSWER);
 const poll = Buffer.from(POLL_ANSWER);
 
-let held = 0;
-
 function answerTo(url: string): Buffer {
-  if (url === HELD_COUNT_PATH) return Buffer.from(String(held));
-  if (url.includes('Answer64K')) return ANSWER_64K;
   if (url.includes('Answer1M')) return ANSWER_1M;
   return url.includes('/cometd/') ? poll : small;
 }
@@ -30,12 +26,8 @@ const server = http.createServer(HTTP_OPTIONS, (request, response) => {
       answer();
       return;
     }
-    held += 1;
     const timer = setTimeout(answer, holdMs);
-    response.on('close', () => {
-      held -= 1;
-      clearTimeout(timer);
-    });
+    response.on('close', () => clearTimeout(timer));
   });
 });
 listen(server);

@@ -1,18 +1,14 @@
-/** Workloads of many connections: idle ones, held polls; and the cost of a start. */
+/** Idle connections, and the cost of a start. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HELD_COUNT_PATH } from '../answers.ts';
 import { ALL_PEERS } from '../peers/all-peers.ts';
 import { UNMEASURED_SIDECAR } from '../peers/node-peers.ts';
 import { figure, type Sample } from '../results.ts';
-import { connectMany, exchange, fewNames, fill, pollRequest, rpcRequest } from '../small-client.ts';
-import type { Load } from '../wrk.ts';
-import { CPU, column, MEMORY, P50, P99, PER_SECOND, SIDECAR_NAME, SIDECAR_TO_IT } from './columns.ts';
-import { measureLoad, residentMb } from './measure-load.ts';
+import { connectMany, exchange, fewNames, fill, rpcRequest } from '../small-client.ts';
+import { column, MEMORY, SIDECAR_NAME } from './columns.ts';
+import { residentMb } from './measure-load.ts';
 import { atMost, type Turn, toContestants, type Workload } from './workload.ts';
 
 const IDLE_CONNECTIONS = 1_000;
-const HELD_POLLS = 2_000;
-const HOLD_TIMEOUT_MS = 30_000;
 const WARM_UP_REQUESTS = 20_000;
 const KB_PER_MB = 1024;
 const KB_PER_CONNECTION = column('kbPerConnection', 'KB/connection');
@@ -48,48 +44,6 @@ const IDLE: Workload = {
   measure: measureIdle,
 };
 
-const BESIDE_POLLS: Load = { kind: 'rpc', connections: 20, thinkMs: 100 };
-
-async function measureHeld(turn: Turn): Promise<Sample> {
-  const { pid, spot } = turn.running;
-  const beforeMb = residentMb(pid);
-  const clients = await connectMany(spot.port, HELD_POLLS);
-  try {
-    for (const [user, client] of clients.entries()) client.write(pollRequest(user));
-    // Their arrival is not measured.
-    await untilHeld(spot.upstreamPort, HELD_POLLS);
-    const sample = await measureLoad(turn, BESIDE_POLLS);
-    return { ...sample, kbPerConnection: (((sample.rssMb ?? 0) - beforeMb) * KB_PER_MB) / HELD_POLLS };
-  } finally {
-    for (const client of clients) client.destroy();
-  }
-}
-
-async function untilHeld(upstreamPort: number, count: number): Promise<void> {
-  const deadlineMs = performance.now() + HOLD_TIMEOUT_MS;
-  for (;;) {
-    const held = (await (await fetch(`http://127.0.0.1:${upstreamPort}${HELD_COUNT_PATH}`)).json()) as number;
-    if (held >= count) return;
-    if (performance.now() > deadlineMs) throw new Error(`${held} of ${count} polls have reached the upstream`);
-    await sleep(50);
-  }
-}
-
-const HELD: Workload = {
-  name: 'held',
-  title: '2,000 held long polls, 200 RPC/s beside them',
-  how: '2,000 connections wait for an answer to a `/meta/connect`; 20 others make a small RPC every 50 to 150 ms.',
-  upstream: 'stand',
-  contestants: ALL,
-  isFresh: true,
-  columns: [P50, P99, CPU, SIDECAR_TO_IT, PER_SECOND, KB_PER_CONNECTION, MEMORY],
-  targets: [],
-  measure: async (turn) => {
-    await fill(turn.running.spot.port, fewNames(WARM_UP_REQUESTS));
-    return measureHeld(turn);
-  },
-};
-
 const START: Workload = {
   name: 'start',
   title: 'Start to listening',
@@ -103,4 +57,4 @@ const START: Workload = {
   measure: async ({ running }) => ({ startMs: running.startMs, rssMb: residentMb(running.pid) }),
 };
 
-export const CONNECTIONS: readonly Workload[] = [IDLE, HELD, START];
+export const CONNECTIONS: readonly Workload[] = [IDLE, START];

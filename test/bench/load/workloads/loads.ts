@@ -167,12 +167,6 @@ export const LOADS: readonly Workload[] = [
     ],
   }),
   createLoad({
-    name: 'answer64k',
-    title: 'Answers of 64 KB',
-    how: 'GET of an archive over 32 connections.',
-    load: { kind: 'answer64k', connections: 32 },
-  }),
-  createLoad({
     name: 'answer1m',
     title: 'SBA, 1 MB down',
     how: 'GET over 16 connections.',

@@ -85,19 +85,11 @@ function scrapedJson(path: string): Scraped {
   return { title: `${path} (JSON)`, path: `${ADMIN_PATH}/${path}`, accept: 'application/json' };
 }
 
-/** Every answer that grows with the tables. */
+/** The answers that grow most with the tables. */
 const SCRAPES: Readonly<Record<string, Scraped>> = {
   dropwizard: scrapedJson('metrics/d2'),
-  rpc: scrapedJson('metrics/d2/rpc'),
-  object: scrapedJson('metrics/d2/object'),
   sessions: scrapedJson('d2/sessions'),
-  session: scrapedJson('metrics/d2?session='),
   prometheus: { title: '/metrics (Prometheus)', path: '/metrics', accept: 'text/plain;version=0.0.4' },
-  openmetrics: {
-    title: '/metrics (OpenMetrics)',
-    path: '/metrics',
-    accept: 'application/openmetrics-text;version=1.0.0',
-  },
 };
 
 function createContestant(name: string, title: string): Contestant {
@@ -152,22 +144,13 @@ const SCRAPE: Workload = {
     // Whole intervals: a scrape within 4 s affects more calls than one every 5 s.
     const seconds = Math.max(1, Math.round((turn.seconds * 2) / SCRAPE_EVERY_S)) * SCRAPE_EVERY_S;
     const longer = { ...turn, seconds };
-    const scraped = await toScraped(turn);
+    const scraped = SCRAPES[turn.contestant.name];
     const read = scraped === undefined ? pause : () => scrape(turn.running.spot.monitorPort, scraped);
     const { p99Us: p99BeforeUs } = await measureLoad(longer, SCRAPE_LOAD);
     const [sample, extra] = await Promise.all([measureLoad(longer, SCRAPE_LOAD), watch(longer, read)]);
     return { ...sample, ...extra, p99BeforeUs };
   },
 };
-
-/** The scraped path, with a session id where needed; undefined for contestants that scrape nothing. */
-async function toScraped({ running, contestant }: Turn): Promise<Scraped | undefined> {
-  const scraped = SCRAPES[contestant.name];
-  if (scraped === undefined || !scraped.path.endsWith('=')) return scraped;
-  const response = await fetch(`http://127.0.0.1:${running.spot.monitorPort}${ADMIN_PATH}/d2/sessions`);
-  const [first] = (await response.json()) as { readonly id: string }[];
-  return { ...scraped, path: scraped.path + (first?.id ?? '') };
-}
 
 /** Scrapes while the load runs, and returns the longest blocking of the loop. */
 async function watch({ running, seconds }: Turn, read: () => Promise<Sample>): Promise<Sample> {
