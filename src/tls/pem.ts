@@ -31,18 +31,19 @@ export function readCertificates(where: string, content: string): readonly X509C
   return [...parseCertificates(where, content)];
 }
 
-/** Like `readCertificates`, one by one. */
+/** Like `readCertificates`, one by one: also the text is searched only as far as that. */
 export function* parseCertificates(where: string, content: string): Generator<X509Certificate> {
-  const blocks = readBlocks(where, content).filter(({ label }) => CERTIFICATE_LABEL.test(label));
-  if (blocks.length === 0) throw new ConfigError(`${where} holds no certificate, expected PEM (BEGIN CERTIFICATE)`);
-  for (const [index, { text, line }] of blocks.entries()) {
+  let count = 0;
+  for (const { label, text, line } of readBlocks(where, content)) {
+    if (!CERTIFICATE_LABEL.test(label)) continue;
+    count += 1;
     try {
       yield new X509Certificate(text);
     } catch (cause) {
-      const reason = toFileReason(cause);
-      throw new ConfigError(`${where}:${line}: certificate ${index + 1} cannot be read: ${reason}`, { cause });
+      throw new ConfigError(`${where}:${line}: certificate ${count} cannot be read: ${toFileReason(cause)}`, { cause });
     }
   }
+  if (count === 0) throw new ConfigError(`${where} holds no certificate, expected PEM (BEGIN CERTIFICATE)`);
 }
 
 /** The certificates in the form that OpenSSL writes. */
@@ -52,7 +53,7 @@ export function formatCertificates(certificates: readonly X509Certificate[]): st
 
 /** Like `readCertificates`, for the one private key of a file. */
 export function readPrivateKey(where: string, content: string, passphrase?: string): KeyObject {
-  const [block, second] = readBlocks(where, content).filter(({ label }) => label.endsWith('PRIVATE KEY'));
+  const [block, second] = [...readBlocks(where, content)].filter(({ label }) => label.endsWith('PRIVATE KEY'));
   const form = 'holds no private key that can be read, expected PEM (BEGIN PRIVATE KEY)';
   if (block === undefined) throw new ConfigError(`${where} ${form}`);
   if (second !== undefined) throw new ConfigError(`${where}:${second.line} holds a second private key, expected one`);
@@ -75,7 +76,7 @@ export function formatPrivateKey(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }) as string;
 }
 
-function readBlocks(where: string, content: string): readonly Block[] {
+function* readBlocks(where: string, content: string): Generator<Block> {
   const fail = (line: number, problem: string): never => {
     throw new ConfigError(`${where}:${line}: ${problem}`);
   };
@@ -88,7 +89,6 @@ function readBlocks(where: string, content: string): readonly Block[] {
   }
   // OpenSSL reads over a byte order mark at the very beginning, as Windows editors write it.
   const lines = (content.startsWith(BYTE_ORDER_MARK) ? content.slice(BYTE_ORDER_MARK.length) : content).split('\n');
-  const blocks: Block[] = [];
   let begun: { readonly label: string; readonly from: number } | undefined;
   for (const [index, text] of lines.entries()) {
     const [, word, label = ''] = MARKER.exec(text) ?? [];
@@ -100,12 +100,11 @@ function readBlocks(where: string, content: string): readonly Block[] {
     } else if (begun === undefined || begun.label !== label) {
       fail(index + 1, `END ${label} without its BEGIN line`);
     } else {
-      blocks.push({ label, line: begun.from + 1, text: `${lines.slice(begun.from, index + 1).join('\n')}\n` });
+      yield { label, line: begun.from + 1, text: `${lines.slice(begun.from, index + 1).join('\n')}\n` };
       begun = undefined;
     }
   }
   if (begun !== undefined) fail(begun.from + 1, `BEGIN ${begun.label} without its END line`);
-  return blocks;
 }
 
 /** Why OpenSSL does not take the line for a marker. */
