@@ -8,7 +8,6 @@ import { describeVersion, readVersion } from './base/version.ts';
 import { type Command, parseCommandLine } from './cli/command-line.ts';
 import { describeError, reportCrashes } from './cli/crash.ts';
 import { EXIT_FAILED, EXIT_USAGE, processOutput, terminalOutput } from './cli/output.ts';
-import type { ServiceManager } from './cli/service-manager.ts';
 import { STOP_SIGNALS } from './cli/signal-queue.ts';
 import { findDebugger } from './cli/stray-signals.ts';
 import type { Config } from './config/config.ts';
@@ -108,7 +107,9 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   try {
     return await serve({
       ...{ config, logger, announce, signals: process },
-      manager: await findServiceManager(env, logger),
+      manager: env.NOTIFY_SOCKET
+        ? (await import('./cli/service-manager.ts')).ServiceManager.find(env, logger)
+        : undefined,
       createSidecar: (...parts) => Sidecar.create(...parts),
       createReloader: (sidecar, onApplied) => {
         const apply = (applied: Config) => {
@@ -137,12 +138,6 @@ function warn(logger: Logger, warnings: readonly string[]): void {
  */
 function ignoreLateSignals(): void {
   for (const signal of STOP_SIGNALS) process.on(signal, () => undefined);
-}
-
-async function findServiceManager(env: Environment, logger: Logger): Promise<ServiceManager | undefined> {
-  if (!env.NOTIFY_SOCKET) return undefined;
-  const { ServiceManager } = await import('./cli/service-manager.ts');
-  return ServiceManager.find(env, logger);
 }
 
 async function startLearning(flags: ConfigFlags, minutes: number, env: Environment): Promise<number> {

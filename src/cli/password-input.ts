@@ -48,9 +48,10 @@ function parsePassword(bytes: readonly number[]): string {
 /** Reads up to the end of the line, which is not part of the password, or of the input. */
 async function readLine(bytes: AsyncIterator<number, void>): Promise<readonly number[]> {
   const line: number[] = [];
-  for (let next = await bytes.next(); next.done !== true && next.value !== NEWLINE; next = await bytes.next()) {
-    line.push(next.value);
-    if (line.length > MAX_BYTES + 1) break;
+  while (line.length <= MAX_BYTES + 1) {
+    const { value, done } = await bytes.next();
+    if (done === true || value === NEWLINE) break;
+    line.push(value);
   }
   if (line.at(-1) === RETURN) line.pop();
   return line;
@@ -61,15 +62,14 @@ async function prompt(text: string, bytes: AsyncIterator<number, void>, output: 
   output.err(text);
   const line: number[] = [];
   try {
-    for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) {
-      const byte = next.value;
-      if (byte === NEWLINE || byte === RETURN) return line;
+    for (;;) {
+      const { value: byte, done } = await bytes.next();
+      if (done === true || byte === NEWLINE || byte === RETURN) return line;
       if (byte === CTRL_C || byte === CTRL_D) throw new ConfigError('cancelled; nothing was changed');
       if (byte === CTRL_U) line.length = 0;
       else if (BACKSPACES.has(byte)) removeCharacter(line);
       else if (line.length <= MAX_BYTES) line.push(byte);
     }
-    return line;
   } finally {
     output.err('\n');
   }
