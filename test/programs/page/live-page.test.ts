@@ -310,7 +310,8 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     });
     const live = await chromium.open(harness.url);
     const drawn = await recordMarkNames(live.page);
-    await live.see(/^The upstream has not been tried yet/);
+    // Opening the page tries the upstream.
+    await live.see(/^The upstream has accepted connections since/);
     harness.askToStop();
     await live.see(
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
