@@ -40,14 +40,11 @@ export function* jsonWithMember(head: object, name: string, value: Pieces): Gene
 export function* renderList(entries: Iterable<object>, pretty: boolean): Generator<string, void, undefined> {
   let before = '[';
   for (const entry of entries) {
-    yield pretty ? `${before}\n  ${toIndentedText(entry)}` : before + JSON.stringify(entry);
+    // Replacing line feeds is safe, since JSON escapes those within strings.
+    const text = pretty ? `\n${JSON.stringify(entry, undefined, 2)}`.replaceAll('\n', '\n  ') : JSON.stringify(entry);
+    yield before + text;
     before = ',';
   }
   if (before === '[') yield '[]';
   else yield pretty ? '\n]' : ']';
-}
-
-/** Replacing line feeds is safe, since JSON escapes those within strings. */
-function toIndentedText(entry: object): string {
-  return JSON.stringify(entry, undefined, 2).replaceAll('\n', '\n  ');
 }

@@ -19,7 +19,7 @@ export interface ChartSpec {
   readonly id: string;
   readonly title: string;
   readonly def: DefinitionKey;
-  readonly isBars: boolean;
+  readonly isBars?: boolean;
   readonly lines: readonly Line[];
   /** An extra entry of the legend, e.g. `all 71 (12 %)`: the number of the figure of the same name. */
   readonly extra?: { readonly label: string; text(minute: Period): string };
@@ -71,7 +71,6 @@ const RATE: ChartSpec = {
   id: 'rate',
   title: 'Calls a second',
   def: 'chart.rate',
-  isBars: false,
   minTop: 1,
   format: formatRate,
   lines: [
@@ -86,7 +85,6 @@ function createDurationChart(kind: CallKind): ChartSpec {
     id: 'duration',
     title: `Duration of ${KIND_NAMES[kind]} calls`,
     def: 'chart.duration',
-    isBars: false,
     minTop: 0.001,
     format: formatDuration,
     lines: [
@@ -101,7 +99,6 @@ const ERRORS: ChartSpec = {
   id: 'errors',
   title: 'Errors',
   def: 'chart.errors',
-  isBars: false,
   minTop: 4,
   axisSteps: WHOLE_STEPS,
   format: formatCount,
@@ -122,7 +119,6 @@ const HEAP: ChartSpec = {
   id: 'heap',
   title: 'Java heap',
   def: 'chart.heap',
-  isBars: false,
   minTop: 16 * MIB,
   axisSteps: Array.from({ length: 24 }, (_, power) => MIB * 2 ** power),
   format: formatBytes,
@@ -137,7 +133,6 @@ const THREADS: ChartSpec = {
   id: 'threads',
   title: 'Request threads',
   def: 'chart.threads',
-  isBars: false,
   minTop: 4,
   axisSteps: WHOLE_STEPS,
   format: formatCount,
@@ -149,7 +144,6 @@ const PROCESSORS: ChartSpec = {
   id: 'processors',
   title: 'Processors of the server',
   def: 'chart.processors',
-  isBars: false,
   minTop: 1,
   format: formatRate,
   lines: [{ label: 'in use', colour: 'b', isFilled: true, value: ({ cores }) => cores }],

@@ -105,7 +105,7 @@ export class Plot {
           ...(spec.axisSteps === undefined ? {} : { incrs: [...spec.axisSteps] }),
         },
       ],
-      series: [{}, ...spec.lines.map((line) => toSeries(line, colour, spec.isBars))],
+      series: [{}, ...spec.lines.map((line) => toSeries(line, colour, spec.isBars === true))],
       hooks: {
         draw: [
           (plot) =>

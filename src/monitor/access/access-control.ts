@@ -119,7 +119,9 @@ export class AccessControl {
     if (finding === undefined) return this.#refuse(key);
     if (finding.reader !== undefined) return { kind: 'known', reader: finding.reader };
     this.#wrongCount++;
-    return finding.retryAfterS > 0 ? this.#overLimit(finding.retryAfterS) : { kind: 'wrong' };
+    if (finding.retryAfterS === 0) return { kind: 'wrong' };
+    this.#limitedCount++;
+    return { kind: 'over-limit', retryAfterS: finding.retryAfterS };
   }
 
   /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
@@ -128,17 +130,11 @@ export class AccessControl {
     return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: toReader(entry) };
   }
 
-  #overLimit(retryAfterS: number): Verdict {
-    this.#limitedCount++;
-    return { kind: 'over-limit', retryAfterS };
-  }
-
   #refuse(address: string): Verdict {
     this.#uncheckedCount++;
-    const retryAfterS = this.#limit.retryAfterS(address);
-    if (retryAfterS > 0) return this.#overLimit(retryAfterS);
     this.#limitedCount++;
-    return { kind: 'busy', retryAfterS: BUSY_RETRY_S };
+    const retryAfterS = this.#limit.retryAfterS(address);
+    return retryAfterS > 0 ? { kind: 'over-limit', retryAfterS } : { kind: 'busy', retryAfterS: BUSY_RETRY_S };
   }
 
   #fail(address: string): Finding {

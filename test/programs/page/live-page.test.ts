@@ -114,11 +114,11 @@ describeInChromium('the live page', (chromium) => {
     await tooltip.waitFor({ state: 'detached' });
     const term = page.getByRole('button', { name: 'Held polls' });
     await term.focus();
-    await tooltip.getByText('That is a wait, not work').waitFor();
+    await tooltip.getByText('They are in no duration and no rate of calls').waitFor();
     const description = await term.evaluate((element) => {
       return document.getElementById(element.getAttribute('aria-describedby') ?? '')?.textContent;
     });
-    expect(description).toContain('That is a wait, not work');
+    expect(description).toContain('They are in no duration and no rate of calls');
     await page.keyboard.press('Escape');
     await tooltip.waitFor({ state: 'detached' });
   });
@@ -310,7 +310,8 @@ describeInChromium('the live page of another sidecar', (chromium) => {
     });
     const live = await chromium.open(harness.url);
     const drawn = await recordMarkNames(live.page);
-    await live.see(/^The upstream has not been tried yet/);
+    // Opening the page tries the upstream.
+    await live.see(/^The upstream has accepted connections since/);
     harness.askToStop();
     await live.see(
       /^The sidecar is draining: it keeps serving, and asks clients to leave; it stops in \d+ s at the latest\.$/,
