@@ -122,24 +122,22 @@ class CallsHistory {
     return { name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
-  *#answered(): Generator<NameCount> {
-    const { timers } = this.#calls.metrics();
-    for (const { name } of this.#counts()) yield { name, count: timers.get(`${this.#prefix}.${name}`)?.count ?? 0 };
-  }
-
-  *#ended(): Generator<NameCount> {
-    for (const { name, counts } of this.#counts()) {
-      yield { name, count: counts.ok + counts.clientErrors + counts.errors };
-    }
-  }
-
-  *#failed(): Generator<NameCount> {
-    for (const { name, counts } of this.#counts()) yield { name, count: counts.errors };
-  }
-
   /** Without the calls that have no name. */
-  *#counts(): Generator<{ readonly name: string; readonly counts: CallCountsReading }> {
-    for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, counts };
+  *#countsOf(read: (counts: CallCountsReading, name: string) => number): Generator<NameCount> {
+    for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, count: read(counts, name) };
+  }
+
+  #answered(): Generator<NameCount> {
+    const { timers } = this.#calls.metrics();
+    return this.#countsOf((_, name) => timers.get(`${this.#prefix}.${name}`)?.count ?? 0);
+  }
+
+  #ended(): Generator<NameCount> {
+    return this.#countsOf(({ ok, clientErrors, errors }) => ok + clientErrors + errors);
+  }
+
+  #failed(): Generator<NameCount> {
+    return this.#countsOf(({ errors }) => errors);
   }
 }
 
@@ -160,7 +158,6 @@ export class ApplicationHistory {
     this.#sessions = sessions;
   }
 
-  /** For `History` only: ends a step. */
   sample(shared: SharedPoint): void {
     const { rpc, sba } = this.#calls;
     const calls = { rpc: rpc.sample(shared.seq), sba: sba.sample(shared.seq) };
