@@ -20,16 +20,13 @@ interface HistoryCalls {
 }
 
 /** The name with the most failed calls in the last 12 steps, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
-export interface WorstCall {
+export interface WorstCallOfKind {
+  readonly kind: 'rpc' | 'sba';
   readonly name: string;
   /** The `errors` of `CallCounts`: answers with status 500 and above are among them. */
   readonly failed: number;
   /** All calls of the name that ended, including failed ones. */
   readonly ended: number;
-}
-
-export interface WorstCallOfKind extends WorstCall {
-  readonly kind: 'rpc' | 'sba';
 }
 
 /** The calls of one step. Durations are in seconds, null when there was no call. */
@@ -70,7 +67,7 @@ export interface HistoryPoint extends SharedPoint {
 const MIN_USUAL_STEPS = 60;
 
 class CallsHistory {
-  readonly #prefix: string;
+  readonly #prefix: 'rpc' | 'sba';
   readonly #calls: HistoryCalls;
   readonly #count: () => number;
   readonly #errors: () => number;
@@ -79,7 +76,7 @@ class CallsHistory {
   readonly #endedByName: NameSteps;
   readonly #failedByName: NameSteps;
   /** Undefined if no call with a name failed. */
-  worst: WorstCall | undefined;
+  worst: WorstCallOfKind | undefined;
 
   constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
     this.#prefix = prefix;
@@ -116,10 +113,10 @@ class CallsHistory {
     return this.#answeredByName.increasesOf(name);
   }
 
-  #findWorst(): WorstCall | undefined {
+  #findWorst(): WorstCallOfKind | undefined {
     const { name, count: failed } = this.#failedByName.largest ?? {};
     if (name === undefined || failed === undefined) return undefined;
-    return { name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
+    return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
   /** Without the calls that have no name. */
@@ -176,8 +173,7 @@ export class ApplicationHistory {
   /** The name with the most failed calls in the last 12 steps; undefined if none failed. */
   get worstCall(): WorstCallOfKind | undefined {
     const { rpc, sba } = this.#calls;
-    if (rpc.worst !== undefined && rpc.worst.failed >= (sba.worst?.failed ?? 0)) return { kind: 'rpc', ...rpc.worst };
-    return sba.worst && { kind: 'sba', ...sba.worst };
+    return (rpc.worst?.failed ?? 0) >= (sba.worst?.failed ?? 0) ? rpc.worst : sba.worst;
   }
 
   /** Calls of the name in each of the last 12 x 25 s, oldest first. */
