@@ -36,8 +36,7 @@ export class DurationBuckets implements DurationBucketsReading {
   readonly #counts: number[];
   #sumNs = 0;
   /** Undefined without traces, which is the usual case. */
-  #exemplars: Map<number, ExemplarReading> | undefined;
-
+  exemplars: Map<number, ExemplarReading> | undefined;
   readonly #exponential: ExponentialBuckets | undefined;
 
   /** `isExponential`: keeps exponential buckets as well. */
@@ -78,14 +77,10 @@ export class DurationBuckets implements DurationBucketsReading {
     return this.#exponential?.read();
   }
 
-  get exemplars(): ReadonlyMap<number, ExemplarReading> | undefined {
-    return this.#exemplars;
-  }
-
   /** Keeps the trace of a call that `add` has counted. Each bucket keeps its newest trace. */
   addExemplar(durationNs: number, exemplar: Exemplar): void {
-    this.#exemplars ??= new Map();
-    this.#exemplars.set(this.#bucketOf(durationNs), { ...exemplar, seconds: durationNs / NS_PER_S });
+    this.exemplars ??= new Map();
+    this.exemplars.set(this.#bucketOf(durationNs), { ...exemplar, seconds: durationNs / NS_PER_S });
   }
 
   #bucketOf(durationNs: number): number {

@@ -5,7 +5,7 @@ import { parseCodings } from '../../src/base/content-codings.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { CometRoutes } from '../../src/measure/classify/comet-route.ts';
 import { DeniedPaths } from '../../src/measure/classify/denied-paths.ts';
-import { toRawPath, parseSegments } from '../../src/measure/classify/path.ts';
+import { parseSegments, toRawPath } from '../../src/measure/classify/path.ts';
 import { OutsidePaths } from '../../src/measure/record/outside-paths.ts';
 import { companionsOf } from '../../src/measure/sessions/companions.ts';
 import { Credentials } from '../../src/measure/sessions/credentials.ts';

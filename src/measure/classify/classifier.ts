@@ -12,7 +12,7 @@ import { matchPattern } from '../../config/rules/pattern.ts';
 import { type CompiledRestRule, compileRestRule, type RestRule } from '../../config/rules/rest-rules.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { DEFAULT_REST_RULES } from './default-rest-rules.ts';
-import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from './path.ts';
+import { isIrregularPath, parseSegments, toConfigSegments, toRawPath } from './path.ts';
 
 export type CallKind = Exclude<RestRule['kind'], 'none'>;
 
@@ -69,7 +69,6 @@ export class Classifier {
     for (const rule of [...config.rest.rules, ...defaults]) this.#add(compileRestRule(rule));
   }
 
-  /** Cached paths of all methods. */
   get cachedPaths(): number {
     let size = 0;
     for (const { cache } of this.#methods.values()) size += cache.size;

@@ -1,4 +1,4 @@
-import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from './path.ts';
+import { isIrregularPath, parseSegments, toConfigSegments, toRawPath } from './path.ts';
 
 /** A request whose body is read, although it is not a call: to the Comet endpoint, or a login form. */
 export interface CometRoute {

@@ -24,7 +24,6 @@ export class BayeuxClient {
   /** When its last connect was answered; 0 before the first answer. */
   lastConnectedNs = 0;
 
-  /** `calls`: pending calls, empty at first. */
   constructor(token: string, calls: PendingCalls, atNs: number) {
     this.token = token;
     this.calls = calls;

@@ -208,7 +208,6 @@ export class BayeuxClients {
     return { hasCookie, goneSinceNs, clients: Array.from(clients, saveClient) };
   }
 
-  /** A record for each client without a session. */
   *saveStrays(): Generator<SavedFields> {
     for (const client of this.#byToken.values()) {
       if (client.session === undefined) yield { record: 'comet-client', ...saveClient(client) };

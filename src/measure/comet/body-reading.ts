@@ -16,7 +16,6 @@ const MAX_CLIENT_ID_CHARS = 256;
 
 export interface BodyReadingParts {
   readonly application: Pick<CometApplication, 'bodies' | 'config'>;
-  /** `Content-Encoding` of the message. */
   readonly coding: string | undefined;
   /** The JSON texts in the body; an empty array if there are none. */
   parseTexts(body: string): readonly string[];
@@ -105,7 +104,6 @@ export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
     return this.#kept.heldBytes + this.#textBytes;
   }
 
-  /** Frees the memory without reading. */
   drop(): void {
     this.#state = 'ended';
     this.#kept.release();

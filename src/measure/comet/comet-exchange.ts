@@ -9,7 +9,6 @@ import type { CometApplication } from './comet-application.ts';
 import { CometTunnel, type RequestLogin } from './comet-tunnel.ts';
 import { Conversation } from './conversation.ts';
 import type { CallResult } from './ended-message.ts';
-import type { ExchangeReading } from './exchange-reading.ts';
 
 const SWITCHING_PROTOCOLS = 101;
 const MAX_FIELD_CHARS = 256;
@@ -21,7 +20,7 @@ const MAX_FIELD_CHARS = 256;
  * nothing. A client that the server accepted before, by its cookie or its `clientId`, is read at once: its calls and
  * holds must be known while they are running.
  */
-export class CometExchange implements ExchangeReading {
+export class CometExchange {
   readonly #application: CometApplication;
   readonly #readings: ClientReadings;
   readonly #conversation: Conversation;
@@ -88,7 +87,11 @@ export class CometExchange implements ExchangeReading {
     this.#request.onEnd();
   }
 
-  #readingOf(coding: string | undefined, beganNs: number, parseTexts: (body: string) => readonly string[]): BodyReading {
+  #readingOf(
+    coding: string | undefined,
+    beganNs: number,
+    parseTexts: (body: string) => readonly string[],
+  ): BodyReading {
     return new BodyReading({
       ...{ application: this.#application, coding, parseTexts },
       onWhole: () => this.#onRequestWhole(),

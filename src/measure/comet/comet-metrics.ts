@@ -78,7 +78,6 @@ export class CometMetrics {
     this.#holdDuration.update(durationNs, nowNs);
   }
 
-  /** Counts every handshake request, whatever the answer. */
   handshakeRequested(nowNs: number): void {
     if (nowNs - this.#stormBeganNs > STORM_WITHIN_NS) {
       this.#stormBeganNs = nowNs;

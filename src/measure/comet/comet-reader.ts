@@ -20,11 +20,13 @@ import {
 } from './comet-application.ts';
 import { CometExchange } from './comet-exchange.ts';
 import { shielded } from './comet-listener.ts';
-import type { ExchangeReading } from './exchange-reading.ts';
 import { FormLogin } from './form-login.ts';
 
 /** Frames read per second: following them takes a few percent of the event loop. Thousands of users send less. */
 const FRAMES = { all: 10_000, ofOne: 2_000 };
+
+/** Reads more of an exchange than its heads. An exception ends the reading, not the exchange. */
+export type ExchangeReading = CometExchange | FormLogin;
 
 const CATCH_UP_NS = 10 * NS_PER_MS;
 

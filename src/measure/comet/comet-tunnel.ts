@@ -15,10 +15,8 @@ interface TextReader {
   onEnd?(atNs: number): void;
 }
 
-/** What the request's head says about its sender. */
 export type RequestLogin = Pick<Speaker, 'cookieToken' | 'stated'>;
 
-/** Reads both directions of a WebSocket that carries Bayeux messages. */
 export class CometTunnel implements TunnelObserver {
   readonly #application: CometApplication;
   readonly #readings: ClientReadings;

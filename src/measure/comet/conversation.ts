@@ -127,7 +127,7 @@ export class Conversation {
       const { connectionType, remoteAddress } = this.#source;
       this.#beginCall(client, {
         ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
-        ...{ beganNs: atNs, session, ackedNs: 0, before: undefined, after: undefined, threadDump: undefined },
+        ...{ beganNs: atNs, session, ackedNs: 0, threadDump: undefined },
         clientWaitAt: () => 0,
       });
       return;

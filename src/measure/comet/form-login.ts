@@ -4,7 +4,6 @@ import { readParameters } from '../../protocol/bayeux/parameters.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { sanitizeUserName } from '../sessions/credentials.ts';
 import type { CometApplication } from './comet-application.ts';
-import type { ExchangeReading } from './exchange-reading.ts';
 
 /** A login form is a name and a password; larger forms are not read. */
 const MAX_FORM_BYTES = 16_384;
@@ -13,7 +12,7 @@ const MAX_FORM_BYTES = 16_384;
  * Reads one login form. Its body is kept until the server has answered, then overwritten. If the server accepted the
  * login, the user name is read from it first. The session belongs to the cookie that identifies the login from then on.
  */
-export class FormLogin implements ExchangeReading, Unfinished {
+export class FormLogin implements Unfinished {
   readonly #application: CometApplication;
   readonly #userField: string;
   readonly #cookieToken: string | undefined;

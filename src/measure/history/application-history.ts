@@ -20,16 +20,13 @@ interface HistoryCalls {
 }
 
 /** The name with the most failed calls in the last 12 steps, e.g. `{ name: 'E.Demo.Run', failed: 71, ended: 143 }`. */
-export interface WorstCall {
+export interface WorstCallOfKind {
+  readonly kind: 'rpc' | 'sba';
   readonly name: string;
   /** The `errors` of `CallCounts`: answers with status 500 and above are among them. */
   readonly failed: number;
   /** All calls of the name that ended, including failed ones. */
   readonly ended: number;
-}
-
-export interface WorstCallOfKind extends WorstCall {
-  readonly kind: 'rpc' | 'sba';
 }
 
 /** The calls of one step. Durations are in seconds, null when there was no call. */
@@ -70,7 +67,7 @@ export interface HistoryPoint extends SharedPoint {
 const MIN_USUAL_STEPS = 60;
 
 class CallsHistory {
-  readonly #prefix: string;
+  readonly #prefix: 'rpc' | 'sba';
   readonly #calls: HistoryCalls;
   readonly #count: () => number;
   readonly #errors: () => number;
@@ -79,7 +76,7 @@ class CallsHistory {
   readonly #endedByName: NameSteps;
   readonly #failedByName: NameSteps;
   /** Undefined if no call with a name failed. */
-  worst: WorstCall | undefined;
+  worst: WorstCallOfKind | undefined;
 
   constructor(prefix: 'rpc' | 'sba', calls: HistoryCalls) {
     this.#prefix = prefix;
@@ -116,30 +113,28 @@ class CallsHistory {
     return this.#answeredByName.increasesOf(name);
   }
 
-  #findWorst(): WorstCall | undefined {
+  #findWorst(): WorstCallOfKind | undefined {
     const { name, count: failed } = this.#failedByName.largest ?? {};
     if (name === undefined || failed === undefined) return undefined;
-    return { name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
-  }
-
-  *#answered(): Generator<NameCount> {
-    const { timers } = this.#calls.metrics();
-    for (const { name } of this.#counts()) yield { name, count: timers.get(`${this.#prefix}.${name}`)?.count ?? 0 };
-  }
-
-  *#ended(): Generator<NameCount> {
-    for (const { name, counts } of this.#counts()) {
-      yield { name, count: counts.ok + counts.clientErrors + counts.errors };
-    }
-  }
-
-  *#failed(): Generator<NameCount> {
-    for (const { name, counts } of this.#counts()) yield { name, count: counts.errors };
+    return { kind: this.#prefix, name, failed, ended: sumOf(this.#endedByName.increasesOf(name)) };
   }
 
   /** Without the calls that have no name. */
-  *#counts(): Generator<{ readonly name: string; readonly counts: CallCountsReading }> {
-    for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, counts };
+  *#countsOf(read: (counts: CallCountsReading, name: string) => number): Generator<NameCount> {
+    for (const [name, counts] of this.#calls.countsByName) if (name !== '') yield { name, count: read(counts, name) };
+  }
+
+  #answered(): Generator<NameCount> {
+    const { timers } = this.#calls.metrics();
+    return this.#countsOf((_, name) => timers.get(`${this.#prefix}.${name}`)?.count ?? 0);
+  }
+
+  #ended(): Generator<NameCount> {
+    return this.#countsOf(({ ok, clientErrors, errors }) => ok + clientErrors + errors);
+  }
+
+  #failed(): Generator<NameCount> {
+    return this.#countsOf(({ errors }) => errors);
   }
 }
 
@@ -160,7 +155,6 @@ export class ApplicationHistory {
     this.#sessions = sessions;
   }
 
-  /** For `History` only: ends a step. */
   sample(shared: SharedPoint): void {
     const { rpc, sba } = this.#calls;
     const calls = { rpc: rpc.sample(shared.seq), sba: sba.sample(shared.seq) };
@@ -179,8 +173,7 @@ export class ApplicationHistory {
   /** The name with the most failed calls in the last 12 steps; undefined if none failed. */
   get worstCall(): WorstCallOfKind | undefined {
     const { rpc, sba } = this.#calls;
-    if (rpc.worst !== undefined && rpc.worst.failed >= (sba.worst?.failed ?? 0)) return { kind: 'rpc', ...rpc.worst };
-    return sba.worst && { kind: 'sba', ...sba.worst };
+    return (rpc.worst?.failed ?? 0) >= (sba.worst?.failed ?? 0) ? rpc.worst : sba.worst;
   }
 
   /** Calls of the name in each of the last 12 x 25 s, oldest first. */

@@ -121,7 +121,6 @@ export class History {
     return pausesMs.length === 0 ? null : sumOf(pausesMs) / (seconds * MS_PER_S);
   }
 
-  /** Ends a step. */
   sample(): void {
     const nowNs = this.#clock.nowNs();
     const elapsedNs = nowNs - this.#sampledNs;

@@ -23,7 +23,6 @@ export class RecentCounts {
     this.#steps = [this.#atStart];
   }
 
-  /** Ends a step. */
   take(): void {
     this.#steps.push(this.#read());
     if (this.#steps.length > STEPS_PER_MINUTE) this.#steps.shift();

@@ -84,7 +84,6 @@ export interface CallObserver {
   callEnded(call: EndedCall): void;
 }
 
-/** The observers of one recorder, shared by all its parts. They may be added and removed at any time. */
 export class CallObservers {
   onFailure: (cause: unknown) => void = () => undefined;
   #list: readonly CallObserver[] = [];
@@ -99,7 +98,6 @@ export class CallObservers {
     this.#use([...this.#list, observer]);
   }
 
-  /** Does nothing if `observer` was not added. */
   remove(observer: CallObserver): void {
     this.#use(this.#list.filter((other) => other !== observer));
   }

@@ -16,8 +16,6 @@ export interface Sender {
 export class ObservedCall implements RunningCall {
   readonly kind = 'call';
   readonly connectionType = 'REST';
-  before: RunningCall | undefined = undefined;
-  after: RunningCall | undefined = undefined;
   threadDump: string | undefined = undefined;
   readonly call: Call;
   readonly application: RecordedApplication;

@@ -6,7 +6,7 @@
  */
 
 import { detached } from '../../protocol/http1/text.ts';
-import { isIrregularPath, toConfigSegments, toRawPath, parseSegments } from '../classify/path.ts';
+import { isIrregularPath, parseSegments, toConfigSegments, toRawPath } from '../classify/path.ts';
 import { toHarmlessName } from './harmless-name.ts';
 
 /** Requests that passed, and an example of their path if it is harmless. */
@@ -49,7 +49,6 @@ export class OutsidePaths {
     this.#deepest = Math.max(1, ...this.#contexts.map(({ segments }) => segments.length));
   }
 
-  /** Requests below the application that are no calls. */
   belowOf(application: string): number {
     return this.#below.get(application) ?? 0;
   }

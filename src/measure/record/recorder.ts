@@ -35,8 +35,7 @@ import type {
 import { type Call, Classifier } from '../classify/classifier.ts';
 import type { CometListener } from '../comet/comet-listener.ts';
 import { CometMetrics } from '../comet/comet-metrics.ts';
-import { CometReader } from '../comet/comet-reader.ts';
-import type { ExchangeReading } from '../comet/exchange-reading.ts';
+import { CometReader, type ExchangeReading } from '../comet/comet-reader.ts';
 import { CLAIMS_PER_ADDRESS } from '../sessions/claim-index.ts';
 import { Credentials } from '../sessions/credentials.ts';
 import { countBytes, countBytesOfResponse } from './byte-count.ts';
@@ -58,7 +57,6 @@ import { UnclassifiedPaths } from './unclassified-paths.ts';
 const NO_CONTENT = 204;
 
 export interface RecorderServices {
-  /** Receives all Comet messages that are read. */
   readonly listener?: CometListener | undefined;
   /** The budget that all parts share; default: a new one. */
   readonly memory?: MemoryBudget;
@@ -84,7 +82,6 @@ export class Recorder implements ExchangeObserver<Observation> {
   readonly observers = new CallObservers();
   /** The budget for kept bodies and names; other parts use it as well. */
   readonly memory: MemoryBudget;
-  /** What the state file keeps. */
   readonly state: RecorderState;
   #classifier: Classifier;
   readonly #credentials: Credentials;
@@ -241,7 +238,6 @@ export class Recorder implements ExchangeObserver<Observation> {
     return { claim, identity: claim?.identity ?? this.#credentials.identify(request, client) };
   }
 
-  /** Records an exchange that is neither a call nor Comet. */
   #countUnclassified(target: string, { method, durationNs, endedNs }: Exchange): void {
     const isMisplaced = (segments: readonly string[]) => this.#classifier.isMisplaced(method, segments);
     const isBelow = this.outside.add(target, isMisplaced);
@@ -297,7 +293,6 @@ function hasValue({ method, status, isEmpty }: Exchange): boolean {
   return method !== 'HEAD' && status >= 200 && status <= 299 && status !== NO_CONTENT && !isEmpty;
 }
 
-/** Adds the call's trace to its histogram as an exemplar. */
 function addExemplar(statistics: Statistics, { kind, name }: CountedCall, exchange: Exchange, clock: Clock): void {
   const { traceparent = '', durationNs } = exchange;
   if (kind === 'object') return;

@@ -4,7 +4,6 @@ import type { CallKind } from '../classify/classifier.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 import { toEpochMs } from './call-observer.ts';
 
-/** A running call: a node of the list of its application. */
 export interface RunningCall {
   readonly call: { readonly kind: CallKind; readonly name: string };
   /** Undefined until the server has accepted its credential. */
@@ -16,9 +15,6 @@ export interface RunningCall {
   clientWaitAt(nowNs: number): number;
   /** The file of the thread dump that was taken while it ran, if one was. */
   threadDump: string | undefined;
-  /** Only `RunningCalls` uses these two. */
-  before: RunningCall | undefined;
-  after: RunningCall | undefined;
 }
 
 /** A call as the monitoring port shows it. Times are ISO 8601, `duration` is in seconds. */
@@ -44,42 +40,31 @@ export interface RunningName {
   readonly oldest: number;
 }
 
-/** The running calls of one application. In a linked list, a call costs some assignments and no allocation. */
+/** The running calls of one application. */
 export class RunningCalls {
   readonly #clock: Clock;
-  #first: RunningCall | undefined;
-  #last: RunningCall | undefined;
-  size = 0;
+  readonly #calls = new Set<RunningCall>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  get size(): number {
+    return this.#calls.size;
+  }
+
   add(call: RunningCall): void {
-    call.before = this.#last;
-    if (this.#last === undefined) this.#first = call;
-    else this.#last.after = call;
-    this.#last = call;
-    this.size += 1;
+    this.#calls.add(call);
   }
 
-  /** `call` must be in the list. */
   remove(call: RunningCall): void {
-    const { before, after } = call;
-    if (before === undefined) this.#first = after;
-    else before.after = after;
-    if (after === undefined) this.#last = before;
-    else after.before = before;
-    call.before = undefined;
-    call.after = undefined;
-    this.size -= 1;
+    this.#calls.delete(call);
   }
 
-  /** The running calls by name, in no particular order. */
   byName(): Iterable<RunningName> {
     const nowNs = this.#clock.nowNs();
     const found = new Map<string, { -readonly [K in keyof RunningName]: RunningName[K] }>();
-    for (let running = this.#first; running !== undefined; running = running.after) {
+    for (const running of this.#calls) {
       const { kind, name } = running.call;
       const key = `${kind} ${name}`;
       const age = ageOf(running, nowNs) / NS_PER_S;
@@ -97,17 +82,15 @@ export class RunningCalls {
   /** Attaches the thread dump to the calls that have run for at least `ageNs`. */
   dumped(fileName: string, ageNs: number): void {
     const nowNs = this.#clock.nowNs();
-    for (let running = this.#first; running !== undefined; running = running.after) {
+    for (const running of this.#calls) {
       if (ageOf(running, nowNs) >= ageNs) running.threadDump = fileName;
     }
   }
 
   /** The oldest `max` calls, oldest first. */
   oldest(max: number): readonly CallEntry[] {
-    const calls: RunningCall[] = [];
-    for (let call = this.#first; call !== undefined; call = call.after) calls.push(call);
-    // Comet messages are read a moment later than requests, so the order of the list is not quite that of the calls.
-    calls.sort((a, b) => a.beganNs - b.beganNs);
+    // Comet messages are read a moment later than requests, so the order of the set is not quite that of the calls.
+    const calls = [...this.#calls].sort((a, b) => a.beganNs - b.beganNs);
     const nowNs = this.#clock.nowNs();
     return calls.slice(0, max).map((call) => toCallEntry(call, call.session, ageOf(call, nowNs), this.#clock));
   }
@@ -117,15 +100,8 @@ function ageOf(call: Pick<RunningCall, 'beganNs' | 'clientWaitAt'>, nowNs: numbe
   return Math.max(0, nowNs - call.beganNs - call.clientWaitAt(nowNs));
 }
 
-/** `session`: the session to show. */
 export function toCallEntry(
-  {
-    call,
-    connectionType,
-    remoteAddress,
-    beganNs,
-    threadDump,
-  }: Omit<RunningCall, 'before' | 'after' | 'session' | 'clientWaitAt'>,
+  { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'session' | 'clientWaitAt'>,
   session: RunningCall['session'],
   durationNs: number,
   clock: Clock,

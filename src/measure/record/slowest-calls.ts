@@ -15,7 +15,6 @@ export interface SlowEntry extends CallEntry {
   readonly firstByte: number | null;
 }
 
-/** An ended exchange or Comet message. `status`: 0 without an answer. */
 export interface SlowEnding extends CallTimes {
   readonly status: number;
 }

@@ -273,7 +273,6 @@ export class SessionTable {
     return session;
   }
 
-  /** Restores the numbers of the whole table. */
   load(saved: SavedRecord): void {
     this.untracked = saved.count('untracked');
     saved.record('refusedClaims').countsInto(this.refusedClaims);

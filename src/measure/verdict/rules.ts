@@ -1,6 +1,6 @@
 /**
- * Is it the server, the network, a client, or the sidecar? Rules in a fixed order, on the record of the last minute.
- * The first that applies is the verdict. Each says its condition with the current figure, so that readers can check it.
+ * Is it the server, the network, a client, or the sidecar? Rules on the record of the last minute. The first that
+ * applies, in the order of `VERDICT_CODES`, is the verdict. Each says its condition with the current figure, so that readers can check it.
  * docs/live-page.md lists them.
  */
 import { formatCount, formatDuration, formatPercent } from '../../base/figures.ts';
@@ -36,45 +36,6 @@ const UNREACHABLE = {
   sidecar: 'The sidecar: its machine has no resources left to open a connection',
 } as const;
 
-const judgeDraining: Rule = ({ isLeaving, lifecycleState }) => ({
-  applies: isLeaving,
-  text: `Applies while the sidecar drains or stops. Now: ${lifecycleState}.`,
-  subject: 'sidecar',
-  says: 'The sidecar is draining on request: clients are asked to leave.',
-});
-
-const judgeOwnCertificate: Rule = ({ ownCertificateFault: fault }) => ({
-  applies: fault !== undefined,
-  text: `Applies when clients cannot trust the sidecar's certificate (listen.tls). Now: ${fault ?? 'no fault, or no TLS'}.`,
-  subject: 'sidecar',
-  says: `The sidecar: clients cannot trust its certificate (listen.tls): ${fault}.`,
-});
-
-const judgeUpstreamTls: Rule = ({ upstream }) => {
-  const reason = tlsReason(upstream);
-  const { kind, text, see } = describeTlsFault(reason ?? '');
-  const isServer = kind === 'expired';
-  return {
-    applies: reason !== undefined,
-    text: `Applies when connections to the server open, but TLS with it fails. An expired certificate is the server's fault; everything else is the sidecar's configuration until shown otherwise. Now: ${reason === undefined ? 'no such failure' : `${text} (${reason})`}.`,
-    subject: isServer ? 'server' : 'sidecar',
-    says: isServer
-      ? `The server: TLS with it fails: ${text} (${reason}).`
-      : `The sidecar's configuration, or the server's: TLS with the server fails: ${text} (${reason}; see ${see}).`,
-  };
-};
-
-const judgeUnreachable: Rule = ({ upstream }) => {
-  const reason = upstream.kind === 'unreachable' ? upstream.reason : undefined;
-  const subject = blamed(reason ?? '');
-  return {
-    applies: reason !== undefined && tlsReason(upstream) === undefined,
-    text: `Applies while no connection to the server can be opened. A timeout, no route, or no address for the name points to the network; an answer of its host (refused, reset) to the server; a lack of files or ports on this machine to the sidecar. Now: ${upstream.kind}${reason === undefined ? '' : ` (${reason})`}.`,
-    subject,
-    says: `${UNREACHABLE[subject]} (${reason}).`,
-  };
-};
-
 function tlsReason(upstream: UpstreamCondition): string | undefined {
   return upstream.kind === 'unreachable' && upstream.isTls === true ? upstream.reason : undefined;
 }
@@ -84,130 +45,154 @@ function blamed(reason: string): keyof typeof UNREACHABLE {
   return NETWORK_REASONS.has(reason) ? 'network' : 'server';
 }
 
-const judgeFailures: Rule = ({ minute, worst }) => {
-  const ended = endedCalls(minute);
-  const failed = minute.errors + minute.unanswered;
-  const share = failed / Math.max(ended, 1);
-  const figures = `${formatCount(failed)} of ${formatCount(ended)}`;
-  return {
-    applies: failed >= MIN_FAULTS && share >= ERROR_SHARE,
-    text: `Applies when ${100 * ERROR_SHARE} % of the calls of the last minute failed, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
-    subject: 'server',
-    says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most of them ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
-    suspect: worst,
-  };
-};
-
-const judgeLate: Rule = ({ minute, slowest, clientTimeoutS }) => {
-  const calls = endedCalls(minute) + minute.aborted;
-  const share = minute.late / Math.max(calls, 1);
-  const figures = `${formatCount(minute.late)} of ${formatCount(calls)}`;
-  const limit = clientTimeoutS === 0 ? 'off' : formatDuration(clientTimeoutS);
-  return {
-    applies: clientTimeoutS > 0 && minute.late >= MIN_FAULTS && share >= LATE_SHARE,
-    text: `Applies when ${100 * LATE_SHARE} % of the calls of the last minute, and at least ${MIN_FAULTS}, took longer than clients wait (calls.clientTimeout, ${limit}). Now: ${formatPercent(share)} (${figures}).`,
-    subject: 'server',
-    says: `The server: ${formatPercent(share)} of the calls of the last minute took longer than ${limit}, after which clients give up (${figures})${slowest === undefined ? '' : `; the slowest was ${slowest.name}`}.`,
-    suspect: slowest,
-  };
-};
-
-const judgeCollection: Rule = ({ collectorShare }) => {
-  const now = collectorShare === null ? 'not known, no JVM is read' : formatPercent(collectorShare);
-  return {
-    applies: (collectorShare ?? 0) >= COLLECTOR_SHARE,
-    text: `Applies when collectors worked for ${100 * COLLECTOR_SHARE} % of the last minute or more. Now: ${now}.`,
-    subject: 'server',
-    says: `The server: its JVM spent ${now} of the last minute on collecting garbage.`,
-  };
-};
-
-const judgeSlowness: Rule = ({ minute, p95: { now, usual }, slowest }) => {
-  const isKnown = now !== null && usual !== null;
-  const figures = isKnown
-    ? `${formatDuration(now)}, usually ${formatDuration(usual)}`
-    : 'not enough to compare with (needs 5 minutes with calls)';
-  return {
-    applies: isKnown && endedCalls(minute) > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
-    text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
-    subject: 'server',
-    says: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
-    suspect: slowest,
-  };
-};
-
-const judgeSlowClients: Rule = ({ minute: { clientWaitS, durationS, longWaits } }) => ({
-  applies: longWaits >= MIN_FAULTS && clientWaitS >= durationS,
-  text: `Applies when calls waited for their clients at least as long as for the server, and at least ${MIN_FAULTS} waited over a second. Now: ${formatDuration(clientWaitS)} for clients, ${formatDuration(durationS)} for the server; ${formatCount(longWaits)} over a second.`,
-  subject: 'client',
-  says: `Clients, or the network between them and here: calls of the last minute waited ${formatDuration(clientWaitS)} for their clients to send or to read, and ${formatDuration(durationS)} for the server.`,
-});
-
-const judgeLeaving: Rule = ({ minute }) => {
-  const { aborted } = minute;
-  const share = aborted / Math.max(endedCalls(minute) + aborted, 1);
-  return {
-    applies: aborted >= MIN_FAULTS && share >= ABORTED_SHARE,
-    text: `Applies when clients left ${100 * ABORTED_SHARE} % of the calls before they had the whole answer, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${formatCount(aborted)}).`,
-    subject: 'client',
-    says: `Clients, or the network between them and here: ${formatCount(aborted)} calls of the last minute were aborted by their client before it had the whole answer.`,
-  };
-};
-
-const judgeUnclassified: Rule = (evidence) => {
-  const { application, minute } = evidence;
-  const calls = endedCalls(minute) + minute.aborted;
-  const context = application === '' ? '/' : `/${application}`;
-  const isMisplaced = minute.misplaced >= MIN_PASSED;
-  const applies = calls === 0 && (isMisplaced || minute.unclassified >= MIN_PASSED);
-  // Finding a path costs something, so only a finding asks for it.
-  const path = !applies ? undefined : isMisplaced ? evidence.misplacedPath : evidence.unclassifiedPath;
-  const passed = formatCount(isMisplaced ? minute.misplaced : minute.unclassified);
-  const says = isMisplaced
-    ? `The sidecar's configuration: ${passed} requests of the last minute${path === undefined ? '' : ` for ${path}`} would be calls, but the configured application is ${context}. Mend upstream.url or applications; letter case counts.`
-    : `The sidecar's configuration: ${passed} requests of the last minute below ${context}${path === undefined ? '' : `, such as ${path},`} are no calls by its rules, and nothing else came. Add rest.rules if they should be.`;
-  return {
-    applies,
-    text: `Applies when no call was classified in the last minute, while ${MIN_PASSED} requests passed that would be calls under another first segment, or that are below the application. Now: ${formatCount(calls)} calls; ${formatCount(minute.misplaced)} requests under another first segment, ${formatCount(minute.unclassified)} below the application.`,
-    subject: 'sidecar',
-    says,
-  };
-};
-
-const judgeQuiet: Rule = ({ minute }) => ({
-  applies: endedCalls(minute) + minute.aborted === 0,
-  text: `Applies when no call ended in the last minute. Now: ${formatCount(endedCalls(minute) + minute.aborted)} calls.`,
-  subject: 'unknown',
-  says: 'Nothing to judge by: no call ended in the last minute.',
-});
-
-const judgeFine: Rule = ({ minute, p95 }) => {
-  const ended = endedCalls(minute) + minute.aborted;
-  const failed = minute.errors + minute.unanswered;
-  const p95Text = p95.now === null ? '' : `, p95 ${formatDuration(p95.now)}`;
-  return {
-    applies: true,
-    text: 'Applies when no other rule does.',
-    subject: 'nobody',
-    says: `No sign of trouble with the server, the network or a client: ${formatCount(ended)} ${ended === 1 ? 'call' : 'calls'} in the last minute, ${failed === 0 ? 'none' : formatCount(failed)} failed${p95Text}.`,
-  };
-};
-
-/** From the first to the last. */
 export const RULES: Readonly<Record<VerdictCode, Rule>> = {
-  draining: judgeDraining,
-  'own-certificate': judgeOwnCertificate,
-  'upstream-tls': judgeUpstreamTls,
-  'upstream-unreachable': judgeUnreachable,
-  ...SERVER_RULES.beforeCalls,
-  'calls-fail': judgeFailures,
-  'calls-late': judgeLate,
-  ...SERVER_RULES.afterCalls,
-  'garbage-collection': judgeCollection,
-  'calls-slow': judgeSlowness,
-  'clients-slow': judgeSlowClients,
-  'clients-leave': judgeLeaving,
-  'not-classified': judgeUnclassified,
-  quiet: judgeQuiet,
-  fine: judgeFine,
+  draining: ({ isLeaving, lifecycleState }) => ({
+    applies: isLeaving,
+    text: `Applies while the sidecar drains or stops. Now: ${lifecycleState}.`,
+    subject: 'sidecar',
+    says: 'The sidecar is draining on request: clients are asked to leave.',
+  }),
+
+  'own-certificate': ({ ownCertificateFault: fault }) => ({
+    applies: fault !== undefined,
+    text: `Applies when clients cannot trust the sidecar's certificate (listen.tls). Now: ${fault ?? 'no fault, or no TLS'}.`,
+    subject: 'sidecar',
+    says: `The sidecar: clients cannot trust its certificate (listen.tls): ${fault}.`,
+  }),
+
+  'upstream-tls': ({ upstream }) => {
+    const reason = tlsReason(upstream);
+    const { kind, text, see } = describeTlsFault(reason ?? '');
+    const isServer = kind === 'expired';
+    return {
+      applies: reason !== undefined,
+      text: `Applies when connections to the server open, but TLS with it fails. An expired certificate is the server's fault; everything else is the sidecar's configuration until shown otherwise. Now: ${reason === undefined ? 'no such failure' : `${text} (${reason})`}.`,
+      subject: isServer ? 'server' : 'sidecar',
+      says: isServer
+        ? `The server: TLS with it fails: ${text} (${reason}).`
+        : `The sidecar's configuration, or the server's: TLS with the server fails: ${text} (${reason}; see ${see}).`,
+    };
+  },
+
+  'upstream-unreachable': ({ upstream }) => {
+    const reason = upstream.kind === 'unreachable' ? upstream.reason : undefined;
+    const subject = blamed(reason ?? '');
+    return {
+      applies: reason !== undefined && tlsReason(upstream) === undefined,
+      text: `Applies while no connection to the server can be opened. A timeout, no route, or no address for the name points to the network; an answer of its host (refused, reset) to the server; a lack of files or ports on this machine to the sidecar. Now: ${upstream.kind}${reason === undefined ? '' : ` (${reason})`}.`,
+      subject,
+      says: `${UNREACHABLE[subject]} (${reason}).`,
+    };
+  },
+
+  ...SERVER_RULES,
+
+  'calls-fail': ({ minute, worst }) => {
+    const ended = endedCalls(minute);
+    const failed = minute.errors + minute.unanswered;
+    const share = failed / Math.max(ended, 1);
+    const figures = `${formatCount(failed)} of ${formatCount(ended)}`;
+    return {
+      applies: failed >= MIN_FAULTS && share >= ERROR_SHARE,
+      text: `Applies when ${100 * ERROR_SHARE} % of the calls of the last minute failed, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
+      subject: 'server',
+      says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most of them ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
+      suspect: worst,
+    };
+  },
+
+  'calls-late': ({ minute, slowest, clientTimeoutS }) => {
+    const calls = endedCalls(minute) + minute.aborted;
+    const share = minute.late / Math.max(calls, 1);
+    const figures = `${formatCount(minute.late)} of ${formatCount(calls)}`;
+    const limit = clientTimeoutS === 0 ? 'off' : formatDuration(clientTimeoutS);
+    return {
+      applies: clientTimeoutS > 0 && minute.late >= MIN_FAULTS && share >= LATE_SHARE,
+      text: `Applies when ${100 * LATE_SHARE} % of the calls of the last minute, and at least ${MIN_FAULTS}, took longer than clients wait (calls.clientTimeout, ${limit}). Now: ${formatPercent(share)} (${figures}).`,
+      subject: 'server',
+      says: `The server: ${formatPercent(share)} of the calls of the last minute took longer than ${limit}, after which clients give up (${figures})${slowest === undefined ? '' : `; the slowest was ${slowest.name}`}.`,
+      suspect: slowest,
+    };
+  },
+
+  'garbage-collection': ({ collectorShare }) => {
+    const now = collectorShare === null ? 'not known, no JVM is read' : formatPercent(collectorShare);
+    return {
+      applies: (collectorShare ?? 0) >= COLLECTOR_SHARE,
+      text: `Applies when collectors worked for ${100 * COLLECTOR_SHARE} % of the last minute or more. Now: ${now}.`,
+      subject: 'server',
+      says: `The server: its JVM spent ${now} of the last minute on collecting garbage.`,
+    };
+  },
+
+  'calls-slow': ({ minute, p95: { now, usual }, slowest }) => {
+    const isKnown = now !== null && usual !== null;
+    const figures = isKnown
+      ? `${formatDuration(now)}, usually ${formatDuration(usual)}`
+      : 'not enough to compare with (needs 5 minutes with calls)';
+    return {
+      applies: isKnown && endedCalls(minute) > 0 && now >= SLOWER_BY * usual && now >= MIN_P95_S,
+      text: `Applies when the p95 of the last minute is ${SLOWER_BY} times the usual one of this hour, and over ${1_000 * MIN_P95_S} ms. The time that clients take is not included. Now: ${figures}.`,
+      subject: 'server',
+      says: `The server, or the network between the sidecar and it: calls take longer than usual (p95 ${figures}).`,
+      suspect: slowest,
+    };
+  },
+
+  'clients-slow': ({ minute: { clientWaitS, durationS, longWaits } }) => ({
+    applies: longWaits >= MIN_FAULTS && clientWaitS >= durationS,
+    text: `Applies when calls waited for their clients at least as long as for the server, and at least ${MIN_FAULTS} waited over a second. Now: ${formatDuration(clientWaitS)} for clients, ${formatDuration(durationS)} for the server; ${formatCount(longWaits)} over a second.`,
+    subject: 'client',
+    says: `Clients, or the network between them and here: calls of the last minute waited ${formatDuration(clientWaitS)} for their clients to send or to read, and ${formatDuration(durationS)} for the server.`,
+  }),
+
+  'clients-leave': ({ minute }) => {
+    const { aborted } = minute;
+    const share = aborted / Math.max(endedCalls(minute) + aborted, 1);
+    return {
+      applies: aborted >= MIN_FAULTS && share >= ABORTED_SHARE,
+      text: `Applies when clients left ${100 * ABORTED_SHARE} % of the calls before they had the whole answer, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${formatCount(aborted)}).`,
+      subject: 'client',
+      says: `Clients, or the network between them and here: ${formatCount(aborted)} calls of the last minute were aborted by their client before it had the whole answer.`,
+    };
+  },
+
+  'not-classified': (evidence) => {
+    const { application, minute } = evidence;
+    const calls = endedCalls(minute) + minute.aborted;
+    const context = application === '' ? '/' : `/${application}`;
+    const isMisplaced = minute.misplaced >= MIN_PASSED;
+    const applies = calls === 0 && (isMisplaced || minute.unclassified >= MIN_PASSED);
+    // Finding a path costs something, so only a finding asks for it.
+    const path = !applies ? undefined : isMisplaced ? evidence.misplacedPath : evidence.unclassifiedPath;
+    const passed = formatCount(isMisplaced ? minute.misplaced : minute.unclassified);
+    const says = isMisplaced
+      ? `The sidecar's configuration: ${passed} requests of the last minute${path === undefined ? '' : ` for ${path}`} would be calls, but the configured application is ${context}. Mend upstream.url or applications; letter case counts.`
+      : `The sidecar's configuration: ${passed} requests of the last minute below ${context}${path === undefined ? '' : `, such as ${path},`} are no calls by its rules, and nothing else came. Add rest.rules if they should be.`;
+    return {
+      applies,
+      text: `Applies when no call was classified in the last minute, while ${MIN_PASSED} requests passed that would be calls under another first segment, or that are below the application. Now: ${formatCount(calls)} calls; ${formatCount(minute.misplaced)} requests under another first segment, ${formatCount(minute.unclassified)} below the application.`,
+      subject: 'sidecar',
+      says,
+    };
+  },
+
+  quiet: ({ minute }) => ({
+    applies: endedCalls(minute) + minute.aborted === 0,
+    text: `Applies when no call ended in the last minute. Now: ${formatCount(endedCalls(minute) + minute.aborted)} calls.`,
+    subject: 'unknown',
+    says: 'Nothing to judge by: no call ended in the last minute.',
+  }),
+
+  fine: ({ minute, p95 }) => {
+    const ended = endedCalls(minute) + minute.aborted;
+    const failed = minute.errors + minute.unanswered;
+    const p95Text = p95.now === null ? '' : `, p95 ${formatDuration(p95.now)}`;
+    return {
+      applies: true,
+      text: 'Applies when no other rule does.',
+      subject: 'nobody',
+      says: `No sign of trouble with the server, the network or a client: ${formatCount(ended)} ${ended === 1 ? 'call' : 'calls'} in the last minute, ${failed === 0 ? 'none' : formatCount(failed)} failed${p95Text}.`,
+    };
+  },
 };

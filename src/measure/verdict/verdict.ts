@@ -60,7 +60,6 @@ export interface SuspectCall {
   readonly name: string;
 }
 
-/** The state of the last minute, for one application. All that the rules read. */
 export interface Evidence {
   readonly application: string;
   readonly lifecycleState: string;
