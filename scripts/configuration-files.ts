@@ -2,7 +2,7 @@
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { configSchema } from '../src/config/schema.ts';
-import { type Key, listKeys, metaOf, schemaAt, toShape } from '../src/config/schema-walk.ts';
+import { findShape, type Key, listKeys, metaOf, schemaAt } from '../src/config/schema-walk.ts';
 import type { Generated } from './generated.ts';
 
 export function configurationFiles(): readonly Generated[] {
@@ -43,7 +43,9 @@ const SAMPLE_HEAD = `# yaml-language-server: $schema=./schema.json
 const SAMPLE_WIDTH = 125;
 
 function toSampleText(): string {
-  const sections = Object.entries(toShape(configSchema) ?? {}).map(([name, part]) => toSampleLines(name, part, false));
+  const sections = Object.entries(findShape(configSchema) ?? {}).map(([name, part]) =>
+    toSampleLines(name, part, false),
+  );
   return `${SAMPLE_HEAD}\n${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
 }
 
@@ -52,7 +54,7 @@ function toSampleLines(name: string, schema: z.core.$ZodType, withExamples: bool
   const { description = '', examples } = metaOf(schema);
   const [example] = (examples ?? []) as readonly unknown[];
   const comments = wrap(toPlain(description), SAMPLE_WIDTH).map((line) => `# ${line}`);
-  const parts = Object.entries(toShape(schema) ?? {});
+  const parts = Object.entries(findShape(schema) ?? {});
   if (parts.length > 0) {
     const toGroup = (active: boolean) => [
       `${name}:`,
@@ -119,7 +121,7 @@ function toSectionTexts(keys: readonly Key[]): readonly string[] {
 function formatTable(keys: readonly Key[]): string {
   const rows = keys.map(({ path, reload }) => {
     const schema = schemaAt(path) ?? configSchema;
-    const byDefault = toShape(schema) === undefined ? defaultOf(schema) : undefined;
+    const byDefault = findShape(schema) === undefined ? defaultOf(schema) : undefined;
     const shown =
       byDefault === undefined ? '' : `\`${Array.isArray(byDefault) ? `[${byDefault.join(', ')}]` : byDefault}\``;
     const mark = reload === 'restart' ? '*' : '';

@@ -14,7 +14,7 @@ export function withoutMapping(address: string): string {
  * The canonical form of an address that a peer sent: `2001:DB8:0::1` is `2001:db8::1`, `::ffff:1.2.3.4` is `1.2.3.4`.
  * Undefined for anything else: names, ports, zones, and IPv4 other than four decimal numbers.
  */
-export function toPlainAddress(text: string): string | undefined {
+export function normalizeAddress(text: string): string | undefined {
   if (net.isIPv4(text)) return text;
   if (!net.isIPv6(text) || text.includes('%')) return undefined;
   return parse(text).toString();
@@ -87,7 +87,7 @@ function parseIpv4(ipv4: string): number {
 
 function parseRange(text: string): Range | undefined {
   const [, address = '', written] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
-  if (toPlainAddress(address) === undefined) return undefined;
+  if (normalizeAddress(address) === undefined) return undefined;
   const own = parse(address);
   // The first 96 bits of a mapped address are those of the mapping.
   const mappingBits = own.kind() === 'ipv4' && net.isIPv6(address) ? 96 : 0;

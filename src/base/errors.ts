@@ -64,7 +64,7 @@ export class ConfigError extends SidecarError {
 }
 
 /** For messages: the code of a system error, e.g. `EACCES`; otherwise its name, since its message may quote input. */
-export function toErrno(error: unknown): string {
+export function describeErrno(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown reason';
   return 'code' in error ? String(error.code) : error.name;
 }

@@ -1,6 +1,6 @@
 import { ConfigError } from './errors.ts';
 import type { Logger } from './logger.ts';
-import { readRegularFile, toFileReason, UntrustedFileError } from './trusted-file.ts';
+import { describeFileError, readRegularFile, UntrustedFileError } from './trusted-file.ts';
 
 export interface KeyFileOptions {
   /** The key of the configuration that names the file, e.g. `otlp.headersFile`. */
@@ -34,7 +34,7 @@ export function createKeyFileReader<T>(
       if (cause instanceof ConfigError) throw createError(cause.message);
       if (cause instanceof UntrustedFileError)
         throw createError(`The file ${file} (${key}) cannot be used: ${cause.message}.`);
-      const reason = toFileReason(cause);
+      const reason = describeFileError(cause);
       const advice = reason === 'ENOENT' ? 'create it' : 'let the user of the sidecar read it';
       throw createError(`The file ${file} (${key}) cannot be read (${reason}); ${advice}.`);
     }

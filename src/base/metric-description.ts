@@ -97,7 +97,7 @@ export interface Table extends Family {
 }
 
 /** Without a source the table is empty. */
-export function toTable<Source>({ read, ...family }: MetricDescription<Source>, source: Source | undefined): Table {
+export function createTable<Source>({ read, ...family }: MetricDescription<Source>, source: Source | undefined): Table {
   return {
     ...family,
     samples: () => readSamples(source === undefined ? undefined : read(source), family.labels.length),

@@ -5,12 +5,12 @@
  *
  * Names come from clients. Unchanged, they could rewrite a reader's terminal, or make one name look like another.
  */
-export function toShownText(text: string): string {
+export function sanitizeText(text: string): string {
   return PLAIN.test(text) ? text : text.replace(HIDDEN, '\ufffd');
 }
 
 /** The same for a text of several lines: keeps line feeds and tabs. */
-export function toShownLines(text: string): string {
+export function sanitizeLines(text: string): string {
   return PLAIN_LINES.test(text) ? text : text.replace(HIDDEN, (found) => (isLayout(found) ? found : '\ufffd'));
 }
 

@@ -75,7 +75,7 @@ export function decodeText(bytes: Buffer): string {
 }
 
 /** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never the contents of a file. */
-export function toFileReason(error: unknown): string {
+export function describeFileError(error: unknown): string {
   if (error instanceof UntrustedFileError) return error.message;
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
 }
@@ -85,14 +85,14 @@ export async function findFolderObstacle(folder: string): Promise<string | undef
   try {
     if (!(await stat(folder)).isDirectory()) return `${folder} is not a folder`;
   } catch (error) {
-    const reason = toFileReason(error);
+    const reason = describeFileError(error);
     return `the folder ${folder} ${reason === 'ENOENT' ? 'does not exist' : `cannot be reached (${reason})`}`;
   }
   try {
     await access(folder, constants.W_OK | constants.X_OK);
     return undefined;
   } catch (error) {
-    return `the folder ${folder} is not writable (${toFileReason(error)})`;
+    return `the folder ${folder} is not writable (${describeFileError(error)})`;
   }
 }
 
@@ -129,7 +129,7 @@ export async function resolveTrusted(file: string): Promise<Resolved> {
     rest = after;
     if (name === '' || name === '.') continue;
     const next = name === '..' ? path.dirname(at) : path.join(at, name);
-    const stats = await lstat(next).catch(toAbsent);
+    const stats = await lstat(next).catch(ignoreAbsent);
     if (stats === undefined) return { realPath: path.join(next, ...after), isDescriptor: false };
     isDescriptor = false;
     if (!stats.isSymbolicLink()) {
@@ -156,7 +156,7 @@ export async function resolveTrusted(file: string): Promise<Resolved> {
 }
 
 /** For `catch`: undefined for a file that does not exist. */
-export function toAbsent(error: unknown): undefined {
+export function ignoreAbsent(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

@@ -5,7 +5,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, lstat, open, rename, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
-import { isTrustedOwner, resolveTrusted, toAbsent, trustedOwners, UntrustedFileError } from './trusted-file.ts';
+import { ignoreAbsent, isTrustedOwner, resolveTrusted, trustedOwners, UntrustedFileError } from './trusted-file.ts';
 
 const { O_CREAT, O_EXCL, O_WRONLY } = constants;
 const O_NOFOLLOW = constants.O_NOFOLLOW ?? 0;
@@ -53,7 +53,7 @@ export async function findReplaceable(
   isReplaceable: (found: Stats) => boolean = ({ uid }) => isTrustedOwner(uid),
 ): Promise<string> {
   const { realPath } = await resolveTrusted(file);
-  const found = await lstat(realPath).catch(toAbsent);
+  const found = await lstat(realPath).catch(ignoreAbsent);
   if (found === undefined) return realPath;
   if (!found.isFile()) throw new UntrustedFileError('it is not a regular file');
   if (!isReplaceable(found)) throw belongsToOther(realPath, found);
@@ -62,9 +62,9 @@ export async function findReplaceable(
 
 /** Renames a regular file over `to`, which may be absent. Does nothing without the file. Follows no link. */
 export async function renameTrusted(from: string, to: string): Promise<void> {
-  const there = await lstat(from).catch(toAbsent);
+  const there = await lstat(from).catch(ignoreAbsent);
   if (there === undefined) return;
-  const replaced = await lstat(to).catch(toAbsent);
+  const replaced = await lstat(to).catch(ignoreAbsent);
   for (const [file, stats] of [[from, there] as const, ...(replaced === undefined ? [] : [[to, replaced] as const])]) {
     // The kernel refuses a folder.
     if (!stats.isFile() && !stats.isDirectory()) throw new UntrustedFileError(`${file} is not a regular file`);
@@ -75,10 +75,10 @@ export async function renameTrusted(from: string, to: string): Promise<void> {
 
 /** Deletes a file or a link, not what it leads to. Rejects with UntrustedFileError unless it is this user's own. */
 export async function removeOwn(file: string): Promise<void> {
-  const found = await lstat(file).catch(toAbsent);
+  const found = await lstat(file).catch(ignoreAbsent);
   if (found === undefined) return;
   if (found.uid !== (process.geteuid?.() ?? found.uid)) throw belongsToOther(file, found);
-  await unlink(file).catch(toAbsent);
+  await unlink(file).catch(ignoreAbsent);
 }
 
 function belongsToOther(file: string, { uid }: Stats): UntrustedFileError {

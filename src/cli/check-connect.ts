@@ -7,9 +7,9 @@ import { TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_MS, systemClock } from '../base/clock.ts';
 import { ERROR_CODES, SidecarError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
-import { toHostPortText } from '../config/host-port.ts';
+import { formatHostPort } from '../config/host-port.ts';
 import { createJvmSource } from '../jvm/create-source.ts';
-import { reasonOf, tlsReasonOf, toUpstreamFailure } from '../proxy/exchange/upstream-failure.ts';
+import { classifyUpstreamFailure, reasonOf, tlsReasonOf } from '../proxy/exchange/upstream-failure.ts';
 import { SharedLookup } from '../proxy/upstream/shared-lookup.ts';
 import { UpstreamTls } from '../proxy/upstream/upstream-tls.ts';
 import { daysLeft } from '../tls/own-certificate.ts';
@@ -61,7 +61,7 @@ async function tryUpstream(config: Config, clock: Clock, print: (text: string) =
   const startNs = clock.nowNs();
   const socket = await open(config, clock);
   const tookMs = Math.round((clock.nowNs() - startNs) / NS_PER_MS);
-  print(`upstream.url: ${toHostPortText(upstream)} accepts a connection, in ${tookMs} ms`);
+  print(`upstream.url: ${formatHostPort(upstream)} accepts a connection, in ${tookMs} ms`);
   if (socket instanceof TLSSocket) print(describeTls(socket, clock));
   socket.destroy();
 }
@@ -91,7 +91,7 @@ async function open({ upstream }: Config, clock: Clock): Promise<net.Socket> {
 }
 
 function describeFailure(cause: unknown, phase: 'connect' | 'handshake' | 'wait'): string {
-  const failure = toUpstreamFailure(cause, phase);
+  const failure = classifyUpstreamFailure(cause, phase);
   if (failure.code === 'D2S_ERR_UPSTREAM_TLS') {
     const reason = tlsReasonOf(cause);
     const { text, see } = describeTlsFault(reason);
@@ -128,7 +128,7 @@ async function tryApplication(
   const isAnswer = !(answer instanceof Error);
   const mayBeTls = isPlain && (isAnswer ? answer.statusCode === 400 : codeOf(answer) !== 'ETIMEDOUT');
   if (mayBeTls && (await speaksTls(config, clock))) {
-    const expected = `expected https://${toHostPortText(config.upstream)}`;
+    const expected = `expected https://${formatHostPort(config.upstream)}`;
     throw new ConnectionFault(`upstream.url: the upstream speaks TLS on that port, ${expected}`);
   }
   const what = `upstream.url: GET ${path}`;

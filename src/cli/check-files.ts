@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { systemClock } from '../base/clock.ts';
 import { SidecarError, StartError } from '../base/errors.ts';
-import { readRegularFile, resolveTrusted, toFileReason } from '../base/trusted-file.ts';
+import { describeFileError, readRegularFile, resolveTrusted } from '../base/trusted-file.ts';
 import type { Config } from '../config/config.ts';
 import { findLogObstacle } from '../export/access-log/log-obstacle.ts';
 import { AccessList, type ListedReader } from '../monitor/access/access-list.ts';
@@ -43,7 +43,7 @@ export async function checkFiles(config: Config): Promise<Findings> {
   warnings.push(...(await findUnwritable(config)));
   for (const { key, file } of runtimeFiles(config)) {
     const bytes = await readRegularFile(file, MAX_BYTES).catch((error: unknown) => {
-      warnings.push(`${key}: ${file} cannot be read: ${toFileReason(error)}`);
+      warnings.push(`${key}: ${file} cannot be read: ${describeFileError(error)}`);
     });
     if (bytes && key.endsWith('.caFile'))
       await collect(() => readAuthorities(`${key}: ${file}`, bytes.toString('latin1')));
@@ -78,7 +78,7 @@ async function findUnwritable({ state, accessLog, diagnosis }: Config): Promise<
   const findLinkObstacle = (file: string) =>
     resolveTrusted(file).then(
       () => undefined,
-      (cause: unknown) => `${file}: ${toFileReason(cause)}`,
+      (cause: unknown) => `${file}: ${describeFileError(cause)}`,
     );
   const found = [
     ['diagnosis.threads.folder: cannot be written', folder && (await findLinkObstacle(folder))],

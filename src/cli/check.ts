@@ -1,7 +1,7 @@
 /** `d2-sidecar check`: prints the configuration that a start would use, and starts nothing; with `--connect` tries the upstream. */
 
 import { ConfigError, StartError } from '../base/errors.ts';
-import { toFileReason } from '../base/trusted-file.ts';
+import { describeFileError } from '../base/trusted-file.ts';
 import { formatYaml } from '../config/effective.ts';
 import { CONFIG_VARIABLE } from '../config/environment.ts';
 import { type ConfigSources, loadConfig, readConfigFile } from '../config/load-config.ts';
@@ -69,7 +69,7 @@ async function switchUser(
 
 /** ` (EPERM)`, or an empty text without an error code. */
 function describeReason(cause: unknown): string {
-  const reason = toFileReason(cause);
+  const reason = describeFileError(cause);
   return /^E[A-Z_]+$/.test(reason) ? ` (${reason})` : '';
 }
 
@@ -81,6 +81,6 @@ async function findUnreadable({ flags, env }: ConfigSources): Promise<readonly S
     await readConfigFile(file);
     return [];
   } catch (cause) {
-    return [new StartError('D2S_ERR_CONFIG_FILE', `${file} cannot be read: ${toFileReason(cause)}`, { cause })];
+    return [new StartError('D2S_ERR_CONFIG_FILE', `${file} cannot be read: ${describeFileError(cause)}`, { cause })];
   }
 }

@@ -6,7 +6,7 @@
 import { parseArgs } from 'node:util';
 import { ConfigError } from '../base/errors.ts';
 import type { HostPort } from '../config/config.ts';
-import { toDurationMs } from '../config/duration.ts';
+import { parseDurationMs } from '../config/duration.ts';
 import { HOST_PORT_FORMS, parseHostPort } from '../config/host-port.ts';
 import type { ConfigFlags } from '../config/load-config.ts';
 import { nearest } from '../config/nearest.ts';
@@ -224,7 +224,7 @@ function parsePid(text: string): number {
 }
 
 function parseWait(text: string): number {
-  const ms = toDurationMs(text);
+  const ms = parseDurationMs(text);
   if (ms !== undefined) return ms;
   throw new ConfigError(`--wait: got ${quote(text)}, expected a time such as 500ms, 20s, 1m or a number of seconds`);
 }

@@ -6,7 +6,7 @@ import http from 'node:http';
 import { attemptTimeoutMs } from '../base/dial.ts';
 import type { HostPort } from '../config/config.ts';
 import type { Environment } from '../config/environment.ts';
-import { toHostPortText } from '../config/host-port.ts';
+import { formatHostPort } from '../config/host-port.ts';
 import type { FlagsOf } from './command-line.ts';
 import { requestHealth } from './control/control-client.ts';
 import { ControlError } from './control/protocol.ts';
@@ -47,7 +47,7 @@ async function askSocket({ flags }: FlagsOf<'health'>, env: Environment): Promis
 }
 
 function askMonitor(address: HostPort, checksReadiness: boolean): Promise<Answer> {
-  const who = toHostPortText(address);
+  const who = formatHostPort(address);
   const path = checksReadiness ? '/readyz' : '/livez';
   return new Promise((resolve, reject) => {
     const fail = (reason: string, cause?: unknown) => reject(new ControlError(`${who}${path}: ${reason}`, cause));

@@ -4,7 +4,7 @@ import { type Clock, NS_PER_S } from '../base/clock.ts';
 import { ConfigError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
-import { toLearnReport } from './learn/learn-report.ts';
+import { formatLearnReport } from './learn/learn-report.ts';
 import { Survey } from './learn/survey.ts';
 import type { Output } from './output.ts';
 import { type Servable, type ServeTask, serve } from './serve.ts';
@@ -67,7 +67,7 @@ class LearnTask implements ServeTask {
   end(): void {
     if (this.#timeout === undefined) return;
     this.cancel();
-    this.#parts.output.out(toLearnReport(this.#survey.finish(), this.#elapsedS()));
+    this.#parts.output.out(formatLearnReport(this.#survey.finish(), this.#elapsedS()));
   }
 
   cancel(): void {

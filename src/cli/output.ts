@@ -1,4 +1,4 @@
-import { toShownLines } from '../base/shown-text.ts';
+import { sanitizeLines } from '../base/shown-text.ts';
 
 /** sysexits.h, EX_USAGE: bad configuration or usage. */
 export const EXIT_USAGE = 64;
@@ -12,8 +12,8 @@ export interface Output {
 
 /** Hides control characters: names, paths and reasons come from others. */
 export const processOutput: Output = {
-  out: (text) => void process.stdout.write(toShownLines(text)),
-  err: (text) => void process.stderr.write(toShownLines(text)),
+  out: (text) => void process.stdout.write(sanitizeLines(text)),
+  err: (text) => void process.stderr.write(sanitizeLines(text)),
 };
 
 /** For a command that moves the cursor, and makes all other texts harmless itself. */

@@ -1,8 +1,8 @@
 /** `d2-sidecar passwd`: creates an entry of the users file or the tokens file (monitor/access/access-lines.ts). */
 import { checkMistakes, putAccessLine } from '../monitor/access/access-file.ts';
 import { parseTokens, parseUsers } from '../monitor/access/access-lines.ts';
-import { createPasswordHash, toPasswordHashText } from '../monitor/access/password-hash.ts';
-import { createToken, toTokenHash, toTokenHashText } from '../monitor/access/token-hash.ts';
+import { createPasswordHash, formatPasswordHash } from '../monitor/access/password-hash.ts';
+import { createToken, formatTokenHash, hashToken } from '../monitor/access/token-hash.ts';
 import type { FlagsOf } from './command-line.ts';
 import type { Output } from './output.ts';
 import { type PasswordInput, readPassword } from './password-input.ts';
@@ -15,14 +15,14 @@ export async function passwd(flags: FlagsOf<'passwd'>, input: PasswordInput, out
   const { name, role, isToken, file } = flags;
   if (isToken) {
     const token = createToken();
-    await put(`${name}:${role}:${toTokenHashText(toTokenHash(token))}`, flags, output);
+    await put(`${name}:${role}:${formatTokenHash(hashToken(token))}`, flags, output);
     // The printed entry may be redirected into the tokens file, so the token goes to standard error.
     if (file === undefined) output.err(`d2-sidecar: the token of ${name}, shown only once: ${token}\n`);
     else output.out(`${token}\n`);
     return 0;
   }
   const password = await readPassword(name, input, output);
-  await put(`${name}:${role}:${toPasswordHashText(await createPasswordHash(password))}`, flags, output);
+  await put(`${name}:${role}:${formatPasswordHash(await createPasswordHash(password))}`, flags, output);
   return 0;
 }
 

@@ -1,7 +1,7 @@
 /** Reads a password from standard input: the first line; on a terminal, prompts twice with echo off. */
 
 import { ConfigError } from '../base/errors.ts';
-import { toPasswordText } from '../monitor/access/presented.ts';
+import { normalizePassword } from '../monitor/access/presented.ts';
 import type { Output } from './output.ts';
 
 export interface PasswordInput extends AsyncIterable<unknown> {
@@ -36,7 +36,7 @@ export async function readPassword(name: string, input: PasswordInput, output: O
 }
 
 function parsePassword(bytes: readonly number[]): string {
-  const password = toPasswordText(Uint8Array.from(bytes));
+  const password = normalizePassword(Uint8Array.from(bytes));
   if ([...password].length < MIN_CHARACTERS || bytes.length > MAX_BYTES || /\p{Cc}/u.test(password)) {
     throw new ConfigError(
       `the password must have at least ${MIN_CHARACTERS} characters and at most ${MAX_BYTES} bytes, without control characters, on one line of standard input`,

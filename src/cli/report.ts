@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { ConfigError, SidecarError } from '../base/errors.ts';
 import { escapeHidden } from '../base/shown-text.ts';
-import { openTrusted, toFileReason } from '../base/trusted-file.ts';
+import { describeFileError, openTrusted } from '../base/trusted-file.ts';
 import { removeOwn } from '../base/write-aside.ts';
 import type { Environment } from '../config/environment.ts';
 import type { FlagsOf } from './command-line.ts';
@@ -56,7 +56,7 @@ async function writeNew(file: string, text: string): Promise<void> {
       await handle.close();
     }
   } catch (cause) {
-    const code = toFileReason(cause);
+    const code = describeFileError(cause);
     if (code === 'EEXIST') throw new ConfigError(`--out: ${file} already exists, expected the path of a new file`);
     throw new SidecarError('D2S_ERR_REPORT', `${file} cannot be written: ${code}`, { cause });
   }

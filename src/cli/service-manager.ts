@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Logger } from '../base/logger.ts';
-import { toFileReason } from '../base/trusted-file.ts';
+import { describeFileError } from '../base/trusted-file.ts';
 import type { Environment } from '../config/environment.ts';
 
 /** Sends one message, lines such as `READY=1`; rejects if it was not received. */
@@ -88,7 +88,7 @@ export class ServiceManager {
     } catch (error) {
       // Logged once: each ping would repeat it. The sidecar keeps serving without it.
       if (!this.#isFailing)
-        this.#logger.warn({ reason: toFileReason(error) }, `${SENDER} cannot notify the service manager`);
+        this.#logger.warn({ reason: describeFileError(error) }, `${SENDER} cannot notify the service manager`);
       this.#isFailing = true;
     }
   }

@@ -1,7 +1,7 @@
 /** The lines of `d2-sidecar top`. */
 
 import { formatBytes, formatCount, formatDuration } from '../base/figures.ts';
-import { toShownText } from '../base/shown-text.ts';
+import { sanitizeText } from '../base/shown-text.ts';
 import type { CallEntry } from '../measure/record/running-calls.ts';
 import type { SlowEntry } from '../measure/record/slowest-calls.ts';
 import type { Live, LiveApplication } from '../page/live-data.ts';
@@ -25,7 +25,7 @@ const SHOWN_RUNNING = 12;
 const TRANSPORT_NAMES = { REST: 'REST', COMET_WEBSOCKET: 'WebSocket', COMET_LONG_POLLING: 'long polling' } as const;
 
 /** No line is longer than `columns` characters, or has control characters. */
-export function toTopLines({ live, calls }: TopDocument, columns: number): readonly string[] {
+export function formatTop({ live, calls }: TopDocument, columns: number): readonly string[] {
   const lines = [`d2-sidecar ${live.version}, ${live.state}, upstream ${live.upstream.state}, ${live.now}`];
   for (const { section, warning } of live.certificates) {
     if (warning !== null) lines.push(`Certificate of ${section}: ${warning}`);
@@ -35,7 +35,7 @@ export function toTopLines({ live, calls }: TopDocument, columns: number): reado
     lines.push('', ...formatApplication(live, application), '');
     if (ownCalls !== undefined) lines.push(...formatCalls(ownCalls));
   }
-  return lines.map((line) => [...toShownText(line)].slice(0, columns).join(''));
+  return lines.map((line) => [...sanitizeText(line)].slice(0, columns).join(''));
 }
 
 function formatApplication(live: Live, application: LiveApplication): readonly string[] {

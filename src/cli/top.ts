@@ -9,7 +9,7 @@ import type { FlagsOf } from './command-line.ts';
 import { requestTop } from './control/control-client.ts';
 import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
-import { type TopDocument, toTopLines } from './top-lines.ts';
+import { formatTop, type TopDocument } from './top-lines.ts';
 
 /** Standard input and output of the process. */
 export interface Terminal {
@@ -39,7 +39,7 @@ export async function top(
   const socket = await findSocket(flags, env);
   const ask = async () => JSON.parse(await requestTop(socket)) as TopDocument;
   if (isOnce || !terminal.stdin.isTTY || !terminal.stdout.isTTY) {
-    output.out(`${toTopLines(await ask(), ANY_WIDTH).join('\n')}\n`);
+    output.out(`${formatTop(await ask(), ANY_WIDTH).join('\n')}\n`);
     return 0;
   }
   return await show(ask, output, terminal);
@@ -49,7 +49,7 @@ async function show(ask: () => Promise<TopDocument>, output: Output, { stdin, st
   let shown = await ask();
   const draw = () => {
     const { columns, rows } = stdout;
-    const lines = [...toTopLines(shown, columns).slice(0, Math.max(1, rows - 1)), 'q quits'.slice(0, columns)];
+    const lines = [...formatTop(shown, columns).slice(0, Math.max(1, rows - 1)), 'q quits'.slice(0, columns)];
     output.out(`${HOME}${lines.map((line) => line + CLEAR_LINE).join('\r\n')}${CLEAR_BELOW}`);
   };
   const quit = new AbortController();

@@ -3,10 +3,10 @@
  * key with a time, such as `timeouts.idle`, is `timeouts.idleMs` here.
  */
 import { type HostPort, isLoopback } from './host-port.ts';
-import { toJvmHttp } from './jvm-schema.ts';
+import { selectJvmHttp } from './jvm-schema.ts';
 import type { ParsedConfig } from './schema.ts';
 import type { Frozen } from './schema-keys.ts';
-import { toListenerTls } from './tls-schema.ts';
+import { selectListenerTls } from './tls-schema.ts';
 
 export type Config = ReturnType<typeof buildConfig>;
 
@@ -28,15 +28,15 @@ export function buildConfig(parsed: ParsedConfig) {
   const listed = application === undefined ? applications : [application, ...applications];
   return freezeDeep({
     ...parsed,
-    listen: { ...listen, tls: toListenerTls(listen.tls) },
+    listen: { ...listen, tls: selectListenerTls(listen.tls) },
     // `baseUrl` is for people, e.g. `http://127.0.0.1:8080`. Without `tls`, it is plain HTTP.
     upstream: { host, port, baseUrl, ...upstreamTimes, tls: isSecure ? tls : undefined },
     // Without a path and without a list there is one application, at the root.
     applications: listed.length === 0 ? [''] : [...new Set(listed)],
     forwarded: forwarded.addresses,
     clientCertificate: forwarded.clientCertificate,
-    monitor: { ...monitor, tls: toListenerTls(monitor.tls), hosts: [...new Set(monitor.hosts)] },
-    jvm: { ...jvm, http: toJvmHttp(jvm.http) },
+    monitor: { ...monitor, tls: selectListenerTls(monitor.tls), hosts: [...new Set(monitor.hosts)] },
+    jvm: { ...jvm, http: selectJvmHttp(jvm.http) },
     stop: fitIntoDeadline(parsed.stop),
   });
 }

@@ -9,7 +9,7 @@ export const DURATION_PATTERN = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/;
 export const MAX_DURATION_MS = 500 * 3_600_000;
 
 /** Whole milliseconds of e.g. `'1.5s'` (1500) or `30` (30000); undefined if it is not a duration. */
-export function toDurationMs(written: string | number): number | undefined {
+export function parseDurationMs(written: string | number): number | undefined {
   if (typeof written === 'number') {
     return Number.isFinite(written) && written >= 0 ? Math.round(written * 1_000) : undefined;
   }
@@ -18,7 +18,7 @@ export function toDurationMs(written: string | number): number | undefined {
 }
 
 /** The text in the largest unit that leaves no fraction, e.g. `'5m'` for 300000 and `'90s'` for 90000; `0` for none. */
-export function toDurationText(durationMs: number): string | number {
+export function encodeDuration(durationMs: number): string | number {
   if (durationMs === 0) return 0;
   for (const unit of ['h', 'm', 's'] as const) {
     const perUnit = MS_PER_UNIT[unit] ?? 1;

@@ -1,19 +1,19 @@
 /** The effective configuration in the form of a file, for people to read, without secrets. */
 import type { z } from 'zod';
 import type { Config } from './config.ts';
-import { toDurationText } from './duration.ts';
+import { encodeDuration } from './duration.ts';
 import { configSchema } from './schema.ts';
-import { toProgramName } from './schema-keys.ts';
-import { metaOf, partOf, toShape } from './schema-walk.ts';
+import { chooseProgramName } from './schema-keys.ts';
+import { findShape, metaOf, partOf } from './schema-walk.ts';
 import { isGroup } from './written.ts';
 
 /** YAML with all keys; the keys of users are shown as `[hidden]`. */
 export async function formatYaml(config: Config): Promise<string> {
   const { stringify } = await import('yaml');
-  return stringify(toEffective(config), { lineWidth: 0 });
+  return stringify(describeEffective(config), { lineWidth: 0 });
 }
 
-export function toEffective(config: Config): object {
+export function describeEffective(config: Config): object {
   const upstream = { ...config.upstream, url: config.upstream.baseUrl };
   const applications = config.applications.map((path) => (path === '' ? '/' : path));
   const forwarded = { addresses: config.forwarded, clientCertificate: config.clientCertificate };
@@ -25,11 +25,11 @@ function formatPart(schema: z.core.$ZodType | undefined, value: unknown): unknow
   if (schema === undefined || value === undefined) return value;
   if (metaOf(schema).hide === 'always') return '[hidden]';
   if (Array.isArray(value)) return value.map((item, index) => formatPart(partOf(schema, index), item));
-  const shape = toShape(schema);
+  const shape = findShape(schema);
   if (shape === undefined || !isGroup(value)) return value;
   const entries = Object.entries(shape).map(([name, part]) => {
-    const place = toProgramName(name, part);
-    return [name, place === name ? formatPart(part, value[name]) : toDurationText(value[place] as number)];
+    const place = chooseProgramName(name, part);
+    return [name, place === name ? formatPart(part, value[name]) : encodeDuration(value[place] as number)];
   });
   const written = entries.filter(([, inner]) => inner !== undefined);
   return written.length === 0 ? undefined : Object.fromEntries(written);

@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { nearest } from './nearest.ts';
 import { knownNamesAt, listKeys, metaOf, schemaAt } from './schema-walk.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
-import { isGroup, toKeyText, valueAt, type Written } from './written.ts';
+import { formatKey, isGroup, valueAt, type Written } from './written.ts';
 
 export interface Mistake {
   readonly path: readonly PropertyKey[];
@@ -36,7 +36,7 @@ function explainIssue(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], wr
 }
 
 function describeMistake(path: readonly PropertyKey[], value: unknown, expected: string, written: Written): string {
-  const key = toKeyText(path);
+  const key = formatKey(path);
   if (value === undefined) return `${key}: missing, expected ${expected}${describeOrigin(path, written)}`;
   return `${key}: got ${describeValue(path, value)}, expected ${expected}${describeOrigin(path, written)}`;
 }
@@ -48,20 +48,20 @@ function explainUnknown(path: readonly PropertyKey[], written: Written): Mistake
   const known = knownNamesAt(outer as readonly (string | number)[]);
   if (hidesAll(outer) || hideAt(outer) === 'names') {
     // The name of the key may be a secret, as in - abc123: alice.
-    return { path, line: `${toKeyText(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
+    return { path, line: `${formatKey(outer)}: an unknown key, expected only ${known.join(' and ')}${origin}` };
   }
-  const replacement = REPLACED.get(toKeyText(path));
+  const replacement = REPLACED.get(formatKey(path));
   if (replacement !== undefined) {
-    return { path, line: `${toKeyText(path)}: no longer a key, replaced by ${replacement}${origin}` };
+    return { path, line: `${formatKey(path)}: no longer a key, replaced by ${replacement}${origin}` };
   }
   const near = nearest(name, known);
   const elsewhere = listKeys().filter((key) => key.path.length > 1 && key.path.at(-1) === name);
   const meant = near === undefined ? elsewhere.map((key) => key.path) : [[...outer, near]];
   const hint =
     meant.length > 0 && meant.length <= 3
-      ? `did you mean ${meant.map(toKeyText).join(' or ')}?`
+      ? `did you mean ${meant.map(formatKey).join(' or ')}?`
       : `expected one of ${known.join(', ')}`;
-  return { path, line: `${toKeyText(path)}: unknown key, ${hint}${origin}` };
+  return { path, line: `${formatKey(path)}: unknown key, ${hint}${origin}` };
 }
 
 function describeOrigin(path: readonly PropertyKey[], written: Written): string {

@@ -31,7 +31,7 @@ export function parseHostPort(text: string): { readonly host?: string; readonly 
 }
 
 /** `127.0.0.1:8081`, `[::1]:8081`. */
-export function toHostPortText({ host, port }: HostPort): string {
+export function formatHostPort({ host, port }: HostPort): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 

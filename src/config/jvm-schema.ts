@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   authoritiesFile,
   type Conflict,
+  describeChoice,
   duration,
   httpUrl,
   NOT_EMPTY,
@@ -10,7 +11,6 @@ import {
   optionalText,
   section,
   serverName,
-  toChoice,
   yesOrNo,
 } from './schema-keys.ts';
 
@@ -18,7 +18,7 @@ const KINDS = ['tomcat-jmxproxy', 'tomcat-status', 'jolokia', 'prometheus', 'wil
 
 const http = section('restart', 'A source over HTTP, instead of the counters file.', {
   kind: z
-    .enum(KINDS, { error: toChoice(KINDS) })
+    .enum(KINDS, { error: describeChoice(KINDS) })
     .optional()
     .meta({
       description: `Kind of endpoint: ${KINDS.map((kind) => `\`${kind}\``).join(', ')}.`,
@@ -67,7 +67,7 @@ export const jvm = section('restart', 'Where the condition of the JVM is read: s
 type Parsed = z.output<typeof jvm>;
 
 /** Undefined: no source over HTTP. */
-export function toJvmHttp({ kind, url, ...rest }: Parsed['http']) {
+export function selectJvmHttp({ kind, url, ...rest }: Parsed['http']) {
   return kind === undefined || url === undefined ? undefined : { kind, url, ...rest };
 }
 

@@ -3,7 +3,7 @@
  * config/ knows keys and values, but nothing of what they control; the rest of the program sees only `config.ts`.
  */
 import { ConfigError, StartError } from '../base/errors.ts';
-import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { decodeText, describeFileError, readRegularFile } from '../base/trusted-file.ts';
 import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
@@ -12,7 +12,7 @@ import { deleteRemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
 import { restoreWords } from './words.ts';
-import { createGroup, type Group, isGroup, type Layer, setAt, toKeyText, Written } from './written.ts';
+import { createGroup, formatKey, type Group, isGroup, type Layer, setAt, Written } from './written.ts';
 import { parseYaml } from './yaml-text.ts';
 
 export interface ConfigFlags {
@@ -52,7 +52,7 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
   const paths = found.map(({ path }) => path);
   const parsed = first.success ? first : configSchema.safeParse(without(written.group, paths));
   const problems = [...mistakes, ...found];
-  const wrong = problems.map(({ path }) => toKeyText(path));
+  const wrong = problems.map(({ path }) => formatKey(path));
   // Skip conflicts of invalid keys: they have defaults here that nobody wrote.
   const broken = parsed.success
     ? [...findConflicts(parsed.data), ...findStopConflicts(parsed.data, written.group)]
@@ -123,7 +123,7 @@ async function readGroup(path: string, readFile: NonNullable<ConfigSources['read
   try {
     text = await readFile(path);
   } catch (cause) {
-    throw new StartError('D2S_ERR_CONFIG_FILE', `${path} cannot be read: ${toFileReason(cause)}`, { cause });
+    throw new StartError('D2S_ERR_CONFIG_FILE', `${path} cannot be read: ${describeFileError(cause)}`, { cause });
   }
   const value = await parseYaml(text, path);
   if (value === null || value === undefined) return {};

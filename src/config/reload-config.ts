@@ -5,7 +5,7 @@ import { buildConfig, type Config } from './config.ts';
 import { findConflicts, type ParsedConfig } from './schema.ts';
 import { type Key, listKeys } from './schema-walk.ts';
 import { hasOwnCertificate } from './tls-schema.ts';
-import { isGroup, setAt, toKeyText, valueAt } from './written.ts';
+import { formatKey, isGroup, setAt, valueAt } from './written.ts';
 
 export interface ReloadedConfig {
   /** The configuration to put in force: as read, except for `waiting`. */
@@ -19,18 +19,18 @@ export interface ReloadedConfig {
 }
 
 /** Throws ConfigError if the old values of waiting keys contradict the new values of the others. */
-export function toReloadedConfig(running: ParsedConfig, read: ParsedConfig): ReloadedConfig {
+export function mergeReloadedConfig(running: ParsedConfig, read: ParsedConfig): ReloadedConfig {
   const differing = findDiffering(listKeys(), running, read);
   const waiting = differing.filter((key) => mustWait(key, running, read));
   const parsed = structuredClone(read);
   for (const { place } of waiting) setAt(parsed, place, structuredClone(valueAt(running, place)));
-  const names = waiting.map(({ path }) => toKeyText(path));
+  const names = waiting.map(({ path }) => formatKey(path));
   const conflicts = findConflicts(parsed);
   if (conflicts.length > 0) {
     const why = ` (${names.join(', ')} cannot change without a restart)`;
     throw new ConfigError(conflicts.map(({ line }) => line + why).join('\n'));
   }
-  const changed = differing.filter((key) => !waiting.includes(key)).map(({ path }) => toKeyText(path));
+  const changed = differing.filter((key) => !waiting.includes(key)).map(({ path }) => formatKey(path));
   return { config: buildConfig(parsed), parsed, changed, waiting: names };
 }
 

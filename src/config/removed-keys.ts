@@ -1,5 +1,5 @@
 /** Keys of earlier versions that are gone. A configuration that still has one works: an upgrade must not stop traffic. */
-import { toVariable } from './schema-walk.ts';
+import { encodeVariable } from './schema-walk.ts';
 import type { Layer } from './written.ts';
 
 /** Keys at the top, each with the reason. */
@@ -16,5 +16,5 @@ export function deleteRemovedKeys(layers: readonly Layer[]): readonly string[] {
 
 /** The removed key that an environment variable sets. */
 export function removedKeyOf(variable: string): string | undefined {
-  return [...REMOVED.keys()].find((name) => toVariable([name]) === variable);
+  return [...REMOVED.keys()].find((name) => encodeVariable([name]) === variable);
 }

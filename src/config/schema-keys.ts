@@ -4,7 +4,7 @@
  * Markdown.
  */
 import { z } from 'zod';
-import { DURATION_PATTERN, MAX_DURATION_MS, toDurationMs, toDurationText } from './duration.ts';
+import { DURATION_PATTERN, encodeDuration, MAX_DURATION_MS, parseDurationMs } from './duration.ts';
 import { HOST_EXAMPLES, hasHost, isHost } from './host.ts';
 import { MAX_PORT } from './host-port.ts';
 import type { Parsed } from './upstream-url.ts';
@@ -52,7 +52,7 @@ export function section<T extends z.ZodRawShape>(reload: 'live' | 'restart', des
   return z
     .strictObject(shape, { error: 'a group of keys' })
     .transform((values) => {
-      const entries = Object.entries(values).map(([name, value]) => [toProgramName(name, shape[name]), value]);
+      const entries = Object.entries(values).map(([name, value]) => [chooseProgramName(name, shape[name]), value]);
       return Object.fromEntries(entries) as WithUnits<typeof values>;
     })
     .prefault({} as never)
@@ -60,7 +60,7 @@ export function section<T extends z.ZodRawShape>(reload: 'live' | 'restart', des
 }
 
 /** The name of a key in the program: `idle` with a time is `idleMs`. */
-export function toProgramName(name: string, schema: z.core.$ZodType | undefined): string {
+export function chooseProgramName(name: string, schema: z.core.$ZodType | undefined): string {
   const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
   return inner instanceof z.ZodCodec && inner.out === milliseconds ? `${name}Ms` : name;
 }
@@ -73,17 +73,17 @@ export function duration(
 ) {
   const minMs = limits.minMs ?? 1;
   const zero = limits.zero === undefined ? '' : `0 (${limits.zero}) or `;
-  const error = `${zero}a time from ${toDurationText(minMs)} to ${toDurationText(MAX_DURATION_MS)}, such as 500ms, 30s, 5m, 1h or a number of seconds`;
+  const error = `${zero}a time from ${encodeDuration(minMs)} to ${encodeDuration(MAX_DURATION_MS)}, such as 500ms, 30s, 5m, 1h or a number of seconds`;
   const written = [z.number({ error }).nonnegative({ error }), z.string({ error }).regex(DURATION_PATTERN, { error })];
   return z
     .codec(z.union(written, { error }), milliseconds, {
       decode: (text, context) => {
-        const ms = toDurationMs(text);
+        const ms = parseDurationMs(text);
         if (ms !== undefined && ms <= MAX_DURATION_MS && (ms >= minMs || (ms === 0 && zero !== ''))) return ms;
         context.issues.push({ code: 'custom', message: error, input: text });
         return z.NEVER;
       },
-      encode: toDurationText,
+      encode: encodeDuration,
     })
     .prefault(byDefault)
     .describe(description);
@@ -138,12 +138,12 @@ export function oneOf<const T extends readonly [string, ...string[]]>(
   description: string,
 ) {
   return z
-    .enum(values, { error: toChoice(values) })
+    .enum(values, { error: describeChoice(values) })
     .prefault(byDefault as never)
     .describe(description);
 }
 
-export function toChoice(values: readonly string[]): string {
+export function describeChoice(values: readonly string[]): string {
   return values.length === 1 ? `${values[0]}` : `one of ${values.join(', ')}`;
 }
 

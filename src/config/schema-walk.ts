@@ -1,7 +1,7 @@
 /** Reads the schema as data: its keys and their metadata. */
 import { z } from 'zod';
 import { configSchema } from './schema.ts';
-import { toProgramName } from './schema-keys.ts';
+import { chooseProgramName } from './schema-keys.ts';
 
 export type KeyPath = readonly (string | number)[];
 
@@ -35,15 +35,17 @@ function listBelow(
   const reload = metaOf(schema).reload ?? outer;
   const inner = unwrap(schema);
   const own =
-    inner instanceof z.ZodObject ? [] : [{ path, place, reload, variable: toVariable(path), form: chooseForm(inner) }];
-  const parts = Object.entries(toShape(schema) ?? {}).flatMap(([name, part]) =>
-    listBelow(part, [...path, name], [...place, toProgramName(name, part)], reload),
+    inner instanceof z.ZodObject
+      ? []
+      : [{ path, place, reload, variable: encodeVariable(path), form: chooseForm(inner) }];
+  const parts = Object.entries(findShape(schema) ?? {}).flatMap(([name, part]) =>
+    listBelow(part, [...path, name], [...place, chooseProgramName(name, part)], reload),
   );
   return [...own, ...parts];
 }
 
 /** `['upstream', 'connectTimeout']` to `D2_SIDECAR_UPSTREAM_CONNECT_TIMEOUT`. */
-export function toVariable(path: readonly string[]): string {
+export function encodeVariable(path: readonly string[]): string {
   return VARIABLE_PREFIX + path.map((name) => name.replace(/[A-Z]/g, '_$&').toUpperCase()).join('_');
 }
 
@@ -68,7 +70,7 @@ export function schemaAt(path: readonly PropertyKey[]): z.core.$ZodType | undefi
 export function partOf(schema: z.core.$ZodType, step: PropertyKey): z.core.$ZodType | undefined {
   const inner = unwrap(schema);
   if (inner instanceof z.ZodArray) return typeof step === 'number' ? inner.element : undefined;
-  const shape = toShape(inner);
+  const shape = findShape(inner);
   // A name such as `constructor` is not a key, although every object has it.
   return shape !== undefined && Object.hasOwn(shape, step) ? shape[String(step)] : undefined;
 }
@@ -84,13 +86,13 @@ export function choicesAt(path: KeyPath): readonly string[] {
 /** Names of the keys allowed at `path`, also inside lists; empty if none are. */
 export function knownNamesAt(path: KeyPath): readonly string[] {
   const schema = schemaAt(path);
-  return schema === undefined ? [] : Object.keys(toShape(schema) ?? {});
+  return schema === undefined ? [] : Object.keys(findShape(schema) ?? {});
 }
 
 /** The keys of a group, also if a single value may replace the group. */
-export function toShape(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> | undefined {
+export function findShape(schema: z.core.$ZodType): Readonly<Record<string, z.core.$ZodType>> | undefined {
   const inner = unwrap(schema);
-  if (inner instanceof z.ZodUnion) return inner.options.map(toShape).find((shape) => shape !== undefined);
+  if (inner instanceof z.ZodUnion) return inner.options.map(findShape).find((shape) => shape !== undefined);
   return inner instanceof z.ZodObject ? inner.shape : undefined;
 }
 

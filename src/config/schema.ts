@@ -8,14 +8,15 @@ import { z } from 'zod';
 import { AddressRanges } from '../base/address.ts';
 import { comet } from './comet-schema.ts';
 import { diagnosis, findDiagnosisConflicts } from './diagnosis-schema.ts';
-import { toDurationText } from './duration.ts';
-import { isSamePlace, isServedBy, toHostPortText } from './host-port.ts';
+import { encodeDuration } from './duration.ts';
+import { formatHostPort, isSamePlace, isServedBy } from './host-port.ts';
 import { findJvmConflicts, jvm } from './jvm-schema.ts';
 import { calls, metrics, rest, sessions } from './measuring-schema.ts';
 import { findMonitorConflicts, findRepeated, monitor } from './monitor-schema.ts';
 import { findOtlpConflicts, otlp } from './otlp-schema.ts';
 import {
   type Conflict,
+  describeChoice,
   duration,
   host,
   NOT_EMPTY,
@@ -25,7 +26,6 @@ import {
   port,
   section,
   share,
-  toChoice,
   wholeNumber,
   yesOrNo,
 } from './schema-keys.ts';
@@ -38,7 +38,7 @@ const COUNTS = { min: 1, max: 1_000_000 };
 const COUNTS_OR_NONE = { min: 0, max: 1_000_000 };
 
 const FORWARDED = ['append', 'replace', 'off'] as const;
-const FORWARDED_FORM = `${toChoice(FORWARDED)}, or a group with addresses and clientCertificate`;
+const FORWARDED_FORM = `${describeChoice(FORWARDED)}, or a group with addresses and clientCertificate`;
 
 const forwarded = z
   .union(
@@ -281,11 +281,11 @@ function findPlaceConflicts({ upstream, listen, monitor }: ParsedConfig): readon
       'upstream.url: missing, expected http://host[:port][/application] as --upstream, in D2_SIDECAR_UPSTREAM_URL or in the file';
     conflicts.push({ keys: ['upstream.url'], line });
   } else if (isServedBy(url, listen) || isServedBy(url, monitor)) {
-    const line = `upstream.url: ${toHostPortText(url)} is the sidecar itself, expected the application server`;
+    const line = `upstream.url: ${formatHostPort(url)} is the sidecar itself, expected the application server`;
     conflicts.push({ keys: ['upstream.url', ...keys], line });
   }
   if (isSamePlace(listen, monitor)) {
-    const line = `monitor.port: got ${monitor.port}, expected a port different from listen.port (${toHostPortText(listen)})`;
+    const line = `monitor.port: got ${monitor.port}, expected a port different from listen.port (${formatHostPort(listen)})`;
     conflicts.push({ keys, line });
   }
   return conflicts;
@@ -297,9 +297,9 @@ export function findStopConflicts({ stop }: ParsedConfig, written: Group): reado
   const togetherMs = parts.reduce((sum, name) => sum + stop[`${name}Ms`], 0);
   if (togetherMs <= stop.deadlineMs) return [];
   const keys = parts.map((name) => `stop.${name}`);
-  const times = parts.map((name) => toDurationText(stop[`${name}Ms`])).join(' + ');
+  const times = parts.map((name) => encodeDuration(stop[`${name}Ms`])).join(' + ');
   const line =
-    `stop.deadline: got ${toDurationText(stop.deadlineMs)}, shorter than ${keys.join(' and ')} (${times}), ` +
-    `expected at least ${toDurationText(togetherMs)}, or less for ${keys.join(' or ')}`;
+    `stop.deadline: got ${encodeDuration(stop.deadlineMs)}, shorter than ${keys.join(' and ')} (${times}), ` +
+    `expected at least ${encodeDuration(togetherMs)}, or less for ${keys.join(' or ')}`;
   return [{ keys: ['stop.deadline', ...keys], line }];
 }

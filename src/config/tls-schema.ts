@@ -52,7 +52,7 @@ export function hasOwnCertificate({ certFile, pfxFile }: OwnFiles): boolean {
 }
 
 /** Undefined: plain HTTP. */
-export function toListenerTls(tls: ParsedListener): ParsedListener | undefined {
+export function selectListenerTls(tls: ParsedListener): ParsedListener | undefined {
   return hasOwnCertificate(tls) ? tls : undefined;
 }
 

@@ -20,7 +20,7 @@ export class Written {
   /** Where the value at `path`, or the group or list around it, was written; undefined for a default. */
   originOf(path: readonly (string | number)[]): string | undefined {
     for (let length = path.length; length > 0; length--) {
-      const origin = this.#origins.get(toKeyText(path.slice(0, length)));
+      const origin = this.#origins.get(formatKey(path.slice(0, length)));
       if (origin !== undefined) return origin;
     }
     return undefined;
@@ -39,7 +39,7 @@ export class Written {
       } else {
         under[name] = value;
       }
-      this.#origins.set(toKeyText(at), origin(at));
+      this.#origins.set(formatKey(at), origin(at));
     }
   }
 }
@@ -49,8 +49,8 @@ export class Written {
  */
 function expandGroup(path: readonly string[], value: unknown): Group {
   const group = createGroup();
-  if (toKeyText(path) === 'forwarded' && typeof value === 'string') group.addresses = value;
-  if (toKeyText(path) === 'metrics.maxNames' && typeof value === 'number') {
+  if (formatKey(path) === 'forwarded' && typeof value === 'string') group.addresses = value;
+  if (formatKey(path) === 'metrics.maxNames' && typeof value === 'number') {
     for (const kind of ['rpc', 'sba', 'object']) group[kind] = value;
   }
   return group;
@@ -83,7 +83,7 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** `['rest', 'rules', 0, 'name']` to `rest.rules[0].name`. */
-export function toKeyText(path: readonly PropertyKey[]): string {
+export function formatKey(path: readonly PropertyKey[]): string {
   return path
     .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${String(step)}`))
     .join('');

@@ -2,7 +2,7 @@
 import type { Document, LineCounter, Node, YAMLParseError } from 'yaml';
 import { ConfigError } from '../base/errors.ts';
 import { type KeyPath, knownNamesAt } from './schema-walk.ts';
-import { toKeyText } from './written.ts';
+import { formatKey } from './written.ts';
 
 /** Aliases that a document may resolve; more is an attempt to exhaust memory ("billion laughs"). */
 const MAX_ALIASES = 100;
@@ -93,7 +93,7 @@ function findRepeated(
       const first = (items as readonly Pair[]).find((pair) => pair.key.value === key.value);
       // An unknown key may be a secret written as a key, so it is not shown.
       const isKnown = knownNamesAt(path).includes(name);
-      return { name: isKnown ? toKeyText([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
+      return { name: isKnown ? formatKey([...path, name]) : 'this key', firstPos: first?.key.range?.[0] ?? 0 };
     }
     const found = findRepeated(value, pos, [...path, name]);
     if (found !== undefined) return found;

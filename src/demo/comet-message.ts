@@ -15,7 +15,7 @@ export interface CometMessage {
 export const COMET_PATH = 'api/cometd';
 
 /** Where values of an object arrive, e.g. `/d2/object/H.Tank.Level`. */
-export function toObjectChannel(name: string): string {
+export function encodeObjectChannel(name: string): string {
   return `/d2/object/${encodeURIComponent(name)}`;
 }
 

@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type WebSocket, WebSocketServer } from 'ws';
-import { CALL_CHANNELS, type CometCall, type CometMessage, toObjectChannel } from './comet-message.ts';
+import { CALL_CHANNELS, type CometCall, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import type { SampleLogins } from './logins.ts';
 import { SAMPLE_OBJECTS } from './plant.ts';
 import type { Random } from './random.ts';
@@ -173,7 +173,7 @@ export class SampleComet {
       if (random() > CHANGE_SHARE) continue;
       const next = Math.round((value + random() - 0.5) * 100) / 100;
       this.#values.set(name, next);
-      this.#push({ channel: toObjectChannel(name), data: { objectName: name, value: next } });
+      this.#push({ channel: encodeObjectChannel(name), data: { objectName: name, value: next } });
     }
     for (const client of this.#clients.values()) if (client.waiting.length > 0) client.answerConnect();
   }

@@ -4,7 +4,7 @@
  */
 import { type Dispatcher, Pool } from 'undici';
 import { CometClient } from './comet-client.ts';
-import { CALL_CHANNELS, type CometMessage, toObjectChannel } from './comet-message.ts';
+import { CALL_CHANNELS, type CometMessage, encodeObjectChannel } from './comet-message.ts';
 import { LOGIN_PATH } from './logins.ts';
 import { SAMPLE_BROWSERS, SAMPLE_OBJECTS, type SampleBrowser } from './plant.ts';
 import { createRandom, pause, pick, type Random } from './random.ts';
@@ -107,7 +107,7 @@ export class CometUsers {
   async #use(client: CometClient, { first, random, signal }: { first: number; random: Random; signal: AbortSignal }) {
     let at = first;
     for (const name of selectObjects(at))
-      await client.send({ channel: '/meta/subscribe', subscription: toObjectChannel(name) });
+      await client.send({ channel: '/meta/subscribe', subscription: encodeObjectChannel(name) });
     while (!signal.aborted) {
       await pause(random, this.#options.pauseMs ?? 1_500, signal);
       if (random() < CALL_SHARE) {
@@ -118,8 +118,8 @@ export class CometUsers {
       const [gone = ''] = selectObjects(at);
       at += 1;
       const come = selectObjects(at).at(-1) ?? '';
-      await client.send({ channel: '/meta/unsubscribe', subscription: toObjectChannel(gone) });
-      await client.send({ channel: '/meta/subscribe', subscription: toObjectChannel(come) });
+      await client.send({ channel: '/meta/unsubscribe', subscription: encodeObjectChannel(gone) });
+      await client.send({ channel: '/meta/subscribe', subscription: encodeObjectChannel(come) });
     }
   }
 }

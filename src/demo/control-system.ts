@@ -19,13 +19,13 @@ import { COMET_PATH } from './comet-message.ts';
 import { SampleComet } from './comet-server.ts';
 import { LOGIN_PATH, SampleLogins } from './logins.ts';
 import {
+  createAuthFields,
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,
   SAMPLE_RPCS,
   SAMPLE_SBAS,
   type SampleRpc,
   type SampleSba,
-  toAuthFields,
 } from './plant.ts';
 import { createRandom, type Random } from './random.ts';
 
@@ -59,7 +59,7 @@ export class SampleControlSystem {
   readonly #comet: SampleComet;
   readonly #rpcs = new Map(SAMPLE_RPCS.map((rpc) => [rpc.path, rpc]));
   readonly #sbas = new Map(SAMPLE_SBAS.map((sba) => [sba.path, sba]));
-  readonly #accepted = new Set(SAMPLE_ACCOUNTS.map((account) => Object.values(toAuthFields(account))[0]));
+  readonly #accepted = new Set(SAMPLE_ACCOUNTS.map((account) => Object.values(createAuthFields(account))[0]));
 
   constructor(options: SampleControlSystemOptions = {}) {
     this.#random = options.random ?? createRandom(2000);

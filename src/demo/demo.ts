@@ -12,7 +12,7 @@ import { loadConfig } from '../config/load-config.ts';
 import { Sidecar } from '../sidecar/sidecar.ts';
 import { CometUsers } from './comet-users.ts';
 import { SAMPLE_APPLICATION, SampleControlSystem } from './control-system.ts';
-import { toGuide } from './guide.ts';
+import { formatGuide } from './guide.ts';
 import { type SampleJvm, startSampleJvm } from './jvm.ts';
 import { SAMPLE_ACCOUNTS } from './plant.ts';
 import { SampleUsers } from './users.ts';
@@ -64,7 +64,7 @@ async function runUsers(bound: { listen: string; monitor: string }, jvm: SampleJ
   const noJvm = jvm.kind === 'none' ? jvm.reason : await findWhyUnread(monitorUrl, signal);
   if (!signal.aborted) {
     const sessionId = await findLastingSession(monitorUrl);
-    print(toGuide({ clientUrl, monitorUrl, application: SAMPLE_APPLICATION, sessionId, noJvm }));
+    print(formatGuide({ clientUrl, monitorUrl, application: SAMPLE_APPLICATION, sessionId, noJvm }));
   }
   const began = performance.now();
   const progress = setInterval(

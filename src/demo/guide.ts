@@ -26,7 +26,7 @@ const LINKS = [
 
 const JVM_LINK = { title: 'The Java virtual machine', path: 'metrics/jvm' };
 
-export function toGuide(addresses: GuideAddresses): string {
+export function formatGuide(addresses: GuideAddresses): string {
   const { clientUrl, monitorUrl, application, sessionId, noJvm } = addresses;
   const admin = `${monitorUrl}/${application}/api/rest/v0/admin/`;
   const lines = [

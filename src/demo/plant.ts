@@ -69,7 +69,7 @@ export const SAMPLE_BROWSERS: readonly SampleBrowser[] = [
 ];
 
 /** The request fields that carry the credentials, e.g. `{ 'x-api-key': '...' }`; Basic as UTF-8 (RFC 7617 §2.1). */
-export function toAuthFields(credentials: SampleCredentials): Record<string, string> {
+export function createAuthFields(credentials: SampleCredentials): Record<string, string> {
   if (credentials.kind === 'key') return { 'x-api-key': credentials.key };
   return { authorization: `Basic ${Buffer.from(`${credentials.user}:${credentials.password}`).toString('base64')}` };
 }

@@ -4,12 +4,12 @@
  */
 import { type Dispatcher, Pool } from 'undici';
 import {
+  createAuthFields,
   SAMPLE_ACCOUNTS,
   SAMPLE_OBJECTS,
   SAMPLE_RPCS,
   SAMPLE_SBAS,
   type SampleCredentials,
-  toAuthFields,
 } from './plant.ts';
 import { createRandom, pause, pick, type Random } from './random.ts';
 
@@ -76,7 +76,7 @@ export class SampleUsers {
       const answer = await on.pool.request({
         path: `${pathname}/api/rest/v0/${request.path}`,
         method: request.method,
-        headers: toAuthFields(request.hasWrongPassword === true ? mistyped(account) : account),
+        headers: createAuthFields(request.hasWrongPassword === true ? mistyped(account) : account),
         body: request.body ?? null,
         signal: on.signal,
       });

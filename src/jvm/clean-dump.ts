@@ -5,7 +5,7 @@
  * From JDK 10 on, the dump begins with the addresses of all Java threads, and each thread's own line has its address
  * (`tid=`) after its name. A name cannot know these addresses, so they show where names end.
  */
-import { toShownLines, toShownText } from '../base/shown-text.ts';
+import { sanitizeLines, sanitizeText } from '../base/shown-text.ts';
 
 const ADDRESS = /0x[0-9a-f]+/g;
 const LIST_BEGINS = /^_java_thread_list=.*elements=\{$/;
@@ -16,7 +16,7 @@ const NAME_ENDS = /^(.*)("(?: #\d+)?(?: \[\d+\])?(?: daemon)? (?:prio|os_prio)=.
 export function cleanDump(dump: string): string {
   const lines = dump.split(/\r?\n/);
   const { cleaned, names } = joinNames(lines, readAddresses(lines));
-  return toShownLines(shortenNames(cleaned, names).join('\n'));
+  return sanitizeLines(shortenNames(cleaned, names).join('\n'));
 }
 
 /** The addresses of the Java threads that are in the list at the beginning; empty before JDK 10. */
@@ -48,7 +48,7 @@ function joinNames(lines: readonly string[], addresses: Set<string>): Joined {
       const [first = '', ...others] = cleaned.splice(begin).slice(0, -1);
       const name = [first.slice(1), ...others, last];
       names.set(name[0] as string, [...(names.get(name[0] as string) ?? []), name]);
-      cleaned.push(`"${toShownText(name.join('\n'))}${rest}`);
+      cleaned.push(`"${sanitizeText(name.join('\n'))}${rest}`);
     }
     begin = undefined;
   }
@@ -68,7 +68,7 @@ function shortenNames(lines: readonly string[], names: Joined['names']): readonl
       continue;
     }
     at += name.length - 1;
-    shortened.push(`${before}"${toShownText(name.join('\n'))}${(lines[at] as string).slice(name.at(-1)?.length)}`);
+    shortened.push(`${before}"${sanitizeText(name.join('\n'))}${(lines[at] as string).slice(name.at(-1)?.length)}`);
   }
   return shortened;
 }

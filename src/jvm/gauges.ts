@@ -15,7 +15,7 @@ export interface JvmGauges {
 const USAGE_KEYS = ['init', 'used', 'committed', 'max'] as const;
 
 /** A value that is missing from the reading gets no gauge: missing is not zero. */
-export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading): JvmGauges {
+export function createJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmReading): JvmGauges {
   const classloader = new Map<string, Gauge>();
   put(classloader, 'jvm.classloader.loaded', classes.loaded);
   put(classloader, 'jvm.classloader.unloaded', classes.unloaded);
@@ -38,7 +38,7 @@ export function toJvmGauges({ classes, heap, nonHeap, pools, collectors }: JvmRe
   return { classloader: setOf(classloader), memory: setOf(memory), garbagecollector: setOf(garbagecollector) };
 }
 
-export function toMetricSet({ classloader, memory, garbagecollector }: JvmGauges): MetricSet {
+export function joinJvmGauges({ classloader, memory, garbagecollector }: JvmGauges): MetricSet {
   return unionOf(classloader, memory, garbagecollector);
 }
 

@@ -4,10 +4,10 @@
  */
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
-import { type JvmGauges, toJvmGauges } from './gauges.ts';
+import { createJvmGauges, type JvmGauges } from './gauges.ts';
 import type { JvmReading } from './jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from './jvm-source.ts';
-import { type ServerState, toServerState } from './server-reading.ts';
+import { createServerState, type ServerState } from './server-reading.ts';
 
 interface JvmMonitorOptions {
   readonly source: JvmSource;
@@ -144,8 +144,8 @@ export class JvmMonitor {
     const shown: Reading = {
       reading,
       memory: reading.memory,
-      gauges: toJvmGauges(reading),
-      server: toServerState(reading.server ?? {}, upstreamPort, before),
+      gauges: createJvmGauges(reading),
+      server: createServerState(reading.server ?? {}, upstreamPort, before),
       source: source.name,
       sinceEpochMs: state.kind === 'available' ? state.sinceEpochMs : atEpochMs,
     };

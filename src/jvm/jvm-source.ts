@@ -1,5 +1,5 @@
 import { type ErrorCode, SidecarError } from '../base/errors.ts';
-import { toShownText } from '../base/shown-text.ts';
+import { sanitizeText } from '../base/shown-text.ts';
 import type { JvmReading } from './jvm-reading.ts';
 
 /** One way to read the JVM's condition. Each has its own file or folder, and all return a `JvmReading`. */
@@ -29,6 +29,6 @@ export class JvmSourceError extends SidecarError {
 
   constructor(code: JvmErrorCode, message: string, cause?: unknown) {
     // Messages quote names of folders in /tmp, and any user of the machine may choose such a name.
-    super(code, toShownText(message), cause === undefined ? undefined : { cause });
+    super(code, sanitizeText(message), cause === undefined ? undefined : { cause });
   }
 }

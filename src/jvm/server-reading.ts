@@ -50,7 +50,7 @@ export interface ServerState {
 }
 
 /** `upstreamPort`: the port that the sidecar dials. `before`: the reading `seconds` ago. */
-export function toServerState(
+export function createServerState(
   { connectors = [], threads = {}, process }: ServerReading,
   upstreamPort: number,
   before: { readonly process?: ServerProcess | undefined; readonly seconds: number } | undefined,
@@ -76,7 +76,7 @@ function computeCores(
 }
 
 /** The gauges of `metrics/server`. */
-export function toServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
+export function createServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
   const gauges = new Map<string, Gauge>();
   const put = (name: string, value: number | undefined, type: Gauge['type'] = 'integer') => {
     if (value !== undefined) gauges.set(`server.${name}`, { type, read: () => value });

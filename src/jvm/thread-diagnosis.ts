@@ -7,7 +7,7 @@ import path from 'node:path';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
-import { resolveTrusted, toFileReason } from '../base/trusted-file.ts';
+import { describeFileError, resolveTrusted } from '../base/trusted-file.ts';
 import { removeOwn, writeAside } from '../base/write-aside.ts';
 import type { Config } from '../config/config.ts';
 import { cleanDump } from './clean-dump.ts';
@@ -138,7 +138,7 @@ export class ThreadDiagnosis {
 
   #onFailure(cause: unknown): void {
     this.failed += 1;
-    const reason = cause instanceof JvmSourceError ? cause.message : toFileReason(cause);
+    const reason = cause instanceof JvmSourceError ? cause.message : describeFileError(cause);
     // Logs each reason once, not every ten minutes.
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;

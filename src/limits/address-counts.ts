@@ -1,4 +1,4 @@
-import { toAddressKey } from './address-key.ts';
+import { addressKeyOf } from './address-key.ts';
 
 /**
  * Counts open connections per client address. Only addresses with a connection have an entry, which bounds the size.
@@ -22,7 +22,7 @@ export class AddressCounts {
 
   /** Counts one more connection; returns the function that ends it. Undefined when the address is at its limit. */
   enter(address: string): (() => void) | undefined {
-    const key = toAddressKey(address);
+    const key = addressKeyOf(address);
     const count = this.#counts.get(key) ?? 0;
     if (this.#max > 0 && count >= this.#max) return undefined;
     this.#counts.set(key, count + 1);

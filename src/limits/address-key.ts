@@ -2,7 +2,7 @@ import net from 'node:net';
 import { withoutMapping } from '../base/address.ts';
 
 /** The key of a shared count: an IPv4 address, also written as IPv6, or the /64 from which one IPv6 host may choose. */
-export function toAddressKey(address: string): string {
+export function addressKeyOf(address: string): string {
   const v4 = withoutMapping(address);
   if (net.isIPv4(v4)) return v4;
   if (!net.isIPv6(address)) return 'unknown';

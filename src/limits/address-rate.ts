@@ -1,5 +1,5 @@
 import { type Clock, NS_PER_S } from '../base/clock.ts';
-import { toAddressKey } from './address-key.ts';
+import { addressKeyOf } from './address-key.ts';
 
 const MINUTE_NS = 60 * NS_PER_S;
 /** When the table is full, a new address is refused until another one's minute is over. */
@@ -20,7 +20,7 @@ export class AddressRate {
   /** Counts one more. False, and not counted, when the address has used up its number for the last minute. */
   take(address: string): boolean {
     const nowNs = this.#clock.nowNs();
-    const key = toAddressKey(address);
+    const key = addressKeyOf(address);
     const present = this.#momentsNs.get(key);
     if (present === undefined && !this.#hasRoom(nowNs)) return false;
     const momentsNs = (present ?? []).filter((momentNs) => nowNs - momentNs < MINUTE_NS);

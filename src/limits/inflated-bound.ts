@@ -4,6 +4,6 @@ const MAX_RATIO = 100;
 const ANY_RATIO_BYTES = 64 * 1024;
 
 /** Maximum content of a message of `sentBytes`, at most `maxBytes`: a bomb of a few bytes is given up early. */
-export function toMaxInflatedBytes(sentBytes: number, maxBytes: number): number {
+export function limitInflatedBytes(sentBytes: number, maxBytes: number): number {
   return Math.min(maxBytes, ANY_RATIO_BYTES + MAX_RATIO * sentBytes);
 }

@@ -1,4 +1,4 @@
-import type { Unfinished, UnfinishedBodies } from './unfinished-bodies.ts';
+import type { EvictableBodies, Unfinished } from './unfinished-bodies.ts';
 
 /** An announced length up to this is allocated at once. Beyond it, memory grows with the bytes that really arrive. */
 const MAX_TRUSTED_BYTES = 64 * 1_024;
@@ -14,7 +14,7 @@ export const KEPT_BODY_BYTES = 2_048;
 /** A growing copy of one body or message. Its memory is charged to the budget. */
 export class KeptBytes {
   readonly #maxBytes: number;
-  readonly #bodies: UnfinishedBodies;
+  readonly #bodies: EvictableBodies;
   readonly #owner: Unfinished;
   readonly #isSecret: boolean;
   #bytes: Buffer | undefined;
@@ -24,7 +24,7 @@ export class KeptBytes {
    * Allocates at most `maxBytes`; the caller must not append more. `owner.giveUp` may be called while it holds
    * bytes. With `isSecret`, memory is overwritten before it is freed.
    */
-  constructor(maxBytes: number, bodies: UnfinishedBodies, owner: Unfinished, isSecret = false) {
+  constructor(maxBytes: number, bodies: EvictableBodies, owner: Unfinished, isSecret = false) {
     this.#maxBytes = maxBytes;
     this.#bodies = bodies;
     this.#owner = owner;

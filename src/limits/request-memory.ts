@@ -1,5 +1,5 @@
 import type { MemoryBudget } from './memory-budget.ts';
-import { type Unfinished, UnfinishedBodies } from './unfinished-bodies.ts';
+import { EvictableBodies, type Unfinished } from './unfinished-bodies.ts';
 
 /** Granted to each connection even without room: a normal head in two packets fits. 40 MB for 10,000 connections. */
 export const FREE_BYTES = 4 * 1024;
@@ -12,11 +12,11 @@ export interface HeadWaiter {
 /** The budget's `requests` memory for all connections. Unfinished heads that exceed `FREE_BYTES` may be evicted. */
 export class RequestMemory {
   readonly budget: MemoryBudget;
-  readonly unfinished: UnfinishedBodies;
+  readonly unfinished: EvictableBodies;
 
   constructor(budget: MemoryBudget) {
     this.budget = budget;
-    this.unfinished = new UnfinishedBodies(budget, 'requests');
+    this.unfinished = new EvictableBodies(budget, 'requests');
   }
 }
 

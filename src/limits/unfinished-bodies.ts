@@ -12,7 +12,7 @@ const MAX_EVICTING_BYTES = 64 * 1024;
  * The budget's memory of one kind for what is unfinished. When it is used up, what has been unfinished longest is evicted:
  * honest bodies and heads are complete within milliseconds, those of an attacker stay.
  */
-export class UnfinishedBodies {
+export class EvictableBodies {
   readonly #memory: MemoryBudget;
   readonly #kind: MemoryKind;
   readonly #oldestFirst = new Set<Unfinished>();

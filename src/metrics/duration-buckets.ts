@@ -22,14 +22,16 @@ export interface BucketBounds {
   readonly ns: readonly number[];
 }
 
-/** E.g. `toBounds([0.001, 1])`. */
-export function toBounds(seconds: readonly number[]): BucketBounds {
+/** E.g. `createBucketBounds([0.001, 1])`. */
+export function createBucketBounds(seconds: readonly number[]): BucketBounds {
   // Rounded, since 0.0025 * 1e9 need not be a whole number in doubles.
   return { seconds, ns: seconds.map((bound) => Math.round(bound * NS_PER_S)) };
 }
 
 /** Bounds for calls: 1 ms to 60 s, three in each decade up to 10 s. */
-export const CALL_BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]);
+export const CALL_BOUNDS = createBucketBounds([
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+]);
 
 export class DurationBuckets implements DurationBucketsReading {
   readonly #bounds: BucketBounds;

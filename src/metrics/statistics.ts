@@ -168,7 +168,7 @@ export class SessionStatistics implements Statistics {
   *save(): Generator<SavedFields> {
     yield { record: 'session-statistics', createdNs: this.#createdNs };
     for (const kind of [this.#rpc, this.#sba, this.#object]) if (kind !== undefined) yield* kind.save();
-    yield { record: 'session-answers', answers: this.#log.save(toSavedAnswer) };
+    yield { record: 'session-answers', answers: this.#log.save(encodeAnswer) };
   }
 
   /** The answers come last: the kinds are restored before anything is recorded. */
@@ -203,7 +203,7 @@ function recordIn(
   else statistics[kind].recordAnswered(name, status, durationNs, nowNs);
 }
 
-function toSavedAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): SavedFields {
+function encodeAnswer({ kind, name }: CountedCall, durationNs: number, endedNs: number): SavedFields {
   // The log has names that no table has bounded. A cut one is still too long, so it counts as `(other)` as well.
   return { kind, name: name.slice(0, MAX_NAME_CHARS + 1), durationNs, endedNs };
 }

@@ -99,9 +99,9 @@ export class Guard {
         throw new Problem(503, detail, { fields: { 'retry-after': String(verdict.retryAfterS) } });
       }
       case 'missing':
-        throw toUnauthorized(access, MISSING);
+        throw createUnauthorized(access, MISSING);
       case 'wrong':
-        throw toUnauthorized(access, 'The credential is wrong.');
+        throw createUnauthorized(access, 'The credential is wrong.');
     }
   }
 }
@@ -142,7 +142,7 @@ function checkRole(reader: Reader, needed: Role, request: FastifyRequest): void 
 }
 
 /** One field for each scheme, since some clients cannot parse two in one. */
-function toUnauthorized(access: AccessControl, detail: string): Problem {
+function createUnauthorized(access: AccessControl, detail: string): Problem {
   const { hasUsers, hasTokens } = access.schemes;
   // A 401 must name a scheme (RFC 9110 §15.5.2), and there is none for certificates.
   if (!hasUsers && !hasTokens) return new Problem(403, detail);

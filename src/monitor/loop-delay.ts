@@ -2,10 +2,10 @@ import type { Clock } from '../base/clock.ts';
 import { NS_PER_MS } from '../base/clock.ts';
 import type { DurationBucketsReading } from '../base/metric-description.ts';
 import { histogram, type MetricDescription } from '../base/metric-description.ts';
-import { DurationBuckets, toBounds } from '../metrics/duration-buckets.ts';
+import { createBucketBounds, DurationBuckets } from '../metrics/duration-buckets.ts';
 
 const INTERVAL_MS = 20;
-const BOUNDS = toBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
+const BOUNDS = createBucketBounds([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]);
 
 /**
  * Measures how late the event loop runs its timers, 50 times a second. Every request waits that long in addition to its

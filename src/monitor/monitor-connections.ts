@@ -11,7 +11,7 @@
 import type { RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
-import { toAddressKey } from '../limits/address-key.ts';
+import { addressKeyOf } from '../limits/address-key.ts';
 import type { LimitHits, LimitKey } from '../limits/limit-hits.ts';
 import type { LoopShare } from './loop-share.ts';
 
@@ -116,7 +116,7 @@ export class MonitorConnections {
 
   #onConnection(socket: Socket): void {
     const { remoteAddress } = socket;
-    const address = toAddressKey(remoteAddress ?? '');
+    const address = addressKeyOf(remoteAddress ?? '');
     // Undefined: the connection was reset before it was accepted.
     if (remoteAddress === undefined || !this.#makeRoom(address)) {
       socket.destroy();

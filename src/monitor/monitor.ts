@@ -98,7 +98,7 @@ export class Monitor {
       this.#answers.limit(request.raw.url ?? '', payload),
     );
     this.#server.setErrorHandler((error: FastifyError, _request, reply) => this.#onError(error, reply));
-    this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, toNotFound(request, applications)));
+    this.#server.setNotFoundHandler((request, reply) => sendProblem(reply, createNotFound(request, applications)));
     addRoutes(this.#server, monitored, options);
     answerOddRequests(this.#server.server);
     tls?.attach(this.#server.server as unknown as TlsServer);
@@ -146,7 +146,7 @@ export class Monitor {
 
   #onClientError(error: Error & { readonly code?: string }, socket: Socket): void {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') this.#hits.hit('monitor.headTimeout');
-    endWith(socket, toClientProblem(error.code));
+    endWith(socket, chooseClientProblem(error.code));
   }
 
   /** For requests that the router cannot parse; it skips the hooks for them, so the guard runs here. */
@@ -173,7 +173,7 @@ function refuseSchema(): never {
   throw new Error('routes have no schemas');
 }
 
-function toNotFound(request: FastifyRequest, applications: ReadonlySet<string>): Problem {
+function createNotFound(request: FastifyRequest, applications: ReadonlySet<string>): Problem {
   const application = ADMIN_PATH.exec(request.url)?.[1];
   const known = [...applications].map((name) => `"${name}"`).join(', ');
   if (application !== undefined && !applications.has(application)) {
@@ -190,7 +190,7 @@ function answerOddRequests(server: Server): void {
   server.on('checkContinue', asUsual).on('checkExpectation', asUsual);
 }
 
-function toClientProblem(code: string | undefined): Problem {
+function chooseClientProblem(code: string | undefined): Problem {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new Problem(431, `The head is larger than ${MAX_HEAD_BYTES} bytes.`);

@@ -107,7 +107,7 @@ export interface Monitored {
   readonly sidecar: MonitoredSidecar;
   readonly verdicts: Pick<Verdicts, 'of' | 'minuteOf'>;
   /** All metrics of `/metrics`, including those of `process`. */
-  toTables(process: ProcessReading): readonly Table[];
+  createTables(process: ProcessReading): readonly Table[];
   /** Data of the live page; absent: the page has none. */
   readonly live?: MonitoredLive;
 }

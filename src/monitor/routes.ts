@@ -31,16 +31,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { Problem } from '../base/problem.ts';
-import { toShownText } from '../base/shown-text.ts';
+import { sanitizeText } from '../base/shown-text.ts';
 import type { Config } from '../config/config.ts';
-import { toMetricSet } from '../jvm/gauges.ts';
+import { joinJvmGauges } from '../jvm/gauges.ts';
 import type { JvmState } from '../jvm/jvm-monitor.ts';
-import { toServerGauges } from '../jvm/server-reading.ts';
+import { createServerGauges } from '../jvm/server-reading.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
 import { MetricsRenderer } from './dropwizard/render.ts';
 import { ALL, NUMBERS, OPEN } from './guard.ts';
 import { renderList } from './json-pieces.ts';
-import { toVerdictDocument } from './live/live-document.ts';
+import { selectVerdict } from './live/live-document.ts';
 import { addLiveRoutes } from './live/live-routes.ts';
 import type { PageFolder } from './live/page-files.ts';
 import { addPageRoutes } from './live/page-routes.ts';
@@ -90,7 +90,7 @@ const METRIC_PATHS: Readonly<Record<string, Select>> = {
 };
 
 const JVM_PATHS: Readonly<Record<string, (state: AvailableJvm) => MetricSet>> = {
-  'metrics/jvm': ({ gauges }) => toMetricSet(gauges),
+  'metrics/jvm': ({ gauges }) => joinJvmGauges(gauges),
   'metrics/jvm/classloader': ({ gauges }) => gauges.classloader,
   'metrics/jvm/memory': ({ gauges }) => gauges.memory,
   'metrics/jvm/garbagecollector': ({ gauges }) => gauges.garbagecollector,
@@ -119,7 +119,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
   server.get('/metrics', NUMBERS, (request, reply) => sendExposition(request, reply, monitored, share));
   addDocumentRoute(server, monitored);
   for (const application of monitored.applications) {
-    const base = `${toRoutePrefix(application.name)}/api/rest/v0/admin`;
+    const base = `${formatRoutePrefix(application.name)}/api/rest/v0/admin`;
     const addList = (path: string, read: () => Iterable<object>) =>
       server.get(`${base}/${path}`, ALL, (request, reply) => {
         if (path === 'd2/calls') reply.header('x-total-count', String(application.running.size));
@@ -130,7 +130,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
     addList('d2/calls/slowest', () => application.slowest.slowest());
     server.get(`${base}/d2/verdict`, NUMBERS, (request, reply) => {
       const verdict = monitored.verdicts.of(application.name);
-      const document = toVerdictDocument(verdict, request.reader?.role ?? 'metrics');
+      const document = selectVerdict(verdict, request.reader?.role ?? 'metrics');
       return sendJson(reply, JSON.stringify(document, undefined, isPretty(request) ? 2 : undefined));
     });
     for (const [path, select] of Object.entries(METRIC_PATHS)) {
@@ -138,7 +138,7 @@ export function addRoutes(server: FastifyInstance, monitored: Monitored, options
         const scope = findScope(application, request.query as Query);
         const { name = '' } = request.params as { name?: string };
         // Same conversion as in the classifier: finds a name as it is shown and as clients send it.
-        const metrics = select(scope, toShownText(name));
+        const metrics = select(scope, sanitizeText(name));
         // A session's timers cover the whole session, so there is no window.
         if (!scope.isSession) reply.header('metrics-window', windowSeconds);
         return sendDocument(request, reply, metrics, answers);
@@ -188,7 +188,7 @@ async function sendExposition(
   share: LoopShare,
 ): Promise<FastifyReply> {
   const format = negotiate(request.headers.accept);
-  const tables = monitored.toTables(await monitored.sidecar.readProcess());
+  const tables = monitored.createTables(await monitored.sidecar.readProcess());
   reply.header('vary', 'accept');
   return sendPieces(request, reply, renderTables(tables, format), share, CONTENT_TYPES[format]);
 }
@@ -202,7 +202,7 @@ function readJvm({ state }: Monitored['jvm']): AvailableJvm {
 
 /** Throws 503 if the source has none of its values. */
 function readServer({ server, source, sinceEpochMs }: AvailableJvm): MetricSet {
-  const metrics = toServerGauges(server);
+  const metrics = createServerGauges(server);
   if (metrics.gauges.size > 0) return metrics;
   const since = new Date(sinceEpochMs).toISOString();
   const reason = `The source of the JVM’s numbers (${source}) does not report the server’s capacity (docs/jvm.md).`;
@@ -251,6 +251,6 @@ function isPretty({ query }: FastifyRequest): boolean {
 }
 
 /** The router reads `:` and `*` as captures; `::` is a plain colon. */
-function toRoutePrefix(application: string): string {
+function formatRoutePrefix(application: string): string {
   return application === '' ? '' : `/${application.replaceAll(':', '::')}`;
 }

@@ -23,7 +23,7 @@ export class Api {
 
   use(credential: Credential): void {
     this.#mode = credential.kind === 'browser' ? 'same-origin' : 'omit';
-    this.#authorization = toAuthorization(credential);
+    this.#authorization = formatAuthorization(credential);
   }
 
   /** Reads a JSON answer; `path` is relative to the page, e.g. `live`. Never rejects. */
@@ -39,7 +39,7 @@ export class Api {
       const text = await response.text();
       if (response.ok) return { kind: 'ok', value: JSON.parse(text) as T };
       const retryAfterS = Number(response.headers.get('retry-after') ?? 0);
-      return { kind: 'refused', status: response.status, detail: toDetail(text), retryAfterS };
+      return { kind: 'refused', status: response.status, detail: parseDetail(text), retryAfterS };
     } catch (error) {
       const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
       return { kind: 'lost', reason: isTimeout ? `no answer within ${TIMEOUT_MS / 1000} s` : 'no connection' };
@@ -48,7 +48,7 @@ export class Api {
 }
 
 /** Basic with UTF-8 (RFC 7617 §2.1), or Bearer (RFC 6750 §2.1). */
-export function toAuthorization(credential: Credential): string | undefined {
+export function formatAuthorization(credential: Credential): string | undefined {
   if (credential.kind === 'token') return `Bearer ${credential.token}`;
   if (credential.kind !== 'password') return undefined;
   const bytes = new TextEncoder().encode(`${credential.user}:${credential.password}`);
@@ -56,7 +56,7 @@ export function toAuthorization(credential: Credential): string | undefined {
 }
 
 /** The `detail` of a problem (RFC 9457); empty if the answer is not one. */
-function toDetail(text: string): string {
+function parseDetail(text: string): string {
   try {
     const { detail } = JSON.parse(text) as { detail?: unknown };
     return typeof detail === 'string' ? detail : '';

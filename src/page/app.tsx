@@ -9,7 +9,7 @@ import { Header } from './header.tsx';
 import { sumUpMinute } from './history-points.ts';
 import { ItemView } from './item-views.tsx';
 import type { Live, LiveApplication } from './live-data.ts';
-import { type PageState, toNowMs } from './page-state.ts';
+import { type PageState, readNowMs } from './page-state.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { SignIn } from './sign-in.tsx';
 import { ConnectionNotice, Situation } from './situation.tsx';
@@ -30,7 +30,7 @@ export function App({ store, onCredential }: AppProps) {
     return store.subscribe(() => setState(store.state));
   }, [store]);
   const { connection, live, route } = state;
-  const nowMs = toNowMs(state, performance.now());
+  const nowMs = readNowMs(state, performance.now());
   const application =
     live?.applications.find(({ name }) => name === route.application) ??
     (route.application === undefined ? live?.applications[0] : undefined);
@@ -71,7 +71,7 @@ function ForPrograms({ path, state: { live, credential } }: { path: string; stat
   return live === undefined || credential === 'token' ? <code>/{path}</code> : <a href={path}>/{path}</a>;
 }
 
-function toCharted({ jvm, server }: Live): Charted {
+function selectCharted({ jvm, server }: Live): Charted {
   return {
     hasJvm: jvm.state !== 'none',
     heapMax: jvm.heapMax,
@@ -113,7 +113,7 @@ function Numbers({ store, state, live, application, nowMs }: NumbersProps) {
           marks={state.marks}
           nowMs={nowMs}
           rangeS={state.rangeS}
-          charted={toCharted(live)}
+          charted={selectCharted(live)}
           onRange={(rangeS) => store.update((known) => ({ ...known, rangeS }))}
         />
         <section class="panel tables" aria-labelledby="tables-heading">

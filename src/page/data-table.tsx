@@ -168,7 +168,7 @@ function Head<Row>({ column, sort, onSort }: HeadProps<Row>) {
   const direction = sort.isDescending ? 'descending' : 'ascending';
   const next = isSorted ? { key: column.key, isDescending: !sort.isDescending } : firstSort(column);
   return (
-    <th scope="col" class={toClass(column)} aria-sort={isSorted ? direction : 'none'}>
+    <th scope="col" class={formatClass(column)} aria-sort={isSorted ? direction : 'none'}>
       <button type="button" onClick={() => onSort(next)} {...explained(column.def)}>
         {column.label}
         <span class="arrow" aria-hidden="true">
@@ -186,13 +186,13 @@ function Line<Row>({ row, index, table }: { row: Row; index: number; table: Tabl
         const content = table.cells?.[column.key]?.(row) ?? column.text(row, table.nowMs);
         if (at > 0) {
           return (
-            <td key={column.key} class={toClass(column, row)} data-def={column.def}>
+            <td key={column.key} class={formatClass(column, row)} data-def={column.def}>
               {content}
             </td>
           );
         }
         return (
-          <th key={column.key} scope="row" class={toClass(column)}>
+          <th key={column.key} scope="row" class={formatClass(column)}>
             <a href={table.href(row)} title={column.text(row, table.nowMs)}>
               {content}
             </a>
@@ -221,7 +221,7 @@ function Space({ rows }: { rows: number }) {
   );
 }
 
-function toClass<Row>(column: Column<Row>, row?: Row): string {
+function formatClass<Row>(column: Column<Row>, row?: Row): string {
   const isBad = row !== undefined && column.isBad?.(row) === true;
   return [column.width, column.isNumber ? 'number' : '', column.isMinor ? 'minor' : '', isBad ? 'bad' : '']
     .filter(Boolean)

@@ -12,7 +12,7 @@ export interface MarkStyle {
 const GAP_PX = 6;
 
 /** E.g. `upstream lost` for `upstreamLost`, and `JVM back` for `jvmBack`. */
-export function toMarkName(kind: string): string {
+export function formatMarkName(kind: string): string {
   return kind.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`).replace('jvm', 'JVM');
 }
 
@@ -39,7 +39,7 @@ export function drawMarks(plot: uPlot, marks: readonly Mark[], style: MarkStyle)
     ctx.moveTo(x, bbox.top - (style.hasNames ? 3 * ratio : 0));
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    if (style.hasNames) freeTo = drawName(plot, toMarkName(kind), x, freeTo);
+    if (style.hasNames) freeTo = drawName(plot, formatMarkName(kind), x, freeTo);
   }
   ctx.restore();
 }

@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatDuration, formatPercent, formatRate } f
 import { Term } from './explanations.tsx';
 import { errorShareOf, errorsOf, type Period, perSecond } from './history-points.ts';
 import type { LiveApplication, TableKind } from './live-data.ts';
-import { toHash } from './route.ts';
+import { formatRoute } from './route.ts';
 import { goToTables } from './scroll-to-tables.ts';
 import { TABLES } from './tables.tsx';
 
@@ -52,7 +52,7 @@ function Value({ figure: { value, note, table }, application }: { figure: Figure
   if (table === undefined) return shown;
   return (
     <a
-      href={toHash({ application, table, item: undefined })}
+      href={formatRoute({ application, table, item: undefined })}
       aria-label={`${value}${note === undefined ? '' : ` ${note}`}, to the table of ${TABLES[table].name}`}
       onClick={goToTables}
     >

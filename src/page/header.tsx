@@ -1,7 +1,7 @@
 /** The sidecar's version, the chosen application, and whether the numbers are current. */
 import { formatTime } from './format.ts';
 import type { PageState } from './page-state.ts';
-import { toHash } from './route.ts';
+import { formatRoute } from './route.ts';
 
 export interface HeaderProps {
   readonly state: PageState;
@@ -35,7 +35,7 @@ function Chooser({ state, application }: { state: PageState; application: string
       <select
         value={application}
         onChange={(event) => {
-          location.hash = toHash({
+          location.hash = formatRoute({
             application: event.currentTarget.value,
             table: state.route.table,
             item: undefined,

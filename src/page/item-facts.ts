@@ -59,7 +59,7 @@ export function secondsOf(timer: Timer, field: string): number | null {
   return timer.duration_units === 'milliseconds' ? value / 1_000 : value;
 }
 
-export function toTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] {
+export function selectTimerFacts(timer: Timer, def: DefinitionKey): readonly Fact[] {
   return [
     ...RATES.map(([field, label]): Fact => ({ def: 'timer.m1', label, value: formatRate(Number(timer[field] ?? 0)) })),
     ...DURATIONS.map(([field, label]): Fact => ({ def, label, value: formatDuration(secondsOf(timer, field)) })),
@@ -81,7 +81,7 @@ export function rowsOfSession(document: MetricsDocument): { calls: SessionCall[]
 function objectsOf({ counters, meters }: MetricsDocument): SessionObject[] {
   const names = new Set<string>();
   for (const metric of [...Object.keys(counters), ...Object.keys(meters)]) {
-    const name = toObjectName(metric);
+    const name = parseObjectName(metric);
     if (name !== undefined) names.add(name);
   }
   return [...names].map((name) => ({
@@ -92,7 +92,7 @@ function objectsOf({ counters, meters }: MetricsDocument): SessionObject[] {
 }
 
 /** `H.Boiler` from `object.H.Boiler.newValues`; undefined for totals and for other metrics. */
-function toObjectName(metric: string): string | undefined {
+function parseObjectName(metric: string): string | undefined {
   const [kind, name = ''] = split(metric);
   const end = [SUBSCRIPTIONS, VALUES].find((postfix) => name.endsWith(postfix));
   return kind === 'object' && end !== undefined ? name.slice(0, -end.length) : undefined;

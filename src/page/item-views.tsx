@@ -4,10 +4,10 @@ import { DEFINITIONS, type DefinitionKey } from '../base/definitions.ts';
 import { formatCount, formatDuration, formatRate } from '../base/figures.ts';
 import { explain, Term } from './explanations.tsx';
 import { formatFailed, formatTime } from './format.ts';
-import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, toTimerFacts } from './item-facts.ts';
+import { countOf, type Fact, rowsOfSession, type SessionCall, secondsOf, selectTimerFacts } from './item-facts.ts';
 import type { CallRow, LiveApplication, MetricsDocument, ObjectRow, SessionRow, TableKind } from './live-data.ts';
 import type { ItemState, PageState } from './page-state.ts';
-import { toHash } from './route.ts';
+import { formatRoute } from './route.ts';
 import { Spark } from './spark.tsx';
 import { describeConnection, describeUser, measuredSteps } from './table-columns.ts';
 import { TABLES } from './tables.tsx';
@@ -25,7 +25,7 @@ export function ItemView({ state, application, nowMs }: ItemProps) {
   const row = findRow(state, application, name);
   return (
     <article class="item">
-      <a class="back" href={toHash({ application: application.name, table, item: undefined })}>
+      <a class="back" href={formatRoute({ application: application.name, table, item: undefined })}>
         ‹ All {TABLES[table].name}
       </a>
       <Title text={table === 'sessions' ? describeSession(row as SessionRow | undefined) : name} />
@@ -98,7 +98,7 @@ function CallBody({ name, row, document, seq }: CallBodyProps) {
             value: row === undefined ? formatCount(errors) : formatFailed(errors, row.ended),
             isBad: errors > 0,
           },
-          ...toTimerFacts(timer, 'timer.window'),
+          ...selectTimerFacts(timer, 'timer.window'),
         ]}
       />
       {row !== undefined && (

@@ -5,12 +5,12 @@
 import { render } from 'preact';
 import { Api, type Credential } from './api.ts';
 import { App } from './app.tsx';
-import { type PageState, toInitialState } from './page-state.ts';
+import { createInitialState, type PageState } from './page-state.ts';
 import { Poller } from './poller.ts';
 import { parseRoute } from './route.ts';
 import { Store } from './store.ts';
 
-const store = new Store<PageState>(toInitialState(parseRoute(location.hash)));
+const store = new Store<PageState>(createInitialState(parseRoute(location.hash)));
 const api = new Api();
 const poller = new Poller(api, store);
 

@@ -46,7 +46,7 @@ export interface PageState {
 
 const DEFAULT_RANGE_S = 300;
 
-export function toInitialState(route: Route): PageState {
+export function createInitialState(route: Route): PageState {
   return {
     connection: { kind: 'loading' },
     live: undefined,
@@ -65,7 +65,7 @@ export function toInitialState(route: Route): PageState {
 }
 
 /** The sidecar's current time in epoch milliseconds: the reader's clock may be wrong. */
-export function toNowMs({ live, liveAtMs }: PageState, pageMs: number): number {
+export function readNowMs({ live, liveAtMs }: PageState, pageMs: number): number {
   return live === undefined ? 0 : Date.parse(live.now) + (pageMs - liveAtMs);
 }
 
@@ -120,7 +120,7 @@ export function withoutLive(
 ): PageState {
   if (answer.kind === 'lost') {
     const { connection } = state;
-    const since = state.live === undefined ? undefined : toNowMs(state, pageMs);
+    const since = state.live === undefined ? undefined : readNowMs(state, pageMs);
     const sinceMs = connection.kind === 'lost' ? connection.sinceMs : since;
     return { ...state, connection: { kind: 'lost', sinceMs, reason: answer.reason } };
   }
@@ -130,7 +130,11 @@ export function withoutLive(
     const wasTried = state.connection.kind === 'signIn';
     // Discards the old numbers: the next reader may be someone else.
     const { route, credential } = state;
-    return { ...toInitialState(route), credential, connection: { kind: 'signIn', detail: answer.detail, wasTried } };
+    return {
+      ...createInitialState(route),
+      credential,
+      connection: { kind: 'signIn', detail: answer.detail, wasTried },
+    };
   }
   const wait = answer.retryAfterS > 0 ? ` Trying again in ${answer.retryAfterS} s.` : '';
   const detail = `${answer.detail || `The monitoring port answers with ${answer.status}.`}${wait}`;

@@ -50,7 +50,7 @@ export class Plot {
     this.#plot.batch(() => {
       this.#plot.setData(this.#toData(data), false);
       this.#plot.setScale('x', { min: data.fromS, max: data.toS });
-      this.#plot.setScale('y', { min: 0, max: toTop(this.#spec, data.points) });
+      this.#plot.setScale('y', { min: 0, max: computeTop(this.#spec, data.points) });
     });
   }
 
@@ -105,7 +105,7 @@ export class Plot {
           ...(spec.axisSteps === undefined ? {} : { incrs: [...spec.axisSteps] }),
         },
       ],
-      series: [{}, ...spec.lines.map((line) => toSeries(line, colour, spec.isBars === true))],
+      series: [{}, ...spec.lines.map((line) => createSeries(line, colour, spec.isBars === true))],
       hooks: {
         draw: [
           (plot) =>
@@ -127,7 +127,7 @@ export class Plot {
   }
 }
 
-function toSeries(line: Line, colour: (name: string) => string, isBars: boolean): uPlot.Series {
+function createSeries(line: Line, colour: (name: string) => string, isBars: boolean): uPlot.Series {
   const stroke = colour(`series-${line.colour}`);
   return {
     label: line.label,
@@ -146,7 +146,7 @@ function withoutZeros(text: string): string {
   return text.replace(/\.0+(?!\d)/, '');
 }
 
-function toTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
+function computeTop(spec: ChartSpec, points: readonly HistoryPoint[]): number {
   let most = spec.minTop;
   for (const line of spec.lines) {
     for (const point of points) most = Math.max(most, line.value(point) ?? 0);

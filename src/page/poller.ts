@@ -13,7 +13,7 @@ import {
   withLive,
   withoutLive,
 } from './page-state.ts';
-import { PERSONAL_TABLES, toSegment } from './route.ts';
+import { formatSegment, PERSONAL_TABLES } from './route.ts';
 import { type Columns, parseCalls, parseRows } from './rows.ts';
 import type { Store } from './store.ts';
 
@@ -114,7 +114,7 @@ export class Poller {
   }
 
   async #rows(application: string, kind: TableKind): Promise<readonly object[] | undefined> {
-    const answer = await this.#api.get<Columns>(`live/${encodeURIComponent(toSegment(application))}/${kind}`);
+    const answer = await this.#api.get<Columns>(`live/${encodeURIComponent(formatSegment(application))}/${kind}`);
     return answer.kind === 'ok' ? parseRows(answer.value) : undefined;
   }
 
@@ -127,7 +127,7 @@ export class Poller {
   async #item(application: string, kind: TableKind, item: string | undefined): Promise<Partial<PageState>> {
     if (item === undefined) return { item: undefined };
     const key = `${kind}/${item}`;
-    const answer = await this.#api.get<MetricsDocument>(toItemPath(application, kind, item));
+    const answer = await this.#api.get<MetricsDocument>(formatItemPath(application, kind, item));
     if (answer.kind === 'ok') return { item: { key, document: answer.value, isGone: false } };
     if (answer.kind === 'lost') return {};
     const { item: known } = this.#store.state;
@@ -142,7 +142,7 @@ function formatAdminPath(application: string): string {
 }
 
 /** Endpoints 2, 6, 7 and 9 of the monitoring interface. */
-export function toItemPath(application: string, kind: TableKind, item: string): string {
+export function formatItemPath(application: string, kind: TableKind, item: string): string {
   const base = `${formatAdminPath(application)}/metrics/d2`;
   if (kind === 'sessions') return `${base}?session=${encodeURIComponent(item)}`;
   return `${base}/${kind === 'objects' ? 'object' : kind}/${encodeURIComponent(item)}`;

@@ -42,13 +42,13 @@ export function parseRoute(hash: string): Route {
   };
 }
 
-export function toHash({ application, table, item }: Route): string {
-  const parts = [toSegment(application ?? ''), table, ...(item === undefined ? [] : [item])];
+export function formatRoute({ application, table, item }: Route): string {
+  const parts = [formatSegment(application ?? ''), table, ...(item === undefined ? [] : [item])];
   return `#/${parts.map((part) => encodeURIComponent(part)).join('/')}`;
 }
 
 /** The name of an application in the paths below `live/`. */
-export function toSegment(application: string): string {
+export function formatSegment(application: string): string {
   return application === '' ? ROOT : application;
 }
 

@@ -14,20 +14,22 @@ export function isLeaving({ state, stopLeftSeconds }: Live): boolean {
   return state === 'draining' || state === 'stopping' || stopLeftSeconds !== null;
 }
 
-export function toSentences(live: Live, nowMs: number): readonly Sentence[] {
+export function describeSituation(live: Live, nowMs: number): readonly Sentence[] {
   const start = formatTime(Date.parse(live.startTime), nowMs);
   return [
-    ...toLifecycle(live),
+    ...describeLifecycle(live),
     describeUpstream(live.upstream, nowMs),
     describeJvm(live.jvm, nowMs),
-    ...live.certificates.flatMap(toCertificate),
-    ...live.limits.flatMap(({ key, ...count }) => toReached(key, count, start)),
-    ...live.failures.flatMap(({ code, ...count }) => toRecent(count, start, (failed) => describeFailure(code, failed))),
-    ...toOwnFaults(live, start),
+    ...live.certificates.flatMap(describeCertificate),
+    ...live.limits.flatMap(({ key, ...count }) => describeReached(key, count, start)),
+    ...live.failures.flatMap(({ code, ...count }) =>
+      describeRecent(count, start, (failed) => describeFailure(code, failed)),
+    ),
+    ...describeOwnFaults(live, start),
   ];
 }
 
-function toLifecycle(live: Live): Sentence[] {
+function describeLifecycle(live: Live): Sentence[] {
   if (!isLeaving(live)) {
     return live.state === 'serving' ? [] : [{ tone: 'info', text: `The sidecar is ${live.state}.` }];
   }
@@ -49,7 +51,7 @@ export function describeUpstream({ state, since, reason, tlsFault }: Upstream, n
   };
 }
 
-function toCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
+function describeCertificate({ section, days, warning }: OwnCertificate): Sentence[] {
   if (warning === null) return [];
   return [{ tone: days < 0 ? 'bad' : 'warn', text: `The certificate of the sidecar in ${section}: ${warning}.` }];
 }
@@ -64,14 +66,15 @@ export function describeJvm({ state, source, since, reason }: Jvm, nowMs: number
 }
 
 /** Refusals by rest.deny are intended: no warning. */
-function toReached(key: string, count: RecentCount, start: string): Sentence[] {
-  if (key !== 'rest.deny') return toRecent(count, start, (hits) => describeLimit(key, hits));
-  const toText = (hits: number) => `${toCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
-  return toRecent(count, start, toText, 'info');
+function describeReached(key: string, count: RecentCount, start: string): Sentence[] {
+  if (key !== 'rest.deny') return describeRecent(count, start, (hits) => describeLimit(key, hits));
+  const toText = (hits: number) =>
+    `${formatCounted(hits, 'request')} ${hits === 1 ? 'was' : 'were'} denied by rest.deny`;
+  return describeRecent(count, start, toText, 'info');
 }
 
 /** A warning (or `tone`) if it happened in the last minute. Older events are information, with their start time. */
-function toRecent(
+function describeRecent(
   { sinceStart, inMinute }: RecentCount,
   start: string,
   toText: (count: number) => string,
@@ -87,26 +90,26 @@ function describeLimit(key: string, hits: number): string {
 }
 
 function describeFailure(code: string, count: number): string {
-  return `${toCounted(count, 'exchange')} failed with ${code}`;
+  return `${formatCounted(count, 'exchange')} failed with ${code}`;
 }
 
-function toOwnFaults({ refusedConnections, observerErrors }: Live, start: string): Sentence[] {
+function describeOwnFaults({ refusedConnections, observerErrors }: Live, start: string): Sentence[] {
   return [
-    ...toRecent(
+    ...describeRecent(
       refusedConnections,
       start,
-      (count) => `${toCounted(count, 'connection')} ${count === 1 ? 'was' : 'were'} refused at a limit`,
+      (count) => `${formatCounted(count, 'connection')} ${count === 1 ? 'was' : 'were'} refused at a limit`,
     ),
-    ...toRecent(
+    ...describeRecent(
       observerErrors,
       start,
-      (count) => `A fault in the sidecar left ${toCounted(count, 'exchange')} served but unmeasured`,
+      (count) => `A fault in the sidecar left ${formatCounted(count, 'exchange')} served but unmeasured`,
     ),
   ];
 }
 
 /** E.g. `1 request`, `5 requests`. */
-export function toCounted(count: number, noun: string): string {
+export function formatCounted(count: number, noun: string): string {
   return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 

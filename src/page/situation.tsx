@@ -4,9 +4,9 @@ import { formatTime } from './format.ts';
 import type { Subject, Verdict, VerdictRule } from './live-data.ts';
 import { explainTraffic, type NewsSources } from './news.ts';
 import type { Connection, PageState } from './page-state.ts';
-import { toHash } from './route.ts';
+import { formatRoute } from './route.ts';
 import { showTables } from './scroll-to-tables.ts';
-import { type Sentence, toSentences } from './sentences.ts';
+import { describeSituation, type Sentence } from './sentences.ts';
 
 const SUBJECTS: Readonly<Record<Subject, string>> = {
   server: 'Server',
@@ -36,7 +36,7 @@ export function Situation(sources: SituationProps) {
   const { live, application, nowMs, rules, onRules } = sources;
   const { verdict } = application;
   const since = formatTime(Date.parse(verdict.since), nowMs);
-  const sentences = [...toSentences(live, nowMs), ...explainTraffic(sources)];
+  const sentences = [...describeSituation(live, nowMs), ...explainTraffic(sources)];
   return (
     <section class={`panel situation ${TONES[verdict.subject]}`} aria-labelledby="situation-heading">
       <h2 id="situation-heading" class="hidden">
@@ -70,7 +70,7 @@ export function Situation(sources: SituationProps) {
 function Suspect({ application, verdict: { kind, name } }: { application: string; verdict: Verdict }) {
   if (name === null || (kind !== 'rpc' && kind !== 'sba')) return null;
   return (
-    <a class="worst" href={toHash({ application, table: kind, item: name })} onClick={showTables}>
+    <a class="worst" href={formatRoute({ application, table: kind, item: name })} onClick={showTables}>
       Look at {name}
     </a>
   );
@@ -111,7 +111,7 @@ function Rules({ rules, onToggle }: { rules: readonly VerdictRule[]; onToggle: (
 /** Shown instead of live numbers. */
 export function ConnectionNotice({ state }: { state: PageState }) {
   const { connection } = state;
-  const text = toNotice(connection);
+  const text = describeNotice(connection);
   if (text === undefined) return null;
   return (
     <p class={`notice ${connection.kind}`} role="alert">
@@ -120,7 +120,7 @@ export function ConnectionNotice({ state }: { state: PageState }) {
   );
 }
 
-function toNotice(connection: Connection): string | undefined {
+function describeNotice(connection: Connection): string | undefined {
   if (connection.kind === 'refused') return connection.detail;
   if (connection.kind !== 'lost') return undefined;
   const { sinceMs, reason } = connection;

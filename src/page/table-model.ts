@@ -47,7 +47,7 @@ export function filterRows<Row>(rows: readonly Row[], filter: string, textOf: (r
 /** Rows without a value come last in both directions; equal rows keep their order. */
 export function sortRows<Row>(rows: readonly Row[], column: Column<Row>, isDescending: boolean): readonly Row[] {
   // Each value is computed once: sorting compares a hundred thousand times.
-  const keyed = rows.map((row) => ({ row, value: toSortKey(column.value(row)) }));
+  const keyed = rows.map((row) => ({ row, value: normalizeSortKey(column.value(row)) }));
   const sign = isDescending ? -1 : 1;
   keyed.sort((a, b) => {
     if (a.value === b.value) return 0;
@@ -83,6 +83,6 @@ export function firstSort<Row>(column: Column<Row>): Sort {
   return { key: column.key, isDescending: column.isNumber };
 }
 
-function toSortKey(value: SortValue): SortValue {
+function normalizeSortKey(value: SortValue): SortValue {
   return typeof value === 'string' ? value.toLowerCase() : value;
 }

@@ -4,7 +4,7 @@ import { type Cells, DataTable } from './data-table.tsx';
 import { Term } from './explanations.tsx';
 import type { CallRow, LiveApplication, RowsOf, SingleCallRow, TableKind } from './live-data.ts';
 import type { PageState, TableState } from './page-state.ts';
-import { PERSONAL_TABLES, toHash } from './route.ts';
+import { formatRoute, PERSONAL_TABLES } from './route.ts';
 import { Spark } from './spark.tsx';
 import {
   CALL_COLUMNS,
@@ -41,7 +41,7 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     emptyText: 'No object has been monitored or read yet.',
     keyOf: ({ name }) => name,
     filterText: ({ name }) => name,
-    href: ({ name }, application) => toHash({ application, table: 'objects', item: name }),
+    href: ({ name }, application) => formatRoute({ application, table: 'objects', item: name }),
   },
   sessions: {
     name: 'Sessions',
@@ -51,7 +51,7 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     hasErrors: ({ errors }) => errors > 0,
     keyOf: ({ id }) => id,
     filterText: (row) => `${describeUser(row)} ${describeConnection(row.connectionType)} ${row.remoteAddress}`,
-    href: ({ id }, application) => toHash({ application, table: 'sessions', item: id }),
+    href: ({ id }, application) => formatRoute({ application, table: 'sessions', item: id }),
   },
   running: singleCallsTable('Running now', RUNNING_COLUMNS, 'No calls are running.'),
   slowest: singleCallsTable('Slowest of the hour', SLOWEST_COLUMNS, 'No call has ended in the last hour.'),
@@ -62,7 +62,7 @@ export const TABLES: { readonly [Kind in TableKind]: TableOf<RowsOf[Kind][number
     emptyText: 'Every answered request was a call, or belonged to the Comet endpoint.',
     keyOf: ({ path }) => path,
     filterText: ({ path }) => path,
-    href: (_row, application) => toHash({ application, table: 'unclassified', item: undefined }),
+    href: (_row, application) => formatRoute({ application, table: 'unclassified', item: undefined }),
   },
 };
 
@@ -72,7 +72,7 @@ function callsTable(table: 'rpc' | 'sba', name: string, emptyText: string): Tabl
     hasErrors: ({ errors }) => errors > 0,
     keyOf: (row) => row.name,
     filterText: (row) => row.name,
-    href: (row, application) => toHash({ application, table, item: row.name }),
+    href: (row, application) => formatRoute({ application, table, item: row.name }),
   };
 }
 
@@ -86,7 +86,7 @@ function singleCallsTable(
     ...{ name, columns, sortedBy: 'duration', emptyText },
     keyOf: ({ key }) => key,
     filterText: (row) => `${row.name} ${row.userName ?? ''} ${row.remoteAddress}`,
-    href: toCallHash,
+    href: formatCallHash,
   };
 }
 
@@ -103,7 +103,7 @@ export function Tabs({ state, application }: Pick<TablesProps, 'state' | 'applic
         {(Object.keys(TABLES) as TableKind[]).map((kind) => (
           <li key={kind}>
             <a
-              href={toHash({ application: application.name, table: kind, item: undefined })}
+              href={formatRoute({ application: application.name, table: kind, item: undefined })}
               aria-current={state.route.table === kind ? 'page' : undefined}
             >
               {TABLES[kind].name}
@@ -151,9 +151,9 @@ function cellsOf({ kind, rows, application }: TableState, seq: number): Cells<ne
 }
 
 /** Calls of kind `session` have no view. */
-function toCallHash({ kind, name }: SingleCallRow, application: string): string {
-  if (kind === 'session') return toHash({ application, table: 'sessions', item: undefined });
-  return toHash({ application, table: kind === 'object' ? 'objects' : kind, item: name });
+function formatCallHash({ kind, name }: SingleCallRow, application: string): string {
+  if (kind === 'session') return formatRoute({ application, table: 'sessions', item: undefined });
+  return formatRoute({ application, table: kind === 'object' ? 'objects' : kind, item: name });
 }
 
 /** The bar compares with the longest in the table. */
@@ -169,7 +169,7 @@ function Age({ seconds, longestS }: { seconds: number; longestS: number }) {
 function UserOf({ row: { userName, sessionId }, application }: { row: SingleCallRow; application: string }) {
   const name = userName ?? '(unknown)';
   if (sessionId === null) return <>{name}</>;
-  return <a href={toHash({ application, table: 'sessions', item: sessionId })}>{name}</a>;
+  return <a href={formatRoute({ application, table: 'sessions', item: sessionId })}>{name}</a>;
 }
 
 function Hidden() {

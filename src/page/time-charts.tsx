@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from './chart.tsx';
 import { type CallKind, type Charted, selectCharts } from './chart-specs.ts';
-import { toMarkName } from './draw-marks.ts';
+import { formatMarkName } from './draw-marks.ts';
 import { formatTime } from './format.ts';
 import { type Period, within } from './history-points.ts';
 import type { HistoryPoint, LiveApplication, Mark } from './live-data.ts';
@@ -71,7 +71,7 @@ export function TimeCharts(props: TimeChartsProps) {
         aria-valuemin={data.fromS}
         aria-valuemax={data.toS}
         aria-valuenow={cursor.point?.t ?? data.toS}
-        aria-valuetext={toValueText(cursor.point, specs, nowMs)}
+        aria-valuetext={describeMoment(cursor.point, specs, nowMs)}
         onKeyDown={cursor.onKeyDown}
       />
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the pointer leaves; what it does is there by keys as well, on the slider */}
@@ -119,7 +119,11 @@ function useCursor(points: readonly HistoryPoint[]) {
   return { point, onMoment, onPlot, onKeyDown, leave };
 }
 
-function toValueText(point: HistoryPoint | undefined, specs: ReturnType<typeof selectCharts>, nowMs: number): string {
+function describeMoment(
+  point: HistoryPoint | undefined,
+  specs: ReturnType<typeof selectCharts>,
+  nowMs: number,
+): string {
   if (point === undefined) return 'Now. Left and right arrow keys go from moment to moment.';
   const values = specs.map((spec) => {
     const lines = spec.lines.map((line) => {
@@ -166,7 +170,7 @@ function Events({ marks, nowMs }: { marks: readonly Mark[]; nowMs: number }) {
         {latest.map((mark) => (
           <li key={`${mark.t} ${mark.kind}`}>
             <time dateTime={new Date(mark.t * 1000).toISOString()}>{formatTime(mark.t * 1000, nowMs)}</time>
-            <b>{toMarkName(mark.kind)}</b> {mark.text}
+            <b>{formatMarkName(mark.kind)}</b> {mark.text}
           </li>
         ))}
       </ol>

@@ -3,7 +3,7 @@
  * send the address of their client before the first byte of the connection (haproxy.org, proxy-protocol.txt).
  */
 import net from 'node:net';
-import { toPlainAddress } from '../base/address.ts';
+import { normalizeAddress } from '../base/address.ts';
 
 export type ProxyHeader =
   /** The bytes so far are the beginning of a header. */
@@ -52,7 +52,7 @@ function readText(bytes: Buffer): ProxyHeader {
   const [, family = '', from = '', to = '', port = '', toPort = ''] =
     /^PROXY TCP([46]) (\S+) (\S+) (\d+) (\d+)$/.exec(line) ?? [];
   const isAddress = family === '4' ? net.isIPv4 : net.isIPv6;
-  const address = toPlainAddress(from);
+  const address = normalizeAddress(from);
   if (!isAddress(from) || !isAddress(to) || !isPort(port) || !isPort(toPort) || address === undefined) return BROKEN;
   return { kind: 'read', bytes: length, source: { address, port: Number(port) } };
 }
@@ -87,5 +87,5 @@ function nibbles(byte: number): [number, number] {
 
 function formatAddress(bytes: Buffer): string {
   const text = bytes.length === 4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':');
-  return toPlainAddress(text) ?? '';
+  return normalizeAddress(text) ?? '';
 }

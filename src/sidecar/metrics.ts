@@ -2,7 +2,7 @@
 
 import { FILE_METRICS } from '../base/file-watch.ts';
 import { LOG_METRICS } from '../base/logger.ts';
-import { type MetricDescription, type Table, toTable } from '../base/metric-description.ts';
+import { createTable, type MetricDescription, type Table } from '../base/metric-description.ts';
 import { VERSION_METRICS } from '../base/version.ts';
 import { ACCESS_LOG_METRICS } from '../export/access-log/access-logging.ts';
 import { OTLP_METRICS } from '../export/otlp/signal-numbers.ts';
@@ -74,11 +74,11 @@ export type MetricSources = {
   readonly [Name in keyof typeof METRICS]: SourceOf<(typeof METRICS)[Name]> | undefined;
 };
 
-export function toTables(sources: MetricSources): readonly Table[] {
+export function createTables(sources: MetricSources): readonly Table[] {
   return Object.entries(METRICS).flatMap(([name, descriptions]) => {
     const source = sources[name as keyof MetricSources];
     return (descriptions as readonly MetricDescription<typeof source>[]).map((description) =>
-      toTable(description, source),
+      createTable(description, source),
     );
   });
 }

@@ -10,7 +10,7 @@ import type { Logger } from '../base/logger.ts';
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load-config.ts';
-import { toReloadedConfig } from '../config/reload-config.ts';
+import { mergeReloadedConfig } from '../config/reload-config.ts';
 import type { ParsedConfig } from '../config/schema.ts';
 
 export interface Reloadable {
@@ -113,7 +113,7 @@ export class Reloader {
   async #attempt(): Promise<ReloadOutcome> {
     const { load, reloadable, onApplied } = this.#parts;
     const { parsed: read } = await load();
-    const { config, parsed, changed, waiting } = toReloadedConfig(this.#running, read);
+    const { config, parsed, changed, waiting } = mergeReloadedConfig(this.#running, read);
     const apply = await reloadable.prepareReload(config);
     apply();
     onApplied(config);

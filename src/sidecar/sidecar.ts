@@ -10,7 +10,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config } from '../config/config.ts';
-import { toHostPortText } from '../config/host-port.ts';
+import { formatHostPort } from '../config/host-port.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
 import type { ThreadDiagnosis } from '../jvm/thread-diagnosis.ts';
@@ -37,11 +37,11 @@ import { Upstream } from '../proxy/upstream/upstream.ts';
 import { UpstreamProbe } from '../proxy/upstream/upstream-probe.ts';
 import { createDiagnosis, createVerdicts } from './diagnosis.ts';
 import { Lifecycle, type Stoppable } from './lifecycle.ts';
-import { type MetricSources, toTables } from './metrics.ts';
+import { createTables, type MetricSources } from './metrics.ts';
 import { openParts, type SidecarParts } from './open-parts.ts';
 import { Reloads } from './reload.ts';
 import type { SidecarTls } from './sidecar-tls.ts';
-import { createDispatcher, toAdmission, toDispatcherOptions, toTrafficOptions } from './traffic.ts';
+import { createAdmission, createDispatcher, selectDispatcherOptions, selectTrafficOptions } from './traffic.ts';
 
 /** Addresses really bound, as `host:port`, e.g. `127.0.0.1:40123` or `[::1]:9280`. */
 interface BoundAddresses {
@@ -104,7 +104,7 @@ export class Sidecar {
     this.reporter = new ExchangeReporter(clock, recorder, logger, {
       hits: this.limits,
       hint: config.listen.trustedProxies.length === 0 ? new ProxyHint(logger) : undefined,
-      ...toAdmission(config),
+      ...createAdmission(config),
     });
     recorder.observers.onFailure = (cause) => this.reporter.observerFailed(cause);
     const { failures } = this.reporter;
@@ -159,7 +159,7 @@ export class Sidecar {
       this.#parts.state?.start();
       this.#otlp?.start();
       this.lifecycle.started();
-      return { listen: toHostPortText(listen), monitor: toHostPortText(monitor) };
+      return { listen: formatHostPort(listen), monitor: formatHostPort(monitor) };
     } catch (cause) {
       this.dispatcher.destroy();
       throw cause;
@@ -263,9 +263,9 @@ export class Sidecar {
       this.#config = config;
       this.#hosts = createHostCheck(config);
       this.recorder.memory.maxBytes = config.limits.memoryBytes;
-      this.reporter.reconfigure(toAdmission(config));
+      this.reporter.reconfigure(createAdmission(config));
       this.#upstream.reconfigure(config.upstream);
-      this.dispatcher.reconfigure(toDispatcherOptions(config), toTrafficOptions(config));
+      this.dispatcher.reconfigure(selectDispatcherOptions(config), selectTrafficOptions(config));
       this.#monitor.reconfigure(config.monitor);
     };
   }
@@ -303,7 +303,7 @@ export class Sidecar {
         own: recorder.own,
         ...{ reporter, limits, lifecycle, dispatcher, upstream: this.#upstream, readProcess },
       },
-      toTables: (process) => toTables(this.metricSources(process)),
+      createTables: (process) => createTables(this.metricSources(process)),
       live: this.#live(),
     };
   }

@@ -15,7 +15,7 @@ import { ReadBuffers } from '../proxy/upstream/read-buffer.ts';
 import type { Upstream } from '../proxy/upstream/upstream.ts';
 import type { SidecarParts } from './open-parts.ts';
 
-export function toTrafficOptions(config: Config): TrafficOptions {
+export function selectTrafficOptions(config: Config): TrafficOptions {
   const { forwarded, clientCertificate, upstream, limits, timeouts } = config;
   return {
     forwarded,
@@ -30,7 +30,7 @@ export function toTrafficOptions(config: Config): TrafficOptions {
   };
 }
 
-export function toDispatcherOptions({ listen, limits }: Config): LiveDispatcherOptions {
+export function selectDispatcherOptions({ listen, limits }: Config): LiveDispatcherOptions {
   return {
     trustedProxies: new AddressRanges(listen.trustedProxies),
     hasProxyHeaders: listen.clientAddress === 'proxy-protocol',
@@ -39,7 +39,7 @@ export function toDispatcherOptions({ listen, limits }: Config): LiveDispatcherO
   };
 }
 
-export function toAdmission({ limits, rest, listen }: Config): Admission {
+export function createAdmission({ limits, rest, listen }: Config): Admission {
   const { trustedProxies, clientAddress } = listen;
   const clientFinder =
     trustedProxies.length === 0 || clientAddress === 'proxy-protocol'
@@ -55,11 +55,11 @@ export function createDispatcher(
   { clock, logger, tls, recorder: { memory } }: SidecarParts,
 ): Dispatcher {
   const services = {
-    options: toTrafficOptions(config),
+    options: selectTrafficOptions(config),
     ...{ upstream, reporter },
     memory: new RequestMemory(memory),
     stalled: new StalledWrites(memory, clock),
     ...{ writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() },
   };
-  return new Dispatcher({ ...toDispatcherOptions(config), tls: tls.listen }, services, clock, logger);
+  return new Dispatcher({ ...selectDispatcherOptions(config), tls: tls.listen }, services, clock, logger);
 }

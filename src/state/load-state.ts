@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
-import { isTrustedOwner, toFileReason, trustedOwners } from '../base/trusted-file.ts';
+import { describeFileError, isTrustedOwner, trustedOwners } from '../base/trusted-file.ts';
 import { type Savable, type SavedRecord, SavedRecordError } from './saved-record.ts';
 import { LAYOUT, parseHeader, parseRecord, readLines, type SavedHeader } from './state-file.ts';
 
@@ -38,7 +38,7 @@ export async function loadState(state: Savable, file: string, clock: Clock): Pro
     const there = await stat(file);
     return refuseStats(there) ?? (await loadContent(state, file, there.size, clock));
   } catch (error) {
-    return toFileReason(error) === 'ENOENT' ? { kind: 'absent' } : refuse(error);
+    return describeFileError(error) === 'ENOENT' ? { kind: 'absent' } : refuse(error);
   }
 }
 
@@ -110,7 +110,7 @@ async function* recordsIn(
 function refuse(error: unknown): Refused {
   if (error instanceof RefusedError) return { kind: error.kind, why: error.message, isFile: true };
   if (error instanceof SavedRecordError) return { kind: 'unreadable', why: error.message, isFile: true };
-  const reason = toFileReason(error);
+  const reason = describeFileError(error);
   if (reason === 'EFBIG') return { kind: 'foreign', why: 'it is too large, or inflates to too much', isFile: true };
   if (!reason.startsWith('Z_')) return { kind: 'unreadable', why: `it cannot be read (${reason})`, isFile: true };
   const isGzip = !(error instanceof Error && error.message === NO_GZIP);

@@ -3,9 +3,9 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { type Clock, NS_PER_MS } from '../base/clock.ts';
-import { toErrno } from '../base/errors.ts';
+import { describeErrno } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
-import { findFolderObstacle, resolveTrusted, toFileReason } from '../base/trusted-file.ts';
+import { describeFileError, findFolderObstacle, resolveTrusted } from '../base/trusted-file.ts';
 import { findReplaceable, renameTrusted } from '../base/write-aside.ts';
 import { type Loaded, loadState, type Refused, type StateRefusal } from './load-state.ts';
 import type { Savable } from './saved-record.ts';
@@ -100,10 +100,10 @@ export async function findObstacle(file: string): Promise<string | undefined> {
   try {
     realPath = await findReplaceable(file);
   } catch (error) {
-    return `${file}: ${toFileReason(error)}`;
+    return `${file}: ${describeFileError(error)}`;
   }
   const obstacle = await findFolderObstacle(path.dirname(realPath));
   if (obstacle !== undefined) return obstacle;
-  const refusal = await access(file, constants.R_OK).catch(toErrno);
+  const refusal = await access(file, constants.R_OK).catch(describeErrno);
   return refusal === undefined || refusal === 'ENOENT' ? undefined : `${file} cannot be read (${refusal})`;
 }

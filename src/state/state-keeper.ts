@@ -9,7 +9,7 @@
 import { type Clock, MS_PER_S, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { counter, gauge, info, type MetricDescription } from '../base/metric-description.ts';
-import { toFileReason } from '../base/trusted-file.ts';
+import { describeFileError } from '../base/trusted-file.ts';
 import { WrittenByAnotherError, writeAside } from '../base/write-aside.ts';
 import type { Loaded } from './load-state.ts';
 import type { Savable } from './saved-record.ts';
@@ -116,7 +116,7 @@ export class StateKeeper {
   #fail(error: unknown): void {
     this.failures += 1;
     this.#isFailing = true;
-    const details = { code: 'D2S_ERR_STATE_FILE', reason: toFileReason(error), file: this.#parts.file };
+    const details = { code: 'D2S_ERR_STATE_FILE', reason: describeFileError(error), file: this.#parts.file };
     this.#remind(details.reason, details, 'the state cannot be saved: make room or right for it; it is tried again');
   }
 

@@ -5,7 +5,7 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { ConfigError } from '../base/errors.ts';
-import { toFileReason } from '../base/trusted-file.ts';
+import { describeFileError } from '../base/trusted-file.ts';
 
 interface Block {
   readonly label: string;
@@ -40,7 +40,9 @@ export function* parseCertificates(where: string, content: string): Generator<X5
     try {
       yield new X509Certificate(text);
     } catch (cause) {
-      throw new ConfigError(`${where}:${line}: certificate ${count} cannot be read: ${toFileReason(cause)}`, { cause });
+      throw new ConfigError(`${where}:${line}: certificate ${count} cannot be read: ${describeFileError(cause)}`, {
+        cause,
+      });
     }
   }
   if (count === 0) throw new ConfigError(`${where} holds no certificate, expected PEM (BEGIN CERTIFICATE)`);

@@ -3,7 +3,7 @@ import type { KeyObject, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
-import { decodeText, readRegularFile, toFileReason } from '../base/trusted-file.ts';
+import { decodeText, describeFileError, readRegularFile } from '../base/trusted-file.ts';
 import { createContext, readAuthorities } from './authorities.ts';
 import { LastResult } from './last-result.ts';
 import { describeValidity, type OwnCertificate } from './own-certificate.ts';
@@ -108,12 +108,12 @@ function decodePassphrase(where: string, bytes: Buffer | undefined): string | un
   try {
     return bytes && decodeText(bytes).split(/\r?\n/, 1)[0];
   } catch (cause) {
-    throw new ConfigError(`${where} cannot be read: ${toFileReason(cause)}`, { cause });
+    throw new ConfigError(`${where} cannot be read: ${describeFileError(cause)}`, { cause });
   }
 }
 
 /** Throws ConfigError with key, file and reason. An expired certificate is only a warning: the clock may be wrong. */
-export async function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): Promise<TlsMaterial> {
+export async function createTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clock): Promise<TlsMaterial> {
   const { section, caFile, caKey } = files;
   const warnings = [...texts.warnings];
   const [certKey, keyKey] =
@@ -144,7 +144,7 @@ export async function toTlsMaterial(files: TlsFiles, texts: TlsTexts, clock: Clo
   };
   const secureContext = await createContext(withoutCa, ca).catch((cause: unknown) => {
     // E.g. a key that is too short, or a digest that OpenSSL no longer accepts.
-    throw new ConfigError(`${section}: certificate and key cannot be used: ${toFileReason(cause)}`, { cause });
+    throw new ConfigError(`${section}: certificate and key cannot be used: ${describeFileError(cause)}`, { cause });
   });
   return { options, secureContext, certificate, warnings, warnOfTime };
 }
@@ -158,7 +158,7 @@ async function readFile(
   try {
     return await readRegularFile(file, MAX_BYTES, ({ mode }) => onMode?.(mode));
   } catch (cause) {
-    throw new StartError('D2S_ERR_TLS_FILE', `${key}: ${file} cannot be read: ${toFileReason(cause)}`, { cause });
+    throw new StartError('D2S_ERR_TLS_FILE', `${key}: ${file} cannot be read: ${describeFileError(cause)}`, { cause });
   }
 }
 

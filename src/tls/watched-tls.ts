@@ -14,12 +14,12 @@ import type { OwnCertificate } from './own-certificate.ts';
 import { TLS_POLICY } from './policy.ts';
 import { createStandIn } from './stand-in-certificate.ts';
 import {
+  createTlsMaterial,
   type OpenedFiles,
   readTlsFiles,
   type TlsFiles,
   type TlsMaterial,
   type TlsTexts,
-  toTlsMaterial,
 } from './tls-files.ts';
 
 export interface WatchedTlsParts extends FileWatchParts {
@@ -64,7 +64,7 @@ export class WatchedTls extends FileWatch {
   static async open(files: TlsFiles, parts: WatchedTlsParts): Promise<WatchedTls> {
     const opened: OpenedFiles = new LastResult();
     const texts = await readTlsFiles(files, opened);
-    const loaded = { content: joinTexts(texts), material: await toTlsMaterial(files, texts, parts.clock) };
+    const loaded = { content: joinTexts(texts), material: await createTlsMaterial(files, texts, parts.clock) };
     return new WatchedTls(files, loaded, opened, parts);
   }
 
@@ -132,7 +132,7 @@ export class WatchedTls extends FileWatch {
     const texts = await readTlsFiles(files, this.#opened);
     const content = joinTexts(texts);
     if (content === this.#current.content) return this.#current;
-    return { content, material: await toTlsMaterial(files, texts, this.#clock) };
+    return { content, material: await createTlsMaterial(files, texts, this.#clock) };
   }
 
   #standInFor(error: SidecarError): void {

@@ -5,7 +5,7 @@ import { parseCodings } from '../../src/base/content-codings.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
 import { CometRoutes } from '../../src/measure/classify/comet-route.ts';
 import { DeniedPaths } from '../../src/measure/classify/denied-paths.ts';
-import { parseSegments, toRawPath } from '../../src/measure/classify/path.ts';
+import { extractRawPath, parseSegments } from '../../src/measure/classify/path.ts';
 import { OutsidePaths } from '../../src/measure/record/outside-paths.ts';
 import { companionsOf } from '../../src/measure/sessions/companions.ts';
 import { Credentials } from '../../src/measure/sessions/credentials.ts';
@@ -186,7 +186,7 @@ describe('random lists are read as by a plain reading', () => {
     [
       'segments',
       ['/', '.', '..', '%2e', '%2E', 'a', '%', '%4', '%c4%8c', '\xc4', '%2f', ';b', ';'],
-      (path) => parseSegments(toRawPath(`/${path}`) ?? ''),
+      (path) => parseSegments(extractRawPath(`/${path}`) ?? ''),
       (path) => {
         const names: string[] = [];
         for (const segment of `/${path}`.replace(/;[^/]*/g, '').split('/')) {

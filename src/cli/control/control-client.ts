@@ -5,7 +5,7 @@
 import http from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import { ControlError, type ControlStatus, RELOADED, SERVER_NAME, STATUS } from './protocol.ts';
 
 /** Long for a local answer, but bounded: a hanging sidecar must not hang its caller. */
@@ -78,7 +78,7 @@ async function fetchText(
     }
   } catch (cause) {
     if (cause instanceof ControlError) throw cause;
-    throw new ControlError(`${socketPath}: the answer was cut off: ${toErrno(cause)}`, cause);
+    throw new ControlError(`${socketPath}: the answer was cut off: ${describeErrno(cause)}`, cause);
   }
   const text = Buffer.concat(chunks).toString('utf8');
   if (response.statusCode === 200) return text;
@@ -100,7 +100,7 @@ function send(socketPath: string, path: Path, timeout: number): Promise<http.Inc
 }
 
 function explain(socketPath: string, cause: Error): ControlError {
-  const code = toErrno(cause);
+  const code = describeErrno(cause);
   // Not HTTP: another program, or a sidecar of an earlier version.
   if (code.startsWith('HPE_')) return notASidecar(socketPath);
   const reason = code === 'ECONNRESET' ? 'closed without an answer' : `cannot be reached: ${code}`;

@@ -7,7 +7,7 @@ import { chmodSync } from 'node:fs';
 import type { Server } from 'node:http';
 import path from 'node:path';
 import Fastify from 'fastify';
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import type { Logger } from '../../base/logger.ts';
 import { NO_SCHEMAS } from '../../monitor/monitor.ts';
 import { addControlRoutes, type Controllable } from './control-routes.ts';
@@ -64,9 +64,9 @@ export class ControlServer {
     } catch (cause) {
       server.close();
       if (cause instanceof ControlError) throw cause;
-      throw new ControlError(`${socketPath} cannot be opened: ${toErrno(cause)}`, cause);
+      throw new ControlError(`${socketPath} cannot be opened: ${describeErrno(cause)}`, cause);
     }
-    server.on('error', (error) => logger.warn({ reason: toErrno(error) }, 'control socket failed'));
+    server.on('error', (error) => logger.warn({ reason: describeErrno(error) }, 'control socket failed'));
     return control;
   }
 

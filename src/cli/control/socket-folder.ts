@@ -7,7 +7,7 @@ import { lstatSync, mkdirSync, rmSync, type Stats } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { isErrno, toErrno } from '../../base/errors.ts';
+import { describeErrno, isErrno } from '../../base/errors.ts';
 import { ControlError } from './protocol.ts';
 
 const PRIVATE_FOLDER_MODE = 0o700;
@@ -33,7 +33,7 @@ export function makePrivateFolder(folder: string): void {
     mkdirSync(folder, { mode: PRIVATE_FOLDER_MODE });
   } catch (cause) {
     if (!isErrno(cause, 'EEXIST')) {
-      throw new ControlError(`${folder} cannot be created: ${toErrno(cause)}`, cause);
+      throw new ControlError(`${folder} cannot be created: ${describeErrno(cause)}`, cause);
     }
   }
   checkPrivateFolder(folder);
@@ -67,7 +67,7 @@ function inspect(file: string): Stats | undefined {
   try {
     return lstatSync(file, { throwIfNoEntry: false });
   } catch (cause) {
-    throw new ControlError(`${file} cannot be inspected: ${toErrno(cause)}`, cause);
+    throw new ControlError(`${file} cannot be inspected: ${describeErrno(cause)}`, cause);
   }
 }
 

@@ -2,16 +2,16 @@
  * The output of `d2-sidecar learn`: a YAML document of rules to fill in, with findings in comments. It has no values,
  * and its names passed the checks of likely-names.ts.
  */
-import { toShownText } from '../../base/shown-text.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import { SKIPPED_WORDS } from './bounds.ts';
 import type { ChannelEvent, HeardChannel } from './heard-channels.ts';
-import { toRuleLines } from './rule-lines.ts';
+import { formatRules } from './rule-lines.ts';
 import type { Findings } from './survey.ts';
 import type { Tally } from './tally.ts';
 
 /** `elapsedS`: how long learn listened, in seconds. */
-export function toLearnReport(findings: Findings, elapsedS: number): string {
-  const rules = new Map(findings.channels.map((channel) => [channel, toRuleLines(channel)]));
+export function formatLearnReport(findings: Findings, elapsedS: number): string {
+  const rules = new Map(findings.channels.map((channel) => [channel, formatRules(channel)]));
   const open = findings.channels.filter((channel) => rules.get(channel)?.length !== 0).slice(0, MAX_OPEN_CHANNELS);
   const done = findings.channels.filter((channel) => !open.includes(channel));
   const lines = [...formatComments('', summarise(findings, elapsedS)), ''];
@@ -69,7 +69,7 @@ function describeShape(tally: Tally): string[] {
 
 /** Makes each line a comment; no text can break out of it. */
 function formatComments(indent: string, lines: readonly string[]): string[] {
-  return lines.map((line) => `${indent}# ${toShownText(line)}`.trimEnd());
+  return lines.map((line) => `${indent}# ${sanitizeText(line)}`.trimEnd());
 }
 
 const EVENT_WORDS: Readonly<Record<ChannelEvent, string>> = {

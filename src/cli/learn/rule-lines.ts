@@ -6,7 +6,7 @@ import type { Tally } from './tally.ts';
  * YAML lines of `comet.rules` for everything that no rule reads; none if all is read, or if no rule can read it.
  * `FILL_IN` marks what only a person can know: `d2-sidecar check` refuses a rule that still has it.
  */
-export function toRuleLines({ pattern, captures, record }: HeardChannel): string[] {
+export function formatRules({ pattern, captures, record }: HeardChannel): string[] {
   if (pattern.includes('*') || pattern.length > MAX_CHANNEL_CHARS) return [];
   const channel = JSON.stringify(pattern);
   const lines: string[] = [];

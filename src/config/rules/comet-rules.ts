@@ -2,7 +2,7 @@
  * Rules of `comet.rules`: what a message on a channel means, how it is named, and how the answer to a call is found.
  */
 import { z } from 'zod';
-import { toChoice } from '../schema-keys.ts';
+import { describeChoice } from '../schema-keys.ts';
 import { type JsonPointer, parsePointer } from './json-pointer.ts';
 import { compilesBy, orMistake, type Pattern, parseName, parsePattern, RuleMistake } from './pattern.ts';
 
@@ -46,16 +46,16 @@ const writtenRule = z.strictObject(
       'Channel with captures: /d2/object/{name}. A capture matches exactly one segment.',
     ),
     when: z
-      .enum(WHENS, { error: toChoice(WHENS) })
+      .enum(WHENS, { error: describeChoice(WHENS) })
       .optional()
       .describe(
         'Event on the channel: a client subscribes, unsubscribes or sends a message, or the server delivers one. Absent: the default of the action; all events for kind none.',
       ),
     kind: z
-      .enum(KINDS, { error: toChoice(KINDS) })
+      .enum(KINDS, { error: describeChoice(KINDS) })
       .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
     action: z
-      .enum(ACTIONS, { error: toChoice(ACTIONS) })
+      .enum(ACTIONS, { error: describeChoice(ACTIONS) })
       .optional()
       .describe('call for kinds rpc and sba (the default); subscribe, unsubscribe or value for object.'),
     name: text(NAME_FORM)

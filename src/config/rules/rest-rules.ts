@@ -1,6 +1,6 @@
 /** Rules of `rest.rules`: which requests are calls, and how these are named. The paths of `rest.deny`. */
 import { z } from 'zod';
-import { type Frozen, toChoice } from '../schema-keys.ts';
+import { describeChoice, type Frozen } from '../schema-keys.ts';
 import { type Parsed, parseContextPath } from '../upstream-url.ts';
 import { compilesBy, decodeText, orMistake, type Pattern, parseName, parsePattern, RuleMistake } from './pattern.ts';
 
@@ -26,7 +26,7 @@ const writtenRule = z.strictObject(
         'Path below rest.prefix, with captures: d2/rpc/{event}/{method}. With a slash in front, also below the application: /odata/{set}. A capture matches exactly one segment.',
       ),
     kind: z
-      .enum(KINDS, { error: toChoice(KINDS) })
+      .enum(KINDS, { error: describeChoice(KINDS) })
       .describe('Kind of a match; none leaves it uncounted, to exclude it from later rules.'),
     name: z
       .string({ error: NAME_FORM })

@@ -13,7 +13,7 @@ const TRACE_ID = /^[0-9a-f]{2}-([0-9a-f]{32})-/;
  * `{"time":"2026-03-01T08:00:00.123Z","kind":"rpc","name":"E.Demo.TestInOut",...}`; docs/access-log.md has all
  * fields. Unknown values are null.
  */
-export function toAccessLine(call: EndedCall, time: string, hasUsers: boolean): string {
+export function formatAccessLine(call: EndedCall, time: string, hasUsers: boolean): string {
   const { kind, name, session, firstByteNs } = call;
   const user = session?.userName ?? null;
   // JSON.stringify leaves out undefined fields.

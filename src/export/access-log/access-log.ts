@@ -7,7 +7,7 @@ import { type Clock, NS_PER_MS } from '../../base/clock.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Config } from '../../config/config.ts';
 import { type CallObserver, type EndedCall, isError, toEpochMs } from '../../measure/record/call-observer.ts';
-import { toAccessLine } from './access-line.ts';
+import { formatAccessLine } from './access-line.ts';
 import { type LineCounts, LineFile } from './line-file.ts';
 
 /** The `accessLog` section when its `file` is set. */
@@ -42,7 +42,7 @@ export class AccessLog implements CallObserver {
   callEnded(call: EndedCall): void {
     if (this.#isWanted(call)) {
       const time = new Date(toEpochMs(this.#clock, call.endedNs)).toISOString();
-      this.file.write(toAccessLine(call, time, this.#options.users));
+      this.file.write(formatAccessLine(call, time, this.#options.users));
     }
   }
 

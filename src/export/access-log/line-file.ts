@@ -19,9 +19,9 @@ import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Logger } from '../../base/logger.ts';
 import {
+  describeFileError,
   isTrustedOwner,
   openTrusted,
-  toFileReason,
   trustedOwners,
   UntrustedFileError,
 } from '../../base/trusted-file.ts';
@@ -223,7 +223,7 @@ export class LineFile {
       return true;
     } catch (cause) {
       await handle?.close().catch(() => undefined);
-      this.#failed(toFileReason(cause));
+      this.#failed(describeFileError(cause));
       return old !== undefined;
     }
   }
@@ -246,7 +246,7 @@ export class LineFile {
       await shiftFiles(this.#realPath, keep);
     } catch (cause) {
       this.#rotateAtBytes = this.#bytes + maxBytes;
-      this.#failed(toFileReason(cause));
+      this.#failed(describeFileError(cause));
       return true;
     }
     this.#counts.rotations += 1;
@@ -262,7 +262,7 @@ export class LineFile {
       this.#wrote((await this.#handle?.writev(batch))?.bytesWritten ?? 0);
       return undefined;
     } catch (cause) {
-      const code = toFileReason(cause);
+      const code = describeFileError(cause);
       // A slow reader is not a failure as long as the queue has room.
       if (code !== 'EAGAIN') this.#failed(code);
       if (!TRANSIENT.has(code)) {

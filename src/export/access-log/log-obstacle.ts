@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { findFolderObstacle, openTrusted, resolveTrusted, toFileReason } from '../../base/trusted-file.ts';
+import { describeFileError, findFolderObstacle, openTrusted, resolveTrusted } from '../../base/trusted-file.ts';
 import { checkOwner } from './line-file.ts';
 
 /**
@@ -25,6 +25,6 @@ export async function findLogObstacle(file: string): Promise<string | undefined>
     }
     return undefined;
   } catch (error) {
-    return `${file}: ${toFileReason(error)}`;
+    return `${file}: ${describeFileError(error)}`;
   }
 }

@@ -20,7 +20,7 @@ import {
   toEpochMs,
 } from '../../measure/record/call-observer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { toHrTime, toWellFormed } from './metric-data.ts';
+import { escapeHalfPairs, toHrTime } from './metric-data.ts';
 
 export interface CallSpansParts {
   readonly resource: Resource;
@@ -115,13 +115,13 @@ function isSampledBy({ traceFlags }: SpanContext): boolean {
 }
 
 function formatName({ name }: EndedCall): string {
-  return toWellFormed(name.length > MAX_NAME_CHARS ? detached(name.slice(0, MAX_NAME_CHARS)) : name);
+  return escapeHalfPairs(name.length > MAX_NAME_CHARS ? detached(name.slice(0, MAX_NAME_CHARS)) : name);
 }
 
 function createAttributes(call: EndedCall): Attributes {
   const { method, status, errorCode, application, isComet, remoteAddress } = call;
   const attributes: Attributes = {
-    'd2.application': toWellFormed(application ?? ''),
+    'd2.application': escapeHalfPairs(application ?? ''),
     'd2.call.kind': call.kind,
     'd2.call.name': formatName(call),
     'd2.call.outcome': call.outcome,

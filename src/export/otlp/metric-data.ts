@@ -94,7 +94,7 @@ function pointsOf({ type }: Table, { value }: Sample): readonly Point[] {
 
 function createAttributes({ labels }: Family, { labels: values }: Sample): Attributes {
   const attributes: Attributes = {};
-  for (let i = 0; i < labels.length; i += 1) attributes[labels[i] as string] = toWellFormed(values[i] ?? '');
+  for (let i = 0; i < labels.length; i += 1) attributes[labels[i] as string] = escapeHalfPairs(values[i] ?? '');
   return attributes;
 }
 
@@ -114,7 +114,7 @@ function createExponential({ scale, zeroCount, offset, counts }: ExponentialRead
 const HALF_PAIR = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 /** Escapes a lone surrogate, which has no UTF-8, as `/metrics` does, so that different names stay different. */
-export function toWellFormed(text: string): string {
+export function escapeHalfPairs(text: string): string {
   return text.replace(HALF_PAIR, (unit) => `\\u${unit.charCodeAt(0).toString(16)}`);
 }
 

@@ -25,7 +25,7 @@ import type { Receiver } from './receiver.ts';
 import type { SignalNumbers } from './signal-numbers.ts';
 
 export interface MetricPushParts {
-  readonly monitored: Pick<Monitored, 'sidecar' | 'toTables'>;
+  readonly monitored: Pick<Monitored, 'sidecar' | 'createTables'>;
   readonly resource: Resource;
   readonly scope: { readonly name: string; readonly version: string };
   readonly receiver: Receiver;
@@ -129,7 +129,7 @@ export class MetricPush implements MetricProducer, PushMetricExporter {
     const processStart = toHrTime(process.startTimeSeconds * 1e3);
     const startOf = (table: Family) => (hasUnknownStart(table, monitored) ? UNKNOWN_START : processStart);
     const metrics: MetricData[] = [];
-    const steps = collectMetrics(monitored.toTables(process), { startOf, end: toHrTime(clock.epochMs()) }, metrics);
+    const steps = collectMetrics(monitored.createTables(process), { startOf, end: toHrTime(clock.epochMs()) }, metrics);
     await this.#inSlices(steps);
     return metrics;
   }

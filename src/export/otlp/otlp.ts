@@ -22,7 +22,7 @@ import { SpanPush } from './span-push.ts';
 
 export interface OtlpParts {
   readonly config: Pick<Config, 'listen' | 'otlp'>;
-  readonly monitored: Pick<Monitored, 'sidecar' | 'toTables'>;
+  readonly monitored: Pick<Monitored, 'sidecar' | 'createTables'>;
   /** Reports ended calls. */
   readonly observers: Pick<CallObservers, 'add' | 'remove'>;
   readonly clock: Clock;

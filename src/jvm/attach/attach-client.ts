@@ -5,7 +5,7 @@
  */
 import { strict as assert } from 'node:assert';
 import net from 'node:net';
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 
 /** All commands of a reading, in jcmd's spelling. Frozen, so that nothing is added at run time. */
@@ -122,7 +122,7 @@ function tooLong(maxBytes: number): JvmSourceError {
 }
 
 function createAttachError(cause: Error): JvmSourceError {
-  const errno = toErrno(cause);
+  const errno = describeErrno(cause);
   const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
   return new JvmSourceError(code, `${text} (${errno}).`, cause);
 }

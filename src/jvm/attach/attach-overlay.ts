@@ -4,7 +4,7 @@
  * limit. This folder does not search for a JVM: it gets the one that `hsperfdata/` has found.
  */
 
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { JvmSourceError } from '../jvm-source.ts';
@@ -216,5 +216,5 @@ function aborted(signal: AbortSignal): Promise<string> {
 }
 
 function describeFailure(cause: unknown): string {
-  return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${toErrno(cause)})`;
+  return cause instanceof JvmSourceError ? cause.message : `the attach socket cannot be used (${describeErrno(cause)})`;
 }

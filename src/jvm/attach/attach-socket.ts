@@ -5,7 +5,7 @@
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import path from 'node:path';
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import { readProcess } from '../hsperfdata/processes.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { JvmSourceError } from '../jvm-source.ts';
@@ -74,7 +74,7 @@ async function openSocketFile(jvm: VisibleJvm, shownPath: string): Promise<FileH
     // With O_PATH, O_NOFOLLOW opens a link itself, which then fails the check for a socket.
     return await open(below(folder, socketNameOf(jvm)), O_PATH | constants.O_NOFOLLOW);
   } catch (cause) {
-    const errno = toErrno(cause);
+    const errno = describeErrno(cause);
     if (errno === 'ENOENT' || errno === 'ESRCH') return undefined;
     throw new JvmSourceError(
       'D2S_ERR_JVM_ACCESS',

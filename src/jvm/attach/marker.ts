@@ -4,7 +4,7 @@
  */
 import { constants, lstatSync, type Stats, unlinkSync } from 'node:fs';
 import { type FileHandle, open, unlink } from 'node:fs/promises';
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { below, O_PATH, openTmp } from './attach-socket.ts';
 import type { AttachSystem } from './attach-system.ts';
@@ -37,7 +37,7 @@ export async function placeMarker(pid: number, jvm: VisibleJvm, system: AttachSy
       return await placeIn(folder, name, system.uid);
     } catch (cause) {
       await folder?.close();
-      const errno = toErrno(cause);
+      const errno = describeErrno(cause);
       // Another program is attaching now, or left its file behind. The JVM would check that file and look no further.
       if (errno === 'EEXIST') return `${name} already exists in ${where}: if no other program is attaching, remove it`;
       reasons.push(`${where} (${errno})`);

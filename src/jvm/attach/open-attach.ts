@@ -6,7 +6,7 @@
 import { lstatSync, type Stats } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { toErrno } from '../../base/errors.ts';
+import { describeErrno } from '../../base/errors.ts';
 import { isStopped, isZombie, type ProcessInfo, readProcess } from '../hsperfdata/processes.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import { below, openTmp, socketNameOf, whyNotOf } from './attach-socket.ts';
@@ -76,7 +76,7 @@ export class AttachOpener {
     this.#inProgress ??= {
       key,
       result: this.#open(jvm)
-        .catch((cause: unknown) => `the attach socket cannot be opened (${toErrno(cause)})`)
+        .catch((cause: unknown) => `the attach socket cannot be opened (${describeErrno(cause)})`)
         .finally(() => {
           this.#inProgress = undefined;
         }),
@@ -185,7 +185,7 @@ export class AttachOpener {
     try {
       this.#system.kill(pid, 'SIGQUIT');
     } catch (cause) {
-      history.refusal = `the JVM may not be sent SIGQUIT (${toErrno(cause)}): run the sidecar as the JVM’s user, or as root with CAP_KILL`;
+      history.refusal = `the JVM may not be sent SIGQUIT (${describeErrno(cause)}): run the sidecar as the JVM’s user, or as root with CAP_KILL`;
       return history.refusal;
     }
     this.signals += 1;

@@ -1,6 +1,6 @@
 /** Checks of a process before it gets a signal that ends most programs. */
 import { readdir, readlink } from 'node:fs/promises';
-import { type ProcessInfo, readAside, readSmall, toWords } from '../hsperfdata/processes.ts';
+import { type ProcessInfo, parseStatusWords, readAside, readSmall } from '../hsperfdata/processes.ts';
 
 /** A large JVM's list of mappings has a few hundred KiB. */
 const MAX_MAPS_BYTES = 16 * 1_048_576;
@@ -18,7 +18,7 @@ const STARTING_SECONDS = 10;
  * a container, `kill` with a pid from there would hit another process.
  */
 export function isOwnProc(procPath: string, ownPid: number): boolean {
-  const numbers = toWords(readSmall(`${procPath}/self/status`) ?? '')('NSpid');
+  const numbers = parseStatusWords(readSmall(`${procPath}/self/status`) ?? '')('NSpid');
   return numbers.length === 1 && Number(numbers[0]) === ownPid;
 }
 

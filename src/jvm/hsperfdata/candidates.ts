@@ -1,6 +1,6 @@
 /** Finds the JVMs that have a counters file, each with its process if that is visible. */
 import type { Counters } from './counters.ts';
-import { toKnownUsers } from './known-users.ts';
+import { findKnownUsers } from './known-users.ts';
 import { decideLiveness, findLockHolders, type Liveness, type LivenessEvidence } from './liveness.ts';
 import {
   fileNameOf,
@@ -49,7 +49,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   const ownNamespace = mountNamespaceOf(procPath, 'self');
   const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
   const uids = new Set([process.uid]);
-  const users = toKnownUsers(around, uids, process.pid);
+  const users = findKnownUsers(around, uids, process.pid);
   let worst: CandidateResult = { kind: 'absent' };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
     const list = await listPerfFiles(around, tmp, users);
@@ -58,7 +58,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
       continue;
     }
     for (const path of list.filter(({ nspid }) => nspid === process.nspid)) {
-      const result = await toCandidate(around, path, [process], uids);
+      const result = await readCandidate(around, path, [process], uids);
       if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
       // A file with the same pid that belongs to another user is not this process's.
       const isDeniedToUs =
@@ -71,7 +71,7 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
 }
 
 /** Reads a file, and finds its process in `processes`. Waits for an incomplete file only of `likelyUids`. */
-export async function toCandidate(
+export async function readCandidate(
   around: Surroundings,
   path: PerfFilePath,
   processes: readonly ProcessInfo[] = around.processes,
@@ -129,7 +129,7 @@ export async function findAll(around: Surroundings): Promise<Survey> {
   const failures: CandidateResult[] = [];
   for (const [index, path] of paths.entries()) {
     await pause(index, around.signal);
-    const result = await toCandidate(around, path);
+    const result = await readCandidate(around, path);
     if (result.kind !== 'candidate') {
       if (result.kind !== 'absent') failures.push(result);
       continue;
@@ -154,7 +154,7 @@ async function listEverywhere(
   around: Surroundings,
 ): Promise<{ paths: PerfFilePath[]; deniedProcesses: ProcessInfo[] }> {
   const { procPath, tmpPath, processes, bounds, signal, uids } = around;
-  const own = await listPerfFiles(around, tmpPath, toKnownUsers(around, uids));
+  const own = await listPerfFiles(around, tmpPath, findKnownUsers(around, uids));
   const paths = own === 'denied' ? [] : [...own];
   const deniedProcesses: ProcessInfo[] = [];
   const seen = new Set([mountNamespaceOf(procPath, 'self')]);
@@ -162,7 +162,7 @@ async function listEverywhere(
     await pause(index, signal);
     const namespace = mountNamespaceOf(procPath, process.pid);
     if (namespace !== undefined && seen.has(namespace)) continue;
-    const users = toKnownUsers(around, new Set([...uids, process.uid]), process.pid);
+    const users = findKnownUsers(around, new Set([...uids, process.uid]), process.pid);
     const list = await listPerfFiles(around, `${procPath}/${process.pid}/root/tmp`, users);
     if (list === 'denied') {
       deniedProcesses.push(process);
@@ -175,6 +175,6 @@ async function listEverywhere(
 }
 
 /** For messages: the pid that `jvm.pid` accepts. */
-export function toNamed({ path, process, counters }: Candidate) {
+export function describeCandidate({ path, process, counters }: Candidate) {
   return { pid: process?.pid ?? path.nspid, user: path.user, command: counters.command?.name ?? 'unknown' };
 }

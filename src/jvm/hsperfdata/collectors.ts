@@ -12,7 +12,7 @@ const POLICIES: ReadonlyMap<string, Collector> = new Map([
   ['GarbageFirst', 'G1'],
 ]);
 
-export function toCollector({ texts, numbers }: Counters): Collector {
+export function identifyCollector({ texts, numbers }: Counters): Collector {
   const policy = texts.get('sun.gc.policy.name');
   if (policy !== undefined) return POLICIES.get(policy) ?? 'unknown';
   // ZGC and Shenandoah have no policy.
@@ -37,7 +37,7 @@ const BEANS: Readonly<Record<Exclude<Collector, 'unknown'>, Readonly<Record<stri
 const G1_CONCURRENT_BEAN_JDK = 20;
 
 /** By MXBean name; for an unknown collector by the file's. ZGC's cycles and Shenandoah have no usable counters. */
-export function toCollectors(counters: Counters, collector: Collector): ReadonlyMap<string, CollectorUsage> {
+export function readCollectorUsages(counters: Counters, collector: Collector): ReadonlyMap<string, CollectorUsage> {
   const collectors = new Map<string, CollectorUsage>();
   for (const [name, index] of beansOf(counters, collector)) {
     const count = countOf(counters, `sun.gc.collector.${index}.invocations`);

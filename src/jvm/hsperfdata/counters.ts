@@ -2,8 +2,8 @@
  * Decodes the counters that this program needs from the bytes of HotSpot's counters file. The list is closed:
  * `java.rt.vmArgs` and other texts that may contain passwords are never decoded.
  */
-import { type Entry, toLayout, type Unusable } from './entries.ts';
-import { type JavaCommand, toJavaCommand } from './java-command.ts';
+import { type Entry, parseLayout, type Unusable } from './entries.ts';
+import { type JavaCommand, parseJavaCommand } from './java-command.ts';
 
 export interface Counters {
   /** E.g. `sun.gc.metaspace.used` => 1180464n. Ticks stay BigInt until they are divided. */
@@ -68,8 +68,8 @@ function unitOf(name: string): number | undefined {
 }
 
 /** Reads the wanted counters. Never throws; a file that contradicts itself is `invalid`, with the reason. */
-export function toCounters(bytes: Buffer): CountersResult {
-  const result = toLayout(bytes);
+export function decodeCounters(bytes: Buffer): CountersResult {
+  const result = parseLayout(bytes);
   if (result.kind !== 'layout') return result;
   const { entries, isLittleEndian, overflowBytes } = result.layout;
   const numbers = new Map<string, bigint>();
@@ -87,7 +87,7 @@ export function toCounters(bytes: Buffer): CountersResult {
       if (!isText(entry)) return { kind: 'invalid', reason: `its counter ${name} is of another kind` };
       texts.set(name, readText(bytes, entry, MAX_TEXT_BYTES));
     } else if (name === COMMAND && isText(entry)) {
-      command = toJavaCommand(readText(bytes, entry, entry.dataBytes));
+      command = parseJavaCommand(readText(bytes, entry, entry.dataBytes));
     }
   }
   const jdkMajor = parseJdkMajor(texts.get(SPECIFICATION), numbers.get('sun.rt.jvmVersion'));

@@ -29,7 +29,7 @@ const HEADER_BYTES = 32;
 const ENTRY_HEAD_BYTES = 20;
 const MAGIC = 0xcafec0c0;
 
-export function toLayout(bytes: Buffer): LayoutResult {
+export function parseLayout(bytes: Buffer): LayoutResult {
   if (bytes.length < HEADER_BYTES)
     return invalid(`it has ${bytes.length} bytes, fewer than its header of ${HEADER_BYTES}`);
   if (bytes.readUInt32BE(0) !== MAGIC) return invalid('it does not begin with HotSpot’s magic number');

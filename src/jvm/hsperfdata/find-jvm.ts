@@ -7,19 +7,28 @@ import { JvmSourceError } from '../jvm-source.ts';
 import {
   type Candidate,
   type CandidateResult,
+  describeCandidate,
   findAll,
   findOfProcess,
+  readCandidate,
   type Surroundings,
   type Survey,
-  toCandidate,
-  toNamed,
 } from './candidates.ts';
-import { toKnownUsers } from './known-users.ts';
+import { findKnownUsers } from './known-users.ts';
 import { findListeners, type Listener } from './listeners.ts';
 import { decideLiveness, TICKS_MOVE_WITHIN_MS } from './liveness.ts';
 import { listPerfFiles, type PerfFilePath, pathOf, readCounters } from './perf-file.ts';
 import { findHolders, looksLikeJvm, type ProcessInfo, readProcess, readProcesses } from './processes.ts';
-import { ambiguous, denied, deniedToUser, noFile, type OwnRights, refused, toList, unreadable } from './refusals.ts';
+import {
+  ambiguous,
+  denied,
+  deniedToUser,
+  formatJvmList,
+  noFile,
+  type OwnRights,
+  refused,
+  unreadable,
+} from './refusals.ts';
 import type { SearchBounds } from './search-bounds.ts';
 
 export interface FindJvmOptions {
@@ -92,11 +101,11 @@ async function findByPid(search: Search, pid: number): Promise<Candidate> {
 }
 
 async function findInvisible(search: Search, nspid: number): Promise<Candidate[]> {
-  const list = await listPerfFiles(search, search.tmpPath, toKnownUsers(search, search.uids));
+  const list = await listPerfFiles(search, search.tmpPath, findKnownUsers(search, search.uids));
   const paths = list === 'denied' ? [] : list.filter((path) => path.nspid === nspid);
   const candidates: Candidate[] = [];
   for (const path of paths) {
-    const result = await toCandidate(search, path, []);
+    const result = await readCandidate(search, path, []);
     if (result.kind === 'candidate' && isOfUser(result.candidate, search.user)) candidates.push(result.candidate);
   }
   return withoutDead(search, candidates);
@@ -122,7 +131,7 @@ async function findUnnamed(search: Search): Promise<Candidate> {
     else if (isOfUser(result.candidate, user)) found.push(result.candidate);
   }
   const [only, another] = found;
-  if (another !== undefined) throw ambiguous(found.map(toNamed));
+  if (another !== undefined) throw ambiguous(found.map(describeCandidate));
   if (only !== undefined) return only;
   // This process looks like a JVM and listens, so it is the one; searching for others would be a guess.
   const jvm = failed.find(({ process }) => looksLikeJvm(process));
@@ -154,7 +163,7 @@ async function findServer(search: Search, holders: readonly ProcessInfo[]): Prom
   // Nothing listens: a file without evidence of a living JVM is a dead one's.
   const possible = sure.length > 0 || listeners?.length === 0 ? sure : living;
   const [only, another] = possible;
-  if (another !== undefined) throw ambiguous(possible.map(toNamed));
+  if (another !== undefined) throw ambiguous(possible.map(describeCandidate));
   if (only !== undefined) return only;
   throw whyNone(search, { ...survey, candidates: ofUser }, listenerUids);
 }
@@ -183,7 +192,8 @@ function whyNone(
   }
   const port = describePort(search);
   const jvms = candidates.filter(({ liveness }) => liveness === 'alive' || liveness === 'stopped');
-  const others = jvms.length === 0 ? 'and no other JVM is visible' : `only ${toList(jvms.map(toNamed))}`;
+  const others =
+    jvms.length === 0 ? 'and no other JVM is visible' : `only ${formatJvmList(jvms.map(describeCandidate))}`;
   const ofUser = user === undefined ? '' : ` of user ${user} (jvm.user)`;
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',

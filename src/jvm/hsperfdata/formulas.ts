@@ -4,20 +4,20 @@
  * after a collection; `init` where a counter of 0 means unknown.
  */
 import type { JvmReading, PoolUsage } from '../jvm-reading.ts';
-import { type Collector, toCollector, toCollectors } from './collectors.ts';
+import { type Collector, identifyCollector, readCollectorUsages } from './collectors.ts';
 import type { Counters } from './counters.ts';
-import { toHeap } from './heap-formulas.ts';
-import { bytesOf, countOf, sum, toPlausibleUsage } from './plausible.ts';
+import { computeHeap } from './heap-formulas.ts';
+import { bytesOf, countOf, dropImplausible, sum } from './plausible.ts';
 
 interface CountersReading {
   readonly reading: JvmReading;
   readonly collector: Collector;
 }
 
-export function toReading(counters: Counters): CountersReading {
-  const collector = toCollector(counters);
-  const { heap, pools, memory } = toHeap(counters, collector);
-  const collectors = toCollectors(counters, collector);
+export function computeReading(counters: Counters): CountersReading {
+  const collector = identifyCollector(counters);
+  const { heap, pools, memory } = computeHeap(counters, collector);
+  const collectors = readCollectorUsages(counters, collector);
   const allPools = new Map([...pools, ...readMetaspaces(counters)]);
   return {
     collector,
@@ -42,7 +42,7 @@ function readMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
   const written = (name: string) => bytesOf(counters, name) || undefined;
   pools.set(
     'Metaspace',
-    toPlausibleUsage({
+    dropImplausible({
       init: counters.numbers.has('sun.gc.metaspace.used') ? 0 : undefined,
       used: written('sun.gc.metaspace.used'),
       committed: written('sun.gc.metaspace.capacity'),
@@ -53,7 +53,7 @@ function readMetaspaces(counters: Counters): ReadonlyMap<string, PoolUsage> {
   if (max !== undefined) {
     const used = written('sun.gc.compressedclassspace.used');
     const committed = written('sun.gc.compressedclassspace.capacity');
-    pools.set('Compressed Class Space', toPlausibleUsage({ init: 0, used, committed, max }));
+    pools.set('Compressed Class Space', dropImplausible({ init: 0, used, committed, max }));
   }
   return pools;
 }

@@ -5,7 +5,7 @@
 import type { MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import type { Collector } from './collectors.ts';
 import type { Counters } from './counters.ts';
-import { bytesOf, countOf, sum, toPlausibleUsage } from './plausible.ts';
+import { bytesOf, countOf, dropImplausible, sum } from './plausible.ts';
 
 interface HeapReading {
   readonly heap: MemoryUsage;
@@ -19,7 +19,7 @@ const NO_LIMIT = -1;
 /** The first JDK with -XX:ShenandoahGCMode=generational (JEP 404). */
 const SHENANDOAH_GENERATIONS_JDK = 24;
 
-export function toHeap(counters: Counters, collector: Collector): HeapReading {
+export function computeHeap(counters: Counters, collector: Collector): HeapReading {
   switch (collector) {
     case 'Serial':
       return serialOrParallel(counters, SERIAL, false);
@@ -191,7 +191,7 @@ const MIN_G1_REGION_BYTES = 1_048_576;
 const G1_PADDING_BYTES = 8;
 
 function createPools(pools: Readonly<Record<string, MemoryUsage>>): ReadonlyMap<string, PoolUsage> {
-  return new Map(Object.entries(pools).map(([name, usage]) => [name, toPlausibleUsage(usage)]));
+  return new Map(Object.entries(pools).map(([name, usage]) => [name, dropImplausible(usage)]));
 }
 
 function sumOf(pools: ReadonlyMap<string, PoolUsage>, key: 'init' | 'used' | 'committed'): number | undefined {
@@ -208,7 +208,7 @@ function createHeapReading(
   isUsedUnknown: boolean,
   heap: MemoryUsage,
 ): HeapReading {
-  const plausible = toPlausibleUsage(heap);
+  const plausible = dropImplausible(heap);
   if (!isUsedUnknown) return { heap: plausible, pools, memory };
   return {
     heap: { ...plausible, used: undefined },

@@ -3,7 +3,7 @@
  * server, and reads only /proc and that file. This folder knows neither the attach socket nor the HTTP sources.
  */
 import { type Clock, systemClock } from '../../base/clock.ts';
-import { toFileReason } from '../../base/trusted-file.ts';
+import { describeFileError } from '../../base/trusted-file.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmErrorCode, type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { readServerProcess } from '../server-process.ts';
@@ -12,7 +12,7 @@ import type { Candidate } from './candidates.ts';
 import type { Collector } from './collectors.ts';
 import type { Counters } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
-import { toReading } from './formulas.ts';
+import { computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
 import { pathOf, readCounters } from './perf-file.ts';
 import { countOf } from './plausible.ts';
@@ -73,7 +73,7 @@ export class HsperfdataSource implements JvmSource {
       if (cause instanceof JvmSourceError) throw cause;
       if (signal.aborted)
         throw new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'Finding and reading the JVM took too long.', cause);
-      const reason = toFileReason(cause);
+      const reason = describeFileError(cause);
       throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', `The JVM’s counters cannot be read (${reason}).`, cause);
     }
   }
@@ -144,7 +144,7 @@ export class HsperfdataSource implements JvmSource {
     if (!isSameJvm(current.candidate, result)) return goneError(current.candidate, 'another JVM has replaced it');
     const answer = await decideLiveness(context, { process, file, counters, previous: current.evidence });
     current.evidence = answer.evidence;
-    const { reading, collector } = toReading(counters);
+    const { reading, collector } = computeReading(counters);
     const jvm = createVisibleJvm(current.candidate, file, counters, collector, procPath);
     const isUnknown = answer.liveness === 'unknown';
     const isAnswering = isUnknown ? await this.#options.isAnswering?.(jvm, signal) : undefined;

@@ -27,7 +27,7 @@ const WILDFLY_TOOLS = [
 const JDK_TOOLS =
   /^(?:jdk\.[a-z.]+|java\.[a-z.]+)\/|^(?:sun\.tools|sun\.jvmstat|com\.sun\.tools|jdk\.jshell|jdk\.jfr|jdk\.tools)\./;
 
-export function toJavaCommand(text: string): JavaCommand {
+export function parseJavaCommand(text: string): JavaCommand {
   const [first = '', ...rest] = text.split(' ');
   const path = first.slice(first.lastIndexOf('/') + 1);
   const name = path.replace(/[^\w.$-]/g, '').slice(0, MAX_NAME_LENGTH) || 'unnamed';

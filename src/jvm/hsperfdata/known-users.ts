@@ -15,7 +15,11 @@ interface KnownUsersOptions {
  * `jvm.user` first, then the names of `uids` in our passwd file and in that of the process `pid`, whose container may
  * have its own: e.g. `['tomcat']`. Our own name comes from the system, which may use a directory service.
  */
-export function toKnownUsers({ procPath, user }: KnownUsersOptions, uids: ReadonlySet<number>, pid?: number): string[] {
+export function findKnownUsers(
+  { procPath, user }: KnownUsersOptions,
+  uids: ReadonlySet<number>,
+  pid?: number,
+): string[] {
   const names = new Set<string>();
   if (user !== undefined) names.add(user);
   const own = ownUser();

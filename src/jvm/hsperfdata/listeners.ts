@@ -1,6 +1,6 @@
 /** Finds the sockets that listen on the upstream's port, from /proc/net/tcp and tcp6. */
 import { endianness, hostname, networkInterfaces } from 'node:os';
-import { toPlainAddress } from '../../base/address.ts';
+import { normalizeAddress } from '../../base/address.ts';
 import { piecesAside } from './processes.ts';
 import { SEARCH_LIMITS, type SearchContext } from './search-bounds.ts';
 
@@ -75,7 +75,7 @@ function parseAddress(hex: string): string {
   const bytes = Buffer.from(hex, 'hex');
   if (endianness() === 'LE') bytes.swap32();
   const isIpv4 = bytes.length === 4;
-  return toPlainAddress(isIpv4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':')) ?? '';
+  return normalizeAddress(isIpv4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':')) ?? '';
 }
 
 /** In canonical form; undefined if `host` is another machine. */
@@ -83,8 +83,8 @@ function localAddressesOf(host: string): readonly string[] | undefined {
   const bare = host.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1'];
   const interfaces = Object.values(networkInterfaces()).flatMap((addresses = []) => addresses);
-  const own = interfaces.flatMap(({ address }) => toPlainAddress(address.replace(/%.*$/, '')) ?? []);
+  const own = interfaces.flatMap(({ address }) => normalizeAddress(address.replace(/%.*$/, '')) ?? []);
   if (bare === hostname()) return ['127.0.0.1', '::1', '127.0.1.1', ...own];
-  const address = toPlainAddress(bare);
+  const address = normalizeAddress(bare);
   return address?.startsWith('127.') || (address && own.includes(address)) ? [address] : undefined;
 }

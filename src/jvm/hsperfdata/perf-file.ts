@@ -2,8 +2,8 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync } from 'node:fs';
 import { opendir } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { toFileReason } from '../../base/trusted-file.ts';
-import { type Counters, toCounters } from './counters.ts';
+import { describeFileError } from '../../base/trusted-file.ts';
+import { type Counters, decodeCounters } from './counters.ts';
 import type { Unusable } from './entries.ts';
 import { SEARCH_LIMITS, type SearchBounds, type SearchContext } from './search-bounds.ts';
 
@@ -91,7 +91,7 @@ export async function readCounters(
   for (let attempt = 0; ; attempt += 1) {
     const read = readPerfFile(path, bounds);
     if (read.kind !== 'read') return read;
-    const result = toCounters(read.file.bytes);
+    const result = decodeCounters(read.file.bytes);
     if (result.kind === 'counters') return { ...result, file: read.file };
     if (!mayRetry(read.file.uid) || attempt >= (result.kind === 'starting' ? STARTING_RETRIES : INVALID_RETRIES))
       return result;
@@ -151,7 +151,7 @@ function readAll(fd: number, size: bigint, bounds: SearchBounds): Buffer {
 }
 
 function classifyFailure(cause: unknown, path: string): Unread {
-  const code = toFileReason(cause);
+  const code = describeFileError(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ESRCH') return { kind: 'absent' };
   if (code === 'ELOOP') return { kind: 'refused', reason: 'it is a symbolic link' };
   if (code === 'EACCES' || code === 'EPERM') return { kind: 'denied', uid: ownerOf(path) };
@@ -193,7 +193,7 @@ async function list(
       names.push(name);
     }
   } catch (cause) {
-    const code = toFileReason(cause);
+    const code = describeFileError(cause);
     return code === 'EACCES' || code === 'EPERM' ? 'denied' : names;
   }
   return names.sort();

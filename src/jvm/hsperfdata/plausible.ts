@@ -38,7 +38,7 @@ export function sum(...values: readonly (number | undefined)[]): number | undefi
 }
 
 /** The usage without the values that contradict each other; a `max` of -1 means no limit. */
-export function toPlausibleUsage(usage: MemoryUsage): MemoryUsage {
+export function dropImplausible(usage: MemoryUsage): MemoryUsage {
   const { used, committed, max } = usage;
   const isUsedTooLarge = exceeds(used, committed);
   const isCommittedTooLarge = exceeds(committed, max);

@@ -46,7 +46,7 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
   const status = readSmall(`${procPath}/${pid}/status`);
   const stat = readSmall(`${procPath}/${pid}/stat`);
   if (status === undefined || stat === undefined) return undefined;
-  const words = toWords(status);
+  const words = parseStatusWords(status);
   const ownPid = Number(words('Pid')[0]);
   const [, uid] = words('Uid').map(Number);
   const [, gid] = words('Gid').map(Number);
@@ -70,7 +70,7 @@ export function readProcess(procPath: string, pid: number | 'self'): ProcessInfo
 }
 
 /** The words after a name in /proc/<pid>/status, e.g. `['1000', '1000', '1000', '1000']` for `Uid`. */
-export function toWords(status: string): (name: string) => readonly string[] {
+export function parseStatusWords(status: string): (name: string) => readonly string[] {
   const fields = new Map(status.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line] as const));
   return (name) => (fields.get(name)?.slice(name.length + 1) ?? '').trim().split(/\s+/);
 }

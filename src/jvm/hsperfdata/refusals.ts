@@ -22,10 +22,13 @@ export function ambiguous(jvms: readonly Named[]): JvmSourceError {
   const change = isOneUser
     ? 'Set jvm.pid to the right one (all run as the same user, so jvm.user cannot distinguish them).'
     : 'Set jvm.pid, or jvm.user, to the right one.';
-  return new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', `${jvms.length} JVMs are candidates: ${toList(jvms)}. ${change}`);
+  return new JvmSourceError(
+    'D2S_ERR_JVM_AMBIGUOUS',
+    `${jvms.length} JVMs are candidates: ${formatJvmList(jvms)}. ${change}`,
+  );
 }
 
-export function toList(jvms: readonly Named[]): string {
+export function formatJvmList(jvms: readonly Named[]): string {
   const named = jvms.slice(0, MAX_NAMED).map(({ pid, user, command }) => `pid ${pid} (user ${user}, ${command})`);
   const more = jvms.length - named.length;
   return named.join(', ') + (more > 0 ? ` and ${more} more` : '');

@@ -56,7 +56,7 @@ export function adviceForManager(role: string): Advice {
   };
 }
 
-export function toStatusError(status: number, where: string, { forbidden, notFound }: Advice): JvmSourceError {
+export function createStatusError(status: number, where: string, { forbidden, notFound }: Advice): JvmSourceError {
   const answered = `${where} answered ${status}`;
   if (status === 403) return new JvmSourceError('D2S_ERR_JVM_ACCESS', `${answered} (forbidden). ${forbidden}`);
   if (status === 404) return new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', `${answered} (not found). ${notFound}`);
@@ -69,7 +69,7 @@ export function toStatusError(status: number, where: string, { forbidden, notFou
   return new JvmSourceError(FORMAT, `${answered}${advice}`);
 }
 
-export function toWireError(cause: unknown, where: string, signal: AbortSignal): JvmSourceError {
+export function createWireError(cause: unknown, where: string, signal: AbortSignal): JvmSourceError {
   if (cause instanceof JvmSourceError) return cause;
   if (signal.aborted) return new JvmSourceError(TIMEOUT, `${where} did not answer in time (jvm.timeout).`);
   const reason = reasonOf(cause);

@@ -12,7 +12,7 @@ import { indicatedName } from '../../tls/server-name.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
 import { type Address, parseAddress } from './address.ts';
-import { type Advice, toStatusError, toWireError } from './http-errors.ts';
+import { type Advice, createStatusError, createWireError } from './http-errors.ts';
 import { BASIC_LOGIN, DigestLogin, type Login, type LoginRefusal } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
 import type { Credentials, CredentialsReader } from './server-credentials.ts';
@@ -113,7 +113,7 @@ export class HttpSource implements JvmSource {
       const { answer, refusal } = await this.#logIn(client, this.#kind, credentials, signal);
       if (refusal !== undefined)
         throw this.#backOff.refused(credentials, describeRefusal(this.#where, credentials, refusal));
-      if (answer.statusCode !== 200) throw toStatusError(answer.statusCode, this.#where, this.#kind.advice);
+      if (answer.statusCode !== 200) throw createStatusError(answer.statusCode, this.#where, this.#kind.advice);
       if (!isPlain(answer)) throw createCodedError(this.#where);
       const text = await answer.body.text();
       // Throws for an unusable answer: the server then gets no further requests.
@@ -124,7 +124,7 @@ export class HttpSource implements JvmSource {
       }
       return { text, further };
     } catch (cause) {
-      throw toWireError(cause, this.#where, signal);
+      throw createWireError(cause, this.#where, signal);
     } finally {
       this.#underWay = undefined;
       // No keep-alive: between two polls the server would close an idle connection. This also drops unread bodies.

@@ -1,5 +1,5 @@
 import { NS_PER_S } from '../../base/clock.ts';
-import { toShownText } from '../../base/shown-text.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import type { CollectorUsage, JvmReading, MemoryUsage, PoolUsage } from '../jvm-reading.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 import type { Connector, JvmThreads, ServerProcess, ServerReading } from '../server-reading.ts';
@@ -172,7 +172,7 @@ function readUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
 }
 
 function isName(name: unknown): name is string {
-  return typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS && toShownText(name) === name;
+  return typeof name === 'string' && name !== '' && name.length <= MAX_NAME_CHARS && sanitizeText(name) === name;
 }
 
 function hasValue(group: object): boolean {

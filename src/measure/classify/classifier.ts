@@ -6,13 +6,13 @@
  */
 
 import QuickLRU from 'quick-lru';
-import { toShownText } from '../../base/shown-text.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import type { Config } from '../../config/config.ts';
 import { matchPattern } from '../../config/rules/pattern.ts';
 import { type CompiledRestRule, compileRestRule, type RestRule } from '../../config/rules/rest-rules.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { DEFAULT_REST_RULES } from './default-rest-rules.ts';
-import { isIrregularPath, parseSegments, toConfigSegments, toRawPath } from './path.ts';
+import { extractRawPath, isIrregularPath, parseConfigSegments, parseSegments } from './path.ts';
 
 export type CallKind = Exclude<RestRule['kind'], 'none'>;
 
@@ -22,7 +22,7 @@ export interface Call {
   readonly kind: CallKind;
   /**
    * E.g. `E.Demo.TestInOut`, of any length; `login` or `logout` for kind `session`. Hidden characters are replaced by
-   * U+FFFD (`toShownText`), so the name is safe to display. A copy: it keeps no request head in memory.
+   * U+FFFD (`sanitizeText`), so the name is safe to display. A copy: it keeps no request head in memory.
    */
   readonly name: string;
 }
@@ -60,10 +60,10 @@ export class Classifier {
 
   constructor(config: ClassifierConfig) {
     this.#contexts = config.applications
-      .map((application) => ({ application, segments: toConfigSegments(application) }))
+      .map((application) => ({ application, segments: parseConfigSegments(application) }))
       // The longest context wins, as in the server: /plant/north does not belong to the application /plant.
       .sort((a, b) => b.segments.length - a.segments.length);
-    this.#prefix = toConfigSegments(config.rest.prefix);
+    this.#prefix = parseConfigSegments(config.rest.prefix);
     this.#regularStarts = this.#contexts.map(({ segments }) => `/${[...segments, ...this.#prefix, ''].join('/')}`);
     const defaults = config.rest.defaultRules ? DEFAULT_REST_RULES : [];
     for (const rule of [...config.rest.rules, ...defaults]) this.#add(compileRestRule(rule));
@@ -82,7 +82,7 @@ export class Classifier {
   classify(method: string, target: string): Call | undefined {
     const rules = this.#methods.get(method);
     if (rules === undefined) return undefined;
-    const path = toRawPath(target);
+    const path = extractRawPath(target);
     if (path === undefined) return undefined;
     // The hash of a long path would cost more than the rest.
     const isCacheable = path.length <= CACHED_PATH_CHARS;
@@ -152,5 +152,5 @@ function startsWith(segments: readonly string[], wanted: readonly string[], offs
 
 function composeName(parts: readonly (string | number)[], captured: readonly string[]): string {
   const name = parts.map((part) => (typeof part === 'number' ? captured[part] : part)).join('');
-  return detached(toShownText(name.slice(0, MAX_NAME_CHARS)));
+  return detached(sanitizeText(name.slice(0, MAX_NAME_CHARS)));
 }

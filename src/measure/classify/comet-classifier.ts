@@ -3,7 +3,7 @@
  * data (`default-comet-rules.ts`). Like the whole folder, this must not know sockets, sessions or metrics.
  */
 
-import { toShownText } from '../../base/shown-text.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import type { Config } from '../../config/config.ts';
 import {
   type CometTarget,
@@ -60,7 +60,7 @@ export class CometClassifier {
       if (target === undefined) return undefined;
       const name = composeName(parts, captured, data);
       // A rule whose name is missing from the data does not match; a later rule for the same channel may.
-      if (name) return createMeaning(target, detached(toShownText(name)), reply);
+      if (name) return createMeaning(target, detached(sanitizeText(name)), reply);
     }
     return undefined;
   }

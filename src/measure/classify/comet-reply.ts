@@ -3,7 +3,7 @@ import { resolvePointer } from '../../config/rules/json-pointer.ts';
 import { type BayeuxMessage, toId } from '../../protocol/bayeux/message.ts';
 
 /** The id that correlates call and answer; undefined when the message has neither a text nor a number there. */
-export function toReplyId(reply: ReplyRule, message: BayeuxMessage): string | undefined {
+export function readReplyId(reply: ReplyRule, message: BayeuxMessage): string | undefined {
   return toId(resolvePointer(message, reply.id));
 }
 

@@ -1,4 +1,4 @@
-import { isIrregularPath, parseSegments, toConfigSegments, toRawPath } from './path.ts';
+import { extractRawPath, isIrregularPath, parseConfigSegments, parseSegments } from './path.ts';
 
 /** A request whose body is read, although it is not a call: to the Comet endpoint, or a login form. */
 export interface CometRoute {
@@ -23,15 +23,15 @@ export class CometRoutes {
     this.#contexts = applications
       .map(
         (application): Context => ({
-          start: joinSegments(toConfigSegments(application)),
+          start: joinSegments(parseConfigSegments(application)),
           comet: { application, kind: 'comet' },
           login: { application, kind: 'login' },
         }),
       )
       // The longest context wins, as in the server.
       .sort((a, b) => b.start.length - a.start.length);
-    this.#cometStart = joinSegments(toConfigSegments(cometPath));
-    this.#loginEnd = joinSegments(toConfigSegments(loginPath));
+    this.#cometStart = joinSegments(parseConfigSegments(cometPath));
+    this.#loginEnd = joinSegments(parseConfigSegments(loginPath));
   }
 
   /**
@@ -39,7 +39,7 @@ export class CometRoutes {
    * is a POST to any path of the application with the configured ending, as in Tomcat's FormAuthenticator.
    */
   find(method: string, target: string): CometRoute | undefined {
-    const path = toPlainPath(target);
+    const path = normalizePath(target);
     if (path === undefined) return undefined;
     const context = this.#contexts.find(({ start }) => isAtOrBelow(path, start));
     if (context === undefined) return undefined;
@@ -50,8 +50,8 @@ export class CometRoutes {
 }
 
 /** Decodes the path and removes dot segments, doubled slashes and a trailing slash. */
-function toPlainPath(target: string): string | undefined {
-  const raw = toRawPath(target);
+function normalizePath(target: string): string | undefined {
+  const raw = extractRawPath(target);
   if (raw === undefined || (!isIrregularPath(raw) && !raw.endsWith('/'))) return raw;
   const segments = parseSegments(raw);
   return segments && joinSegments(segments);

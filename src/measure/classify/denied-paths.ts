@@ -5,7 +5,7 @@
  */
 
 import { decodeText } from '../../config/rules/pattern.ts';
-import { toByte, toRawPath } from './path.ts';
+import { decodeHexByte, extractRawPath } from './path.ts';
 
 interface DeniedClient {
   readonly remoteAddress: string;
@@ -22,7 +22,7 @@ export class DeniedPaths {
   readonly #longest: number;
 
   private constructor(paths: readonly string[]) {
-    this.#segments = paths.map((path) => toWireText(path).split('/').filter(Boolean));
+    this.#segments = paths.map((path) => encodeWireText(path).split('/').filter(Boolean));
     this.#paths = this.#segments.map((segments) => `/${segments.join('/')}`);
     this.#deepest = Math.max(...this.#segments.map(({ length }) => length));
     this.#longest = Math.max(...this.#segments.flat().map(({ length }) => length));
@@ -51,7 +51,7 @@ export class DeniedPaths {
   }
 
   #deniesDecoded(path: string): boolean {
-    const segments = this.#firstSegments(toRawPath(path) ?? path);
+    const segments = this.#firstSegments(extractRawPath(path) ?? path);
     return this.#segments.some((denied) => denied.every((segment, index) => segment === segments[index]));
   }
 
@@ -82,7 +82,7 @@ export class DeniedPaths {
     for (let at = 0, start = 0; at <= path.length; at += 1) {
       const from = at;
       let code = at < path.length ? path.charCodeAt(at) : SLASH;
-      const escaped = code === PERCENT ? toByte(path, at + 1) : -1;
+      const escaped = code === PERCENT ? decodeHexByte(path, at + 1) : -1;
       if (escaped >= 0) {
         code = escaped;
         at += 2;
@@ -120,7 +120,7 @@ function isSeparator(code: number): boolean {
 function isSkipped(path: string, start: number, end: number): boolean {
   const length = end - start;
   if (length === 1) return path.charCodeAt(start) === DOT;
-  return length === 0 || (length === 3 && path.charCodeAt(start) === PERCENT && toByte(path, start + 1) === DOT);
+  return length === 0 || (length === 3 && path.charCodeAt(start) === PERCENT && decodeHexByte(path, start + 1) === DOT);
 }
 
 function hashOf(segment: string): number {
@@ -143,7 +143,7 @@ function decodeBytes(path: string): string {
 }
 
 /** A path of the configuration as its UTF-8 bytes, one latin1 character for each. */
-function toWireText(path: string): string {
+function encodeWireText(path: string): string {
   return Buffer.from(decodeText(path), 'utf8').toString('latin1');
 }
 

@@ -12,7 +12,7 @@ import { decodeText } from '../../config/rules/pattern.ts';
  *
  * Path parameters are removed before any other code sees the path, since `;jsessionid=` carries a session id.
  */
-export function toRawPath(target: string): string | undefined {
+export function extractRawPath(target: string): string | undefined {
   const queryAt = target.indexOf('?');
   const raw = queryAt < 0 ? target : target.slice(0, queryAt);
   const authority = raw.charCodeAt(0) === SLASH ? '' : SCHEME_AND_AUTHORITY.exec(raw)?.[0];
@@ -77,7 +77,7 @@ function dotsIn(path: string, start: number, end: number): number {
   let dots = 0;
   for (let at = start; at < end && dots < 3; at += 1, dots += 1) {
     const code = path.charCodeAt(at);
-    if (code === PERCENT && at + 2 < end && toByte(path, at + 1) === DOT) at += 2;
+    if (code === PERCENT && at + 2 < end && decodeHexByte(path, at + 1) === DOT) at += 2;
     else if (code !== DOT) return 3;
   }
   return dots;
@@ -95,7 +95,7 @@ export function decodeSegment(segment: string): string {
   for (let at = 0; at < segment.length; at += 1) {
     let byte = segment.charCodeAt(at);
     if (byte === PERCENT) {
-      byte = toByte(segment, at + 1);
+      byte = decodeHexByte(segment, at + 1);
       if (byte < 0) return segment;
       at += 2;
     }
@@ -107,17 +107,17 @@ export function decodeSegment(segment: string): string {
 }
 
 /** The byte whose two hexadecimal digits are at `at`; negative without two. */
-export function toByte(text: string, at: number): number {
-  return toHexDigit(text.charCodeAt(at)) * 16 + toHexDigit(text.charCodeAt(at + 1));
+export function decodeHexByte(text: string, at: number): number {
+  return decodeHexDigit(text.charCodeAt(at)) * 16 + decodeHexDigit(text.charCodeAt(at + 1));
 }
 
 /** Context paths and prefixes may be text or URL-encoded: `Čistička` and `%C4%8Cisti%C4%8Dka` are the same. */
-export function toConfigSegments(path: string): string[] {
+export function parseConfigSegments(path: string): string[] {
   return path.split('/').filter(Boolean).map(decodeText);
 }
 
 /** The value of a hexadecimal digit, or -256 for other characters (also NaN), so that two digits give a negative number. */
-function toHexDigit(code: number): number {
+function decodeHexDigit(code: number): number {
   if (code >= 0x30 && code <= 0x39) return code - 0x30;
   const lower = code | 0x20;
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : -256;

@@ -1,6 +1,6 @@
 import { KEPT_BODY_BYTES, KeptBytes } from '../../limits/kept-bytes.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
-import type { Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import type { EvictableBodies, Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { MessageBatches } from '../../protocol/bayeux/message-batches.ts';
 import { decodeContent } from '../../protocol/http1/content-coding.ts';
@@ -33,7 +33,7 @@ export interface BodyReadingParts {
 export class BodyReading implements BodyObserver, ReadingTask, Unfinished {
   readonly #parts: BodyReadingParts;
   readonly #kept: KeptBytes;
-  readonly #bodies: UnfinishedBodies;
+  readonly #bodies: EvictableBodies;
   readonly #config: CometApplication['config'];
   #state: 'collecting' | 'whole' | 'reading' | 'ended' = 'collecting';
   #texts: readonly string[] = [];

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { parsePointer, resolvePointer } from '../../config/rules/json-pointer.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingShare } from '../../limits/reading-share.ts';
-import type { UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import type { EvictableBodies } from '../../limits/unfinished-bodies.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import { CometClassifier } from '../classify/comet-classifier.ts';
@@ -40,7 +40,7 @@ export interface CometApplication extends CometReadingOptions, CometServices {
   readonly name: string;
   readonly sessions: SessionTable;
   readonly clients: BayeuxClients;
-  readonly bodies: UnfinishedBodies;
+  readonly bodies: EvictableBodies;
   /** Schedules the reading of complete bodies. */
   readonly reading: ReadingShare;
   /** Limits the frames of WebSockets that are read. */

@@ -1,7 +1,7 @@
-import { toAddressKey } from '../../limits/address-key.ts';
+import { addressKeyOf } from '../../limits/address-key.ts';
 import type { ClientReadings } from '../../limits/reading-share.ts';
-import { parseCallbackQuery, toRequestTexts } from '../../protocol/bayeux/request-body.ts';
-import { toResponseText } from '../../protocol/bayeux/response-body.ts';
+import { parseCallbackQuery, selectRequestTexts } from '../../protocol/bayeux/request-body.ts';
+import { selectResponseText } from '../../protocol/bayeux/response-body.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import type { Ending, Exchange, RequestHead, ResponseHeadView } from '../../proxy/exchange/exchange.ts';
 import { BodyReading } from './body-reading.ts';
@@ -50,7 +50,7 @@ export class CometExchange {
     this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
     // Known clients have their own queue, so that users behind one address do not wait for each other.
     this.#readings = application.reading.of(
-      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? toAddressKey(client.remoteAddress),
+      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? addressKeyOf(client.remoteAddress),
     );
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
@@ -68,7 +68,7 @@ export class CometExchange {
     const { beganNs } = exchange;
     const type = copied(request.field('content-type'));
     const reading = this.#readingOf(copied(request.field('content-encoding')), beganNs, (body) =>
-      toRequestTexts(type, body),
+      selectRequestTexts(type, body),
     );
     this.#request = reading;
     exchange.requestObserver = reading;
@@ -150,7 +150,7 @@ export class CometExchange {
       coding: copied(response.field('content-encoding')),
       parseTexts: (text) => {
         isEmpty = text === '';
-        return [toResponseText(text, this.#callback)];
+        return [selectResponseText(text, this.#callback)];
       },
       onWhole: () => {
         atNs = clock.nowNs();

@@ -6,7 +6,7 @@
 
 import { NS_PER_MS } from '../../base/clock.ts';
 import { ReadingShare } from '../../limits/reading-share.ts';
-import { UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import { EvictableBodies } from '../../limits/unfinished-bodies.ts';
 import { FrameRate } from '../../protocol/websocket/frame-rate.ts';
 import type { Exchange, RequestHead } from '../../proxy/exchange/exchange.ts';
 import { CometRoutes } from '../classify/comet-route.ts';
@@ -47,7 +47,7 @@ export class CometReader {
       ...services,
       ...createReadingOptions(config),
       reading: this.#reading,
-      bodies: new UnfinishedBodies(memory),
+      bodies: new EvictableBodies(memory),
       frameRate: new FrameRate(clock, FRAMES),
       listener: listener && shielded(listener),
     };

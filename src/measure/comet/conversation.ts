@@ -4,10 +4,10 @@
  */
 
 import { NS_PER_MS } from '../../base/clock.ts';
-import { toErrorCode } from '../../protocol/bayeux/error.ts';
+import { parseErrorCode } from '../../protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { isFailedReply, toReplyId } from '../classify/comet-reply.ts';
+import { isFailedReply, readReplyId } from '../classify/comet-reply.ts';
 import type { BayeuxClient } from './bayeux-client.ts';
 import type { CometApplication } from './comet-application.ts';
 import type { HoldEnding } from './comet-metrics.ts';
@@ -119,7 +119,7 @@ export class Conversation {
     const meaning = this.#application.classifier.classify('publish', message.channel, message.data);
     if (meaning === undefined || meaning.action === 'value') return;
     if (meaning.action === 'call') {
-      const id = toReplyId(meaning.reply, message);
+      const id = readReplyId(meaning.reply, message);
       // Without an id not even the client can match the answer.
       if (id === undefined) return;
       const channel = meaning.reply.channel ?? detached(message.channel);
@@ -242,7 +242,7 @@ export class Conversation {
 
   #onAnswer(client: BayeuxClient, pending: PendingCall, message: BayeuxMessage, atNs: number): void {
     if (message.successful === false) {
-      this.#endCall(client, pending, describeRefusal(toErrorCode(message.error)), atNs);
+      this.#endCall(client, pending, describeRefusal(parseErrorCode(message.error)), atNs);
       this.#registration.isUnknown(message, client);
       return;
     }

@@ -4,7 +4,7 @@ import type { ReplyRule } from '../../config/rules/comet-rules.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { BayeuxMessage } from '../../protocol/bayeux/message.ts';
 import type { ClassifiedMessage } from '../classify/comet-classifier.ts';
-import { toReplyId } from '../classify/comet-reply.ts';
+import { readReplyId } from '../classify/comet-reply.ts';
 import type { RunningCall, RunningCalls } from '../record/running-calls.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 
@@ -74,7 +74,7 @@ export class PendingCalls {
   find(message: BayeuxMessage): PendingCall | undefined {
     if (this.size === 0) return undefined;
     for (const { reply, calls } of this.#byChannel.get(message.channel) ?? []) {
-      const id = toReplyId(reply, message);
+      const id = readReplyId(reply, message);
       const pending = id === undefined ? undefined : calls.get(id);
       if (pending !== undefined) return pending;
     }

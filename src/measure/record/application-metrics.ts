@@ -12,7 +12,7 @@ import type { CallStatistics } from '../../metrics/call-statistics.ts';
 import type { ObjectStatistics } from '../../metrics/object-statistics.ts';
 import type { SessionTable } from '../sessions/session-table.ts';
 import type { CallTotals } from './call-totals.ts';
-import { findHung, toConfirmedName } from './hung-calls.ts';
+import { findHung, hideUnconfirmedName } from './hung-calls.ts';
 import type { RunningCalls } from './running-calls.ts';
 
 type CountedCalls = Pick<CallStatistics, 'countsByName' | 'nameCount' | 'foldedCount'>;
@@ -82,7 +82,7 @@ export const APPLICATION_METRICS: readonly MetricDescription<readonly CountedApp
     'Running calls of a name whose calls all hang. Absent if there is none.',
     ofEach((application) => {
       const hung = findHung(application);
-      return hung === null ? undefined : { [hung.kind]: { [toConfirmedName(hung)]: hung.count } };
+      return hung === null ? undefined : { [hung.kind]: { [hideUnconfirmedName(hung)]: hung.count } };
     }),
     'application',
     'kind',

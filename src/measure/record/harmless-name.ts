@@ -1,4 +1,4 @@
-import { toShownText } from '../../base/shown-text.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import { decodeSegment } from '../classify/path.ts';
 
 const MAX_NAME_CHARS = 32;
@@ -13,9 +13,9 @@ const MAX_SWITCHES = 3;
  * 32 characters, 4 digits, and 3 places where a digit or a capital follows another kind. Ids, tokens and encoded data
  * are longer or mix letters and digits; for them the result is undefined.
  */
-export function toHarmlessName(segment: string | undefined): string | undefined {
+export function selectHarmlessName(segment: string | undefined): string | undefined {
   if (segment === undefined || segment.length > MAX_RAW_CHARS) return undefined;
-  const name = toShownText(decodeSegment(segment));
+  const name = sanitizeText(decodeSegment(segment));
   if (name.length > MAX_NAME_CHARS || !NAME.test(name)) return undefined;
   const isMixed = countOf(name, DIGITS) > MAX_DIGITS || countOf(name, SWITCHES) > MAX_SWITCHES;
   return isMixed ? undefined : name;

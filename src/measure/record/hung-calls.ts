@@ -47,6 +47,6 @@ function usualOf({ kind, name }: RunningName, statistics: Calls['statistics']): 
 export const UNCONFIRMED = '(not answered yet)';
 
 /** For readers without the role `sessions`: hides a name without an answered call. */
-export function toConfirmedName({ name, p99 }: HungName): string {
+export function hideUnconfirmedName({ name, p99 }: HungName): string {
   return p99 === null ? UNCONFIRMED : name;
 }

@@ -6,8 +6,8 @@
  */
 
 import { detached } from '../../protocol/http1/text.ts';
-import { isIrregularPath, parseSegments, toConfigSegments, toRawPath } from '../classify/path.ts';
-import { toHarmlessName } from './harmless-name.ts';
+import { extractRawPath, isIrregularPath, parseConfigSegments, parseSegments } from '../classify/path.ts';
+import { selectHarmlessName } from './harmless-name.ts';
 
 /** Requests that passed, and an example of their path if it is harmless. */
 export interface PassedCount {
@@ -44,7 +44,7 @@ export class OutsidePaths {
   /** `applications`: as in the configuration. With the root context nothing is outside. */
   constructor(applications: readonly string[]) {
     this.#contexts = applications
-      .map((name) => ({ name, segments: toConfigSegments(name) }))
+      .map((name) => ({ name, segments: parseConfigSegments(name) }))
       .sort((a, b) => b.segments.length - a.segments.length);
     this.#deepest = Math.max(1, ...this.#contexts.map(({ segments }) => segments.length));
   }
@@ -58,7 +58,7 @@ export class OutsidePaths {
    * for a request outside, with its segments.
    */
   add(target: string, isMisplaced: (segments: readonly string[]) => boolean = () => false): boolean {
-    const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
+    const path = extractRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
     const segments = isIrregularPath(path) ? parseSegments(path) : firstSegments(path, this.#deepest + 1);
     const context = segments && this.#contexts.find((one) => startsWith(segments, one.segments));
     if (context !== undefined) {
@@ -66,7 +66,7 @@ export class OutsidePaths {
       return true;
     }
     this.count += 1;
-    const name = toHarmlessName(segments?.[0]);
+    const name = selectHarmlessName(segments?.[0]);
     if (isMisplaced(parseSegments(path) ?? [])) {
       this.misplaced = { count: this.misplaced.count + 1, path: name === undefined ? undefined : `/${name}/...` };
     }

@@ -1,5 +1,5 @@
 import { counter, histogram, type MetricDescription } from '../../base/metric-description.ts';
-import { DurationBuckets, toBounds } from '../../metrics/duration-buckets.ts';
+import { createBucketBounds, DurationBuckets } from '../../metrics/duration-buckets.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type { Ending } from '../../proxy/exchange/exchange.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
@@ -10,7 +10,7 @@ import type { SessionTable } from '../sessions/session-table.ts';
 export type EndingKind = Ending['kind'];
 
 /** Buckets for the time that the sidecar adds. Normal values are far below one turn of a busy event loop. */
-const ADDED_BOUNDS = toBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
+const ADDED_BOUNDS = createBucketBounds([0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 1]);
 
 /** Plain numbers since the start, at the moment of reading. `added` are live histograms. */
 export type OwnNumbers = ReturnType<OwnMetrics['read']>;

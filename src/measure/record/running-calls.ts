@@ -92,7 +92,7 @@ export class RunningCalls {
     // Comet messages are read a moment later than requests, so the order of the set is not quite that of the calls.
     const calls = [...this.#calls].sort((a, b) => a.beganNs - b.beganNs);
     const nowNs = this.#clock.nowNs();
-    return calls.slice(0, max).map((call) => toCallEntry(call, call.session, ageOf(call, nowNs), this.#clock));
+    return calls.slice(0, max).map((call) => describeCall(call, call.session, ageOf(call, nowNs), this.#clock));
   }
 }
 
@@ -100,7 +100,7 @@ function ageOf(call: Pick<RunningCall, 'beganNs' | 'clientWaitAt'>, nowNs: numbe
   return Math.max(0, nowNs - call.beganNs - call.clientWaitAt(nowNs));
 }
 
-export function toCallEntry(
+export function describeCall(
   { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'session' | 'clientWaitAt'>,
   session: RunningCall['session'],
   durationNs: number,

@@ -2,7 +2,7 @@ import { type Clock, NS_PER_S } from '../../base/clock.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { toEpochMs } from './call-observer.ts';
 import type { CallTimes, SlowOutcome } from './call-totals.ts';
-import { type CallEntry, type RunningCall, toCallEntry } from './running-calls.ts';
+import { type CallEntry, describeCall, type RunningCall } from './running-calls.ts';
 
 export interface SlowEntry extends CallEntry {
   readonly endTime: string;
@@ -68,7 +68,7 @@ export class SlowestCalls {
     const { durationNs, endedNs, status, clientWaitNs, firstByteNs } = ending;
     const minute = this.#minuteOf(endedNs);
     if (durationNs <= minute.leastNs || this.#max === 0) return;
-    const shown = toCallEntry(call, session, durationNs, this.#clock);
+    const shown = describeCall(call, session, durationNs, this.#clock);
     const entry: SlowEntry = {
       ...shown,
       name: shortened(shown.name),

@@ -7,8 +7,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { Timer } from '../../metrics/timer.ts';
 import { detached } from '../../protocol/http1/text.ts';
-import { toRawPath } from '../classify/path.ts';
-import { toHarmlessName } from './harmless-name.ts';
+import { extractRawPath } from '../classify/path.ts';
+import { selectHarmlessName } from './harmless-name.ts';
 
 export interface UnclassifiedPath {
   /** E.g. `/smartWeb/api/rest/v1/d2/rpc`, `/smartWeb/{}`, or `(other)`. */
@@ -39,7 +39,7 @@ export class UnclassifiedPaths {
 
   /** Call it for an answered exchange that is not a call. `isBelow`: of an application. Only a copy of the path is kept. */
   add(target: string, isBelow: boolean, durationNs: number, endedNs: number): void {
-    const path = toTemplate(target, isBelow ? SEGMENTS_BELOW : SEGMENTS);
+    const path = formatPathTemplate(target, isBelow ? SEGMENTS_BELOW : SEGMENTS);
     const known = this.#timers.get(path);
     const timer = known ?? new Timer({ clock: this.#clock, createdNs: endedNs });
     if (known !== undefined) this.#timers.delete(path);
@@ -66,8 +66,8 @@ export class UnclassifiedPaths {
 }
 
 /** With two segments: `/a/b/c` to `/a/b`, `/a/Pumps(7)` to `/a/Pumps({})`, `/a/7f3e...` to `/a/{}`. */
-function toTemplate(target: string, most: number): string {
-  const path = toRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
+function formatPathTemplate(target: string, most: number): string {
+  const path = extractRawPath(target.slice(0, MAX_PATH_CHARS)) ?? '';
   const segments = path
     .split('/', most + 1)
     .filter((segment) => segment !== '')
@@ -79,6 +79,6 @@ function formatPart(segment: string): string {
   const keyed = KEYED.exec(segment)?.[1];
   if (keyed !== undefined) return `${formatPart(keyed)}({})`;
   const sign = /^[$_.]/.exec(segment)?.[0] ?? '';
-  const name = toHarmlessName(segment.slice(sign.length));
+  const name = selectHarmlessName(segment.slice(sign.length));
   return name === undefined ? '{}' : sign + name;
 }

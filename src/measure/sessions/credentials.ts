@@ -7,7 +7,7 @@
  * testing guesses, so hashes of values that include a password are never saved (`isLasting`).
  */
 import { hash, randomBytes } from 'node:crypto';
-import { toShownText } from '../../base/shown-text.ts';
+import { sanitizeText } from '../../base/shown-text.ts';
 import type { ApiKeyUser, Config } from '../../config/config.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import { BASIC, type CompanionFields, type Companions, companionsOf, isBasic } from './companions.ts';
@@ -169,7 +169,7 @@ export class Credentials {
   identify(fields: CredentialFields, holder: CertificateHolder = {}): Identity | undefined {
     const authorization = fields.field('authorization');
     if (isBasic(authorization)) {
-      const user = toBasicUser(authorization);
+      const user = parseBasicUser(authorization);
       return user === undefined ? undefined : { key: this.#hash('user', user), userName: sanitizeUserName(user) };
     }
     const apiKey = fields.field('x-api-key');
@@ -258,7 +258,7 @@ const LASTING_TOKEN_CHARS = 44;
 const SECRET_BYTES = 16;
 
 /** The user-id before the first colon; a password may hold colons, a user-id may not (RFC 7617 §2). */
-function toBasicUser(authorization: string): string | undefined {
+function parseBasicUser(authorization: string): string | undefined {
   const base64 = authorization.slice(BASIC.length).trim();
   if (!BASE64.test(base64)) return undefined;
   const bytes = Buffer.from(base64, 'base64');
@@ -279,7 +279,7 @@ function decodeUser(bytes: Buffer): string {
 export function sanitizeUserName(user: string): string {
   // A slice would keep a name of up to 40 kB alive.
   const text = user.length > MAX_USER_NAME_CHARS ? detached(user.slice(0, MAX_USER_NAME_CHARS)) : user;
-  return toShownText(text).replace(HALF_CHARACTER, '');
+  return sanitizeText(text).replace(HALF_CHARACTER, '');
 }
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;

@@ -74,7 +74,7 @@ export class SessionTable {
   constructor({ config, clock, created, sessionMetrics, claimRate }: SessionTableParts) {
     this.#claimRate = claimRate;
     this.#clock = clock;
-    this.#limits = toLimits(config);
+    this.#limits = readSessionLimits(config);
     this.#max = config.max;
     this.#created = created;
     this.#sessionMetrics = sessionMetrics;
@@ -83,7 +83,7 @@ export class SessionTable {
 
   /** Changes the limits, also for existing sessions. Sessions above a lower `max` stay. */
   reconfigure(config: SessionTableParts['config']): void {
-    this.#limits = toLimits(config);
+    this.#limits = readSessionLimits(config);
     this.#max = config.max;
     // A shorter limit may already have passed.
     this.#nextEndNs = Number.NEGATIVE_INFINITY;
@@ -363,6 +363,6 @@ function* entriesOf(rows: readonly SessionRow[]): Generator<SessionEntry> {
   for (const { session } of rows) yield session.toEntry();
 }
 
-function toLimits({ idleMs, cometGoneMs }: SessionTableParts['config']): SessionLimits {
+function readSessionLimits({ idleMs, cometGoneMs }: SessionTableParts['config']): SessionLimits {
   return { idleNs: idleMs * NS_PER_MS, goneNs: cometGoneMs * NS_PER_MS };
 }

@@ -161,13 +161,13 @@ export class Session {
     const start = {
       userName: saved.text('userName') ?? null,
       isVerified: saved.flag('isVerified'),
-      connectionType: toConnectionType(saved.text('connectionType')) ?? saved.refuse('its values', 'connectionType'),
+      connectionType: parseConnectionType(saved.text('connectionType')) ?? saved.refuse('its values', 'connectionType'),
       remoteAddress: saved.text('remoteAddress') ?? '',
       atNs: saved.moment('atNs'),
       creationNs: saved.number('creationNs'),
     };
     const session = new Session(start, sources, clock, countsByType, saved.textOrThrow('id'));
-    session.#createdEpochMs = toDateMs(saved.number('createdEpochMs')) ?? saved.refuse('a time', 'createdEpochMs');
+    session.#createdEpochMs = checkDateMs(saved.number('createdEpochMs')) ?? saved.refuse('a time', 'createdEpochMs');
     session.#requests = saved.count('requests');
     session.#lastActivityNs = saved.moment('lastActivityNs');
     session.goneSinceNs = saved.momentIfAny('goneSinceNs');
@@ -227,11 +227,11 @@ const UNVERIFIED = { verified: false } as const;
 
 const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];
 
-function toConnectionType(text: string | undefined): ConnectionType | undefined {
+function parseConnectionType(text: string | undefined): ConnectionType | undefined {
   return CONNECTION_TYPES.find((type) => type === text);
 }
 
-function toDateMs(epochMs: number): number | undefined {
+function checkDateMs(epochMs: number): number | undefined {
   return Math.abs(epochMs) <= MAX_DATE_MS ? epochMs : undefined;
 }
 

@@ -6,14 +6,14 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
-import { toAddressKey } from '../../limits/address-key.ts';
+import { addressKeyOf } from '../../limits/address-key.ts';
 import type { TokenEntry, UserEntry } from './access-lines.ts';
 import type { AccessList } from './access-list.ts';
 import { FailureLimit } from './failure-limit.ts';
 import { createDecoy, isPassword, type PasswordHash } from './password-hash.ts';
 import { type Credential, parseAuthorization } from './presented.ts';
 import type { Reader } from './reader.ts';
-import { toTokenHash } from './token-hash.ts';
+import { hashToken } from './token-hash.ts';
 import { VerificationQueue } from './verification-queue.ts';
 
 /** What a request presents to identify its sender. */
@@ -111,7 +111,7 @@ export class AccessControl {
   async check({ authorization, address, certificateName }: Presented): Promise<Verdict> {
     const credential = parseAuthorization(authorization);
     if (credential === undefined) return this.#checkCertificate(certificateName);
-    const key = toAddressKey(address);
+    const key = addressKeyOf(address);
     const finding =
       credential.kind === 'token'
         ? this.#checkToken(credential.token, key)
@@ -127,7 +127,7 @@ export class AccessControl {
   /** The handshake has proved the name: nothing to guess or to count. An unlisted name is the same as none. */
   #checkCertificate(name: string | undefined): Verdict {
     const entry = name === undefined ? undefined : this.#list.certificates.get(name);
-    return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: toReader(entry) };
+    return entry === undefined ? { kind: 'missing' } : { kind: 'known', reader: selectReader(entry) };
   }
 
   #refuse(address: string): Verdict {
@@ -145,10 +145,10 @@ export class AccessControl {
 
   /** Compares with all tokens, so that the time does not reveal the position. */
   #checkToken(token: string, address: string): Finding {
-    const tokenHash = toTokenHash(token);
+    const tokenHash = hashToken(token);
     let found: TokenEntry | undefined;
     for (const entry of this.#list.tokens) if (timingSafeEqual(entry.tokenHash, tokenHash)) found = entry;
-    return found === undefined ? this.#fail(address) : { reader: toReader(found) };
+    return found === undefined ? this.#fail(address) : { reader: selectReader(found) };
   }
 
   async #checkPassword(
@@ -157,7 +157,7 @@ export class AccessControl {
   ): Promise<Finding | undefined> {
     const entry = this.#list.users.get(name);
     const fingerprint = createHmac('sha256', this.#key).update(password, 'utf8').digest();
-    if (entry !== undefined && this.#wasRight(entry, fingerprint)) return { reader: toReader(entry) };
+    if (entry !== undefined && this.#wasRight(entry, fingerprint)) return { reader: selectReader(entry) };
     // Without any user there is nothing to hide and nothing to verify.
     const expected = entry?.password ?? this.#decoyFor(name);
     if (expected === undefined) return this.#fail(address);
@@ -182,7 +182,7 @@ export class AccessControl {
     // A reload may have removed the user or changed the password meanwhile.
     if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) return this.#fail(address);
     this.#right.set(entry, fingerprint);
-    return { reader: toReader(entry) };
+    return { reader: selectReader(entry) };
   }
 
   #wasRight(entry: UserEntry, fingerprint: Buffer): boolean {
@@ -199,7 +199,7 @@ export class AccessControl {
   }
 }
 
-function toReader({ name, role }: Reader): Reader {
+function selectReader({ name, role }: Reader): Reader {
   return { name, role };
 }
 

@@ -3,7 +3,7 @@ import type { Stats } from 'node:fs';
 import { type FileHandle, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { ConfigError, StartError } from '../../base/errors.ts';
-import { decodeText, isTrustedOwner, readRegularFile, toFileReason } from '../../base/trusted-file.ts';
+import { decodeText, describeFileError, isTrustedOwner, readRegularFile } from '../../base/trusted-file.ts';
 import { writeAside } from '../../base/write-aside.ts';
 import { type LineMistake, nameOfLine } from './access-lines.ts';
 
@@ -25,7 +25,7 @@ export async function loadAccessFile(file: string): Promise<string> {
   try {
     return decodeText(await readRegularFile(file, MAX_BYTES, (found) => checkPrivate(file, found)));
   } catch (cause) {
-    throw toUnreadable(file, cause);
+    throw createUnreadableFile(file, cause);
   }
 }
 
@@ -78,7 +78,7 @@ async function replaceFile(file: string, text: string): Promise<void> {
     };
     await writeAside(file, write, isReplaceable);
   } catch (cause) {
-    throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be written: ${toFileReason(cause)}`, { cause });
+    throw new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be written: ${describeFileError(cause)}`, { cause });
   }
 }
 
@@ -96,7 +96,7 @@ async function giveToGroup(handle: FileHandle, gid: number): Promise<void> {
     if (own.gid !== gid) await handle.chown(own.uid, gid);
   } catch (cause) {
     // Only root and members of that group may set it. Otherwise the file stays private to this user.
-    if (toFileReason(cause) === 'EPERM') return;
+    if (describeFileError(cause) === 'EPERM') return;
     throw cause;
   }
   await handle.chmod(NEW_MODE);
@@ -106,14 +106,14 @@ async function loadIfThere(file: string): Promise<string> {
   try {
     return await loadAccessFile(file);
   } catch (error) {
-    if (error instanceof StartError && toFileReason(error.cause) === 'ENOENT') return '';
+    if (error instanceof StartError && describeFileError(error.cause) === 'ENOENT') return '';
     throw error;
   }
 }
 
-function toUnreadable(file: string, cause: unknown): StartError {
+function createUnreadableFile(file: string, cause: unknown): StartError {
   if (cause instanceof StartError) return cause;
-  return new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${toFileReason(cause)}`, { cause });
+  return new StartError('D2S_ERR_ACCESS_FILE', `${file} cannot be read: ${describeFileError(cause)}`, { cause });
 }
 
 /** Checks the open file, so that it is the one that is read. */

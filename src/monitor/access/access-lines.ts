@@ -70,7 +70,7 @@ function parseLines<T extends Reader>(
     const [name = '', role = '', hashText = '', ...rest] = untrimmed.trim().split(':');
     const entry = isName(name) && isRole(role) && rest.length === 0 ? toEntry({ name, role }, hashText) : undefined;
     const first = lineOfName.get(name);
-    if (entry === undefined) mistakes.push({ line, expected: toExpectation(name, role, hashForm) });
+    if (entry === undefined) mistakes.push({ line, expected: describeExpectation(name, role, hashForm) });
     else if (first !== undefined) mistakes.push({ line, expected: `another name than in line ${first}` });
     else if (entries.length === MAX_ENTRIES) {
       mistakes.push({ line, expected: `at most ${MAX_ENTRIES} entries` });
@@ -81,7 +81,7 @@ function parseLines<T extends Reader>(
   return { entries, mistakes };
 }
 
-function toExpectation(name: string, role: string, hashForm: string): string {
+function describeExpectation(name: string, role: string, hashForm: string): string {
   if (!isName(name)) return `name:role:hash, with ${NAME_FORM}`;
   if (!isRole(role)) return `name:role:hash, with ${ROLES.join(' or ')} as role`;
   return `name:role:hash, with ${hashForm} as hash`;

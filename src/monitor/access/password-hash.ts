@@ -38,7 +38,7 @@ export async function createPasswordHash(password: string, cost: ScryptCost = DE
   return { N, r, p, salt, hash: await derive(password, salt, cost) };
 }
 
-export function toPasswordHashText({ N, r, p, salt, hash }: PasswordHash): string {
+export function formatPasswordHash({ N, r, p, salt, hash }: PasswordHash): string {
   return `scrypt$${N}$${r}$${p}$${salt.toString('base64')}$${hash.toString('base64')}`;
 }
 

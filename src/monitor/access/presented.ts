@@ -30,7 +30,7 @@ export function parseAuthorization(field: string | undefined): Credential | unde
  * Normalizes a password to the form that is hashed and compared. Most clients encode non-ASCII letters as UTF-8, old
  * ones as latin1, and Unicode may write one letter in two ways (RFC 8265 §4.2 asks for NFC).
  */
-export function toPasswordText(bytes: Uint8Array): string {
+export function normalizePassword(bytes: Uint8Array): string {
   return decode(bytes).normalize('NFC');
 }
 
@@ -38,7 +38,7 @@ function parseBasic(value: string): Credential | undefined {
   const bytes = Buffer.from(value, 'base64');
   const colonAt = bytes.indexOf(COLON);
   if (colonAt === -1) return undefined;
-  const password = toPasswordText(bytes.subarray(colonAt + 1));
+  const password = normalizePassword(bytes.subarray(colonAt + 1));
   return { kind: 'password', name: decode(bytes.subarray(0, colonAt)), password };
 }
 

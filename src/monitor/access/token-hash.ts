@@ -18,11 +18,11 @@ export function createToken(): string {
   return TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString('base64url');
 }
 
-export function toTokenHash(token: string): Buffer {
+export function hashToken(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-export function toTokenHashText(tokenHash: Buffer): string {
+export function formatTokenHash(tokenHash: Buffer): string {
   return `sha256$${tokenHash.toString('base64')}`;
 }
 

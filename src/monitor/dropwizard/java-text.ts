@@ -8,7 +8,7 @@
  * The digits are JavaScript's: the shortest that read back as the same number. JDK 19 and later do the same; earlier
  * ones write a few extreme numbers longer (2.0E23 as 1.9999999999999998E23, 5.0E-324 as 4.9E-324).
  */
-export function toJavaDouble(value: number): string {
+export function formatJavaDouble(value: number): string {
   if (!Number.isFinite(value)) return `"${value}"`;
   if (value === 0) return Object.is(value, -0) ? '-0.0' : '0.0';
   const size = Math.abs(value);
@@ -21,7 +21,7 @@ export function toJavaDouble(value: number): string {
 }
 
 /** An integer with all its digits. Cuts off a fraction; NaN and infinities become quoted strings. */
-export function toJavaInteger(value: number): string {
+export function formatJavaInteger(value: number): string {
   if (!Number.isFinite(value)) return `"${value}"`;
   // From 1e21 on, `String` would write an exponent.
   return Number.isSafeInteger(value) ? String(value) : BigInt(Math.trunc(value)).toString();
@@ -44,7 +44,7 @@ const SHORT_ESCAPES: Readonly<Record<string, string>> = {
  * A quoted JSON string as Jackson writes it to a stream: astral characters as two escapes, upper-case digits in
  * escapes, all other characters from space on unchanged. `JSON.stringify` differs in the first two.
  */
-export function toJsonText(text: string): string {
+export function formatJsonText(text: string): string {
   return ESCAPED.test(text) ? `"${text.replace(ALL_ESCAPED, escapeUnit)}"` : `"${text}"`;
 }
 

@@ -8,7 +8,7 @@ import type { Gauge } from '../../metrics/gauge.ts';
 import type { MeterReading } from '../../metrics/meter.ts';
 import type { CounterReading } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
-import { toJavaDouble, toJavaInteger, toJsonText } from './java-text.ts';
+import { formatJavaDouble, formatJavaInteger, formatJsonText } from './java-text.ts';
 
 /** Keys and JSON values, as two lists: thousands of timers share one list of 17 keys. */
 export interface MetricFields {
@@ -40,19 +40,19 @@ export function gaugeFields(gauge: Gauge): MetricFields {
     return { keys: VALUE, values: [gaugeJson(gauge)] };
   } catch (cause) {
     // As in Java, where `toString` of an exception gives its class and message.
-    return { keys: ERROR, values: [toJsonText(String(cause))] };
+    return { keys: ERROR, values: [formatJsonText(String(cause))] };
   }
 }
 
 function gaugeJson(gauge: Gauge): string {
   const value = gauge.read();
   if (value === null) return 'null';
-  if (typeof value === 'string') return toJsonText(value);
-  return gauge.type === 'integer' ? toJavaInteger(value) : toJavaDouble(value);
+  if (typeof value === 'string') return formatJsonText(value);
+  return gauge.type === 'integer' ? formatJavaInteger(value) : formatJavaDouble(value);
 }
 
 export function counterFields(counter: CounterReading): MetricFields {
-  return { keys: COUNT, values: [toJavaInteger(counter.count)] };
+  return { keys: COUNT, values: [formatJavaInteger(counter.count)] };
 }
 
 export function meterFields(meter: MeterReading): MetricFields {
@@ -60,11 +60,11 @@ export function meterFields(meter: MeterReading): MetricFields {
   return {
     keys: METER,
     values: [
-      toJavaInteger(count),
-      toJavaDouble(m15),
-      toJavaDouble(m1),
-      toJavaDouble(m5),
-      toJavaDouble(mean),
+      formatJavaInteger(count),
+      formatJavaDouble(m15),
+      formatJavaDouble(m1),
+      formatJavaDouble(m5),
+      formatJavaDouble(mean),
       '"events/second"',
     ],
   };
@@ -76,21 +76,21 @@ export function timerFields(timer: TimerReading, unit: DurationUnit): MetricFiel
   return {
     keys: TIMER,
     values: [
-      toJavaInteger(count),
-      toJavaDouble(max * perNs),
-      toJavaDouble(mean * perNs),
-      toJavaDouble(min * perNs),
-      toJavaDouble(p50 * perNs),
-      toJavaDouble(p75 * perNs),
-      toJavaDouble(p95 * perNs),
-      toJavaDouble(p98 * perNs),
-      toJavaDouble(p99 * perNs),
-      toJavaDouble(p999 * perNs),
-      toJavaDouble(stddev * perNs),
-      toJavaDouble(rates.m15),
-      toJavaDouble(rates.m1),
-      toJavaDouble(rates.m5),
-      toJavaDouble(rates.mean),
+      formatJavaInteger(count),
+      formatJavaDouble(max * perNs),
+      formatJavaDouble(mean * perNs),
+      formatJavaDouble(min * perNs),
+      formatJavaDouble(p50 * perNs),
+      formatJavaDouble(p75 * perNs),
+      formatJavaDouble(p95 * perNs),
+      formatJavaDouble(p98 * perNs),
+      formatJavaDouble(p99 * perNs),
+      formatJavaDouble(p999 * perNs),
+      formatJavaDouble(stddev * perNs),
+      formatJavaDouble(rates.m15),
+      formatJavaDouble(rates.m1),
+      formatJavaDouble(rates.m5),
+      formatJavaDouble(rates.mean),
       `"${unit}"`,
       '"calls/second"',
     ],

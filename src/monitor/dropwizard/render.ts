@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { TimerReading } from '../../metrics/timer.ts';
-import { toJsonText } from './java-text.ts';
+import { formatJsonText } from './java-text.ts';
 import {
   counterFields,
   type DurationUnit,
@@ -97,7 +97,7 @@ export class MetricsRenderer {
       const metric = takeNext(cursors, name);
       // Its name gave way while the answer was written.
       if (metric === undefined) continue;
-      yield `${before}${blanks.metric}${toJsonText(name)}${blanks.colon}${formatFields(fieldsOf(metric), blanks)}`;
+      yield `${before}${blanks.metric}${formatJsonText(name)}${blanks.colon}${formatFields(fieldsOf(metric), blanks)}`;
       before = ',';
     }
     yield `${blanks.section}}`;

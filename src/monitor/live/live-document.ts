@@ -2,7 +2,7 @@
 
 import { MS_PER_S } from '../../base/clock.ts';
 import type { MemoryUsage } from '../../jvm/jvm-reading.ts';
-import { toServerGauges } from '../../jvm/server-reading.ts';
+import { createServerGauges } from '../../jvm/server-reading.ts';
 import type { HistoryPoint } from '../../measure/history/application-history.ts';
 import type { RecentCount } from '../../measure/history/recent-counts.ts';
 import { STEP_SECONDS } from '../../measure/history/steps.ts';
@@ -74,7 +74,7 @@ function* renderApplication(
     sessions: { ...sessions.countsByType(), created: sessions.created.count },
     heldPolls,
     // The rules are too long for each poll; a reader who opens them gets them from d2/verdict.
-    verdict: { ...toVerdictDocument(verdict, role), kind: verdict.kind, rules: undefined },
+    verdict: { ...selectVerdict(verdict, role), kind: verdict.kind, rules: undefined },
     minute: verdicts.minuteOf(name),
   };
   const history = jsonWithMember({ stepSeconds: STEP_SECONDS }, 'points', jsonArray(pointTexts(live, name, since)));
@@ -86,7 +86,7 @@ function* pointTexts({ history }: MonitoredLive, application: string, since: num
 }
 
 /** The answer of `d2/verdict`, and its part of `/live`. */
-export function toVerdictDocument(verdict: Verdict, role: Role): object {
+export function selectVerdict(verdict: Verdict, role: Role): object {
   const { subject, code, name, text, sinceEpochMs, rules } =
     role === 'sessions' ? verdict : withConfirmedNames(verdict);
   return { subject, code, name, text, since: formatIso(sinceEpochMs), rules };
@@ -162,7 +162,7 @@ function selectServer({ state }: MonitoredJvm, live: MonitoredLive): object {
           },
         };
   if (state.kind === 'unavailable') return diagnosis;
-  const gauges = Array.from(toServerGauges(state.server).gauges, ([name, gauge]) => [
+  const gauges = Array.from(createServerGauges(state.server).gauges, ([name, gauge]) => [
     name.slice('server.'.length),
     gauge.read(),
   ]);

@@ -25,7 +25,7 @@ const NUMBERS_IN_PIECE = 8;
  */
 export function* renderTables(tables: Iterable<Table>, format: ExpositionFormat): Generator<string, void, undefined> {
   for (const table of tables) {
-    const leads = toLeads(table);
+    const leads = createLeads(table);
     let piece = headOf(table, format);
     let samples = 0;
     for (const sample of table.samples()) {
@@ -60,7 +60,7 @@ interface Leads {
   readonly bucket: readonly string[];
 }
 
-function toLeads({ name, labels }: Family): Leads {
+function createLeads({ name, labels }: Family): Leads {
   return {
     plain: leadsOf(name, labels),
     sum: leadsOf(`${name}_sum`, labels),
@@ -77,7 +77,7 @@ function leadsOf(name: string, labels: readonly string[]): readonly string[] {
 /** Joins `leads` with the label values between them; a missing value is empty. */
 function labelled(leads: readonly string[], values: readonly string[]): string {
   let text = leads[0] as string;
-  for (let i = 1; i < leads.length; i += 1) text += toLabelValue(values[i - 1] ?? '') + (leads[i] as string);
+  for (let i = 1; i < leads.length; i += 1) text += escapeLabelValue(values[i - 1] ?? '') + (leads[i] as string);
   return text;
 }
 
@@ -97,7 +97,7 @@ function histogramText(
 ): string {
   const exemplars = hasExemplars ? value.exemplars : undefined;
   const counts = value.cumulative();
-  const bounds = toBoundTexts(value.bounds);
+  const bounds = formatBounds(value.bounds);
   const first = labelled(leads.bucket, labels);
   const next = `\n${first}`;
   let text = '';
@@ -128,17 +128,17 @@ export function formatSampleValue(value: number): string {
 /** The text after `le="` for each bound and for `+Inf`, e.g. `0.25"} `; cached by the array of bounds. */
 const boundTexts = new WeakMap<readonly number[], readonly string[]>();
 
-function toBoundTexts(bounds: readonly number[]): readonly string[] {
+function formatBounds(bounds: readonly number[]): readonly string[] {
   let texts = boundTexts.get(bounds);
   if (texts === undefined) {
-    texts = [...bounds.map(toBound), '+Inf'].map((bound) => `${bound}"} `);
+    texts = [...bounds.map(formatBound), '+Inf'].map((bound) => `${bound}"} `);
     boundTexts.set(bounds, texts);
   }
   return texts;
 }
 
 /** `1.0` for 1, as OpenMetrics requires. Both formats write it, or a series would have two names. */
-function toBound(seconds: number): string {
+function formatBound(seconds: number): string {
   return Number.isInteger(seconds) ? `${seconds}.0` : String(seconds);
 }
 
@@ -150,7 +150,7 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\
  * Escapes a label value. A lone surrogate has no UTF-8 and would become the same replacement character for all. It is
  * written as an escape, so that different names stay different.
  */
-export function toLabelValue(text: string): string {
+export function escapeLabelValue(text: string): string {
   return ESCAPED.test(text) ? text.replace(ALL_ESCAPED, escapeUnit) : text;
 }
 

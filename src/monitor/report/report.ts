@@ -9,13 +9,13 @@ import type { Clock } from '../../base/clock.ts';
 import type { LogRing } from '../../base/log-ring.ts';
 import type { Sample, Table } from '../../base/metric-description.ts';
 import type { Config } from '../../config/config.ts';
-import { toEffective } from '../../config/effective.ts';
-import { toMetricSet } from '../../jvm/gauges.ts';
+import { describeEffective } from '../../config/effective.ts';
+import { joinJvmGauges } from '../../jvm/gauges.ts';
 import type { SessionEntry } from '../../measure/sessions/session.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import { MetricsRenderer } from '../dropwizard/render.ts';
 import { jsonArray, jsonObject, jsonWithMember, type Pieces } from '../json-pieces.ts';
-import { toVerdictDocument } from '../live/live-document.ts';
+import { selectVerdict } from '../live/live-document.ts';
 import { LoopShare, type NextTurn } from '../loop-share.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../monitored.ts';
 import { SlicedAnswer } from '../sliced-answer.ts';
@@ -32,7 +32,7 @@ const HIDDEN = '[hidden]';
 
 export interface ReportSources {
   readonly config: Config;
-  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'verdicts' | 'toTables' | 'live'>;
+  readonly monitored: Pick<Monitored, 'applications' | 'sidecar' | 'jvm' | 'verdicts' | 'createTables' | 'live'>;
   /** Absent if the log is not kept. */
   readonly log: LogRing | undefined;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ export interface ReportSources {
 /** A line of JSON with its line feed, in slices. Cut off without it after 64 Mi characters, or by an error. */
 export async function createReport(sources: ReportSources, hasUsers: boolean): Promise<SlicedAnswer> {
   const [system, process] = await Promise.all([readSystem(), sources.monitored.sidecar.readProcess()]);
-  const tables = sources.monitored.toTables(process).filter(({ labels }) => !labels.includes('name'));
+  const tables = sources.monitored.createTables(process).filter(({ labels }) => !labels.includes('name'));
   const pieces = bounded(reportPieces(sources, { system, process, tables, hasUsers }));
   return new SlicedAnswer(pieces, new LoopShare(sources.clock, sources.nextTurn));
 }
@@ -58,7 +58,7 @@ interface Readings {
 function reportPieces(sources: ReportSources, { system, process: reading, tables, hasUsers }: Readings): Pieces {
   const { config, monitored, log, clock } = sources;
   const { sidecar, applications } = monitored;
-  const configuration = toEffective(config);
+  const configuration = describeEffective(config);
   return jsonObject([
     ['report', json(FORMAT)],
     ['time', json(new Date(clock.epochMs()).toISOString())],
@@ -87,7 +87,7 @@ function json(value: unknown): Pieces {
 
 function readVerdicts({ applications, verdicts }: ReportSources['monitored'], hasUsers: boolean): object {
   const role = hasUsers ? 'sessions' : 'metrics';
-  return Object.fromEntries(applications.map(({ name }) => [name, toVerdictDocument(verdicts.of(name), role)]));
+  return Object.fromEntries(applications.map(({ name }) => [name, selectVerdict(verdicts.of(name), role)]));
 }
 
 function readNode(): object {
@@ -119,7 +119,7 @@ function jvmPieces(
   if (state.kind === 'unavailable') return json({ ...counts, state: 'unavailable', since, reason: state.reason });
   const { source, memory, ageMs, gauges } = state;
   const head = { ...counts, state: 'available', since, source, memory, ageMs };
-  return jsonWithMember(head, 'metrics', renderMetrics([toMetricSet(gauges)], metrics));
+  return jsonWithMember(head, 'metrics', renderMetrics([joinJvmGauges(gauges)], metrics));
 }
 
 function renderMetrics(sets: readonly MetricSet[], { durationUnit }: Config['metrics']): Pieces {

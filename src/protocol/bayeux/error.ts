@@ -1,5 +1,5 @@
 /** `402` of `402::session_unknown`; undefined without a code. */
-export function toErrorCode(error: string | undefined): number | undefined {
+export function parseErrorCode(error: string | undefined): number | undefined {
   return error !== undefined && CODE.test(error) ? Number(error.slice(0, CODE_CHARS)) : undefined;
 }
 
@@ -9,7 +9,7 @@ export function toErrorCode(error: string | undefined): number | undefined {
  * `402:data:Missing required parameter` is a different error.
  */
 export function isUnknownClient(error: string | undefined): boolean {
-  const code = toErrorCode(error);
+  const code = parseErrorCode(error);
   return (code === 401 || code === 402) && error !== undefined && UNKNOWN.test(error.slice(0, SEARCHED_CHARS));
 }
 

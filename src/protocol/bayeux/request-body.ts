@@ -17,7 +17,7 @@ const MAX_FORM_CHARS = 65_536;
  * The body is JSON, or form-encoded with one or more parameters `message`. The type only decides which is tried first:
  * some servers rely on it, others ignore it.
  */
-export function toRequestTexts(contentType: string | undefined, body: string): readonly string[] {
+export function selectRequestTexts(contentType: string | undefined, body: string): readonly string[] {
   if (!isForm(contentType)) return isJson(body) ? [body] : readForm(body);
   const texts = readForm(body);
   return texts.length === 0 && isJson(body) ? [body] : texts;
@@ -26,7 +26,7 @@ export function toRequestTexts(contentType: string | undefined, body: string): r
 export interface CallbackRequest {
   /** The function that the response calls, e.g. `_cometd_jsonp_0`; as the client wrote it, not validated. */
   readonly callback: string;
-  /** As `toRequestTexts`; never empty. */
+  /** As `selectRequestTexts`; never empty. */
   readonly texts: readonly string[];
 }
 

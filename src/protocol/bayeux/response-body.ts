@@ -5,7 +5,7 @@
  * Servers send the comment so that the body cannot be taken for anything but a script. The semicolon is optional too. A
  * callback other than the requested one is not read. The Bayeux Protocol 1.0, "The callback-polling response messages".
  */
-export function toResponseText(body: string, callback: string | undefined): string {
+export function selectResponseText(body: string, callback: string | undefined): string {
   // Servers send errors without the call of the function; some send everything without it.
   return callback === undefined ? body : (argumentOf(body, callback) ?? body);
 }

@@ -5,7 +5,7 @@
  * address that is not trusted. Everything left of it may be forged.
  */
 import net from 'node:net';
-import { type AddressRanges, toPlainAddress } from '../../base/address.ts';
+import { type AddressRanges, normalizeAddress } from '../../base/address.ts';
 
 export type ClientField = 'x-forwarded-for' | 'forwarded';
 
@@ -93,8 +93,8 @@ function parseNode(node: string): string | undefined {
   if (net.isIPv4(node)) return node;
   const { v6, v4 } = NODE.exec(node)?.groups ?? {};
   // Brackets hold IPv6 only, and only IPv4 has a port without brackets.
-  if (v6 !== undefined) return v6.includes(':') ? toPlainAddress(v6) : undefined;
-  return toPlainAddress(v4 ?? node);
+  if (v6 !== undefined) return v6.includes(':') ? normalizeAddress(v6) : undefined;
+  return normalizeAddress(v4 ?? node);
 }
 
 const QUOTE = 0x22;

@@ -1,7 +1,7 @@
 import * as zlib from 'node:zlib';
 import { hasSafeBrotli } from '../../base/advisories.ts';
 import { parseCodings } from '../../base/content-codings.ts';
-import { toMaxInflatedBytes } from '../../limits/inflated-bound.ts';
+import { limitInflatedBytes } from '../../limits/inflated-bound.ts';
 
 const ZLIB_METHOD_DEFLATE = 8;
 /** 4 MiB, the default of encoders. The decoder allocates the whole window that a body asks for, up to 16 MiB. */
@@ -41,7 +41,7 @@ export function decodeContent(
   if (decode === undefined || (coding === 'br' && !canDecodeBrotli)) return undefined;
   if (bytes.length === 0) return bytes;
   try {
-    return decode(bytes, { maxOutputLength: toMaxInflatedBytes(bytes.length, maxInflatedBytes) });
+    return decode(bytes, { maxOutputLength: limitInflatedBytes(bytes.length, maxInflatedBytes) });
   } catch {
     // Broken, too large or not safe to decode; the peer that receives the body will report a broken one.
     return undefined;

@@ -1,5 +1,5 @@
 import { constants, inflateRawSync, type ZlibOptions } from 'node:zlib';
-import { toMaxInflatedBytes } from '../../limits/inflated-bound.ts';
+import { limitInflatedBytes } from '../../limits/inflated-bound.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { DeflateParameters } from './extensions.ts';
 import { SlidingWindow } from './sliding-window.ts';
@@ -80,7 +80,7 @@ export class MessageInflater {
     input.set(payload);
     input.set(TAIL, payload.length);
     const outputs: Buffer[] = [];
-    let room = toMaxInflatedBytes(payload.length, this.#maxInflatedBytes);
+    let room = limitInflatedBytes(payload.length, this.#maxInflatedBytes);
     for (let streams = 0; streams < MAX_STREAMS; streams += 1) {
       const inflated = this.#inflateOnce(input, chunkSize, room + MARK_BYTES);
       if (typeof inflated === 'string') return inflated;

@@ -6,7 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import { KeptBytes } from '../../limits/kept-bytes.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ReadingTask } from '../../limits/reading-share.ts';
-import { type Unfinished, UnfinishedBodies } from '../../limits/unfinished-bodies.ts';
+import { EvictableBodies, type Unfinished } from '../../limits/unfinished-bodies.ts';
 import type { DeflateParameters } from './extensions.ts';
 import { type FrameSender, OPCODE } from './frame-head.ts';
 import { DirectionRate, type FrameRate } from './frame-rate.ts';
@@ -50,7 +50,7 @@ export interface MessageReaderOptions {
   readonly deflate: DeflateParameters | undefined;
   readonly budget: MemoryBudget;
   /** Holds messages that have arrived in part. Default: its own, on `budget`. */
-  readonly bodies?: UnfinishedBodies;
+  readonly bodies?: EvictableBodies;
   /** Runs the steps of a reading, now or later. Default: all of them now. */
   readonly read?: (reading: ReadingTask, nowNs: number) => void;
   /** Default: always 0. */
@@ -104,7 +104,7 @@ export class WebSocketMessageReader implements MessageContents, Unfinished {
     this.#options = options;
     this.#handler = handler;
     this.#read = options.read ?? readNow;
-    this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies ?? new UnfinishedBodies(budget), this);
+    this.#kept = new KeptBytes(options.maxMessageBytes, options.bodies ?? new EvictableBodies(budget), this);
     this.#inflater = deflate && new MessageInflater(deflate, options.maxInflatedBytes, budget);
     this.#frames = new FrameReader(
       { from: options.from, allowsCompressed: deflate !== undefined },

@@ -100,7 +100,7 @@ export interface RawResponseOptions {
   readonly isLast: boolean;
 }
 
-export function toRawResponse(problem: Problem, { isHead, isLast }: RawResponseOptions): Buffer {
+export function encodeProblem(problem: Problem, { isHead, isLast }: RawResponseOptions): Buffer {
   const body = escapeNonAscii(problem.body);
   const fields: Fields = [
     ['Content-Type', 'application/problem+json'],

@@ -58,7 +58,7 @@ export class UpstreamFailure extends SidecarError {
  * connected, `handshake` before TLS is established, `wait` before the response begins, `response` after that.
  * `UpstreamConnection` does not see the response: its `wait` lasts until the relay maps the failure again.
  */
-export function toUpstreamFailure(
+export function classifyUpstreamFailure(
   cause: unknown,
   phase: 'connect' | 'handshake' | 'wait' | 'response',
 ): UpstreamFailure {

@@ -4,7 +4,7 @@ import { type ForwardedClient, forwardedLines, withoutFields } from '../../proto
 import { withEditedLines } from '../../protocol/http1/head-lines.ts';
 import type { Http1RequestHead } from '../../protocol/http1/request-head.ts';
 import { MAX_TEXT_BYTES } from '../../protocol/http1/text.ts';
-import { type RequestProblemStatus, requestProblem, toRawResponse } from '../exchange/problem.ts';
+import { encodeProblem, type RequestProblemStatus, requestProblem } from '../exchange/problem.ts';
 import type { TrafficOptions } from '../exchange/traffic-options.ts';
 
 const EMPTY_LINE_BYTES = 2;
@@ -36,7 +36,7 @@ export function withOwnFields(
   return `${text.slice(0, headEnd - EMPTY_LINE_BYTES)}${lines}${text.slice(headEnd - EMPTY_LINE_BYTES, bytes.length)}`;
 }
 
-export function toHandshakeHead(
+export function formatHandshakeHead(
   options: TrafficOptions,
   head: Http1RequestHead,
   client: ForwardedClient,
@@ -65,8 +65,8 @@ export function withDrainNotice(bytes: Buffer, headEnd: number, end: number): Bu
 }
 
 /** The answer to a request that is refused: the last on its connection. */
-export function toRawRefusal(status: RequestProblemStatus, isHead = false): Buffer {
-  return toRawResponse(requestProblem(status), { isHead, isLast: true });
+export function encodeRefusal(status: RequestProblemStatus, isHead = false): Buffer {
+  return encodeProblem(requestProblem(status), { isHead, isLast: true });
 }
 
 /** Copies `bytes` up to `end`, with latin1 `lines` inserted before the empty line that ends at `headEnd`. */

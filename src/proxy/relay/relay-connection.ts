@@ -12,13 +12,13 @@ import type { Http1RequestHead, RequestFault } from '../../protocol/http1/reques
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
 import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
-import { FAULT_STATUSES, type Refusal, toRawResponse, upstreamProblem } from '../exchange/problem.ts';
-import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { encodeProblem, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
+import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
-import { toHandshakeHead, toRawRefusal } from './messages.ts';
+import { encodeRefusal, formatHandshakeHead } from './messages.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
 import { RequestsAhead } from './requests-ahead.ts';
 import { type RelayParts, RunningExchange } from './running-exchange.ts';
@@ -95,7 +95,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   #takeNext(): void {
     if (!this.isIdle || this.#toClient.isClosing) return;
     if (this.#ahead.isOverfull) {
-      this.#answerAndClose(toRawRefusal(503));
+      this.#answerAndClose(encodeRefusal(503));
       return;
     }
     this.#request.skipEmptyLines();
@@ -210,7 +210,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     const hasBegun = this.#response.head !== undefined;
     if (!hasBegun) this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
     else if (failure !== undefined || !this.#response.endsWithConnection) {
-      this.#fail(toUpstreamFailure(failure?.cause, 'response'));
+      this.#fail(classifyUpstreamFailure(failure?.cause, 'response'));
     } else if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
     else {
       this.#endExchange(COMPLETED);
@@ -296,13 +296,13 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   #refuseAndClose(status: 408 | 431 | 503, limit: LimitKey, isHead = false): void {
     this.#services.reporter.hits.hit(limit);
-    this.#answerAndClose(toRawRefusal(status, isHead));
+    this.#answerAndClose(encodeRefusal(status, isHead));
   }
 
   /** The end of the request is unknown, so it is the last on its connection. */
   #refuseFault(fault: RequestFault, isHead: boolean): void {
     this.#services.reporter.noteRefused(fault);
-    this.#answerAndClose(toRawRefusal(FAULT_STATUSES[fault], isHead));
+    this.#answerAndClose(encodeRefusal(FAULT_STATUSES[fault], isHead));
   }
 
   /** The upstream has failed. Answers with an error if no response has begun; otherwise makes the break visible. */
@@ -321,7 +321,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   #answer(problem: Problem, request: RunningExchange | undefined, isForcedLast: boolean): void {
     const isLastByHead = request?.isLast === true || request?.isOld === true;
     const isLast = isForcedLast || this.#toClient.hasEnded || this.#context.isDraining || isLastByHead;
-    const answer = toRawResponse(problem, { isHead: request?.method === 'HEAD', isLast });
+    const answer = encodeProblem(problem, { isHead: request?.method === 'HEAD', isLast });
     if (isLast) this.#answerAndClose(answer);
     else if (this.#toClient.write(answer)) this.#goOn();
     else this.#close();
@@ -369,7 +369,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       return;
     }
     this.#request.begin(head);
-    const headText = toHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
+    const headText = formatHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
     this.#ahead.clear();
     this.#running = undefined;

@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { HostPort } from '../../config/config.ts';
-import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { isDoubtfulEnd } from './doubtful-end.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffer, type ReadBuffers } from './read-buffer.ts';
@@ -129,7 +129,7 @@ export class UpstreamConnection {
     socket.on('drain', this.#onDrain);
     // Stays for the socket's whole life: between two owners nothing else listens.
     socket.on('error', (cause) => {
-      this.#failure = toUpstreamFailure(cause, this.#phase);
+      this.#failure = classifyUpstreamFailure(cause, this.#phase);
       // In TLS 1.3 the server may refuse our certificate after the handshake.
       const isRefused = this.#failure.code === 'D2S_ERR_UPSTREAM_TLS' && !this.#isAccepted;
       if (this.#phase !== 'wait' || isRefused) this.#options.reachability.noteUnreachable(this.#failure);
@@ -164,7 +164,7 @@ export class UpstreamConnection {
     // During the handshake an 'error' follows.
     if (this.#phase !== 'wait') return;
     const onKnown = (cause: Error | undefined) => {
-      this.#failure = cause && toUpstreamFailure(cause, this.#phase);
+      this.#failure = cause && classifyUpstreamFailure(cause, this.#phase);
       this.#onClosed();
     };
     if (this.#isSecure || !isDoubtfulEnd(this.socket, onKnown)) this.#onClosed();

@@ -10,7 +10,7 @@ import { certificateName, indicatedName } from '../../tls/server-name.ts';
 import { describeTlsFault } from '../../tls/tls-fault.ts';
 import type { TlsFiles } from '../../tls/tls-files.ts';
 import { WatchedTls, type WatchedTlsNumbers, type WatchedTlsParts } from '../../tls/watched-tls.ts';
-import { tlsReasonOf, toUpstreamFailure } from '../exchange/upstream-failure.ts';
+import { classifyUpstreamFailure, tlsReasonOf } from '../exchange/upstream-failure.ts';
 import type { DialOptions } from './shared-lookup.ts';
 
 /** Every request may fail in the same way: at most one log line per interval. */
@@ -89,7 +89,7 @@ export class UpstreamTls {
       isSecure = true;
     });
     socket.on('error', (cause) => {
-      const { code } = toUpstreamFailure(cause, isSecure ? 'wait' : hasConnected ? 'handshake' : 'connect');
+      const { code } = classifyUpstreamFailure(cause, isSecure ? 'wait' : hasConnected ? 'handshake' : 'connect');
       if (code === 'D2S_ERR_UPSTREAM_TLS') this.#onFailed(tlsReasonOf(cause));
     });
     return socket;

@@ -8,7 +8,7 @@ import { TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
-import { reasonOf, tlsReasonOf, toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { classifyUpstreamFailure, reasonOf, tlsReasonOf, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { OutageRecord } from './outage-record.ts';
 import { PhaseTimer } from './phase-timer.ts';
 import { ReadBuffers } from './read-buffer.ts';
@@ -127,7 +127,7 @@ export class Upstream {
         finish(true);
       };
       const fail = (cause: unknown) => {
-        this.noteUnreachable(toUpstreamFailure(cause, phase));
+        this.noteUnreachable(classifyUpstreamFailure(cause, phase));
         finish(false);
       };
       socket.on('error', fail);

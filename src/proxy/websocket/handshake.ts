@@ -4,8 +4,8 @@ import { RequestAccount } from '../../limits/request-memory.ts';
 import { QueuedWrites, type WritesOwner } from '../../limits/stalled-writes.ts';
 import { closeAfterWrites, LINGER_MS, resetConnection } from '../../tls/connection-end.ts';
 import { CANCELLED, COMPLETED, type Exchange } from '../exchange/exchange.ts';
-import { toRawResponse, upstreamProblem } from '../exchange/problem.ts';
-import { toUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
+import { encodeProblem, upstreamProblem } from '../exchange/problem.ts';
+import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
 import type { UpstreamConnection } from '../upstream/upstream-connection.ts';
@@ -229,7 +229,7 @@ export class Handshake implements WritesOwner {
     const hasClientLeft = this.#socket.readableEnded;
     this.#services.reporter.end(this.#exchange, hasClientLeft ? CANCELLED : { kind: 'failed', failure });
     if (this.#response === undefined) {
-      this.#closeWith(toRawResponse(upstreamProblem(failure), { isHead: false, isLast: true }));
+      this.#closeWith(encodeProblem(upstreamProblem(failure), { isHead: false, isLast: true }));
     } else if (this.#isUntilClose) {
       // An orderly end would make the answer look complete.
       this.#isOver = true;
@@ -244,8 +244,8 @@ export class Handshake implements WritesOwner {
     if (typeof code === 'string' && code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') {
       return new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', cause);
     }
-    if (this.#response !== undefined) return toUpstreamFailure(cause, 'response');
-    return this.#connection?.failure ?? toUpstreamFailure(cause, 'wait');
+    if (this.#response !== undefined) return classifyUpstreamFailure(cause, 'response');
+    return this.#connection?.failure ?? classifyUpstreamFailure(cause, 'wait');
   }
 
   readonly #onUpstreamEnded = (failure: UpstreamFailure | undefined): void => {

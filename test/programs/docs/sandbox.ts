@@ -10,7 +10,7 @@ import path from 'node:path';
 import { request } from 'undici';
 import { vi } from 'vitest';
 import { SampleControlSystem } from '../../../src/demo/control-system.ts';
-import { SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS, toAuthFields } from '../../../src/demo/plant.ts';
+import { createAuthFields, SAMPLE_ACCOUNTS, SAMPLE_OBJECTS, SAMPLE_RPCS } from '../../../src/demo/plant.ts';
 import { collect, plainEnv, type Ran, ROOT } from '../../support/install/run.ts';
 import { type Application, startApplication } from '../../support/net.ts';
 import { MAIN_PATH, stopProcess } from '../../support/sidecar-process.ts';
@@ -149,7 +149,7 @@ export class Sandbox {
   /** Some calls of some users, so that there are numbers. */
   async #call(): Promise<void> {
     const [account = { kind: 'key', user: '', key: '' }] = SAMPLE_ACCOUNTS;
-    const headers = toAuthFields(account);
+    const headers = createAuthFields(account);
     const base = `http://127.0.0.1:${this.#ports.listen}/smartWeb/api/rest/v0/d2`;
     const call = async (method: 'GET' | 'POST', target: string) => {
       const { body } = await request(`${base}/${target}`, { method, headers });

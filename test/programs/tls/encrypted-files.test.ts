@@ -8,7 +8,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect, createServer, type TLSSocket } from 'node:tls';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { readTlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
+import { createTlsMaterial, readTlsFiles } from '../../../src/tls/tls-files.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
@@ -67,7 +67,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       const texts = await readTlsFiles(files);
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
       expect(new X509Certificate(texts.cert ?? '').subject).toBe(new X509Certificate(textOf(pair.certFile)).subject);
-      expect((await toTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
+      expect((await createTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
     }
   });
 
@@ -81,7 +81,7 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       const files = ofKey(pair, toEncrypted(pair, `${what}.key`, ...options));
       const texts = await readTlsFiles(files);
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
-      expect((await toTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
+      expect((await createTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
     }
   });
 

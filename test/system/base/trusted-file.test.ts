@@ -4,7 +4,7 @@ import { chmodSync, constants, mkdirSync, symlinkSync, writeFileSync } from 'nod
 import net from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openTrusted, readRegularFile, toFileReason, UntrustedFileError } from '../../../src/base/trusted-file.ts';
+import { describeFileError, openTrusted, readRegularFile, UntrustedFileError } from '../../../src/base/trusted-file.ts';
 import { useFolder } from '../../support/export/access-log/folder.ts';
 import { giveToOther } from '../../support/other-user.ts';
 
@@ -16,7 +16,7 @@ afterEach(() => vi.restoreAllMocks());
 async function read(file: string): Promise<string> {
   return await readRegularFile(file, MAX_BYTES).then(
     (bytes) => bytes.toString('utf8'),
-    (error: unknown) => `refused: ${toFileReason(error)}`,
+    (error: unknown) => `refused: ${describeFileError(error)}`,
   );
 }
 
@@ -128,7 +128,7 @@ it.runIf(process.platform === 'linux')('the path of a descriptor of this process
 });
 
 it('reports our errors by message, the system’s by code, and nothing else', () => {
-  expect(toFileReason(new UntrustedFileError('it is a FIFO'))).toBe('it is a FIFO');
-  expect(toFileReason(Object.assign(new Error('s3cr3t'), { code: 'EACCES' }))).toBe('EACCES');
-  expect(toFileReason(new Error('s3cr3t'))).toBe('unknown reason');
+  expect(describeFileError(new UntrustedFileError('it is a FIFO'))).toBe('it is a FIFO');
+  expect(describeFileError(Object.assign(new Error('s3cr3t'), { code: 'EACCES' }))).toBe('EACCES');
+  expect(describeFileError(new Error('s3cr3t'))).toBe('unknown reason');
 });

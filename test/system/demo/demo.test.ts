@@ -8,7 +8,7 @@ import { createRandom } from '../../../src/demo/random.ts';
 import { chooseRequest, SampleUsers } from '../../../src/demo/users.ts';
 import { type Answer, send } from '../../support/net.ts';
 
-const { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS, SAMPLE_RPCS, toAuthFields } = plant;
+const { SAMPLE_ACCOUNTS, SAMPLE_BROWSERS, SAMPLE_RPCS, createAuthFields } = plant;
 type Credentials = plant.SampleCredentials;
 const [anna, , , historian] = SAMPLE_ACCOUNTS as unknown as Record<0 | 3, Credentials> & Credentials[];
 const DAILY = 'd2/rpc/java/E.Reports/Daily';
@@ -30,7 +30,7 @@ const urlOf = (at: number) => `http://127.0.0.1:${at}/smartWeb`;
 
 /** As anna, unless with other credentials or none. */
 function call(method: string, path: string, body = '', as: Credentials | null = anna, at = port): Promise<Answer> {
-  const headers = as === null ? {} : { ...toAuthFields(as) };
+  const headers = as === null ? {} : { ...createAuthFields(as) };
   return send(at, `/smartWeb/api/rest/v0/${path}`, { method, headers, body });
 }
 

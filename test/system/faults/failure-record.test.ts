@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { FailureRecord } from '../../../src/proxy/exchange/failure-record.ts';
 import {
+  classifyUpstreamFailure,
   reasonOf,
-  toUpstreamFailure,
   UPSTREAM_FAILURE_CODES,
   UpstreamFailure,
 } from '../../../src/proxy/exchange/upstream-failure.ts';
@@ -29,7 +29,7 @@ describe('a failure of the upstream', () => {
 
   it('is logged at once, and then at most every ten seconds, with how many it stands for', () => {
     const { record, logged, clock } = recorded();
-    const refused = toUpstreamFailure(withCode('ECONNREFUSED'), 'connect');
+    const refused = classifyUpstreamFailure(withCode('ECONNREFUSED'), 'connect');
     for (let second = 0; second < 25; second += 1) {
       record.record(refused);
       clock.advanceS(1);
@@ -40,8 +40,8 @@ describe('a failure of the upstream', () => {
 
   it('is logged for each code separately', () => {
     const { record, logged } = recorded();
-    record.record(toUpstreamFailure(withCode('ECONNREFUSED'), 'connect'));
-    record.record(toUpstreamFailure(withCode('ECONNRESET'), 'response'));
+    record.record(classifyUpstreamFailure(withCode('ECONNREFUSED'), 'connect'));
+    record.record(classifyUpstreamFailure(withCode('ECONNRESET'), 'response'));
     expect(logged.map(({ details }) => details)).toEqual([
       { code: 'D2S_ERR_UPSTREAM_REFUSED', reason: 'ECONNREFUSED', failed: 1 },
       { code: 'D2S_ERR_UPSTREAM_INCOMPLETE', reason: 'ECONNRESET', failed: 1 },
@@ -74,7 +74,7 @@ describe('a connection that cannot be opened', () => {
   it.each(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EADDRNOTAVAIL', 'EAI_MEMORY'])(
     'is blamed on the sidecar for %s',
     (code) => {
-      const failure = toUpstreamFailure(withCode(code), 'connect');
+      const failure = classifyUpstreamFailure(withCode(code), 'connect');
       expect([failure.code, failure.status, failure.proxyError]).toEqual([
         ...['D2S_ERR_UPSTREAM_RESOURCES', 503, 'connection_limit_reached'],
       ]);
@@ -82,7 +82,7 @@ describe('a connection that cannot be opened', () => {
   );
 
   it('gives no reason that is not a code', () => {
-    expect(reasonOf(toUpstreamFailure(withCode('GET /secret'), 'connect'))).toBeUndefined();
+    expect(reasonOf(classifyUpstreamFailure(withCode('GET /secret'), 'connect'))).toBeUndefined();
     expect(reasonOf(new UpstreamFailure('D2S_ERR_UPSTREAM_TIMEOUT'))).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { toPlainAddress } from '../../../src/base/address.ts';
+import { normalizeAddress } from '../../../src/base/address.ts';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
 import { get, MODES, startLimitStand } from '../limits/limit-stand.ts';
@@ -26,7 +26,7 @@ function readAsReference(bytes: Buffer): { client: string; rest: Buffer } | unde
     const arePorts = ports.length === 2 && ports.every((port) => String(Number(port)) === port && +port < 65_536);
     if (net.isIP(from) !== version || net.isIP(to) !== version || from.includes('%') || !arePorts) return undefined;
     return /^\d+$/.test(ports.join('')) && !to.includes('%')
-      ? { client: toPlainAddress(from) as string, rest }
+      ? { client: normalizeAddress(from) as string, rest }
       : undefined;
   }
   if (bytes.length < 16 || !bytes.subarray(0, 12).equals(SIGNATURE)) return undefined;
@@ -40,7 +40,7 @@ function readAsReference(bytes: Buffer): { client: string; rest: Buffer } | unde
   if ((family & 15) === 2 || length < 2 * addressBytes + 4) return undefined;
   const from = bytes.subarray(16, 16 + addressBytes);
   const words = [...from.toString('hex').matchAll(/.{4}/g)].join(':');
-  return { client: toPlainAddress(addressBytes === 4 ? from.join('.') : words) as string, rest };
+  return { client: normalizeAddress(addressBytes === 4 ? from.join('.') : words) as string, rest };
 }
 
 function header(random: Random): Buffer {

@@ -3,7 +3,7 @@ import http from 'node:http';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { toServerState } from '../../../src/jvm/server-reading.ts';
+import { createServerState } from '../../../src/jvm/server-reading.ts';
 import { AccessControl } from '../../../src/monitor/access/access-control.ts';
 import { AccessList } from '../../../src/monitor/access/access-list.ts';
 import type { PasswordHash } from '../../../src/monitor/access/password-hash.ts';
@@ -30,7 +30,7 @@ const stand = await startStand({
   onConnection: (socket) => socket.on('data', (bytes) => bytes.includes('Held') || socket.write(OK)),
 });
 await callAll();
-const server = toServerState({ threads: { live: 12 } }, 0, undefined);
+const server = createServerState({ threads: { live: 12 } }, 0, undefined);
 const jvm = { state: { ...AVAILABLE.state, server } as MonitoredJvm['state'] };
 const monitored = { ...stand.sidecar.monitored, health: HEALTHY, jvm };
 const SESSION_ID = [...(monitored.applications[0]?.sessions.entries() ?? [])][0]?.id ?? 'none';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, it } from 'vitest';
 import { check } from '../../../src/cli/check.ts';
-import { toTopLines } from '../../../src/cli/top-lines.ts';
+import { formatTop } from '../../../src/cli/top-lines.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { Printed } from '../../support/cli/control/stand.ts';
 import { ManualClock } from '../../support/clock.ts';
@@ -42,7 +42,7 @@ it('certificates that expire soon are in the log, in /live, on the page’s data
     { section: 'monitor.tls', expires: expect.any(String), days: 29, warning: null },
     { section: 'upstream.tls', expires: expect.any(String), days: 1, warning: expect.stringContaining('in 1 day') },
   ]);
-  const top = toTopLines(JSON.parse(stand.sidecar.top()), 200).filter((line) => line.startsWith('Certificate'));
+  const top = formatTop(JSON.parse(stand.sidecar.top()), 200).filter((line) => line.startsWith('Certificate'));
   expect(top).toEqual([
     expect.stringContaining('Certificate of listen.tls: it expires in 12 days'),
     expect.stringContaining('Certificate of upstream.tls: it expires in 1 day'),

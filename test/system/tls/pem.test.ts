@@ -8,7 +8,7 @@ import tls from 'node:tls';
 import { afterAll, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { ConfigError } from '../../../src/base/errors.ts';
-import { readTlsFiles, type TlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
+import { createTlsMaterial, readTlsFiles, type TlsFiles } from '../../../src/tls/tls-files.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
@@ -73,7 +73,7 @@ const JOINS: typeof MUTATIONS = [
 /** As `check`, the start and a reload read them. */
 async function load(files: Partial<TlsFiles>) {
   const wanted: TlsFiles = { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
-  return toTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
+  return createTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
 }
 
 /** How many certificates a server with these options sends; throws if the client does not accept them by `root`. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { SidecarError } from '../../../src/base/errors.ts';
-import { readTlsFiles, type TlsFiles, toTlsMaterial } from '../../../src/tls/tls-files.ts';
+import { createTlsMaterial, readTlsFiles, type TlsFiles } from '../../../src/tls/tls-files.ts';
 import { CertificateFolder, pemOf, textOf } from '../../support/tls/certificates.ts';
 
 const folder = new CertificateFolder();
@@ -16,7 +16,7 @@ afterAll(() => folder.remove());
 
 async function load(files: Partial<TlsFiles>) {
   const wanted: TlsFiles = { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
-  return toTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
+  return createTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
 }
 
 async function errorOf(files: Partial<TlsFiles>): Promise<SidecarError> {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { AddressRanges, isPrivate, toPlainAddress, withoutMapping } from '../../../src/base/address.ts';
+import { AddressRanges, isPrivate, normalizeAddress, withoutMapping } from '../../../src/base/address.ts';
 
 it.each([
   ['::ffff:10.0.0.7', '10.0.0.7'],
@@ -22,7 +22,7 @@ it.each([
   ...['', '1.2.3', '01.2.3.4', '0x7f.0.0.1', '3405803783', '<script>', '1.2.3.4 ', '1.2.3.4:80'].map(toNone),
   ...['[::1]', 'fe80::1%eth0', 'localhost', '\xff'].map(toNone),
 ])('the text %j is the address %s', (text, address) => {
-  expect(toPlainAddress(text)).toBe(address);
+  expect(normalizeAddress(text)).toBe(address);
 });
 
 it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { escapeHidden, toShownLines, toShownText } from '../../../src/base/shown-text.ts';
+import { escapeHidden, sanitizeLines, sanitizeText } from '../../../src/base/shown-text.ts';
 
 it.each([
   ['C0', 'a\0\x07\t\n\r\x1b[2J', 'a\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd[2J'],
@@ -9,18 +9,18 @@ it.each([
   ['line and paragraph separators', 'a\u2028\u2029', 'a\ufffd\ufffd'],
   ['a pair of surrogates as one', 'a\u{e0041}b', 'a\ufffdb'],
 ])('a text that is shown replaces %s with U+FFFD', (_what, text, expected) => {
-  expect(toShownText(text)).toBe(expected);
+  expect(sanitizeText(text)).toBe(expected);
 });
 
 it.each(['', ' ', 'E.Demo.Test', 'Čerpadlo 1 🚰', 'a"b\\c<d>', '\ud83d alone', '\ufffd'])(
   'a text that is shown keeps %j',
   (text) => {
-    expect(toShownText(text)).toBe(text);
+    expect(sanitizeText(text)).toBe(text);
   },
 );
 
 it('lines that are shown keep line feeds and tabs only', () => {
-  expect(toShownLines('a\n\tb\r\x1b[2J\x9b\u202e\u2028')).toBe('a\n\tb\ufffd\ufffd[2J\ufffd\ufffd\ufffd');
+  expect(sanitizeLines('a\n\tb\r\x1b[2J\x9b\u202e\u2028')).toBe('a\n\tb\ufffd\ufffd[2J\ufffd\ufffd\ufffd');
 });
 
 it('a JSON document keeps its values when hidden characters are escaped', () => {

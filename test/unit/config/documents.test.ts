@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../../src/config/load-config.ts';
 import { configSchema } from '../../../src/config/schema.ts';
-import { listKeys, metaOf, schemaAt, toShape } from '../../../src/config/schema-walk.ts';
+import { findShape, listKeys, metaOf, schemaAt } from '../../../src/config/schema-walk.ts';
 
 const ROOT = path.join(import.meta.dirname, '../../..');
 const read = (file: string) => readFileSync(path.join(ROOT, file), 'utf8');
@@ -18,7 +18,7 @@ const namesOf = (some: typeof keys) => some.map(({ name }) => name);
 it('each key of the schema has a description, and a default, parts or an example for config/sidecar.yaml', () => {
   const isIncomplete = ({ schema, description, examples }: (typeof keys)[number]) => {
     const hasDefault = z.safeParse(schema, undefined).data !== undefined;
-    return description === '' || (!hasDefault && toShape(schema) === undefined && examples.length === 0);
+    return description === '' || (!hasDefault && findShape(schema) === undefined && examples.length === 0);
   };
   expect(namesOf(keys.filter(isIncomplete))).toEqual([]);
   const refused = keys.filter(({ schema, examples }) => examples.some((one) => !z.safeParse(schema, one).success));

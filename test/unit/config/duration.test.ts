@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toDurationMs, toDurationText } from '../../../src/config/duration.ts';
+import { encodeDuration, parseDurationMs } from '../../../src/config/duration.ts';
 
 const toRefused = (written: string | number): [string | number, undefined] => [written, undefined];
 
@@ -13,8 +13,8 @@ it.each<[string | number, number | undefined]>([
   [0.25, 250],
   [0, 0],
   ...['', 's', '5 s', '5S', '-5s', '5d', '1m30s', '.5s', '1e3', -1, Number.NaN].map(toRefused),
-])('toDurationMs reads %s as %s ms', (written, ms) => {
-  expect(toDurationMs(written)).toBe(ms);
+])('parseDurationMs reads %s as %s ms', (written, ms) => {
+  expect(parseDurationMs(written)).toBe(ms);
 });
 
 it.each([
@@ -24,7 +24,7 @@ it.each([
   [90_000, '90s'],
   [60_000, '1m'],
   [7_200_000, '2h'],
-])('toDurationText writes %d ms as %s, which reads back as the same', (ms, text) => {
-  expect(toDurationText(ms)).toBe(text);
-  expect(toDurationMs(text)).toBe(ms);
+])('encodeDuration writes %d ms as %s, which reads back as the same', (ms, text) => {
+  expect(encodeDuration(ms)).toBe(text);
+  expect(parseDurationMs(text)).toBe(ms);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isLoopback, isSamePlace, isServedBy, parseHostPort, toHostPortText } from '../../../src/config/host-port.ts';
+import { formatHostPort, isLoopback, isSamePlace, isServedBy, parseHostPort } from '../../../src/config/host-port.ts';
 
 const toRefused = (text: string): [string, undefined] => [text, undefined];
 
@@ -17,9 +17,9 @@ it.each([
   expect(parseHostPort(text)).toEqual(expected);
 });
 
-it('toHostPortText puts an IPv6 address in brackets', () => {
-  expect(toHostPortText({ host: '::1', port: 80 })).toBe('[::1]:80');
-  expect(toHostPortText({ host: '10.0.0.1', port: 80 })).toBe('10.0.0.1:80');
+it('formatHostPort puts an IPv6 address in brackets', () => {
+  expect(formatHostPort({ host: '::1', port: 80 })).toBe('[::1]:80');
+  expect(formatHostPort({ host: '10.0.0.1', port: 80 })).toBe('10.0.0.1:80');
 });
 
 it.each([

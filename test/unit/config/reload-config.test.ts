@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { ConfigError } from '../../../src/base/errors.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { toReloadedConfig } from '../../../src/config/reload-config.ts';
+import { mergeReloadedConfig } from '../../../src/config/reload-config.ts';
 
 const UPSTREAM = { url: 'http://127.0.0.1:8080/smartWeb' };
 
@@ -11,7 +11,7 @@ async function load(file: object) {
 }
 
 async function reload(before: object, after: object) {
-  return toReloadedConfig((await load(before)).parsed, (await load(after)).parsed);
+  return mergeReloadedConfig((await load(before)).parsed, (await load(after)).parsed);
 }
 
 it('a reloaded configuration changes nothing when it is the same', async () => {
@@ -36,9 +36,9 @@ it('a reloaded configuration holds but for what needs a restart, which stays as 
 
 it('a reloaded configuration is compared with what runs, so that what waits is named until the restart, and no longer once it is taken back', async () => {
   const first = await reload({}, { listen: { port: 9 } });
-  const again = toReloadedConfig(first.parsed, (await load({ listen: { port: 9 }, log: { level: 'warn' } })).parsed);
+  const again = mergeReloadedConfig(first.parsed, (await load({ listen: { port: 9 }, log: { level: 'warn' } })).parsed);
   expect([again.waiting, again.changed]).toEqual([['listen.port'], ['log.level']]);
-  const back = toReloadedConfig(again.parsed, (await load({})).parsed);
+  const back = mergeReloadedConfig(again.parsed, (await load({})).parsed);
   expect([back.waiting, back.changed]).toEqual([[], ['log.level']]);
 });
 
@@ -88,7 +88,7 @@ it('a reload is refused as a whole if its live keys contradict the keys that nee
 
 it('a reloaded configuration is frozen like the first one, and shares nothing with it', async () => {
   const before = await load({});
-  const { config, parsed } = toReloadedConfig(before.parsed, (await load({ log: { level: 'warn' } })).parsed);
+  const { config, parsed } = mergeReloadedConfig(before.parsed, (await load({ log: { level: 'warn' } })).parsed);
   expect(Object.isFrozen(config.limits)).toBe(true);
   expect(parsed.jvm).not.toBe(before.parsed.jvm);
   expect(before.parsed.log.level).toBe('info');

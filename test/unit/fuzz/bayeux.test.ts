@@ -2,7 +2,7 @@ import vm from 'node:vm';
 import { expect, it } from 'vitest';
 import type { CometWhen } from '../../../src/config/rules/comet-rules.ts';
 import { CometClassifier } from '../../../src/measure/classify/comet-classifier.ts';
-import { isFailedReply, toReplyId } from '../../../src/measure/classify/comet-reply.ts';
+import { isFailedReply, readReplyId } from '../../../src/measure/classify/comet-reply.ts';
 import { isUnknownClient } from '../../../src/protocol/bayeux/error.ts';
 import type { BayeuxMessage } from '../../../src/protocol/bayeux/message.ts';
 import { Random } from '../../support/fuzz/random.ts';
@@ -78,7 +78,7 @@ function use(message: BayeuxMessage, about: string): number {
       meanings += 1;
       expect(meaning.name, about).not.toBe('');
       expect(classifier.classify(when, channel, message.data), about).toEqual(meaning);
-      expect(['string', 'undefined']).toContain(typeof toReplyId(meaning.reply, message));
+      expect(['string', 'undefined']).toContain(typeof readReplyId(meaning.reply, message));
       expect(isFailedReply(meaning.reply, message), about).toBe(message.successful === false);
     }
   }

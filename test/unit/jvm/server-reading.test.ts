@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { type ServerReading, toServerGauges, toServerState } from '../../../src/jvm/server-reading.ts';
+import { createServerGauges, createServerState, type ServerReading } from '../../../src/jvm/server-reading.ts';
 
-const values = (reading: ServerReading, port = 8080, before?: Parameters<typeof toServerState>[2]) =>
+const values = (reading: ServerReading, port = 8080, before?: Parameters<typeof createServerState>[2]) =>
   Object.fromEntries(
-    [...toServerGauges(toServerState(reading, port, before)).gauges].map(([name, { read }]) => [name, read()]),
+    [...createServerGauges(createServerState(reading, port, before)).gauges].map(([name, { read }]) => [name, read()]),
   );
 
 const process = (id: string, cpuSeconds?: number) => ({ id, cpuSeconds });

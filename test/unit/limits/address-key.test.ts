@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toAddressKey } from '../../../src/limits/address-key.ts';
+import { addressKeyOf } from '../../../src/limits/address-key.ts';
 
 it.each([
   ['10.0.0.1', '10.0.0.1'],
@@ -11,5 +11,5 @@ it.each([
   ['', 'unknown'],
   ['nonsense', 'unknown'],
 ])('the key of the address %j is %j', (address, key) => {
-  expect(toAddressKey(address)).toBe(key);
+  expect(addressKeyOf(address)).toBe(key);
 });

@@ -1,6 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { QUEUED_WRITE_BYTES, QueuedWrites, StalledWrites, type StallingConnection } from '../../../src/limits/stalled-writes.ts';
+import {
+  QUEUED_WRITE_BYTES,
+  QueuedWrites,
+  StalledWrites,
+  type StallingConnection,
+} from '../../../src/limits/stalled-writes.ts';
 import { ManualClock } from '../../support/clock.ts';
 
 class Connection implements StallingConnection {

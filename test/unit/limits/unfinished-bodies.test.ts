@@ -1,14 +1,14 @@
 import { expect, it } from 'vitest';
 import { KEPT_BODY_BYTES, KeptBytes } from '../../../src/limits/kept-bytes.ts';
 import { MemoryBudget } from '../../../src/limits/memory-budget.ts';
-import { UnfinishedBodies } from '../../../src/limits/unfinished-bodies.ts';
+import { EvictableBodies } from '../../../src/limits/unfinished-bodies.ts';
 import { usedBytes } from '../../support/garbage.ts';
 
 class Body {
   readonly kept: KeptBytes;
   hasGivenUp = false;
 
-  constructor(bodies: UnfinishedBodies) {
+  constructor(bodies: EvictableBodies) {
     this.kept = new KeptBytes(1_000_000, bodies, this);
   }
 
@@ -24,7 +24,7 @@ class Body {
 
 it('bodies that have come in part make room for others when there is none left, the oldest first', () => {
   const memory = new MemoryBudget(200_000);
-  const bodies = new UnfinishedBodies(memory);
+  const bodies = new EvictableBodies(memory);
   const all = Array.from({ length: 4 }, () => new Body(bodies));
   const newest = new Body(bodies);
   for (const body of all) expect(body.add(25_000)).toBe(true);
@@ -34,7 +34,7 @@ it('bodies that have come in part make room for others when there is none left, 
 
 it('bodies that have come in part are not asked once they have ended', () => {
   const memory = new MemoryBudget(200_000);
-  const bodies = new UnfinishedBodies(memory);
+  const bodies = new EvictableBodies(memory);
   const [ended, open, newest] = [new Body(bodies), new Body(bodies), new Body(bodies)];
   ended.add(60_000);
   ended.kept.release();
@@ -44,7 +44,7 @@ it('bodies that have come in part are not asked once they have ended', () => {
 });
 
 it('bodies that have come in part are not evicted for a large body', () => {
-  const bodies = new UnfinishedBodies(new MemoryBudget(400_000));
+  const bodies = new EvictableBodies(new MemoryBudget(400_000));
   const [first, large] = [new Body(bodies), new Body(bodies)];
   first.add(150_000);
   expect([large.add(60_000), first.hasGivenUp]).toEqual([true, true]);
@@ -55,7 +55,7 @@ it('bodies that have come in part are not evicted for a large body', () => {
 
 it('bodies that have come in part are refused more than the whole budget', () => {
   const memory = new MemoryBudget(200_000);
-  const bodies = new UnfinishedBodies(memory);
+  const bodies = new EvictableBodies(memory);
   const body = new Body(bodies);
   expect([body.add(90_000), body.add(90_000), body.hasGivenUp]).toEqual([true, false, false]);
   body.kept.release();
@@ -64,7 +64,7 @@ it('bodies that have come in part are refused more than the whole budget', () =>
 
 it('bodies that come byte by byte take twice their length at most', () => {
   const memory = new MemoryBudget(2_000_000);
-  const body = new Body(new UnfinishedBodies(memory));
+  const body = new Body(new EvictableBodies(memory));
   for (let i = 0; i < 10_000; i += 1) body.add(1);
   expect(body.kept.view()).toEqual(Buffer.alloc(10_000, 1));
   expect(memory.used.bodies).toBeLessThanOrEqual(20_000 + KEPT_BODY_BYTES);
@@ -72,7 +72,7 @@ it('bodies that come byte by byte take twice their length at most', () => {
 
 it('bodies of one byte are charged what they really keep', async () => {
   const memory = new MemoryBudget(1_000_000_000);
-  const bodies = new UnfinishedBodies(memory);
+  const bodies = new EvictableBodies(memory);
   const keepOne = () => {
     const body = new Body(bodies);
     body.add(1);

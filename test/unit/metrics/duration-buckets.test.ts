@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { DurationBuckets, toBounds } from '../../../src/metrics/duration-buckets.ts';
+import { createBucketBounds, DurationBuckets } from '../../../src/metrics/duration-buckets.ts';
 
 const MS = 1e6;
 
 it('DurationBuckets counts a duration in every bucket whose bound it does not exceed', () => {
-  const buckets = new DurationBuckets(toBounds([0.001, 0.0025, 1]));
+  const buckets = new DurationBuckets(createBucketBounds([0.001, 0.0025, 1]));
   expect(buckets.cumulative()).toEqual([0, 0, 0, 0]);
   for (const ns of [0, MS, MS + 1, 2.5 * MS, 1_000 * MS, 1_000 * MS + 1]) buckets.add(ns);
   expect(buckets.cumulative()).toEqual([2, 4, 5, 6]);

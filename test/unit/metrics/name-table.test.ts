@@ -4,8 +4,8 @@ import { History } from '../../../src/measure/history/history.ts';
 import type { CallStatistics } from '../../../src/metrics/call-statistics.ts';
 import { nameBytes } from '../../../src/metrics/name-table.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../src/metrics/statistics.ts';
-import { toJsonText } from '../../../src/monitor/dropwizard/java-text.ts';
-import { toLabelValue } from '../../../src/monitor/prometheus/exposition.ts';
+import { formatJsonText } from '../../../src/monitor/dropwizard/java-text.ts';
+import { escapeLabelValue } from '../../../src/monitor/prometheus/exposition.ts';
 import { SavedRecord } from '../../../src/state/saved-record.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { Random } from '../../support/fuzz/random.ts';
@@ -260,7 +260,7 @@ describe('the bytes of names', () => {
     for (let i = 0; i < 2_000; i += 1) {
       const name = Array.from({ length: random.below(30) }, () => random.pick(units)).join('');
       const most = Math.max(
-        ...[toLabelValue(name), toJsonText(name), JSON.stringify(name)].map((text) => Buffer.byteLength(text)),
+        ...[escapeLabelValue(name), formatJsonText(name), JSON.stringify(name)].map((text) => Buffer.byteLength(text)),
       );
       expect(nameBytes(name)).toBeGreaterThanOrEqual(most);
     }

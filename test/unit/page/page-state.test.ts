@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
 import { listChanges } from '../../../src/page/announcer.tsx';
-import { toAuthorization } from '../../../src/page/api.ts';
-import { lastSeq, toInitialState, toNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
-import { toItemPath } from '../../../src/page/poller.ts';
-import { parseRoute, toHash } from '../../../src/page/route.ts';
+import { formatAuthorization } from '../../../src/page/api.ts';
+import { createInitialState, lastSeq, readNowMs, withLive, withoutLive } from '../../../src/page/page-state.ts';
+import { formatItemPath } from '../../../src/page/poller.ts';
+import { formatRoute, parseRoute } from '../../../src/page/route.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
-const START = toInitialState(parseRoute(''));
+const START = createInitialState(parseRoute(''));
 const withPoints = (count: number, startTime?: string) =>
   live({ applications: [application(points(count, () => ({})))], ...(startTime === undefined ? {} : { startTime }) });
 
@@ -33,7 +33,7 @@ it('the state of the page remembers since when the connection is lost, by the cl
   const later = withoutLive(lost, { kind: 'lost', reason: 'no connection' }, 20_000);
   expect(later.connection).toEqual({ kind: 'lost', sinceMs: NOW_MS + 2_500, reason: 'no connection' });
   expect(later.live).toBe(known.live);
-  expect(toNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
+  expect(readNowMs(later, 20_000)).toBe(NOW_MS + 10_000);
 });
 
 it('the state of the page drops everything on a 401: the next reader may be a different person', () => {
@@ -58,7 +58,7 @@ it.each([
   { application: '', table: 'sessions', item: 'a-b_c' },
   { application: 'plant/web', table: 'objects', item: 'H.Kotolňa/1 #%' },
 ] as const)('addresses survive a round trip: %o', (route) => {
-  expect(parseRoute(toHash(route))).toEqual(route);
+  expect(parseRoute(formatRoute(route))).toEqual(route);
 });
 
 it('addresses default to the first table if malformed', () => {
@@ -70,13 +70,16 @@ it.each([
   ['', 'objects', 'H/1', 'api/rest/v0/admin/metrics/d2/object/H%2F1'],
   ['a/b', 'sessions', 'x&y', 'a/b/api/rest/v0/admin/metrics/d2?session=x%26y'],
 ] as const)('addresses of one item of "%s" are those of the monitoring interface', (application, table, item, path) => {
-  expect(toItemPath(application, table, item)).toBe(path);
+  expect(formatItemPath(application, table, item)).toBe(path);
 });
 
 it('credentials are sent as Basic in UTF-8, as Bearer, or not at all', () => {
-  expect(toAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
+  expect(formatAuthorization({ kind: 'password', user: 'žofia', password: 'a:b' })).toBe(
     `Basic ${Buffer.from('žofia:a:b', 'utf8').toString('base64')}`,
   );
-  expect(toAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
-  expect([toAuthorization({ kind: 'none' }), toAuthorization({ kind: 'browser' })]).toEqual([undefined, undefined]);
+  expect(formatAuthorization({ kind: 'token', token: 't' })).toBe('Bearer t');
+  expect([formatAuthorization({ kind: 'none' }), formatAuthorization({ kind: 'browser' })]).toEqual([
+    undefined,
+    undefined,
+  ]);
 });

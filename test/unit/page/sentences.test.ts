@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { formatTime } from '../../../src/page/format.ts';
 import type { Live, Outside } from '../../../src/page/live-data.ts';
 import { explainTraffic, type NewsSources } from '../../../src/page/news.ts';
-import { toSentences } from '../../../src/page/sentences.ts';
+import { describeSituation } from '../../../src/page/sentences.ts';
 import { application, live, NOW_MS, points } from '../../support/page/samples.ts';
 
 const msBefore = (seconds: number) => NOW_MS - seconds * 1_000;
@@ -34,7 +34,7 @@ function sentencesOf(state: Partial<Live>, sources: Partial<NewsSources> = {}): 
     nowMs: NOW_MS,
     ...sources,
   };
-  return [...toSentences(all.live, NOW_MS), ...explainTraffic(all)].map(({ tone, text }) => `${tone}: ${text}`);
+  return [...describeSituation(all.live, NOW_MS), ...explainTraffic(all)].map(({ tone, text }) => `${tone}: ${text}`);
 }
 
 const since = at(1_800);

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { toLabelValue } from '../../../../src/monitor/prometheus/exposition.ts';
+import { escapeLabelValue } from '../../../../src/monitor/prometheus/exposition.ts';
 import { type Metric, type Span, toMetrics, toSpans } from './wire-decoder.ts';
 
 export interface Received {
@@ -95,7 +95,7 @@ export function toSamples(metrics: readonly Metric[]): Map<string, number> {
   };
   for (const { name, points } of metrics) {
     for (const { attributes, value } of points) {
-      const pairs = Object.entries(attributes).map(([label, of]) => `${label}="${toLabelValue(String(of))}"`);
+      const pairs = Object.entries(attributes).map(([label, of]) => `${label}="${escapeLabelValue(String(of))}"`);
       if (typeof value === 'number') add(name, pairs.join(','), value);
       // Exponential ones are not in /metrics.
       else if ('counts' in value) {

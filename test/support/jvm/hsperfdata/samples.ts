@@ -1,8 +1,8 @@
 /** Counters files of real JVMs, with the same JVM's MXBeans at that moment. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Counters, toCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
-import { toLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
+import { type Counters, decodeCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
+import { parseLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
 
 const DIRECTORY = join(import.meta.dirname, '../../../fixtures/jvm/hsperfdata');
 
@@ -15,7 +15,7 @@ export function sampleBytes(name: string): Buffer {
 }
 
 export function countersOf(bytes: Buffer): Counters {
-  const result = toCounters(bytes);
+  const result = decodeCounters(bytes);
   if (result.kind !== 'counters') throw new Error(JSON.stringify(result));
   return result.counters;
 }
@@ -32,7 +32,7 @@ export function printedCounters(name: string): ReadonlyMap<string, string> {
 
 /** Where the value of a counter lies. */
 export function entryOf(bytes: Buffer, name: string) {
-  const result = toLayout(bytes);
+  const result = parseLayout(bytes);
   const entry = result.kind === 'layout' ? result.layout.entries.find((one) => one.name === name) : undefined;
   if (entry === undefined) throw new Error(`no ${name}`);
   return entry;
@@ -78,7 +78,7 @@ export function withEntry(bytes: Buffer, name: string, value: string): Buffer {
 /** As a JVM on a big-endian machine would have written it. */
 export function toBigEndian(bytes: Buffer): Buffer {
   const copy = Buffer.from(bytes);
-  const result = toLayout(bytes);
+  const result = parseLayout(bytes);
   if (result.kind !== 'layout') throw new Error('not a sample');
   let offset = 32;
   for (const { type, dataOffset, dataBytes } of result.layout.entries) {

@@ -1,6 +1,6 @@
 /** Creates sources over HTTP for tests, and reads them. */
 import { inspect } from 'node:util';
-import { toJvmGauges, toMetricSet } from '../../../../src/jvm/gauges.ts';
+import { createJvmGauges, joinJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { Credentials } from '../../../../src/jvm/http/server-credentials.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { JvmSourceError } from '../../../../src/jvm/jvm-source.ts';
@@ -16,7 +16,9 @@ export function soon(): AbortSignal {
 
 /** The values of all gauges by their names. */
 export function gaugesOf(reading: JvmReading): Map<string, number> {
-  return new Map([...toMetricSet(toJvmGauges(reading)).gauges].map(([name, gauge]) => [name, Number(gauge.read())]));
+  return new Map(
+    [...joinJvmGauges(createJvmGauges(reading)).gauges].map(([name, gauge]) => [name, Number(gauge.read())]),
+  );
 }
 
 /** The error of a reading that must fail. */

@@ -2,7 +2,7 @@
 
 import type { JvmState } from '../../../../src/jvm/jvm-monitor.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
-import { toServerState } from '../../../../src/jvm/server-reading.ts';
+import { createServerState } from '../../../../src/jvm/server-reading.ts';
 import type { UpstreamCondition } from '../../../../src/measure/history/conditions.ts';
 import type { HistorySources } from '../../../../src/measure/history/history.ts';
 import { type ApplicationStatistics, createStatistics } from '../../../../src/metrics/statistics.ts';
@@ -51,7 +51,7 @@ export function createSources({ maxNames = 100 } = {}): Sources {
 
 export function available(reading: Partial<JvmReading>, sinceEpochMs = 0): JvmState {
   const whole: JvmReading = { ...NO_READING, memory: 'live', ...reading };
-  const server = toServerState({}, 0, undefined);
+  const server = createServerState({}, 0, undefined);
   return {
     ...{ kind: 'available', reading: whole, gauges: undefined as never, server, source: 'hsperfdata', ageMs: 0 },
     ...{ memory: whole.memory, sinceEpochMs },

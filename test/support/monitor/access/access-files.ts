@@ -3,21 +3,21 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
   createPasswordHash,
+  formatPasswordHash,
   type ScryptCost,
-  toPasswordHashText,
 } from '../../../../src/monitor/access/password-hash.ts';
-import { createToken, toTokenHash, toTokenHashText } from '../../../../src/monitor/access/token-hash.ts';
+import { createToken, formatTokenHash, hashToken } from '../../../../src/monitor/access/token-hash.ts';
 
 /** The smallest accepted value, so that tests are quick: about 70 ms. */
 export const CHEAP: ScryptCost = { N: 16_384, r: 8, p: 1 };
 
 export async function userLine(name: string, role: string, password: string, cost = CHEAP): Promise<string> {
-  return `${name}:${role}:${toPasswordHashText(await createPasswordHash(password, cost))}`;
+  return `${name}:${role}:${formatPasswordHash(await createPasswordHash(password, cost))}`;
 }
 
 export function tokenLine(name: string, role: string): { line: string; token: string } {
   const token = createToken();
-  return { line: `${name}:${role}:${toTokenHashText(toTokenHash(token))}`, token };
+  return { line: `${name}:${role}:${formatTokenHash(hashToken(token))}`, token };
 }
 
 /** A folder into which a test writes private files. */

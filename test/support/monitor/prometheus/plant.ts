@@ -1,14 +1,14 @@
 /** A sidecar without sockets, and the monitoring server's view of it: tests record on its statistics, and read them. */
 
 import { createLogger } from '../../../../src/base/logger.ts';
-import { toJvmGauges } from '../../../../src/jvm/gauges.ts';
+import { createJvmGauges } from '../../../../src/jvm/gauges.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
-import { toServerState } from '../../../../src/jvm/server-reading.ts';
+import { createServerState } from '../../../../src/jvm/server-reading.ts';
 import type { Timer } from '../../../../src/metrics/timer.ts';
 import type { Monitored, MonitoredApplication, MonitoredJvm } from '../../../../src/monitor/monitored.ts';
 import type { ProcessReading } from '../../../../src/monitor/process-reading.ts';
 import { type ExpositionFormat, renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
-import { type MetricSources, toTables } from '../../../../src/sidecar/metrics.ts';
+import { createTables, type MetricSources } from '../../../../src/sidecar/metrics.ts';
 import { Sidecar } from '../../../../src/sidecar/sidecar.ts';
 import { ManualClock } from '../../clock.ts';
 import { testConfig } from '../../wire/test-config.ts';
@@ -31,7 +31,7 @@ export const AVAILABLE: MonitoredJvm = {
   ...{ reads: 5, failures: 1, boundsHit: new Map([['processes', 0]]) },
   state: {
     ...{ kind: 'available', reading: READING, source: 'hsperfdata', memory: 'live', sinceEpochMs: 0, ageMs: 1_500 },
-    ...{ server: toServerState({}, 0, undefined), gauges: toJvmGauges(READING) },
+    ...{ server: createServerState({}, 0, undefined), gauges: createJvmGauges(READING) },
   },
 };
 
@@ -77,8 +77,8 @@ export async function createPlant({ jvm = AVAILABLE, maxNames = 2_000, ...replac
     ...{ health, jvm, verdicts },
     applications: replaced.applications ?? applications,
     sidecar: { ...seen, version: '1.2.3', readProcess: () => Promise.resolve(PROCESS) },
-    toTables: (process) =>
-      toTables({
+    createTables: (process) =>
+      createTables({
         ...{ ...sidecar.metricSources(process), ...jvmSources },
         ...{ version: '1.2.3', applications: monitored.applications, ...replaced.sources },
       }),
@@ -92,6 +92,6 @@ export async function createPlant({ jvm = AVAILABLE, maxNames = 2_000, ...replac
 }
 
 /** All of it at once. */
-export function piecesOf(monitored: Pick<Monitored, 'toTables'>, format: ExpositionFormat): string[] {
-  return [...renderTables(monitored.toTables(PROCESS), format)];
+export function piecesOf(monitored: Pick<Monitored, 'createTables'>, format: ExpositionFormat): string[] {
+  return [...renderTables(monitored.createTables(PROCESS), format)];
 }

@@ -6,9 +6,9 @@ import {
   ATTACH_COMMANDS,
   type AttachCommand,
   askJvm,
+  formatRequest,
   isListening,
   MAX_ANSWER_BYTES,
-  formatRequest,
 } from '../../../../src/jvm/attach/attach-client.ts';
 import { deferTo, temporaryFolder } from '../../../support/deferred.ts';
 

@@ -1,6 +1,6 @@
 /** A survey of messages that a test makes up, and its report. */
 import { parse } from 'yaml';
-import { toLearnReport } from '../../../../src/cli/learn/learn-report.ts';
+import { formatLearnReport } from '../../../../src/cli/learn/learn-report.ts';
 import { Survey } from '../../../../src/cli/learn/survey.ts';
 import type { CometRule } from '../../../../src/config/rules/comet-rules.ts';
 import { parseMessages } from '../../../../src/protocol/bayeux/message.ts';
@@ -30,7 +30,7 @@ export class Heard {
   }
 
   report(): string {
-    return toLearnReport(this.survey.finish(), 300);
+    return formatLearnReport(this.survey.finish(), 300);
   }
 
   rules(): CometRule[] {

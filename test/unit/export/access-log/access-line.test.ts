@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { toAccessLine } from '../../../../src/export/access-log/access-line.ts';
+import { formatAccessLine } from '../../../../src/export/access-log/access-line.ts';
 import type { EndedCall } from '../../../../src/measure/record/call-observer.ts';
 import { endedCall } from '../../../support/export/access-log/ended-call.ts';
 
 const TIME = '2026-03-01T08:00:00.123Z';
 
 function fieldsOf(change: Parameters<typeof endedCall>[0], hasUsers = true): Record<string, unknown> {
-  const line = toAccessLine(endedCall(change), TIME, hasUsers);
+  const line = formatAccessLine(endedCall(change), TIME, hasUsers);
   expect(line.indexOf('\n')).toBe(line.length - 1);
   return JSON.parse(line) as Record<string, unknown>;
 }
@@ -62,5 +62,5 @@ it.each<Row>([
 it('a line of the access log shows durations to the microsecond, also very short and long ones', () => {
   const durationOf = (durationNs: number) => fieldsOf({ beganNs: 5, endedNs: 5 + durationNs }).duration;
   expect([0, 100, 1_000, 3.6e12].map(durationOf)).toEqual([0, 0, 0.000001, 3_600]);
-  expect(toAccessLine(endedCall({ beganNs: 0, endedNs: 1_000 }), TIME, true)).toContain('"duration":0.000001,');
+  expect(formatAccessLine(endedCall({ beganNs: 0, endedNs: 1_000 }), TIME, true)).toContain('"duration":0.000001,');
 });

@@ -3,7 +3,7 @@ import { type LiveValues, layOver } from '../../../../src/jvm/attach/live-values
 import { parseHeapInfo } from '../../../../src/jvm/attach/parse-heap-info.ts';
 import { parseCodeCache, parseFlags, parseMetaspace } from '../../../../src/jvm/attach/parse-non-heap.ts';
 import type { Collector } from '../../../../src/jvm/hsperfdata/collectors.ts';
-import { toReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
+import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading, PoolUsage } from '../../../../src/jvm/jvm-reading.ts';
 import { answerOf, DRIFT, KIB, MIB, SAMPLES } from '../../../support/jvm/attach/samples.ts';
 import { countersOf, sampleBytes } from '../../../support/jvm/hsperfdata/samples.ts';
@@ -14,7 +14,7 @@ const X64 = { architecture: 'x64' };
 const KINDS = { Serial: 'Serial', Parallel: 'Parallel', G1: 'G1', ZGC: 'ZGC', GenerationalZGC: 'ZGC' };
 
 const withPool = (name: string, usage: PoolUsage) => ({ ...NO_READING, pools: new Map([[name, usage]]) });
-const fileOf = (name: string) => toReading(countersOf(sampleBytes(name))).reading;
+const fileOf = (name: string) => computeReading(countersOf(sampleBytes(name))).reading;
 
 function liveOf(name: string): LiveValues {
   return {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { toCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
-import { toLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
-import { toJavaCommand } from '../../../../src/jvm/hsperfdata/java-command.ts';
+import { decodeCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
+import { parseLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
+import { parseJavaCommand } from '../../../../src/jvm/hsperfdata/java-command.ts';
 import {
   countersOf,
   entryOf,
@@ -27,7 +27,7 @@ describe.each(SAMPLES)('%s', (sample) => {
   const file = sampleBytes(sample);
 
   it('has every counter that jcmd printed, with the same value', () => {
-    const layout = toLayout(file);
+    const layout = parseLayout(file);
     if (layout.kind !== 'layout') throw new Error(layout.kind);
     const textOf = ({ type, dataOffset, dataBytes }: (typeof layout.layout.entries)[number]) =>
       type === 'J'
@@ -81,7 +81,7 @@ it('never exposes a password of an option, an argument or a property', () => {
 });
 
 it('reports a file that is not accessible yet as a starting JVM', () => {
-  expect(toCounters(withByte(7, 0))).toEqual({ kind: 'starting' });
+  expect(decodeCounters(withByte(7, 0))).toEqual({ kind: 'starting' });
 });
 
 it('reports that some counters did not fit', () => {
@@ -97,7 +97,7 @@ it('reads numbers without judging their plausibility', () => {
 it('a file is refused that was cut anywhere in its header or counters', () => {
   const used = bytes.readInt32LE(8);
   for (let length = 0; length < used; length += 1)
-    expect(toCounters(bytes.subarray(0, length)).kind, `${length}`).toBe('invalid');
+    expect(decodeCounters(bytes.subarray(0, length)).kind, `${length}`).toBe('invalid');
   expect(countersOf(bytes.subarray(0, used))).toEqual(countersOf(bytes));
 });
 
@@ -110,7 +110,7 @@ it.each([
   ['a counter twice', withByte(DIGIT, 0x30), 'it has the counter sun.gc.collector.0.time twice'],
   ['a counter of another unit', withByte(HEAD + 14, 3), 'its counter sun.gc.metaspace.used is of another kind'],
 ])('a file is refused with %s', (_, damaged, reason) => {
-  expect(toCounters(damaged)).toEqual({ kind: 'invalid', reason });
+  expect(decodeCounters(damaged)).toEqual({ kind: 'invalid', reason });
 });
 
 const TOMCAT = 'org.apache.catalina.startup.Bootstrap';
@@ -129,5 +129,5 @@ it.each([
   ['', 'other', 'unnamed'],
   [`/opt/<b>a"b\u0001${'x'.repeat(200)}.jar secret`, 'other', expect.stringMatching(/^[\w.$-]{1,80}$/)],
 ])('the command `%s` is of the kind %s, and its name short and harmless', (text, kind, name) => {
-  expect(toJavaCommand(text)).toEqual({ kind, name });
+  expect(parseJavaCommand(text)).toEqual({ kind, name });
 });

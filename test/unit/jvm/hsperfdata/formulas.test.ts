@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { toReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
+import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import { countersOf, SAMPLES, sampleBytes, withNumber, withText } from '../../../support/jvm/hsperfdata/samples.ts';
 import { beansOf } from '../../../support/jvm/truth/beans.ts';
 
 /** The old generation, or all of ZGC's heap. */
 const OLD = 'sun.gc.generation.1.space.0';
-const read = (bytes: Buffer) => toReading(countersOf(bytes)).reading;
+const read = (bytes: Buffer) => computeReading(countersOf(bytes)).reading;
 const readWith = (sample: string, name: string, value: bigint) => read(withNumber(sampleBytes(sample), name, value));
 
 /** What a reading says otherwise than the beans, e.g. `heap.used: -2440144`, or `heap.init: absent`. */
@@ -103,7 +103,7 @@ const EXPECTED: Record<string, [collector: string, memory: string, Record<string
 };
 
 it.each(SAMPLES)('%s: agrees with the MXBeans but for the known exceptions', (sample) => {
-  const { collector, reading } = toReading(countersOf(sampleBytes(sample)));
+  const { collector, reading } = computeReading(countersOf(sampleBytes(sample)));
   const [expectedCollector, memory, exceptions] = EXPECTED[sample] ?? [];
   // The file has only the reserved address space of Metaspace, the same with and without a limit.
   expect(differences(sample)).toEqual({ ...absent('Metaspace.max'), ...exceptions });
@@ -177,7 +177,7 @@ it('gives the pool of Shenandoah only for JDKs that have no generational mode', 
   expect(read(sampleBytes('jdk17-shenandoah')).pools.has('Shenandoah')).toBe(true);
   // Those of JDK 25: the samples above. A release that the file does not say may have that mode, too.
   const counters = { ...countersOf(sampleBytes('jdk17-shenandoah')), jdkMajor: undefined };
-  expect(toReading(counters).reading.pools.has('Shenandoah')).toBe(false);
+  expect(computeReading(counters).reading.pools.has('Shenandoah')).toBe(false);
 });
 
 it('gives no Metaspace in use before the first collection', () => {

@@ -3,9 +3,9 @@
  * only go missing. Damage to a value itself cannot be seen as such, but what cannot be is never given.
  */
 import { expect, it } from 'vitest';
-import { toCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
-import { toLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
-import { toReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
+import { decodeCounters } from '../../../../src/jvm/hsperfdata/counters.ts';
+import { parseLayout } from '../../../../src/jvm/hsperfdata/entries.ts';
+import { computeReading } from '../../../../src/jvm/hsperfdata/formulas.ts';
 import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { playsAll } from '../../../support/effort.ts';
 import { Random } from '../../../support/fuzz/random.ts';
@@ -18,17 +18,17 @@ type Sample = (typeof samples)[number];
 
 const samples = SAMPLES.map((name) => {
   const bytes = sampleBytes(name).subarray(0, sampleBytes(name).readInt32LE(8));
-  const layout = toLayout(bytes);
-  const result = toCounters(bytes);
+  const layout = parseLayout(bytes);
+  const result = decodeCounters(bytes);
   if (layout.kind !== 'layout' || result.kind !== 'counters') throw new Error(name);
   const { numbers, texts } = result.counters;
   const wanted = layout.layout.entries.filter((entry) => numbers.has(entry.name) || texts.has(entry.name));
   // 1 where a value lies that this program takes its numbers from.
   const isValue = new Uint8Array(bytes.length);
   for (const { dataOffset, dataBytes } of wanted) isValue.fill(1, dataOffset, dataOffset + dataBytes);
-  const raw = toReading({ ...result.counters, texts: new Map([...texts, ['sun.gc.policy.name', 'none']]) });
+  const raw = computeReading({ ...result.counters, texts: new Map([...texts, ['sun.gc.policy.name', 'none']]) });
   // All that may be given: by the formulas, or raw under the collector's own name.
-  const allowed: Values = new Map([...valuesOf(raw.reading), ...valuesOf(toReading(result.counters).reading)]);
+  const allowed: Values = new Map([...valuesOf(raw.reading), ...valuesOf(computeReading(result.counters).reading)]);
   return { name, bytes, copy: Buffer.from(bytes), isValue, allowed };
 });
 
@@ -45,9 +45,9 @@ function valuesOf({ classes, heap, nonHeap, pools, collectors }: JvmReading): Va
 
 /** Whether there was a reading, so that a test sees that not all files were refused. */
 function isGiven({ allowed }: Sample, mutated: Buffer, isStructure: boolean, what: string): boolean {
-  const result = toCounters(mutated);
+  const result = decodeCounters(mutated);
   if (result.kind !== 'counters') return false;
-  const { reading } = toReading(result.counters);
+  const { reading } = computeReading(result.counters);
   const impossible = impossibleIn(reading);
   if (impossible !== undefined) expect.fail(`${what}: ${impossible}`);
   for (const [key, value] of isStructure ? valuesOf(reading) : []) {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parsePrometheusJvm } from '../../../../src/jvm/http/prometheus.ts';
-import { toServerGauges, toServerState } from '../../../../src/jvm/server-reading.ts';
+import { createServerGauges, createServerState } from '../../../../src/jvm/server-reading.ts';
 
 const FIXTURES = new URL('../../../fixtures/jvm/http/prometheus/', import.meta.url);
 const ALL = {
@@ -25,6 +25,6 @@ it.each([
 ])('the capacity of a server is read from %s', (_, capacity, file) => {
   const { server = {} } = parsePrometheusJvm(readFileSync(new URL(file, FIXTURES), 'utf8'));
   const before = { process: { id: '1700000000', cpuSeconds: 1 }, seconds: 1 };
-  const { gauges } = toServerGauges(toServerState(server, 8080, before));
+  const { gauges } = createServerGauges(createServerState(server, 8080, before));
   expect(Object.fromEntries([...gauges].map(([name, { read }]) => [name, read()]))).toEqual(capacity);
 });

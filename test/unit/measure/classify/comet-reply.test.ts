@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import type { ReplyRule } from '../../../../src/config/rules/comet-rules.ts';
-import { isFailedReply, toReplyId } from '../../../../src/measure/classify/comet-reply.ts';
+import { isFailedReply, readReplyId } from '../../../../src/measure/classify/comet-reply.ts';
 
 const REPLY: ReplyRule = { channel: undefined, id: ['id'], error: ['data', 'error'] };
 
 it('an answer has the id of its call as a text or a number', () => {
-  expect(toReplyId(REPLY, { channel: '/a', id: '7' })).toBe('7');
-  expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: 7 } })).toBe('7');
-  expect(toReplyId({ ...REPLY, id: ['ext', 'n'] }, { channel: '/a', ext: { n: 'x' } })).toBe('x');
-  expect(toReplyId(REPLY, { channel: '/a' })).toBeUndefined();
-  expect(toReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: {} } })).toBeUndefined();
+  expect(readReplyId(REPLY, { channel: '/a', id: '7' })).toBe('7');
+  expect(readReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: 7 } })).toBe('7');
+  expect(readReplyId({ ...REPLY, id: ['ext', 'n'] }, { channel: '/a', ext: { n: 'x' } })).toBe('x');
+  expect(readReplyId(REPLY, { channel: '/a' })).toBeUndefined();
+  expect(readReplyId({ ...REPLY, id: ['data', 'n'] }, { channel: '/a', data: { n: {} } })).toBeUndefined();
 });
 
 it.each([

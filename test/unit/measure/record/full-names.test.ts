@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../../src/base/clock.ts';
-import { toTable } from '../../../../src/base/metric-description.ts';
+import { createTable } from '../../../../src/base/metric-description.ts';
 import { APPLICATION_METRICS } from '../../../../src/measure/record/application-metrics.ts';
 import { CallTotals } from '../../../../src/measure/record/call-totals.ts';
 import { createStatistics } from '../../../../src/metrics/statistics.ts';
@@ -48,7 +48,7 @@ it.each([
           for (const calls of [statistics.rpc, statistics.sba]) calls.recordAnswered(name, i % 2 ? 200 : 501, 1e15);
       }
     }
-    const tables = () => APPLICATION_METRICS.map((description) => toTable(description, applications));
+    const tables = () => APPLICATION_METRICS.map((description) => createTable(description, applications));
     expect(bytesOf(renderTables(tables(), 'openmetrics'))).toBeLessThan(0.9 * MAX_ANSWER_BYTES);
     for (const { statistics } of applications) {
       const sets = [statistics.rpc, statistics.sba, statistics.object].map((kind) => kind.metrics());

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findHung, toConfirmedName } from '../../../../src/measure/record/hung-calls.ts';
+import { findHung, hideUnconfirmedName } from '../../../../src/measure/record/hung-calls.ts';
 import type { RunningName } from '../../../../src/measure/record/running-calls.ts';
 import { CallStatistics } from '../../../../src/metrics/call-statistics.ts';
 import { NameBudget } from '../../../../src/metrics/name-table.ts';
@@ -39,5 +39,5 @@ it('calls hang of the name with the most of them', () => {
   ];
   const hung = hungOf(names);
   expect(hung).toMatchObject({ name: 'B', p99: null });
-  expect(hung && toConfirmedName(hung)).toBe('(not answered yet)');
+  expect(hung && hideUnconfirmedName(hung)).toBe('(not answered yet)');
 });

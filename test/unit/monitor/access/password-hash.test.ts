@@ -3,9 +3,9 @@ import {
   createDecoy,
   createPasswordHash,
   DEFAULT_COST,
+  formatPasswordHash,
   isPassword,
   parsePasswordHash,
-  toPasswordHashText,
 } from '../../../../src/monitor/access/password-hash.ts';
 import { CHEAP } from '../../../support/monitor/access/access-files.ts';
 
@@ -13,7 +13,7 @@ const SALT = Buffer.alloc(16, 1).toString('base64');
 const HASH = Buffer.alloc(32, 2).toString('base64');
 
 it('a password hash matches its password and no other, also after reading its text', async () => {
-  const text = toPasswordHashText(await createPasswordHash('correct horse', CHEAP));
+  const text = formatPasswordHash(await createPasswordHash('correct horse', CHEAP));
   expect(text).toMatch(/^scrypt\$16384\$8\$1\$[A-Za-z0-9+/=]{24}\$[A-Za-z0-9+/=]{44}$/);
   const parsed = parsePasswordHash(text)!;
   expect(await isPassword('correct horse', parsed)).toBe(true);
@@ -30,7 +30,7 @@ it('a password hash differs each time', async () => {
 it('a password hash works with the costs of passwd, and its decoy costs the same and matches nothing', async () => {
   const decoy = createDecoy(DEFAULT_COST);
   expect(decoy).toMatchObject(DEFAULT_COST);
-  expect(parsePasswordHash(toPasswordHashText(decoy))).toEqual(decoy);
+  expect(parsePasswordHash(formatPasswordHash(decoy))).toEqual(decoy);
   expect(parsePasswordHash(`scrypt$262144$8$16$${SALT}$${HASH}`), 'the most memory and time').toBeDefined();
   expect(await isPassword('', createDecoy(CHEAP))).toBe(false);
 });

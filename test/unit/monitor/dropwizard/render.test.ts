@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Gauge } from '../../../../src/metrics/gauge.ts';
 import { emptyMetricSet, type MetricSet } from '../../../../src/metrics/metric-set.ts';
 import type { TimerSnapshot } from '../../../../src/metrics/timer.ts';
-import { toJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
+import { formatJavaDouble } from '../../../../src/monitor/dropwizard/java-text.ts';
 import { timerFields } from '../../../../src/monitor/dropwizard/metric-fields.ts';
 import { MetricsRenderer, type RenderOptions } from '../../../../src/monitor/dropwizard/render.ts';
 import { readFixture } from '../../metrics/read-fixture.ts';
@@ -131,7 +131,7 @@ it('timerFields scales durations by the library’s multiplication, to the last 
   for (const row of rows) {
     for (const unit of ['seconds', 'milliseconds'] as const) {
       const { keys, values } = timerFields(timerOf({ ...SNAPSHOT, p95: row.nanos }), unit);
-      expect(values[keys.indexOf('p95')]).toBe(toJavaDouble(row[unit]));
+      expect(values[keys.indexOf('p95')]).toBe(formatJavaDouble(row[unit]));
       expect(values[keys.indexOf('duration_units')]).toBe(`"${unit}"`);
     }
   }

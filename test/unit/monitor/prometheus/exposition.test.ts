@@ -1,15 +1,15 @@
 import { expect, it } from 'vitest';
 import type { Table } from '../../../../src/base/metric-description.ts';
-import { counter, gauge, histogram, info, summary, toTable } from '../../../../src/base/metric-description.ts';
-import { DurationBuckets, toBounds } from '../../../../src/metrics/duration-buckets.ts';
+import { counter, createTable, gauge, histogram, info, summary } from '../../../../src/base/metric-description.ts';
+import { createBucketBounds, DurationBuckets } from '../../../../src/metrics/duration-buckets.ts';
 import type { ExpositionFormat } from '../../../../src/monitor/prometheus/exposition.ts';
-import { formatSampleValue, renderTables, toLabelValue } from '../../../../src/monitor/prometheus/exposition.ts';
+import { escapeLabelValue, formatSampleValue, renderTables } from '../../../../src/monitor/prometheus/exposition.ts';
 
 const textOf = (tables: readonly Table[], format: ExpositionFormat = 'text') =>
   [...renderTables(tables, format)].join('');
 
 function smallTables(): readonly Table[] {
-  const buckets = new DurationBuckets(toBounds([0.0025, 1, 60]));
+  const buckets = new DurationBuckets(createBucketBounds([0.0025, 1, 60]));
   buckets.add(2e6);
   buckets.add(3e9);
   const both = { count: 2, sum: 0.5 };
@@ -20,10 +20,10 @@ function smallTables(): readonly Table[] {
     counter('c_total', 'By kind.', () => ({ x: 1, y: 0 }), 'kind'),
     gauge('d', 'By map.', () => new Map([['m', 2]]), 'of'),
     histogram('e_seconds', 'Durations.', () => ({ n: buckets }), 'name'),
-    histogram('f_seconds', 'Without labels.', () => new DurationBuckets(toBounds([1]))),
+    histogram('f_seconds', 'Without labels.', () => new DurationBuckets(createBucketBounds([1]))),
     summary('g_seconds', 'Sums.', () => ({ both, half: { count: 7 }, none: undefined }), 'gc'),
     info('h_info', 'About.', () => ({ '1': { '2': 1 } }), 'v', 'w'),
-  ].map((description) => toTable(description, {}));
+  ].map((description) => createTable(description, {}));
 }
 
 /** What both formats write, in which families of OpenMetrics have no endings. */
@@ -82,7 +82,7 @@ it('renderTables reads at most eight numbers for each piece', () => {
       yield [`name ${i}`, i] as const;
     }
   };
-  const large = toTable(gauge('a', 'Large.', numbers, 'i'), {});
+  const large = createTable(gauge('a', 'Large.', numbers, 'i'), {});
   let before = 0;
   for (const piece of renderTables([large], 'text')) {
     expect(taken - before).toBeLessThanOrEqual(8);
@@ -97,13 +97,13 @@ it.each([
   ['a map', { x: new Map([['y', 1]]) }],
 ])('renderTables fails for a description that gives more levels than it has labels: %s', (_, values) => {
   const described = counter('c_total', 'By kind.', () => values, 'kind');
-  expect(() => textOf([toTable(described, {})])).toThrow('more levels than labels: c_total{kind="');
+  expect(() => textOf([createTable(described, {})])).toThrow('more levels than labels: c_total{kind="');
 });
 
 it('renderTables reads one histogram for each piece', () => {
-  const durations = new DurationBuckets(toBounds([1]));
+  const durations = new DurationBuckets(createBucketBounds([1]));
   const twenty = () => Array.from({ length: 20 }, (_, i) => [`${i}`, durations] as const);
-  const table = toTable(histogram('h', 'Durations.', twenty, 'i'), {});
+  const table = createTable(histogram('h', 'Durations.', twenty, 'i'), {});
   expect([...renderTables([table], 'text')]).toHaveLength(20);
 });
 
@@ -116,8 +116,8 @@ it.each([
   ['Größe/1 €, {x="y"} 😀', 'Größe/1 €, {x=\\"y\\"} 😀'],
   ['\ud83dx', '\\\\ud83dx'],
   ['x\ude00\ud83d\ude00', 'x\\\\ude00😀'],
-])('toLabelValue %j', (text, escaped) => {
-  expect(toLabelValue(text)).toBe(escaped);
+])('escapeLabelValue %j', (text, escaped) => {
+  expect(escapeLabelValue(text)).toBe(escaped);
 });
 
 it.each([

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isUnknownClient, toErrorCode } from '../../../../src/protocol/bayeux/error.ts';
+import { isUnknownClient, parseErrorCode } from '../../../../src/protocol/bayeux/error.ts';
 
 const toCodeless = (text: string | undefined): [string | undefined, undefined] => [text, undefined];
 
@@ -10,7 +10,7 @@ it.each<[string | undefined, number | undefined]>([
   ['400:broken', 400],
   ...['', 'Authentication failed', '40::x', '4020::x', '402', ' 402::x', 'a402::x', undefined].map(toCodeless),
 ])('an error has the code at its start, if any: %s', (text, code) => {
-  expect(toErrorCode(text)).toBe(code);
+  expect(parseErrorCode(text)).toBe(code);
 });
 
 it('an error says that the client is unknown, with the number and the words of each server', () => {

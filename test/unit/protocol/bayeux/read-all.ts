@@ -1,7 +1,7 @@
 import type { BayeuxMessage } from '../../../../src/protocol/bayeux/message.ts';
 import { MessageBatches } from '../../../../src/protocol/bayeux/message-batches.ts';
-import { parseCallbackQuery, toRequestTexts } from '../../../../src/protocol/bayeux/request-body.ts';
-import { toResponseText } from '../../../../src/protocol/bayeux/response-body.ts';
+import { parseCallbackQuery, selectRequestTexts } from '../../../../src/protocol/bayeux/request-body.ts';
+import { selectResponseText } from '../../../../src/protocol/bayeux/response-body.ts';
 
 /** All messages of `texts`; undefined when there is no text, or some part of one is not read. */
 export function readAll(texts: readonly string[]): readonly BayeuxMessage[] | undefined {
@@ -17,11 +17,11 @@ export function readAll(texts: readonly string[]): readonly BayeuxMessage[] | un
 }
 
 export function parseRequestText(contentType: string | undefined, body: string): readonly BayeuxMessage[] | undefined {
-  return readAll(toRequestTexts(contentType, body));
+  return readAll(selectRequestTexts(contentType, body));
 }
 
 export function parseResponseText(body: string, callback: string | undefined): readonly BayeuxMessage[] | undefined {
-  return readAll([toResponseText(body, callback)]);
+  return readAll([selectResponseText(body, callback)]);
 }
 
 export function parseCallbackMessages(target: string): readonly BayeuxMessage[] | undefined {

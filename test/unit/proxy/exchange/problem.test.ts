@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { requestProblem, toRawResponse, upstreamProblem } from '../../../../src/proxy/exchange/problem.ts';
+import { encodeProblem, requestProblem, upstreamProblem } from '../../../../src/proxy/exchange/problem.ts';
 import { UpstreamFailure } from '../../../../src/proxy/exchange/upstream-failure.ts';
 
 const secret = new Error('connect ECONNREFUSED 10.9.8.7:8080 /smartWeb?key=secret');
@@ -8,7 +8,7 @@ it('an upstream that gave no answer is a problem with the failure’s status, RF
   const problem = upstreamProblem(new UpstreamFailure('D2S_ERR_UPSTREAM_REFUSED', secret));
   expect(JSON.stringify(problem)).not.toMatch(/10\.9|secret|smartWeb/);
   expect(problem.status).toBe(502);
-  const [head = '', body = ''] = toRawResponse(problem, { isHead: false, isLast: false }).toString().split('\r\n\r\n');
+  const [head = '', body = ''] = encodeProblem(problem, { isHead: false, isLast: false }).toString().split('\r\n\r\n');
   expect(JSON.parse(body)).toEqual({
     type: 'about:blank',
     title: 'Bad Gateway',
@@ -33,7 +33,7 @@ it('an upstream whose time ran out is a 504', () => {
 it('a problem as bytes is a whole response of the announced length; for HEAD, the same head and no body', () => {
   // Its text has an apostrophe outside ASCII.
   const problem = upstreamProblem(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL'));
-  const toText = (isHead: boolean, isLast: boolean) => toRawResponse(problem, { isHead, isLast }).toString('latin1');
+  const toText = (isHead: boolean, isLast: boolean) => encodeProblem(problem, { isHead, isLast }).toString('latin1');
   const [head = '', body = ''] = toText(false, true).split('\r\n\r\n');
   expect(head).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
   expect(head).toMatch(/\r\nConnection: close$/);
@@ -46,7 +46,7 @@ it('a problem as bytes is a whole response of the announced length; for HEAD, th
 
 it.each([400, 408, 413, 431, 501, 503, 505] as const)('the answer for a request that is refused says %i', (status) => {
   const problem = requestProblem(status);
-  const text = toRawResponse(problem, { isHead: false, isLast: true }).toString();
+  const text = encodeProblem(problem, { isHead: false, isLast: true }).toString();
   expect(text).toContain(`"status":${status},`);
   expect(text).toMatch(/\r\nProxy-Status: d2-sidecar; error=http_request_/);
 });
