@@ -6,8 +6,8 @@
  * running verifications. If the queue is full, the oldest is evicted.
  */
 const SLOTS = 2;
-/** Two threads verify this many in 13 s. */
-const MAX_WAITING = 128;
+/** Two threads verify this many in 7 s. */
+const MAX_WAITING = 64;
 
 export class VerificationQueue {
   /** Oldest first. Called with false if evicted. */

@@ -178,7 +178,7 @@ it('a flood of wrong passwords from many addresses delays a right password by th
   expect(begun.indexOf('annannann')).toBeLessThanOrEqual(3);
   const kinds = (await Promise.all(strangers)).map(({ kind }) => kind);
   expect(new Set(kinds)).toEqual(new Set(['wrong', 'busy']));
-  expect(held.counts).toMatchObject({ unchecked: 540 - 130 + 1, limited: 540 - 130 + 1 });
+  expect(held.counts).toMatchObject({ unchecked: 540 - 66 + 1, limited: 540 - 66 + 1 });
 });
 
 it('a flood of wrong passwords from many addresses is told to retry in a second if it is evicted, with 429 only for an address over its limit', async () => {

@@ -42,7 +42,7 @@ it('the queue of verifications holds a bounded number, and evicts the oldest', a
   await endAll();
   const outcomes = await Promise.all(all);
   expect(outcomes.flatMap((outcome, id) => (outcome === undefined ? [id] : []))).toEqual(
-    Array.from({ length: 70 }, (_, index) => index + 2),
+    Array.from({ length: 134 }, (_, index) => index + 2),
   );
 });
 
