@@ -1,46 +1,36 @@
 /**
- * Calls whose clients pause at random and whose server waits at random: the duration is the server's wait, and the client wait is what the
- * client did. Both are compared with what this process has measured. Large calls have the machine to themselves.
+ * Calls whose clients pause at random and whose server waits at random, on real sockets, with a clock that moves only then: the duration is
+ * exactly the server's wait, and the client wait exactly what the client did.
  */
 import { once } from 'node:events';
-import http from 'node:http';
-import net from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
+import type net from 'node:net';
 import { afterAll, expect, it } from 'vitest';
-import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
+import { ManualClock } from '../support/clock.ts';
 import { deferTo } from '../support/deferred.ts';
 import { playsAll } from '../support/effort.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { toHead } from '../support/load/heads.ts';
-import { basic } from '../support/monitor/access/access-files.ts';
-import { listening, portOf } from '../support/net.ts';
+import { type Stand, startStand } from '../support/wire/stand.ts';
 
-const CALLS = playsAll ? 1_000 : 100;
-/** Small calls that run at once. */
-const LANES = 8;
-/** One call in so many is large. */
+const CALLS = playsAll ? 1_000 : 200;
 const LARGE_EVERY = 20;
 const SEED = 20_261_126;
 const MB = 1_000_000;
 /** More than the buffers of all sockets between server and client, so that a client that stops reading stops the server. */
 const OVERFLOWING_BYTES = 18 * MB;
-const ANNA = basic('anna', 'secret');
-
-const SMALL_KINDS = ['before', 'within', 'both', 'expect', 'none'] as const;
-const LARGE_KINDS = ['reads', 'stops', 'within', 'expect'] as const;
+/** Turns of the event loop, which sidecar, server and client share, in which nothing moved. */
+const STILL_TURNS = 100;
 
 interface Plan {
   readonly name: string;
-  readonly kind: (typeof SMALL_KINDS | typeof LARGE_KINDS)[number];
   readonly uploadBytes: number;
   readonly downloadBytes: number;
   readonly serverMs: number;
-  readonly pauseMs: number;
-}
-
-interface Measured {
-  serverMs: number;
-  clientMs: number;
+  /** The client sends its body after a 100, for which the server takes this long. */
+  readonly continueMs: number | undefined;
+  /** Pauses after the head, and in the middle of the body. */
+  readonly sendingPausesMs: readonly [number, number];
+  /** Pauses of a client that does not read meanwhile. */
+  readonly readingPausesMs: readonly number[];
 }
 
 interface SlowestCall {
@@ -51,109 +41,116 @@ interface SlowestCall {
 }
 
 const defer = deferTo(afterAll);
-const measured = new Map<string, Measured>();
+/** Zero means that there is no moment. */
+const clock = new ManualClock({ startNs: 1_000_000_000 });
 
-async function pause(ms: number): Promise<number> {
-  const began = performance.now();
-  await wait(ms);
-  return performance.now() - began;
-}
-
-/** Answers `downloadBytes` after a wait that begins with the end of the body; waits as long before a 100. */
-function serve(plans: ReadonlyMap<string, Plan>): http.Server {
-  const answer = async (request: http.IncomingMessage, response: http.ServerResponse) => {
-    const name = (request.url ?? '').replace(/^.*\//, '');
-    const plan = plans.get(name);
-    const times = measured.get(name);
-    if (plan === undefined || times === undefined) return void response.writeHead(404).end();
-    if (request.headers.expect !== undefined) {
-      times.serverMs += await pause(plan.serverMs);
-      response.writeContinue();
-    }
-    await once(request.resume(), 'end');
-    times.serverMs += await pause(plan.serverMs);
-    response.writeHead(200, { 'content-length': plan.downloadBytes }).end(Buffer.alloc(plan.downloadBytes, 'd'));
-  };
-  return http.createServer(answer).on('checkContinue', answer);
-}
-
-function createPlan(random: Random, nth: number, kind: Plan['kind'], maxBytes: number): Plan {
-  const isRead = kind === 'reads' || kind === 'stops';
+function createPlan(random: Random, nth: number): Plan {
+  const isLarge = nth % LARGE_EVERY === 0;
+  const reads = isLarge ? random.below(4) : 0;
+  const pause = () => (random.chance(0.5) ? 1 + random.below(3_000) : 0);
+  const bytes = () => 1 + random.below(isLarge ? 20 * MB : 20_000);
   return {
-    ...{ name: `N${nth}`, kind, serverMs: random.below(300), pauseMs: 50 + random.below(400) },
-    uploadBytes: 2 + random.below(isRead ? 1 : maxBytes),
-    downloadBytes: isRead ? OVERFLOWING_BYTES + random.below(2 * MB) : 1 + random.below(maxBytes),
+    name: `N${nth}`,
+    uploadBytes: 1 + bytes(),
+    downloadBytes: reads > 0 ? OVERFLOWING_BYTES + random.below(2 * MB) : bytes(),
+    serverMs: random.below(3_000),
+    continueMs: random.chance(0.2) ? random.below(1_000) : undefined,
+    sendingPausesMs: [pause(), pause()],
+    readingPausesMs: Array.from({ length: reads }, () => 1 + random.below(3_000)),
   };
 }
 
-async function write(socket: net.Socket, bytes: number): Promise<void> {
-  if (bytes > 0 && !socket.write(Buffer.alloc(bytes, 'u'))) await once(socket, 'drain');
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+/** With turns in which the sidecar learns that its bytes were taken. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await turn();
+  for (let turns = 0; turns < 5; turns += 1) await turn();
 }
 
-async function play(port: number, { name, kind, uploadBytes, pauseMs, downloadBytes }: Plan): Promise<void> {
-  const times: Measured = { serverMs: 0, clientMs: 0 };
-  measured.set(name, times);
-  const socket = net.connect(port, '127.0.0.1');
-  await once(socket, 'connect');
-  const fields = { Authorization: ANNA, 'Content-Type': 'application/json', 'Content-Length': uploadBytes };
-  const more = { Connection: 'close', ...(kind === 'expect' && { Expect: '100-continue' }) };
-  socket.write(toHead(`POST /smartWeb/api/rest/v0/d2/rpc/E.Pauses/${name}`, { ...fields, ...more }));
-  if (kind === 'expect') await once(socket, 'data');
-  if (kind === 'before' || kind === 'both' || kind === 'expect') times.clientMs += await pause(pauseMs);
-  const half = Math.floor(uploadBytes / 2);
-  await write(socket, half);
-  if (kind === 'within' || kind === 'both') times.clientMs += await pause(pauseMs);
-  await write(socket, uploadBytes - half);
-  let received = 0;
-  let pauses = kind === 'reads' ? 3 : kind === 'stops' ? 1 : 0;
-  socket.on('data', async (bytes: Buffer) => {
-    received += bytes.length;
-    if (pauses === 0 || received > OVERFLOWING_BYTES / 100) return;
-    pauses -= 1;
-    socket.pause();
-    times.clientMs += await pause(pauseMs);
-    socket.resume();
+/** Counts what a socket receives. */
+function count(socket: net.Socket): { bytes: number } {
+  const received = { bytes: 0 };
+  socket.on('data', (bytes: Buffer) => {
+    received.bytes += bytes.length;
   });
-  await once(socket, 'close');
-  expect(received).toBeGreaterThan(downloadBytes);
+  return received;
 }
+
+/** Until the server cannot write any more, since the client does not read. */
+async function untilBlocked(server: net.Socket): Promise<void> {
+  for (let still = 0, last = -1; still < STILL_TURNS; still += 1) {
+    if (server.writableLength !== last) still = 0;
+    last = server.writableLength;
+    await turn();
+  }
+  expect(server.writableLength).toBeGreaterThan(0);
+}
+
+async function play(stand: Stand, plan: Plan): Promise<void> {
+  const { name, uploadBytes, downloadBytes, serverMs, continueMs, sendingPausesMs, readingPausesMs } = plan;
+  const expectLine = continueMs === undefined ? '' : 'Expect: 100-continue\r\n';
+  const fields = `Host: a\r\nAuthorization: Basic YTpi\r\nContent-Length: ${uploadBytes}\r\n${expectLine}Connection: close\r\n`;
+  const connecting = stand.nextUpstream();
+  const { socket: client } = await stand.connect();
+  client.write(`POST /smartWeb/api/rest/v0/d2/rpc/E.Pauses/${name} HTTP/1.1\r\n${fields}\r\n`);
+  const server = await connecting;
+  let head = '';
+  server.on('data', (bytes: Buffer) => {
+    if (!head.includes('\r\n\r\n')) head += bytes.toString('latin1');
+  });
+  const received = count(server);
+  await until(() => head.includes('\r\n\r\n'));
+  const headBytes = received.bytes;
+  if (continueMs !== undefined) {
+    clock.advanceMs(continueMs);
+    server.write('HTTP/1.1 100 Continue\r\n\r\n');
+    await once(client, 'data');
+  }
+  const half = Math.floor(uploadBytes / 2);
+  clock.advanceMs(sendingPausesMs[0]);
+  client.write(Buffer.alloc(half, 'u'));
+  await until(() => received.bytes === headBytes + half);
+  clock.advanceMs(sendingPausesMs[1]);
+  client.write(Buffer.alloc(uploadBytes - half, 'u'));
+  await until(() => received.bytes === headBytes + uploadBytes);
+  clock.advanceMs(serverMs);
+  const taken = count(client);
+  server.write(`HTTP/1.1 200 OK\r\nContent-Length: ${downloadBytes}\r\nConnection: close\r\n\r\n`);
+  if (readingPausesMs.length > 0) client.pause();
+  server.end(Buffer.alloc(downloadBytes, 'd'));
+  for (const [nth, pauseMs] of readingPausesMs.entries()) {
+    await untilBlocked(server);
+    clock.advanceMs(pauseMs);
+    client.resume();
+    const wanted = taken.bytes + (nth + 1) * 100_000;
+    while (taken.bytes < wanted) await turn();
+    if (nth < readingPausesMs.length - 1) client.pause();
+  }
+  if (!client.destroyed) await once(client.resume(), 'end');
+  expect(taken.bytes).toBeGreaterThan(downloadBytes);
+  client.destroy();
+}
+
+const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
 
 it(`the duration of ${CALLS} calls is what the server took, and their client wait what their clients did`, async () => {
-  const random = new Random(SEED);
-  const small: Plan[] = [];
-  const large: Plan[] = [];
-  for (let nth = 0; nth < CALLS; nth += 1) {
-    if (nth % LARGE_EVERY === 0) large.push(createPlan(random, nth, random.pick(LARGE_KINDS), 20 * MB));
-    else small.push(createPlan(random, nth, random.pick(SMALL_KINDS), 20_000));
-  }
-  const plans = new Map([...small, ...large].map((plan) => [plan.name, plan]));
-  const server = serve(plans);
-  const port = await listening(server);
-  defer(() => server.close());
-  const { listen, monitor } = await startConfigured(defer, `http://127.0.0.1:${port}/smartWeb`, {
-    ...{ calls: { slowest: CALLS }, jvm: { source: 'none' } },
+  const stand = await startStand({
+    clock,
+    onConnection: (socket) => void socket.on('error', () => undefined),
+    config: ({ calls }) => ({ calls: { ...calls, slowest: CALLS } }),
   });
-  const queue = small.values();
-  const lane = async () => {
-    for (const plan of queue) await play(portOf(listen), plan);
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-  for (const plan of large) await play(portOf(listen), plan);
-  const slowest = await jsonOf<SlowestCall[]>(`http://${monitor}/smartWeb/api/rest/v0/admin/d2/calls/slowest`);
-  expect(slowest.map(({ outcome }) => outcome)).toEqual(Array(CALLS).fill('ok'));
-  const wrong = slowest.flatMap(({ name, duration, clientWait }) => {
-    const method = name.replace('E.Pauses.', '');
-    const plan = plans.get(method);
-    const times = measured.get(method);
-    if (plan === undefined || times === undefined) return [`${name} was never called`];
-    const toleranceMs = 20 + 10 * ((plan.uploadBytes + plan.downloadBytes) / MB);
-    const check = (what: string, seconds: number, expectedMs: number) =>
-      Math.abs(seconds * 1_000 - expectedMs) <= Math.max(toleranceMs, 0.02 * expectedMs)
-        ? []
-        : [
-            `${plan.kind} ${plan.uploadBytes} ${plan.downloadBytes}: ${what} ${(seconds * 1_000).toFixed(1)}, not ${expectedMs.toFixed(1)} ms`,
-          ];
-    return [...check('duration', duration, times.serverMs), ...check('client wait', clientWait, times.clientMs)];
+  defer(() => stand.close());
+  const random = new Random(SEED);
+  const plans = Array.from({ length: CALLS }, (_, nth) => createPlan(random, nth));
+  for (const plan of plans) await play(stand, plan);
+  const slowest = await stand.read<SlowestCall[]>('d2/calls/slowest');
+  const shown = new Map(slowest.map((call) => [call.name, call]));
+  const wrong = plans.flatMap(({ name, serverMs, continueMs = 0, sendingPausesMs, readingPausesMs, ...bytes }) => {
+    const { duration = 0, clientWait = 0, outcome } = shown.get(`E.Pauses.${name}`) ?? {};
+    const counted = [outcome, Math.round(duration * 1e6) / 1e3, Math.round(clientWait * 1e6) / 1e3];
+    const wanted = ['ok', serverMs + continueMs, sum(sendingPausesMs) + sum(readingPausesMs)];
+    return counted.join() === wanted.join() ? [] : [{ ...bytes, continueMs, readingPausesMs, counted, wanted }];
   });
   expect(wrong).toEqual([]);
 }, 180_000);

@@ -88,7 +88,7 @@ function beforeTomcat(chromium: Chromium): void {
 
   it('names the call that fails', async () => {
     const sidecar = await start();
-    const text = /^The server: 50 % of the calls failed .*most of them E\.Demo\.Fail: 4 of 4/;
+    const text = /^The server: 50 % of the calls failed .*most of them E\.Demo\.Fail \(4 of its 4\)/;
     await expectVerdict(chromium, sidecar, { code: 'calls-fail', subject: 'server', text }, async () => {
       await call(sidecar.listen, `${RPC}/TestInOut`, 4);
       await call(sidecar.listen, `${RPC}/Fail`, 4);
