@@ -3,6 +3,7 @@
  * sentence. No trouble ends as `fine`.
  */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { afterAll, beforeAll, describe, it } from 'vitest';
@@ -363,8 +364,14 @@ function withJvm(chromium: Chromium): void {
   });
 
   it('says that the server has no descriptors left', async () => {
+    const port = Number(new URL(tomcat.origin).port);
+    const clients = Array.from({ length: 100 }, () => net.connect(port, HOST).on('error', () => undefined));
+    untilTestEnds(() => {
+      for (const client of clients) client.destroy();
+    });
+    await Promise.all(clients.map((client) => once(client, 'connect')));
     const open = readdirSync(`/proc/${tomcat.pid}/fd`).length;
-    execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${open + 6}:`]);
+    execFileSync('prlimit', ['--pid', String(tomcat.pid), `--nofile=${open + 12}:`]);
     untilTestEnds(() => execFileSync('prlimit', ['--pid', String(tomcat.pid), '--nofile=1000:']));
     const sidecar = await start();
     const text = /^The server: it has \d+ of \d+ descriptors open/;
