@@ -208,6 +208,14 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     expect(await sidecar.ended).toBe(0);
   });
 
+  it('starts without its certificate, which may come later', async () => {
+    const tls = { certFile: path.join(installed.place, 'none.crt'), keyFile: path.join(installed.place, 'none.key') };
+    const file = write('no-files.yaml', { upstream: { url: `${origin}/smartWeb` }, monitor: { tls } });
+    const sidecar = await start(['--config', file, ...FREE]);
+    sidecar.child.kill('SIGTERM');
+    expect(await sidecar.ended).toBe(0);
+  });
+
   it('runs its demo', async () => {
     expect(await installed.runUntil(['demo'], /\/api\/rest\/v0\/admin/, { env })).toBe(0);
   });
