@@ -21,14 +21,29 @@ export const STRAY_SIGNALS = [
 /** `--inspect`, `--inspect-brk` and `--inspect-wait`; `--inspect-port` alone opens nothing. */
 const OPENS_DEBUGGER = /--inspect(?!-port|-publish)/;
 
+const DEBUGGER_CHECKS = 20;
+const DEBUGGER_CHECK_MS = 100;
+
 /** These listeners stay until the process ends: without any, the signal would have its default effect again. */
 export function handleStraySignals(): void {
   for (const signal of STRAY_SIGNALS) process.on(signal, () => undefined);
 }
 
-/** Closes the debugger if SIGUSR1 opened it before `handleStraySignals`. An option (`--inspect`) may still open it. */
+/**
+ * Closes the debugger if SIGUSR1 opened it before `handleStraySignals`. Node opens it on a thread of its own, once for each
+ * of these signals, so that it may open again after it was closed: this checks for two seconds. An option (`--inspect`) may
+ * still open it.
+ */
 export function closeStrayDebugger(): void {
-  if (!isDebuggerWanted()) openInspector()?.close();
+  if (isDebuggerWanted()) return;
+  openInspector()?.close();
+  let checks = 0;
+  const timer = setInterval(() => {
+    openInspector()?.close();
+    checks += 1;
+    if (checks === DEBUGGER_CHECKS) clearInterval(timer);
+  }, DEBUGGER_CHECK_MS);
+  timer.unref();
 }
 
 /** The address of the debugger, e.g. `127.0.0.1:9229`, without the id that opens it; undefined if it is closed. */

@@ -294,14 +294,15 @@ describe('no secret leaks when a program ends with an unexpected error', LONG, (
   it.each(Object.entries(MISTAKES))('%s', async (name, statement) => {
     const env = preload(
       name,
-      `const read = Buffer.prototype.latin1Slice;
-      Buffer.prototype.latin1Slice = function planted() {
+      `const { toString, latin1Slice } = Buffer.prototype;
+      const plantedIn = (read) => function planted() {
         const chunk = Reflect.apply(read, this, arguments);
         if (!chunk.includes('what it was given')) return chunk;
-        Buffer.prototype.latin1Slice = read;
+        Object.assign(Buffer.prototype, { toString, latin1Slice });
         ${statement};
         return chunk;
-      };`,
+      };
+      Object.assign(Buffer.prototype, { toString: plantedIn(toString), latin1Slice: plantedIn(latin1Slice) });`,
     );
     const { program, listen } = await start(name.replaceAll(/\W/g, '-'), 'jvm: { source: none }', env);
     await say(listen, `${markers.at(`crash: ${name}`)} is what it was given\n\n`);

@@ -109,7 +109,7 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
     expect(await one.stop()).toBe(0);
   });
 
-  it('SIGUSR1 at any moment of the start opens no debugger', async () => {
+  it('SIGUSR1 at any moment of the start leaves no debugger open', async () => {
     const port = await freePort();
     const args = [`--inspect-port=${port}`, MAIN_PATH, ...flagsFor(portOf())];
     const child = spawn(process.execPath, args, {
@@ -128,8 +128,12 @@ describe.skipIf(process.platform !== 'linux')('signals', () => {
       process.kill(pid, 'SIGUSR1');
       await wait(1);
     }
-    expect(listeningPorts(pid)).not.toContain(port);
-    expect(listeningPorts(pid)).toHaveLength(2);
+    // Node may open it again for an early signal, and then it is closed again.
+    const isOpen = () => listeningPorts(pid).includes(port);
+    await vi.waitFor(() => expect([isOpen(), listeningPorts(pid).length]).toEqual([false, 2]), {
+      timeout: 10_000,
+      interval: 20,
+    });
     child.kill('SIGTERM');
     expect(await exitOf(child)).toBe(0);
   });
