@@ -8,8 +8,8 @@ const MAX_NAME = 253;
 const LABEL = /^(?!-)[A-Za-z0-9-]{1,63}(?<!-)$/;
 
 /**
- * Whether `text` is an IP address or a host name (RFC 1123 §2.1), without brackets and port. So placeholders that nobody
- * filled in are refused: `${HOST}`, `<host>`, `CHANGE_ME`, `a..example`. A name may end with the dot of the DNS root.
+ * Whether `text` is an IP address or a host name (RFC 1123 §2.1), without brackets and port. Placeholders are
+ * refused: `${HOST}`, `<host>`, `CHANGE_ME`, `a..example`. A name may end with the dot of the DNS root.
  */
 export function isHost(text: string): boolean {
   if (net.isIP(text) !== 0) return true;

@@ -78,7 +78,7 @@ function parseAddress(hex: string): string {
   return normalizeAddress(isIpv4 ? bytes.join('.') : (bytes.toString('hex').match(/.{4}/g) ?? []).join(':')) ?? '';
 }
 
-/** In canonical form; undefined if `host` is another machine. */
+/** The addresses of this machine that `host` stands for, as `normalizeAddress` writes them; undefined if it is another machine. */
 function localAddressesOf(host: string): readonly string[] | undefined {
   const bare = host.replace(/^\[(.*)\]$/, '$1').replace(/%.*$/, '');
   if (bare === 'localhost' || bare.endsWith('.localhost')) return ['127.0.0.1', '::1'];

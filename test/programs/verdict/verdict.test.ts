@@ -146,7 +146,7 @@ function beforeTomcat(chromium: Chromium): void {
     await expectVerdict(chromium, sidecar, LEFT, () => page.evaluate(giveUpInPage, IN_PAGE));
   });
 
-  it('says that the configured application is another one', async () => {
+  it('names the application that is called and the one that is configured', async () => {
     const sidecar = await startBefore(untilTestEnds, url.replace('smartWeb', 'smartweb'));
     const text = /configuration: \d+ requests .* for \/smartWeb\/\.\.\. would be calls, .* is \/smartweb\./;
     const expected: Expected = { code: 'not-classified', subject: 'sidecar', text };
