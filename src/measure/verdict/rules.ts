@@ -96,7 +96,7 @@ export const RULES: Readonly<Record<VerdictCode, Rule>> = {
       applies: failed >= MIN_FAULTS && share >= ERROR_SHARE,
       text: `Applies when ${100 * ERROR_SHARE} % of the calls of the last minute failed, and at least ${MIN_FAULTS}. Now: ${formatPercent(share)} (${figures}).`,
       subject: 'server',
-      says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most of them ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
+      says: `The server: ${formatPercent(share)} of the calls failed in the last minute (${figures})${worst === undefined ? '' : `, most often ${worst.name} (${formatCount(worst.failed)} of its ${formatCount(worst.ended)})`}.`,
       suspect: worst,
     };
   },

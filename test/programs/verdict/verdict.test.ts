@@ -89,7 +89,7 @@ function beforeTomcat(chromium: Chromium): void {
 
   it('names the call that fails', async () => {
     const sidecar = await start();
-    const text = /^The server: 50 % of the calls failed .*most of them E\.Demo\.Fail \(4 of its 4\)/;
+    const text = /^The server: 50 % of the calls failed .*most often E\.Demo\.Fail \(4 of its 4\)/;
     await expectVerdict(chromium, sidecar, { code: 'calls-fail', subject: 'server', text }, async () => {
       await call(sidecar.listen, `${RPC}/TestInOut`, 4);
       await call(sidecar.listen, `${RPC}/Fail`, 4);
@@ -404,7 +404,7 @@ function withJvm(chromium: Chromium): void {
 
   it('names the call that fails since no memory is left', async () => {
     const sidecar = await start();
-    const text = /^The server: 100 % of the calls failed .*most of them Plant\.Fill/;
+    const text = /^The server: 100 % of the calls failed .*most often Plant\.Fill/;
     await expectServer(sidecar, 'calls-fail', text, async () => {
       for (let i = 0; i < 4; i += 1) await get(sidecar, 'fill', 1);
     });

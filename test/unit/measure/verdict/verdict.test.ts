@@ -169,7 +169,7 @@ it('calls that fail name the call with most failures', () => {
   const worst = { kind: 'rpc', name: 'E.Boiler.Start', failed: 71, ended: 143 };
   const { name, text } = verdictOf({ worst }, minute({ errors: 71 }));
   expect(name).toBe('E.Boiler.Start');
-  expect(text).toContain('most of them E.Boiler.Start (71 of its 143)');
+  expect(text).toContain('most often E.Boiler.Start (71 of its 143)');
 });
 
 it('a hung call without an answer keeps its name from readers of numbers alone', () => {
