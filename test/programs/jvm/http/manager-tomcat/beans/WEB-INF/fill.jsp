@@ -3,5 +3,5 @@
 --%><%!
   private static final List<byte[]> KEPT = new ArrayList<>();
 %><%
-  while (true) KEPT.add(new byte[1 << 20]);
+  while (true) KEPT.add(new byte[1 << 24]);
 %>
