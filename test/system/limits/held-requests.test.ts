@@ -70,11 +70,13 @@ const PIECES = 50_000;
 const CHUNKS = '1\r\nx\r\n'.repeat(PIECES);
 /** Two reads of 64 kB, and the objects of a connection. One object for each chunk would be 4 MB and more. */
 const UPLOAD_BYTES = 150_000;
+/** All sockets of both ends; on Node 26 up to 43 kB. A head of 55 kB would come on top. */
+const WEBSOCKET_BYTES = 50_000;
 
 it.each([
   ['an upload in absolute form', 'POST http://a/x', 'Transfer-Encoding: chunked', CHUNKS, UPLOAD_BYTES],
   ['an upload with two codings', 'POST /x', 'Transfer-Encoding: a, chunked', CHUNKS, UPLOAD_BYTES],
-  ['an open WebSocket', 'GET /ws', `Connection: Upgrade\r\nUpgrade: websocket\r\nX-Pad: ${PAD}`, '', 36_000],
+  ['an open WebSocket', 'GET /ws', `Connection: Upgrade\r\nUpgrade: websocket\r\nX-Pad: ${PAD}`, '', WEBSOCKET_BYTES],
 ])('%s keeps little, however many chunks or fields it has', async (_, line, fields, body, maxBytes) => {
   const onConnection = (socket: net.Socket): void => {
     socket.on('error', () => undefined);

@@ -1,5 +1,5 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { loadState } from '../../../src/state/load-state.ts';
 import type { Savable } from '../../../src/state/saved-record.ts';
@@ -47,16 +47,15 @@ describe('a state file', () => {
   });
 
   it('with one changed bit anywhere is refused, unless gzip ignores the bit', async () => {
-    const ignored: number[] = [];
+    const content = gunzipSync(whole);
     for (const at of places) {
       const changed = Buffer.from(whole);
       changed[at] = (changed[at] as number) ^ (1 << (at % 8));
       const kind = await kindOf(changed);
-      if (kind === 'restored') ignored.push(at);
+      // Bits of its head (RFC 1952), and bits before a byte boundary.
+      if (kind === 'restored') expect(gunzipSync(changed).equals(content), `byte ${at}`).toBe(true);
       else expect(kind, `byte ${at}`).toMatch(/^(torn|foreign)$/);
     }
-    // RFC 1952: a flag, time, level and system; and what fills up the last byte before the checksum.
-    expect([3, 4, 5, 6, 7, 8, 9, whole.length - 9]).toEqual(expect.arrayContaining(ignored));
   });
 });
 
