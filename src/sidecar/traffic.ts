@@ -1,6 +1,7 @@
 /** Creates the data plane from the configuration, and its options also at each reload. */
 import { AddressRanges } from '../base/address.ts';
 import type { Config } from '../config/config.ts';
+import { HeavyWork } from '../limits/heavy-work.ts';
 import { RequestMemory } from '../limits/request-memory.ts';
 import { StalledWrites } from '../limits/stalled-writes.ts';
 import { DeniedPaths } from '../measure/classify/denied-paths.ts';
@@ -59,7 +60,12 @@ export function createDispatcher(
     ...{ upstream, reporter },
     memory: new RequestMemory(memory),
     stalled: new StalledWrites(memory, clock),
-    ...{ writes: new WriteBatch(), silence: new SilenceWatch(), buffers: new ReadBuffers() },
+    ...{
+      writes: new WriteBatch(),
+      silence: new SilenceWatch(),
+      heavy: new HeavyWork(clock),
+      buffers: new ReadBuffers(),
+    },
   };
   return new Dispatcher({ ...selectDispatcherOptions(config), tls: tls.listen }, services, clock, logger);
 }

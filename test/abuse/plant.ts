@@ -21,6 +21,8 @@ export const ATTACKER_ADDRESS = '127.0.0.2';
 
 /** Users of the upstream. The attacker has an account in the floods that need one. */
 export const HONEST_CREDENTIAL = toBasic('honest', 'right');
+/** A field of uploads in very many chunks, which the upstream reads to their end without looking at each. */
+export const MANY_CHUNKS = 'X-Many-Chunks';
 export const ATTACKER_CREDENTIAL = toBasic('mallory', 'right');
 export const ATTACKER_COOKIE = 'JSESSIONID=accepted';
 /** In `ext.authentication` of a handshake. */

@@ -18,6 +18,7 @@ import { PhaseTimer } from '../upstream/phase-timer.ts';
 import type { ReadBuffer } from '../upstream/read-buffer.ts';
 import { ClientLink, type ClientListener } from './client-link.ts';
 import type { ClientReads } from './client-reads.ts';
+import { ClientTurn } from './client-turn.ts';
 import { encodeRefusal, formatHandshakeHead } from './messages.ts';
 import type { RelayContext, RelayServices } from './relay-services.ts';
 import { RequestsAhead } from './requests-ahead.ts';
@@ -41,6 +42,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
   readonly #ahead: RequestsAhead;
+  readonly #turn: ClientTurn;
 
   /** `reads` are those of `socket`; without them it is read as a stream. */
   constructor(socket: Socket, client: ClientConnection, context: RelayContext<RelayConnection>, reads?: ClientReads) {
@@ -49,6 +51,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#services = context.services;
     this.#request = new RequestReader(context.services.options.headBytes);
     this.#ahead = new RequestsAhead(this.#request, context.services, this);
+    this.#turn = new ClientTurn(context.services.heavy, client.remoteAddress, () => this.#onTurn());
     this.#response = new ResponseReader(context.services.options.headBytes);
     this.#toClient = new ClientLink(socket, reads, this, context.services);
     this.#toUpstream = new UpstreamLink(context.services, this, this.#toClient, this.#response);
@@ -73,6 +76,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   }
 
   onClientBytes(bytes: Buffer, buffer: ReadBuffer | undefined): void {
+    const sinceNs = this.#turn.beginRead(bytes);
     this.#readBuffer = buffer;
     if (this.#request.isDone) this.#request.append(bytes);
     else {
@@ -85,6 +89,11 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       this.#ahead.keep(this.isIdle, buffer === undefined ? undefined : bytes);
       this.updateReading();
     } else if (this.#ahead.isCharged) this.#ahead.release();
+    if (this.#turn.endRead(sinceNs)) this.updateReading();
+  }
+
+  #onTurn(): void {
+    if (!this.#toClient.isClosing) this.#goOn();
   }
 
   onHeadEvicted(): void {
@@ -105,6 +114,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       if (this.#toClient.hasEnded) this.#close();
       return;
     }
+    if (this.#mustWait()) return;
     const head = this.#request.nextHead();
     const { maxFields, headTimeoutMs } = this.#services.options;
     if (head === undefined) {
@@ -113,7 +123,14 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     } else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
     else if (head.fieldCount > maxFields) {
       this.#refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
-    } else this.#beginExchange(head);
+    } else if (!head.isWebSocket || !this.#mustWait(true)) this.#beginExchange(head);
+  }
+
+  /** With `isDear`, a request that costs much more than its head. */
+  #mustWait(isDear?: boolean): boolean {
+    const mustWait = this.#turn.mustWait(this.#request.unread.length, isDear);
+    if (mustWait) this.#timer.stop();
+    return mustWait;
   }
 
   #beginExchange(head: Http1RequestHead): void {
@@ -340,7 +357,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   updateReading(): void {
     const isBusy = this.#running !== undefined && this.#request.isDone;
     const isTooFar = isBusy && this.#ahead.isTooFar(this.#services.options.headBytes);
-    this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar);
+    this.#toClient.setPaused(this.#toUpstream.isFull || isTooFar || this.#turn.isWaiting);
   }
 
   onUpstreamDrain(): void {

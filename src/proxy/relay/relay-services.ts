@@ -1,3 +1,4 @@
+import type { HeavyWork } from '../../limits/heavy-work.ts';
 import type { ReadBuffers } from '../upstream/read-buffer.ts';
 import type { TrafficServices, WebSocketRequest } from '../upstream/traffic-services.ts';
 import type { SilenceWatch } from './silence-watch.ts';
@@ -6,6 +7,7 @@ import type { WriteBatch } from './write-batch.ts';
 export interface RelayServices extends TrafficServices {
   readonly writes: WriteBatch;
   readonly silence: SilenceWatch;
+  readonly heavy: HeavyWork;
   /** For reads from clients. */
   readonly buffers: ReadBuffers;
 }

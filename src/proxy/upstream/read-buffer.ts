@@ -1,4 +1,6 @@
 import type { Socket } from 'node:net';
+import { NS_PER_US } from '../../base/clock.ts';
+import type { HeavyWork } from '../../limits/heavy-work.ts';
 
 /**
  * Buffers for socket reads of upstream connections, and of clients (relay/client-reads.ts); each side has its own
@@ -15,6 +17,8 @@ const LARGE_READ_BYTES = READ_BUFFER_BYTES / 2;
  * as fast as they can would keep all others waiting for a second.
  */
 const FULL_READS_A_TURN = 2;
+/** What these cost about, with the writes that follow. */
+const FULL_READS_NS = 150 * NS_PER_US;
 /**
  * Buffers that connections of a side have for themselves, 16 MB in all: a client may send a large body and then wait
  * for hours. The others copy.
@@ -24,12 +28,29 @@ const MAX_OWN_BUFFERS = 256;
 const MAX_FREE_BUFFERS = 16;
 
 export class ReadBuffers {
+  readonly #work: HeavyWork | undefined;
   // Reads never overlap: libuv fills the buffer and the callback consumes it before the next read of any socket.
   readonly shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
   readonly #free: Buffer[] = [];
   #taken = 0;
   #turn = 0;
   #isTurnEnding = false;
+
+  /** With `work`, the connections of this side take turns while all of them read large bodies. */
+  constructor(work?: HeavyWork) {
+    this.#work = work;
+  }
+
+  /** Whether there is time for another full read in this turn. */
+  get hasTime(): boolean {
+    return this.#work?.mayRun ?? true;
+  }
+
+  /** Calls `read` in the next turn, or later if many wait. */
+  later(read: () => void): void {
+    if (this.#work === undefined) setImmediate(read);
+    else this.#work.wait('', FULL_READS_NS, read);
+  }
 
   /** Number of the current turn of the event loop. Counts only turns in which it was read. */
   get turn(): number {
@@ -100,7 +121,7 @@ export class ReadBuffer {
 
   /**
    * True if `socket`, from which `length` bytes have just been read, may be read again in this turn. If false, the
-   * caller must stop reading it. Reading resumes in the next turn unless the socket is paused by then.
+   * caller must stop reading it. Reading resumes in a later turn unless the socket is paused by then.
    */
   mayReadOn(length: number, socket: Socket): boolean {
     // A read that is not full has emptied the socket.
@@ -109,8 +130,8 @@ export class ReadBuffer {
     if (turn !== this.#turn) this.#fullReads = 0;
     this.#turn = turn;
     this.#fullReads += 1;
-    if (this.#fullReads < FULL_READS_A_TURN) return true;
-    setImmediate(() => {
+    if (this.#fullReads < FULL_READS_A_TURN && this.#buffers.hasTime) return true;
+    this.#buffers.later(() => {
       if (!socket.destroyed && !socket.isPaused()) socket.resume();
     });
     return false;

@@ -8,6 +8,7 @@ import { TLSSocket } from 'node:tls';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import { gauge, type MetricDescription } from '../../base/metric-description.ts';
 import type { HostPort } from '../../config/config.ts';
+import { HeavyWork } from '../../limits/heavy-work.ts';
 import { classifyUpstreamFailure, reasonOf, tlsReasonOf, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import type { OutageRecord } from './outage-record.ts';
 import { PhaseTimer } from './phase-timer.ts';
@@ -53,7 +54,7 @@ export class Upstream {
   readonly #clock: Clock;
   readonly #tls: UpstreamTls | undefined;
   readonly #outages: OutageRecord | undefined;
-  readonly #buffers = new ReadBuffers();
+  readonly #buffers: ReadBuffers;
   readonly #names: SharedLookup;
   #connectTimeoutMs: number;
   #reachability: Reachability = { kind: 'unknown' };
@@ -66,6 +67,7 @@ export class Upstream {
     this.#address = options;
     this.#connectTimeoutMs = options.connectTimeoutMs;
     this.#clock = clock;
+    this.#buffers = new ReadBuffers(new HeavyWork(clock));
     this.#names = new SharedLookup(clock);
     this.#tls = tls;
   }

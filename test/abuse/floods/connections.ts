@@ -39,6 +39,7 @@ export const SLOW_CLIENTS: Floods = {
     }),
   },
   'half-heads': {
+    worstPlusMs: 500,
     what: '60 kB of a head that never ends, on each of 2,000 connections',
     attack: onMany({ full: 2_000, short: 500, act: writing(`${HALF_HEAD}X-Fill: ${'x'.repeat(60_000)}`) }),
   },

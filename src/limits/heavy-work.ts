@@ -1,0 +1,90 @@
+/**
+ * Limits how long the event loop is kept by what is dear to read: large heads, full reads of bodies, handshakes of
+ * WebSockets. Without a limit, each of a thousand clients gets its milliseconds before any other client gets its
+ * microseconds. Small requests never wait here.
+ */
+import { type Clock, NS_PER_MS } from '../base/clock.ts';
+
+/** In each turn of the event loop. */
+const MAX_TURN_NS = 4 * NS_PER_MS;
+
+/** At most by so much is a cost multiplied that was stated too low. */
+const MAX_FACTOR = 32;
+
+interface Waiting {
+  /** What `run` will about cost after its return: the next read of a connection. */
+  readonly costNs: number;
+  readonly run: () => void;
+}
+
+export class HeavyWork {
+  readonly #clock: Clock;
+  /** Waiting work by client, in the order of their next turns. */
+  readonly #lanes = new Map<string, Waiting[]>();
+  #isTurn = false;
+  #beganNs = 0;
+  /** Costs that were stated in the last turn, and when their work could begin. */
+  #statedNs = 0;
+  #statedAtNs = 0;
+  /** Real costs to stated ones, of late. */
+  #factor = 1;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  nowNs(): number {
+    return this.#clock.nowNs();
+  }
+
+  /** False if the time of this turn is used up, or other work waits already. */
+  get mayRun(): boolean {
+    if (this.#lanes.size > 0) return false;
+    const nowNs = this.#clock.nowNs();
+    if (!this.#isTurn) this.#beginTurn(nowNs);
+    return nowNs - this.#beganNs < MAX_TURN_NS;
+  }
+
+  /** Calls `run` in a later turn. Clients take turns, so that many connections of one do not keep others waiting. */
+  wait(client: string, costNs: number, run: () => void): void {
+    const lane = this.#lanes.get(client);
+    if (lane === undefined) this.#lanes.set(client, [{ costNs, run }]);
+    else lane.push({ costNs, run });
+    if (!this.#isTurn) this.#beginTurn(this.#clock.nowNs());
+  }
+
+  #beginTurn(nowNs: number): void {
+    this.#isTurn = true;
+    this.#beganNs = nowNs;
+    // Immediates run once all readable sockets have been read.
+    setImmediate(this.#onTurnEnd);
+  }
+
+  /** The kernel's part of a read, and other programs on the core, are in no stated cost. */
+  #learn(nowNs: number): void {
+    if (this.#statedNs === 0) return;
+    const factor = (this.#factor + (nowNs - this.#statedAtNs) / this.#statedNs) / 2;
+    this.#factor = Math.min(MAX_FACTOR, Math.max(1, factor));
+    this.#statedNs = 0;
+  }
+
+  readonly #onTurnEnd = (): void => {
+    this.#isTurn = false;
+    const beganNs = this.#clock.nowNs();
+    this.#learn(beganNs);
+    if (this.#lanes.size === 0) return;
+    let costNs = 0;
+    // A lane that is added again runs again in this loop.
+    for (const [client, lane] of this.#lanes) {
+      const next = lane.shift() as Waiting;
+      this.#lanes.delete(client);
+      if (lane.length > 0) this.#lanes.set(client, lane);
+      next.run();
+      costNs += next.costNs;
+      if (this.#clock.nowNs() - beganNs + this.#factor * costNs >= MAX_TURN_NS) break;
+    }
+    this.#statedNs = costNs;
+    this.#statedAtNs = this.#clock.nowNs();
+    if (this.#lanes.size > 0 && !this.#isTurn) this.#beginTurn(beganNs);
+  };
+}

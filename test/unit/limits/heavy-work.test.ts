@@ -1,0 +1,117 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { HeavyWork } from '../../../src/limits/heavy-work.ts';
+import { ManualClock } from '../../support/clock.ts';
+
+let clock: ManualClock;
+let work: HeavyWork;
+let done: string[];
+let isOver = false;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  work = new HeavyWork(clock);
+  done = [];
+  isOver = false;
+});
+
+afterEach(async () => {
+  isOver = true;
+  for (let i = 0; i < 10; i += 1) await turn();
+});
+
+/** Work of `tookMs` that waits. */
+function wait(client: string, name: string, tookMs: number): void {
+  work.wait(client, 0, () => {
+    done.push(name);
+    clock.advanceMs(tookMs);
+  });
+}
+
+/** What was done in each turn until nothing waited. */
+async function turnsOf(count: number): Promise<string[]> {
+  const turns: string[] = [];
+  for (let i = 0; i < count; i += 1) {
+    done = [];
+    await turn();
+    turns.push(done.join(' '));
+  }
+  return turns;
+}
+
+describe('in one turn of the event loop', () => {
+  it('work may run for 4 ms', () => {
+    expect(work.mayRun).toBe(true);
+    clock.advanceMs(3.9);
+    expect(work.mayRun).toBe(true);
+    clock.advanceMs(0.2);
+    expect(work.mayRun).toBe(false);
+  });
+
+  it('the time before the first work does not count', async () => {
+    expect(work.mayRun).toBe(true);
+    await turn();
+    clock.advanceMs(1_000);
+    expect(work.mayRun).toBe(true);
+  });
+
+  it('waiting work runs for 4 ms, and at least one piece', async () => {
+    for (let i = 0; i < 5; i += 1) wait('a', `${i}`, 2);
+    wait('a', 'long', 100);
+    wait('a', 'last', 1);
+    expect(await turnsOf(4)).toEqual(['0 1', '2 3', '4 long', 'last']);
+  });
+
+  it('what follows the work counts as well', async () => {
+    for (let i = 0; i < 3; i += 1) work.wait('a', 3e6, () => done.push(`${i}`));
+    expect(await turnsOf(2)).toEqual(['0 1', '2']);
+  });
+});
+
+it('costs that were stated too low count for more in the next turns', async () => {
+  const again = (name: number): void =>
+    work.wait('a', 1e6, () => {
+      done.push(`${name}`);
+      if (!isOver) again(name);
+    });
+  for (let i = 0; i < 8; i += 1) again(i);
+  const counts: number[] = [];
+  for (let i = 0; i < 6; i += 1) {
+    done = [];
+    await turn();
+    counts.push(done.length);
+    // In truth, each piece takes 5 ms.
+    clock.advanceMs(5 * done.length);
+  }
+  expect(counts).toEqual([4, 2, 1, 1, 1, 1]);
+});
+
+it('nothing overtakes work that waits', async () => {
+  wait('a', 'first', 4);
+  wait('a', 'second', 0);
+  expect(work.mayRun).toBe(false);
+  await turn();
+  expect(work.mayRun).toBe(false);
+  await turn();
+  await turn();
+  expect(work.mayRun).toBe(true);
+});
+
+it('clients take turns, however much one of them has waiting', async () => {
+  for (let i = 0; i < 6; i += 1) wait('loud', `loud${i}`, 2);
+  wait('quiet', 'quiet0', 2);
+  wait('quiet', 'quiet1', 2);
+  expect(await turnsOf(4)).toEqual(['loud0 quiet0', 'loud1 quiet1', 'loud2 loud3', 'loud4 loud5']);
+});
+
+it('work that waits again gets a later turn', async () => {
+  const again = (name: string): void =>
+    work.wait(name, 2e6, () => {
+      done.push(name);
+      if (!isOver) again(name);
+    });
+  again('a');
+  again('b');
+  again('c');
+  expect(await turnsOf(3)).toEqual(['a b', 'c a', 'b c']);
+});
