@@ -128,6 +128,7 @@ export class Conversation {
       this.#beginCall(client, {
         ...{ call: meaning, channel, id, source: this.#source, connectionType, remoteAddress },
         ...{ beganNs: atNs, session, ackedNs: 0, threadDump: undefined },
+        place: -1,
         clientWaitAt: () => 0,
       });
       return;

@@ -16,6 +16,7 @@ export interface Sender {
 export class ObservedCall implements RunningCall {
   readonly kind = 'call';
   readonly connectionType = 'REST';
+  place = -1;
   threadDump: string | undefined = undefined;
   readonly call: Call;
   readonly application: RecordedApplication;

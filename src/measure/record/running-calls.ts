@@ -1,10 +1,11 @@
 import { type Clock, NS_PER_S } from '../../base/clock.ts';
+import { type Member, Roster } from '../../base/roster.ts';
 import { MAX_NAME_CHARS } from '../../metrics/name-table.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { ConnectionType, Session } from '../sessions/session.ts';
 import { toEpochMs } from './call-observer.ts';
 
-export interface RunningCall {
+export interface RunningCall extends Member {
   readonly call: { readonly kind: CallKind; readonly name: string };
   /** Undefined until the server has accepted its credential. */
   readonly session: Pick<Session, 'id' | 'userName'> | undefined;
@@ -43,7 +44,7 @@ export interface RunningName {
 /** The running calls of one application. */
 export class RunningCalls {
   readonly #clock: Clock;
-  readonly #calls = new Set<RunningCall>();
+  readonly #calls = new Roster<RunningCall>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -89,7 +90,6 @@ export class RunningCalls {
 
   /** The oldest `max` calls, oldest first. */
   oldest(max: number): readonly CallEntry[] {
-    // Comet messages are read a moment later than requests, so the order of the set is not quite that of the calls.
     const calls = [...this.#calls].sort((a, b) => a.beganNs - b.beganNs);
     const nowNs = this.#clock.nowNs();
     return calls.slice(0, max).map((call) => describeCall(call, call.session, ageOf(call, nowNs), this.#clock));
@@ -101,7 +101,7 @@ function ageOf(call: Pick<RunningCall, 'beganNs' | 'clientWaitAt'>, nowNs: numbe
 }
 
 export function describeCall(
-  { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'session' | 'clientWaitAt'>,
+  { call, connectionType, remoteAddress, beganNs, threadDump }: Omit<RunningCall, 'session' | 'clientWaitAt' | 'place'>,
   session: RunningCall['session'],
   durationNs: number,
   clock: Clock,

@@ -60,7 +60,7 @@ export class SlowestCalls {
 
   /** `session`: the session that counted the call. The entry copies everything. */
   add(
-    call: Omit<RunningCall, 'before' | 'after' | 'session' | 'clientWaitAt'>,
+    call: Omit<RunningCall, 'place' | 'session' | 'clientWaitAt'>,
     session: RunningCall['session'],
     ending: SlowEnding,
     outcome: SlowOutcome,

@@ -110,7 +110,8 @@ function otherCredentialsOf(request: CompanionFields): Pick<Companions, 'apiKeys
 
 /** Whether an `Authorization` value has the scheme Basic (RFC 7617 §2). */
 export function isBasic(authorization: string | undefined): authorization is string {
-  return authorization !== undefined && authorization.slice(0, BASIC.length).toLowerCase() === BASIC;
+  if (authorization === undefined) return false;
+  return authorization.startsWith('Basic ') || authorization.slice(0, BASIC.length).toLowerCase() === BASIC;
 }
 
 export const BASIC = 'basic ';

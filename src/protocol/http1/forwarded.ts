@@ -48,13 +48,19 @@ export function replacedFields(mode: ForwardedMode, certificates: CertificateMod
  * three; the caller has removed `replacedFields` before. `off`: none. The certificate's fields are added in each mode.
  */
 export function forwardedLines(mode: ForwardedMode, client: ForwardedClient, head: ForwardedHead): string {
-  const certificate = (client.certificateFields ?? []).map(([name, value]) => `${name}: ${value}\r\n`).join('');
+  const { certificateFields } = client;
+  const certificate = certificateFields === undefined ? '' : linesOf(certificateFields);
   if (mode === 'off') return certificate;
   const isReplaced = mode === 'replace';
+  const { host } = head;
   let lines = `${certificate}X-Forwarded-For: ${withoutZone(client.remoteAddress)}\r\n`;
   if (isReplaced || !head.hasForwardedProto) lines += `X-Forwarded-Proto: ${client.secure ? 'https' : 'http'}\r\n`;
-  if (head.host !== undefined && (isReplaced || !head.hasForwardedHost)) lines += `X-Forwarded-Host: ${head.host}\r\n`;
+  if (host !== undefined && (isReplaced || !head.hasForwardedHost)) lines += `X-Forwarded-Host: ${host}\r\n`;
   return lines;
+}
+
+function linesOf(fields: Fields): string {
+  return fields.map(([name, value]) => `${name}: ${value}\r\n`).join('');
 }
 
 /** `removed`: keys of `replacedFields`. */

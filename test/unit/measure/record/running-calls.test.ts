@@ -11,7 +11,7 @@ function callOf(name: string, beganNs: number, user?: string, clientWaitNs = 0):
     call: { kind: 'rpc', name },
     session: user === undefined ? undefined : { id: `id of ${user}`, userName: user },
     ...{ connectionType: 'REST', remoteAddress: '10.0.0.7', beganNs },
-    ...{ threadDump: undefined, clientWaitAt: () => clientWaitNs },
+    ...{ threadDump: undefined, place: -1, clientWaitAt: () => clientWaitNs },
   };
 }
 
