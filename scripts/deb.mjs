@@ -39,6 +39,8 @@ const FILES = {
   'usr/lib/d2-sidecar/dist': 'dist',
   'usr/lib/d2-sidecar/schema.json': 'config/schema.json',
   'usr/lib/systemd/system/d2-sidecar.service': 'config/systemd/d2-sidecar.service',
+  'usr/lib/systemd/system/d2-sidecar.socket': 'config/systemd/d2-sidecar.socket',
+  'usr/lib/systemd/system/d2-sidecar-monitor.socket': 'config/systemd/d2-sidecar-monitor.socket',
   'etc/d2-sidecar/sidecar.yaml': 'config/sidecar.yaml',
   'usr/share/doc/d2-sidecar/NEWS': 'CHANGELOG.md',
 };

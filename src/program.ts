@@ -89,7 +89,8 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   process.on('SIGHUP', () => undefined);
   // Load the configuration first, so that a bad one is reported before anything slow happens.
   const { loadConfig } = await import('./config/load-config.ts');
-  const load = () => loadConfig({ flags, env });
+  const sockets = env.LISTEN_FDS === undefined ? [] : (await import('./cli/given-sockets.ts')).takeGivenSockets(env);
+  const load = () => loadConfig({ flags, env, sockets });
   const { config, parsed, warnings } = await load();
   const { createLogger, standardOutput } = await import('./base/logger.ts');
   const output = standardOutput();
@@ -106,7 +107,7 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   ignoreLateSignals();
   try {
     return await serve({
-      ...{ config, logger, announce, signals: process },
+      ...{ config, logger, announce, signals: process, sockets },
       manager: env.NOTIFY_SOCKET
         ? (await import('./cli/service-manager.ts')).ServiceManager.find(env, logger)
         : undefined,

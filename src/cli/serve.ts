@@ -3,6 +3,7 @@ import { SidecarError, StartError } from '../base/errors.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Config } from '../config/config.ts';
 import { findLoopbackTrust } from '../config/config.ts';
+import type { GivenSocket } from '../config/given-socket.ts';
 import type { Lifecycle } from '../sidecar/lifecycle.ts';
 import type { Reloader } from '../sidecar/reload.ts';
 import type { Sidecar } from '../sidecar/sidecar.ts';
@@ -25,6 +26,8 @@ interface ServeParts<Made extends Servable> {
   /** Logs the first lines. Called once signals are handled, so that a reader of these lines may send some. */
   readonly announce?: () => void;
   readonly manager?: ServiceManager | undefined;
+  /** Listening sockets that this process was started with. */
+  readonly sockets?: readonly GivenSocket[];
   /** Creates the reloader; it must call `onApplied` with each new configuration. Absent: no reloads. */
   readonly createReloader?: (sidecar: Made, onApplied: (config: Config) => void) => Pick<Reloader, 'reload'>;
   /** Work that a command does while the sidecar serves. A stop then has no delay and no window. */
@@ -41,14 +44,14 @@ const NOT_RELOADED = { kind: 'refused', problems: ['this sidecar does not reload
 
 /** Resolves to the exit code when the sidecar has stopped. Throws StartError (D2S_ERR_LISTEN, D2S_ERR_CONTROL). */
 export async function serve<Made extends Servable>(parts: ServeParts<Made>): Promise<number> {
-  const { logger, createSidecar, createReloader, announce, manager, task } = parts;
+  const { logger, createSidecar, createReloader, announce, manager, task, sockets } = parts;
   let { config } = parts;
   const hangup = createReloader === undefined ? [] : (['SIGHUP'] as const);
   const signals = new SignalQueue(parts.signals, [...STOP_SIGNALS, ...STRAY_SIGNALS, ...hangup]);
   try {
     announce?.();
     const sidecar = await createSidecar(config, logger);
-    const { listen, monitor } = await sidecar.start();
+    const { listen, monitor } = await sidecar.start(sockets);
     const { lifecycle } = sidecar;
     const reloader = createReloader?.(sidecar, (applied) => {
       config = applied;
@@ -108,7 +111,7 @@ export async function serve<Made extends Servable>(parts: ServeParts<Made>): Pro
 function createStatus(
   bound: { readonly listen: string; readonly monitor: string },
   { state, inProgress, leftMs }: Lifecycle,
-  { stop }: Config,
+  { stop, upstream, jvm }: Config,
 ): ControlStatus {
   return {
     pid: process.pid,
@@ -118,6 +121,7 @@ function createStatus(
     openExchanges: inProgress.exchanges,
     openWebSockets: inProgress.webSockets,
     stopDeadlineMs: stop.deadlineMs,
+    server: { host: upstream.host, port: upstream.port, pid: jvm.pid, user: jvm.user },
     ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }),
   };
 }

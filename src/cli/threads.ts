@@ -1,17 +1,61 @@
 /**
  * `d2-sidecar threads`: the running sidecar takes a thread dump of the application server's JVM; a summary comes first.
+ * Where the sidecar may not, root's command takes it by itself, as root's `jcmd` does.
  */
+import { systemClock } from '../base/clock.ts';
+import { SidecarError } from '../base/errors.ts';
+import type { Logger } from '../base/logger.ts';
 import type { Environment } from '../config/environment.ts';
 import { cleanDump } from '../jvm/clean-dump.ts';
 import { summariseThreads } from '../jvm/thread-dump.ts';
 import type { FlagsOf } from './command-line.ts';
-import { requestThreads } from './control/control-client.ts';
+import { requestStatus, requestThreads } from './control/control-client.ts';
+import { ControlError, type ControlStatus } from './control/protocol.ts';
 import { findSocket } from './drain.ts';
 import type { Output } from './output.ts';
 
-/** Throws D2S_ERR_CONTROL, with the reason, if no sidecar runs or it cannot reach the JVM's attach socket. */
+type Server = NonNullable<ControlStatus['server']>;
+
+/** A JVM that stands still opens its attach socket late. */
+const DUMP_TIMEOUT_MS = 70_000;
+const READ_TIMEOUT_MS = 5_000;
+const PROGRESS_MS = 2_000;
+/** Its reasons are in the error. */
+const SILENT: Logger = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined };
+
+/** Throws D2S_ERR_CONTROL, with the reason, if no sidecar runs or the JVM's attach socket cannot be reached. */
 export async function threads({ flags }: FlagsOf<'threads'>, env: Environment, output: Output): Promise<number> {
-  const dump = cleanDump(await requestThreads(await findSocket(flags, env)));
+  const socket = await findSocket(flags, env);
+  const text = await requestThreads(socket).catch(
+    async (refused: unknown) => await dumpAsRoot(socket, refused, output),
+  );
+  const dump = cleanDump(text);
   output.out(`${summariseThreads(dump)}\n${dump}`);
   return 0;
+}
+
+async function dumpAsRoot(socket: string, refused: unknown, output: Output): Promise<string> {
+  if (!(refused instanceof ControlError) || process.getuid?.() !== 0) throw refused;
+  const { server } = await requestStatus(socket);
+  if (server === undefined) throw refused;
+  const timer = setInterval(() => output.err('d2-sidecar: waiting for the JVM to list its threads\n'), PROGRESS_MS);
+  try {
+    return await dumpOf(server);
+  } catch (cause) {
+    if (!(cause instanceof SidecarError)) throw cause;
+    throw new ControlError(`${refused.message}; as root: ${cause.message}`, cause);
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+async function dumpOf({ host, port, pid, user }: Server): Promise<string> {
+  const { createLocalSource } = await import('../jvm/create-source.ts');
+  const jvm = { attach: true, timeoutMs: READ_TIMEOUT_MS, pid, user };
+  const source = createLocalSource({ config: { jvm, upstream: { host, port } }, clock: systemClock, logger: SILENT });
+  try {
+    return await source.dumpThreads(AbortSignal.timeout(DUMP_TIMEOUT_MS));
+  } finally {
+    source.close();
+  }
 }

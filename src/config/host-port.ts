@@ -52,6 +52,15 @@ export function isServedBy(address: HostPort, listener: HostPort): boolean {
   );
 }
 
+/** Whether a socket on `address` listens where `written` says: on any port if that is 0, on any address for a wildcard. */
+export function isWithin(
+  address: HostPort,
+  { host, port }: { readonly host: string | undefined; readonly port: number },
+): boolean {
+  if (port !== 0 && port !== address.port) return false;
+  return host === undefined || WILDCARDS.has(host) || resolveLocalhost(host) === address.host;
+}
+
 export function isSamePlace(one: HostPort, other: HostPort): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   const hosts = [resolveLocalhost(one.host), resolveLocalhost(other.host)];

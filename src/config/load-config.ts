@@ -7,7 +7,8 @@ import { decodeText, describeFileError, readRegularFile } from '../base/trusted-
 import { buildConfig, type Config } from './config.ts';
 import { CONFIG_VARIABLE, type Environment, readEnvironment } from './environment.ts';
 import { explainIssues, type Mistake } from './explain.ts';
-import { HOST_PORT_FORMS, parseHostPort } from './host-port.ts';
+import type { GivenSocket } from './given-socket.ts';
+import { formatHostPort, HOST_PORT_FORMS, isWithin, parseHostPort } from './host-port.ts';
 import { deleteRemovedKeys } from './removed-keys.ts';
 import { configSchema, findConflicts, findStopConflicts, type ParsedConfig } from './schema.ts';
 import { hideUrlSecrets } from './upstream-url.ts';
@@ -30,6 +31,8 @@ export interface ConfigSources {
   readonly env: Environment;
   /** Returns the text of a file. Default: `readRegularFile`, for a regular file of at most 16 MiB. */
   readonly readFile?: (path: string) => string | Promise<string>;
+  /** Listening sockets of the process; they must agree with what is written. */
+  readonly sockets?: readonly GivenSocket[];
 }
 
 export interface LoadedConfig {
@@ -76,7 +79,7 @@ export async function loadControlSocket(sources: ConfigSources): Promise<string 
   );
 }
 
-async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) {
+async function gather({ flags, env, readFile = readConfigFile, sockets = [] }: ConfigSources) {
   const written = new Written();
   const path = flags.config ?? (env[CONFIG_VARIABLE] || undefined);
   const environment = await readEnvironment(env);
@@ -89,8 +92,10 @@ async function gather({ flags, env, readFile = readConfigFile }: ConfigSources) 
   }
   const fromFlags = readFlags(flags);
   written.add(fromFlags.layer);
+  const given = readSockets(sockets, written.group);
+  written.add(given.layer);
   const warnings = [...environment.warnings, ...removed];
-  return { written, warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes] };
+  return { written, warnings, mistakes: [...environment.mistakes, ...fromFlags.mistakes, ...given.mistakes] };
 }
 
 function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mistake[] } {
@@ -110,6 +115,26 @@ function readFlags(flags: ConfigFlags): { layer: Layer; mistakes: readonly Mista
     setAt(group, [name, 'port'], address.port);
   }
   return { layer: { group, origin: ([section]) => `--${section}` }, mistakes };
+}
+
+/** The address of a socket takes the place of the written one, within which it must be. */
+function readSockets(sockets: readonly GivenSocket[], written: Group): { layer: Layer; mistakes: readonly Mistake[] } {
+  const group = createGroup();
+  const mistakes: Mistake[] = [];
+  for (const { section, address } of sockets) {
+    const { host, port } = isGroup(written[section]) ? written[section] : {};
+    if (isWithin(address, { host: host === undefined ? undefined : String(host), port: Number(port ?? 0) })) {
+      if (group[section] !== undefined) continue;
+      setAt(group, [section, 'host'], address.host);
+      setAt(group, [section, 'port'], address.port);
+    } else {
+      const line =
+        `${section}: got the socket ${formatHostPort(address)} from LISTEN_FDS, but ${section}.host or ${section}.port says ` +
+        'otherwise: expected the same address there and in ListenStream= of the .socket unit';
+      mistakes.push({ path: [section], line });
+    }
+  }
+  return { layer: { group, origin: () => 'LISTEN_FDS' }, mistakes };
 }
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;

@@ -14,6 +14,15 @@ import { PairedSource } from './paired-source.ts';
 /** The four commands of a reading take 2 to 3 ms. */
 const MAX_ATTACH_MS = 500;
 
+interface LocalSourceParts {
+  readonly config: {
+    readonly jvm: Pick<Config['jvm'], 'attach' | 'timeoutMs' | 'pid' | 'user'>;
+    readonly upstream: Pick<Config['upstream'], 'host' | 'port'>;
+  };
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
 interface JvmSourceParts {
   readonly config: Pick<Config, 'jvm' | 'upstream'>;
   readonly clock: Clock;
@@ -32,7 +41,8 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
   return http.kind === 'tomcat-status' ? new PairedSource(remote, createLocalSource(parts)) : remote;
 }
 
-function createLocalSource({ config, clock, logger }: JvmSourceParts): JvmSource {
+/** Reads the JVM of this machine that listens where the upstream is. */
+export function createLocalSource({ config, clock, logger }: LocalSourceParts): LocalSource {
   const { upstream } = config;
   const { attach, timeoutMs, pid, user } = config.jvm;
   // A failed overlay must leave time for the reading itself.

@@ -3,6 +3,7 @@
  * interfaces of monitored.ts. It must not change anything, and accepts only GET and HEAD. routes.ts lists its
  * endpoints.
  */
+import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
@@ -28,6 +29,8 @@ const MAX_PARAM_LENGTH = 8 * 1024;
 const CHECK_INTERVAL_MS = 1_000;
 /** Largest request head. Node's default, set here so that options of the process cannot change it. */
 const MAX_HEAD_BYTES = 16 * 1024;
+/** The kernel lowers it to its own maximum. */
+const LONGEST_BACKLOG = 65_535;
 
 /** No route has a schema. Fastify's compilers are not loaded, and are not in the build (rolldown.config.js). */
 export const NO_SCHEMAS = { compilersFactory: { buildValidator: refuseSchema, buildSerializer: refuseSchema } };
@@ -126,10 +129,14 @@ export class Monitor {
     this.#answers.limitTo(maxAnswerBytes);
   }
 
-  /** Opens the listener and returns the bound address. Throws `D2S_ERR_LISTEN`. */
-  async listen(address: HostPort): Promise<HostPort> {
+  /** Opens the listener, or takes over `descriptor`, and returns the bound address. Throws `D2S_ERR_LISTEN`. */
+  async listen(address: HostPort, descriptor?: number): Promise<HostPort> {
     try {
-      await this.#server.listen({ host: address.host, port: address.port });
+      if (descriptor === undefined) await this.#server.listen({ host: address.host, port: address.port });
+      else {
+        await this.#server.ready();
+        await once(this.#server.server.listen({ fd: descriptor }, LONGEST_BACKLOG), 'listening');
+      }
     } catch (cause) {
       const code = (cause as NodeJS.ErrnoException).code ?? String(cause);
       throw new StartError('D2S_ERR_LISTEN', `monitor: cannot listen on ${address.host}:${address.port}: ${code}`, {
@@ -141,7 +148,10 @@ export class Monitor {
   }
 
   async close(): Promise<void> {
-    await this.#server.close();
+    const closed = this.#server.close();
+    // Fastify closes the connections only of a listener that it has opened itself.
+    this.#server.server.closeAllConnections();
+    await closed;
   }
 
   #onClientError(error: Error & { readonly code?: string }, socket: Socket): void {

@@ -37,6 +37,8 @@ export interface InProgress {
 
 export interface Stoppable {
   inProgress(): InProgress;
+  /** Whether new clients wait in the kernel for the next process: then a stop has no delay and no window. */
+  outlivesProcess(): boolean;
   /** From now on, every answer has `Connection: close`. */
   announceEnd(): void;
   /** Closes the WebSockets one by one over `overMs`. A second call replaces the first. */
@@ -83,6 +85,8 @@ export class Lifecycle {
   readonly #endRequested = new Latch();
   #state: LifecycleState = 'starting';
   #isHurried = false;
+  /** No load balancer needs to notice, or nobody waits for that. */
+  #waitsForNobody = false;
   #delayEndNs = 0;
   #deadlineNs = Number.POSITIVE_INFINITY;
   #latestWindowEndNs = Number.POSITIVE_INFINITY;
@@ -135,6 +139,7 @@ export class Lifecycle {
     }
     const { deadlineMs } = this.#times();
     this.#isHurried = isHurried;
+    this.#waitsForNobody = isHurried || this.#stoppable.outlivesProcess();
     this.#deadlineNs = this.#nsFromNow(deadlineMs);
     this.#latestWindowEndNs = this.#nsFromNow(deadlineMs - Math.min(RESERVED_MS, deadlineMs * RESERVED_SHARE));
     this.#logger.info({ reason, deadlineMs }, 'stop requested');
@@ -147,13 +152,16 @@ export class Lifecycle {
     await this.#drainRequested.whenSet;
     if (this.#state === 'serving') this.#beginDraining();
     // New clients still arrive until load balancers have noticed.
-    await this.#until(this.#delayEndNs, () => this.#isHurried);
+    await this.#until(this.#delayEndNs, () => this.#waitsForNobody);
 
     const { windowMs } = this.#times();
     const windowEndNs = this.#nsFromNow(windowMs);
     this.#stoppable.closeWebSockets(windowMs);
     await this.#stopRequested.whenSet;
-    await this.#until(Math.min(windowEndNs, this.#latestWindowEndNs), () => this.#isHurried || this.#hasNothingHeld());
+    await this.#until(
+      Math.min(windowEndNs, this.#latestWindowEndNs),
+      () => this.#waitsForNobody || this.#hasNothingHeld(),
+    );
 
     this.#enter('stopping');
     await this.#stoppable.stopListening();

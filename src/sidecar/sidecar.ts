@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '../base/clock.ts';
 import type { LeveledLogger, Logger } from '../base/logger.ts';
 import { readVersion } from '../base/version.ts';
 import type { Config } from '../config/config.ts';
+import type { GivenSocket } from '../config/given-socket.ts';
 import { formatHostPort } from '../config/host-port.ts';
 import type { Otlp } from '../export/otlp/otlp.ts';
 import { JvmSourceError } from '../jvm/jvm-source.ts';
@@ -142,11 +143,13 @@ export class Sidecar {
     });
   }
 
-  /** Opens both listeners. The upstream need not be reachable. Throws `D2S_ERR_LISTEN`. */
-  async start(): Promise<BoundAddresses> {
-    const listen = await this.dispatcher.listen(this.#config.listen);
+  /** Opens both listeners, or takes over `sockets`. The upstream need not be reachable. Throws `D2S_ERR_LISTEN`. */
+  async start(sockets: readonly GivenSocket[] = []): Promise<BoundAddresses> {
+    const given = (wanted: GivenSocket['section']) =>
+      sockets.filter(({ section }) => section === wanted).map(({ fd }) => fd);
+    const listen = await this.dispatcher.listen(this.#config.listen, given('listen'));
     try {
-      const monitor = await this.#monitor.listen(this.#config.monitor);
+      const monitor = await this.#monitor.listen(this.#config.monitor, given('monitor')[0]);
       this.#sweeper = setInterval(() => this.reporter.shield(() => this.recorder.sweep()), SWEEP_MS).unref();
       this.#parts.jvm?.start();
       this.#diagnosis?.start();
@@ -213,6 +216,7 @@ export class Sidecar {
         webSockets: webSockets.open,
         connections: dispatcher.openConnections - webSockets.open,
       }),
+      outlivesProcess: () => dispatcher.outlivesProcess,
       announceEnd: () => dispatcher.drain(),
       closeWebSockets: (overMs) => webSockets.closeTunnels(overMs),
       stopListening: () => dispatcher.stopListening(),

@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { jsonOf, startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
+import { readDocument } from '../support/docs/documents.ts';
 import { send } from '../support/net.ts';
 import { startProxyProgram } from '../support/proxy-program.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
@@ -23,7 +24,16 @@ const ANNA = `Basic ${Buffer.from('anna:word of anna').toString('base64')}`;
 /** No proxy has this address, so it can only come from the client's connection to the first proxy. */
 const CLIENT = '127.0.0.9';
 
-const FRONTS = ['nginx10', 'nginx11', 'nginxUpgrade', 'haproxyHttp', 'haproxyV1', 'haproxyV2', 'haproxyTls'] as const;
+const FRONTS = [
+  'nginx10',
+  'nginx11',
+  'nginxUpgrade',
+  'nginxDocs',
+  'haproxyHttp',
+  'haproxyV1',
+  'haproxyV2',
+  'haproxyTls',
+] as const;
 type Front = (typeof FRONTS)[number];
 /** Used by this process alone: no other program takes a port there. */
 const HOST = `127.78.${(process.pid >> 8) & 0xff}.${process.pid & 0xff}`;
@@ -75,6 +85,13 @@ describe.runIf([hasTomcat(), hasNginx(), hasHaproxy()].every(Boolean))('behind a
         }
       }`,
     );
+    const documented = readDocument('docs/front-proxies.md').fences.find(({ language }) => language === 'nginx')?.text;
+    const [address, listening] = ['server 127.0.0.1:8081;', 'listen 80;'];
+    expect(documented).toContain(address);
+    expect(documented).toContain(listening);
+    const nginxDocs = documented
+      ?.replace(address, `server ${sidecars.field.listen};`)
+      .replace(listening, `listen ${HOST}:${portFor('nginxDocs')};`);
     const tcp = (front: Front, kind: Kind, send: string) => `listen ${front}
   mode tcp
   bind ${HOST}:${portFor(front)}
@@ -86,7 +103,7 @@ describe.runIf([hasTomcat(), hasNginx(), hasHaproxy()].every(Boolean))('behind a
   bind ${HOST}:${portFor('haproxyHttp')}
   server d2 ${sidecars.field.listen}
 ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-proxy-v2')}${tcp('haproxyTls', 'headerTls', 'send-proxy-v2')}`;
-    await startProxyProgram(defer, 'nginx', nginx.join('\n'), { host: HOST, port: portFor('nginx10') });
+    await startProxyProgram(defer, 'nginx', [...nginx, nginxDocs].join('\n'), { host: HOST, port: portFor('nginx10') });
     await startProxyProgram(defer, 'haproxy', haproxy, { host: HOST, port: portFor('haproxyHttp') });
   });
 
@@ -115,6 +132,7 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
     ['nginx10', 'field', 'nginx as it is by default, HTTP/1.0'],
     ['nginx11', 'field', 'nginx over HTTP/1.1'],
     ['nginxUpgrade', 'field', 'nginx that passes upgrades on'],
+    ['nginxDocs', 'field', 'nginx as in docs/front-proxies.md'],
     ['haproxyHttp', 'field', 'HAProxy in mode http'],
     ['haproxyV1', 'header', 'HAProxy in mode tcp with send-proxy'],
     ['haproxyV2', 'header', 'HAProxy in mode tcp with send-proxy-v2'],
@@ -129,6 +147,7 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
 
   it.each<[front: Front, kind: Kind]>([
     ['nginxUpgrade', 'field'],
+    ['nginxDocs', 'field'],
     ['haproxyHttp', 'field'],
     ['haproxyV1', 'header'],
     ['haproxyV2', 'header'],
@@ -150,5 +169,21 @@ ${tcp('haproxyV1', 'header', 'send-proxy')}${tcp('haproxyV2', 'header', 'send-pr
     await ask('/service/d2/rpc', { clientId, data: { eventName: `E.${front}`, rpcName: 'Echo' } });
     await expectClient(kind, name, 'COMET_WEBSOCKET', `101 ${COMET}`);
     await ask('/meta/disconnect', { clientId });
+  });
+
+  it('nginx as in docs/front-proxies.md passes uploads of 5 MB, and keeps its connections', async () => {
+    const accepted = async () => {
+      const metrics = await (await fetch(`http://${sidecars.field.monitor}/metrics`)).text();
+      return Number(/^d2_sidecar_connections_accepted_total (\d+)$/m.exec(metrics)?.[1]);
+    };
+    const body = 'x'.repeat(5_000_000);
+    const upload = () =>
+      send(portFor('nginxDocs'), '/smartWeb/api/rest/v0/d2/rpc/E.Demo/TestInOut', {
+        ...{ host: HOST, method: 'POST', body, ...requestOf('upload') },
+      });
+    expect(await upload()).toMatchObject({ status: 200, body: `{"received":${body.length}}` });
+    const before = await accepted();
+    for (let i = 0; i < 10; i += 1) expect((await upload()).status).toBe(200);
+    expect((await accepted()) - before).toBeLessThanOrEqual(1);
   });
 });

@@ -1,65 +1,115 @@
-/** Finds the sidecar that a command is for, among those of this user. */
-import { readdirSync, rmSync } from 'node:fs';
+/**
+ * Finds the sidecar that a command is for: the installed service's, then those of this user. Root finds those of all
+ * users.
+ */
+import { lstatSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError, isErrno, SidecarError } from '../../base/errors.ts';
 import { requestStatus } from './control-client.ts';
 import { ControlError, type ControlStatus } from './protocol.ts';
-import { checkPrivateFolder, defaultFolder, defaultSocketPath, isListening } from './socket-folder.ts';
+import { checkPrivateFolder, defaultFolder, defaultSocketPath, foldersOfUsers, isListening } from './socket-folder.ts';
+
+/** Where control sockets may be. */
+export interface SocketPlaces {
+  /** That of the installed service (`RuntimeDirectory=` of its unit). */
+  readonly service: string;
+  /** This user's sockets without a configured path. */
+  readonly folder: string;
+  /** The same of other users. */
+  readonly others: readonly string[];
+}
 
 interface Selection {
   readonly socket?: string | undefined;
   readonly pid?: number | undefined;
-  /** The folder of sockets without a configured path. */
-  readonly folder?: string;
+  readonly places?: SocketPlaces;
+}
+
+interface Found {
+  readonly path: string;
+  readonly status: ControlStatus;
+}
+
+const SERVICE_SOCKET = '/run/d2-sidecar/control.sock';
+const ADVICE = 'run this as its user or as root, and in its container';
+
+function findPlaces(): SocketPlaces {
+  const folder = defaultFolder();
+  const others = process.getuid?.() === 0 ? foldersOfUsers().filter((other) => other !== folder) : [];
+  return { service: SERVICE_SOCKET, folder, others };
 }
 
 /**
- * The path of the control socket. Without `socket` and `pid`, that of this user's only sidecar. Throws D2S_ERR_CONTROL
- * if there is none, and ConfigError with a list if there are several.
+ * The path of the control socket. Without `socket` and `pid`, that of the only sidecar. Throws D2S_ERR_CONTROL if there
+ * is none, and ConfigError with a list if there are several.
  */
-export async function findSidecar({ socket, pid, folder = defaultFolder() }: Selection): Promise<string> {
+export async function findSidecar({ socket, pid, places = findPlaces() }: Selection): Promise<string> {
   if (socket !== undefined) return socket;
-  const sockets = listSockets(folder);
-  const advice = 'run this as its user, and in its container';
+  const { service, folder, others } = places;
+  const own = listSockets(folder);
   if (pid !== undefined) {
     const wanted = defaultSocketPath(pid, folder);
-    if (sockets.includes(wanted) && (await isListening(wanted))) return wanted;
-    throw new ControlError(
-      `no running sidecar of this user has the process id ${pid} (looked in ${folder}); ${advice}`,
-    );
+    if (own.includes(wanted) && (await isListening(wanted))) return wanted;
   }
-  const live = await queryAll(sockets);
-  const [only, ...others] = live;
-  if (only === undefined) {
-    throw new ControlError(
-      `no running sidecar of this user found in ${folder}; ${advice}, or name its socket by --control`,
-    );
+  const foreign = [...(isSocket(service) ? [service] : []), ...others.flatMap((other) => listForeign(other))];
+  const live = [...(await queryAll(foreign, false)), ...(await queryAll(own, true))];
+  const looked = `looked in ${[path.dirname(service), folder, ...others].join(', ')}`;
+  if (pid !== undefined) {
+    const found = live.find(({ status }) => status.pid === pid);
+    if (found !== undefined) return found.path;
+    throw new ControlError(`no running sidecar has the process id ${pid} (${looked}); ${ADVICE}`);
   }
-  if (others.length === 0) return only.path;
+  const [only, ...further] = live;
+  if (only === undefined)
+    throw new ControlError(`no running sidecar found (${looked}); ${ADVICE}, or name its socket by --control`);
+  if (further.length === 0) return only.path;
   const list = live.map(
-    ({ status }) => `  --pid ${status.pid}  listens on ${status.listen}, monitor on ${status.monitor}`,
+    ({ path: place, status }) =>
+      `  --pid ${status.pid}  listens on ${status.listen}, monitor on ${status.monitor}${place === service ? ', the installed service' : ''}`,
   );
   throw new ConfigError([`${live.length} sidecars are running, expected --pid to choose one:`, ...list].join('\n'));
 }
 
 /** Paths of sockets in the folder, by process id. */
 function listSockets(folder: string): readonly string[] {
-  if (!checkPrivateFolder(folder)) return [];
+  return checkPrivateFolder(folder) ? readSockets(folder) : [];
+}
+
+/** Without those of a folder that disappears meanwhile. */
+function listForeign(folder: string): readonly string[] {
+  try {
+    return readSockets(folder);
+  } catch {
+    return [];
+  }
+}
+
+function readSockets(folder: string): readonly string[] {
   const names = readdirSync(folder).filter((name) => /^\d+\.sock$/.test(name));
   return names
     .sort((one, other) => Number.parseInt(one, 10) - Number.parseInt(other, 10))
     .map((name) => path.join(folder, name));
 }
 
-/** The sidecars that answer. Throws what the last one answered if there is none, but some listen. */
-async function queryAll(sockets: readonly string[]) {
-  const live: { readonly path: string; readonly status: ControlStatus }[] = [];
+/** False also where this user may not look. */
+function isSocket(file: string): boolean {
+  try {
+    return lstatSync(file).isSocket();
+  } catch {
+    return false;
+  }
+}
+
+/** The sidecars that answer. Among those of this user: throws what the last one answered if there is none, but some listen. */
+async function queryAll(sockets: readonly string[], areOwn: boolean): Promise<readonly Found[]> {
+  const live: Found[] = [];
   let unusable: unknown;
   // One at a time: killed processes may have left any number of them, and file descriptors are few.
   for (const path of sockets) {
     try {
       live.push({ path, status: await requestStatus(path) });
     } catch (error) {
+      if (!areOwn) continue;
       // The socket of a killed process, which nothing else would ever remove.
       if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED')) rmSync(path, { force: true });
       else unusable = error;

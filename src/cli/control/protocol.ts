@@ -26,6 +26,10 @@ export const STATUS = z.object({
   stopDeadlineMs: z.number(),
   /** Time left until the stop deadline; absent until a stop is requested. */
   leftMs: z.number().optional(),
+  /** Where the application server's JVM is found. */
+  server: z
+    .object({ host: z.string(), port: z.number(), pid: z.number().optional(), user: z.string().optional() })
+    .optional(),
 });
 
 const TEXTS = z.array(z.string()).readonly();

@@ -3,19 +3,32 @@
  * may write there. The socket's own mode then keeps other users from connecting.
  */
 import { once } from 'node:events';
-import { lstatSync, mkdirSync, rmSync, type Stats } from 'node:fs';
+import { lstatSync, mkdirSync, readdirSync, rmSync, type Stats } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describeErrno, isErrno } from '../../base/errors.ts';
 import { ControlError } from './protocol.ts';
 
+const FOLDER_PREFIX = 'd2-sidecar-';
 const PRIVATE_FOLDER_MODE = 0o700;
 const GROUP_OR_OTHERS_WRITE = 0o022;
 
 /** `/tmp/d2-sidecar-1000`: one for each user, for all sidecars of that user. */
 export function defaultFolder(): string {
-  return path.join(tmpdir(), `d2-sidecar-${userId() ?? 'user'}`);
+  return path.join(tmpdir(), `${FOLDER_PREFIX}${userId() ?? 'user'}`);
+}
+
+/** The folders of all users that belong to whom their name says. For root: others may not look into them. */
+export function foldersOfUsers(parent: string = tmpdir()): readonly string[] {
+  return readdirSync(parent)
+    .filter((name) => /^\d+$/.test(name.slice(FOLDER_PREFIX.length)) && name.startsWith(FOLDER_PREFIX))
+    .map((name) => path.join(parent, name))
+    .filter((folder) => {
+      const found = lstatSync(folder, { throwIfNoEntry: false });
+      const isOwners = found?.uid === Number(folder.slice(folder.lastIndexOf('-') + 1));
+      return found?.isDirectory() === true && isOwners && (found.mode & GROUP_OR_OTHERS_WRITE) === 0;
+    });
 }
 
 export function defaultSocketPath(pid: number, folder: string = defaultFolder()): string {

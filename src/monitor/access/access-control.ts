@@ -4,6 +4,7 @@
  */
 
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import QuickLRU from 'quick-lru';
 import type { Clock } from '../../base/clock.ts';
 import { counter, type MetricDescription } from '../../base/metric-description.ts';
 import { addressKeyOf } from '../../limits/address-key.ts';
@@ -60,6 +61,7 @@ export interface AccessCounts {
 
 /** By then the passwords that evicted this one from the queue are verified, or evicted as well. */
 const BUSY_RETRY_S = 1;
+const MAX_PROVEN = 1_000;
 
 export class AccessControl {
   readonly #verifyHash: typeof isPassword;
@@ -71,6 +73,8 @@ export class AccessControl {
   readonly #key = randomBytes(32);
   /** Right passwords as keyed hashes: at most one for each entry of the list, collected together with it. */
   readonly #right = new WeakMap<UserEntry, Buffer>();
+  /** Addresses from which a password was right of late; their next ones need not wait for a flood of others. */
+  readonly #proven = new QuickLRU<string, true>({ maxSize: MAX_PROVEN });
   #list: AccessList;
   #wrongCount = 0;
   #limitedCount = 0;
@@ -165,9 +169,8 @@ export class AccessControl {
     const shared = this.#shared.get(key);
     if (shared !== undefined) return await shared;
     if (this.#queue.isBusy && this.#limit.retryAfterS(address) > 0) return undefined;
-    const verification = this.#queue.run(() =>
-      this.#verify({ name, password }, { entry, expected, fingerprint, address }),
-    );
+    const verify = () => this.#verify({ name, password }, { entry, expected, fingerprint, address });
+    const verification = this.#queue.run(verify, this.#proven.has(address));
     this.#shared.set(key, verification);
     return await verification.finally(() => this.#shared.delete(key));
   }
@@ -182,6 +185,7 @@ export class AccessControl {
     // A reload may have removed the user or changed the password meanwhile.
     if (!isRight || entry === undefined || this.#list.users.get(name) !== entry) return this.#fail(address);
     this.#right.set(entry, fingerprint);
+    this.#proven.set(address, true);
     return { reader: selectReader(entry) };
   }
 

@@ -4,6 +4,7 @@
  * the other. The folder must not know metrics/; it only describes its own numbers.
  */
 
+import { once } from 'node:events';
 import net from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { type AddressRanges, withoutMapping } from '../../base/address.ts';
@@ -53,6 +54,8 @@ type AcceptSecure = (socket: net.Socket, client: ClientConnection) => void;
 
 /** Connections that the kernel may accept ahead of us. */
 const BACKLOG = 4096;
+/** The kernel lowers it to its own maximum, which a socket that was given cannot exceed either. */
+const LONGEST_BACKLOG = 65_535;
 /** Interval at which a drain samples connections. */
 const SAMPLE_MS = 250;
 
@@ -61,6 +64,9 @@ export class Dispatcher implements RelayContext<RelayConnection> {
   readonly webSockets: WebSockets;
   readonly #logger: Logger;
   readonly #server: net.Server;
+  /** For sockets that were given, after the first. */
+  readonly #furtherServers: net.Server[] = [];
+  #outlivesProcess = false;
   readonly #relayed = new Roster<RelayConnection>();
   /** TCP connections that carry TLS, from the first byte of the handshake, by `peerOf`. Empty without TLS. */
   readonly #secured = new Map<string, Secured>();
@@ -128,18 +134,35 @@ export class Dispatcher implements RelayContext<RelayConnection> {
     return this.#descriptors.shortages;
   }
 
-  /** Opens the listener and returns the bound address. Throws `D2S_ERR_LISTEN`. */
-  async listen(address: HostPort): Promise<HostPort> {
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ host: address.host, port: address.port, backlog: BACKLOG }, () => {
-        this.#server.off('error', reject);
-        resolve();
-      });
-    }).catch((cause: NodeJS.ErrnoException) => {
+  /** The listeners were given to this process: what nobody accepts waits for the next one. */
+  get outlivesProcess(): boolean {
+    return this.#outlivesProcess;
+  }
+
+  /**
+   * Opens the listener, or takes over `descriptors`, which listen already. Returns the bound address, or that of the
+   * first. Throws `D2S_ERR_LISTEN`.
+   */
+  async listen(address: HostPort, descriptors: readonly number[] = []): Promise<HostPort> {
+    this.#outlivesProcess = descriptors.length > 0;
+    try {
+      const [first, ...others] = descriptors;
+      if (first === undefined) {
+        await listening(this.#server.listen({ host: address.host, port: address.port, backlog: BACKLOG }));
+      } else await listening(this.#server.listen({ fd: first }, LONGEST_BACKLOG));
+      for (const fd of others) {
+        const server = net.createServer(socketOptions(this.#options), (accepted) => {
+          this.#server.emit('connection', accepted);
+        });
+        this.#furtherServers.push(server);
+        await listening(server.listen({ fd }, LONGEST_BACKLOG));
+        server.on('error', () => undefined);
+      }
+    } catch (error) {
+      const cause = error as NodeJS.ErrnoException;
       const text = `listen: cannot listen on ${address.host}:${address.port}: ${cause.code ?? cause.message}`;
       throw new StartError('D2S_ERR_LISTEN', text, { cause });
-    });
+    }
     // No Node since 20 emits it: libuv accepts and closes a client without a descriptor. Unhandled, it would be fatal.
     this.#server.on('error', () => undefined);
     this.#capByDescriptors();
@@ -162,13 +185,18 @@ export class Dispatcher implements RelayContext<RelayConnection> {
 
   /** Stops accepting connections, after those in the kernel's accept queue. */
   async stopListening(): Promise<void> {
-    await this.#listenerEnd.close();
+    if (this.#outlivesProcess) this.#closeServers();
+    else await this.#listenerEnd.close();
+  }
+
+  #closeServers(): void {
+    for (const server of [this.#server, ...this.#furtherServers]) server.close();
   }
 
   destroy(): void {
     this.#descriptors.stop();
     clearInterval(this.#sampleTimer);
-    this.#server.close();
+    this.#closeServers();
     for (const connection of this.#relayed) connection.destroy();
     this.webSockets.destroy();
     this.proxyHeaders.destroy();
@@ -188,13 +216,14 @@ export class Dispatcher implements RelayContext<RelayConnection> {
   #createServer(): net.Server {
     const { tls: listenerTls } = this.#options;
     const acceptSecure = listenerTls && this.#createTlsServer(listenerTls);
-    const options = {
-      noDelay: true,
-      // A client that has closed its sending side still waits for its answer, but not for a TLS handshake.
-      allowHalfOpen: listenerTls === undefined,
-    };
-    return net.createServer(options, (accepted) => {
+    return net.createServer(socketOptions(this.#options), (accepted) => {
       if (this.#listenerEnd.isOwn(accepted)) return;
+      // Each of several servers only knows its own connections.
+      if (this.#furtherServers.length > 0 && this.openConnections >= this.#server.maxConnections) {
+        this.services.reporter.hits.hit('limits.connections');
+        accepted.destroy();
+        return;
+      }
       const peer = describeClient(accepted);
       const { trustedProxies, hasProxyHeaders } = this.#options;
       const isProxy = trustedProxies.has(peer.remoteAddress);
@@ -292,6 +321,15 @@ export class Dispatcher implements RelayContext<RelayConnection> {
       'limits.connections needs more open files than the process may have, so fewer connections are accepted: raise the limit (LimitNOFILE, ulimit -n), or lower limits.connections',
     );
   }
+}
+
+function socketOptions({ tls: listenerTls }: DispatcherOptions): net.ServerOpts {
+  // A client that has closed its sending side still waits for its answer, but not for a TLS handshake.
+  return { noDelay: true, allowHalfOpen: listenerTls === undefined };
+}
+
+async function listening(server: net.Server): Promise<void> {
+  await once(server, 'listening');
 }
 
 function describeClient(socket: net.Socket): ClientConnection {

@@ -88,7 +88,7 @@ function* heads(): Generator<Kind> {
       const ask = (lines: string) => get(RPC_PATH, before + lines, fields);
       yield request(`${field}: ${member}`, () => ask(list(HEAD_BYTES)), { how, listener });
       const many = () => list(HEAD_BYTES / LINES - field.length).repeat(LINES);
-      yield request(`${field}: ${member} in 900 lines`, () => ask(many()), { listener });
+      yield request(`${field}: ${member} in 900 lines`, () => ask(many()), { how, listener });
     }
     const half = fill('a,', HEAD_BYTES / 2);
     const lines = `Upgrade: h2c\r\nConnection: ${half}\r\n${field}: ${half}\r\n`;

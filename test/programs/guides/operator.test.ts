@@ -8,6 +8,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { readDocument } from '../../support/docs/documents.ts';
+import { playsAll } from '../../support/effort.ts';
 import { canBoot, Machine } from '../../support/guides/machine.ts';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
 import { isAvailable } from '../../support/programs.ts';
@@ -16,6 +17,25 @@ import { Plant } from './plant.ts';
 
 /** A Tomcat starts, and a package is made, on a busy machine. */
 const SLOW_MS = 300_000;
+const ANSWERED = 'sum(d2_calls_total{job="d2-sidecar",kind="rpc",outcome="ok"})';
+const RATE = 280;
+const RESTARTS = playsAll ? 5 : 2;
+const SLOW_CALL_MS = playsAll ? 6_000 : 2_000;
+/** From the end of one process until the next accepts, on a busy machine. */
+const START_MS = 4_000;
+const RESTARTS_UNDER_LOAD = `set -e; rm -f /run/hold /run/begun; mkfifo /run/hold
+node test/support/guides/steady-clients.mjs ${RATE} ${SLOW_CALL_MS} /run/begun < /run/hold > /run/told & exec 9> /run/hold
+until [ -e /run/begun ]; do sleep 0.1; done
+for n in $(seq ${RESTARTS}); do systemctl restart d2-sidecar; sleep 1; done
+exec 9>&-; wait; cat /run/told`;
+
+/** What steady-clients.mjs prints. */
+interface SteadyClients {
+  readonly answered: number;
+  readonly failed: readonly string[];
+  readonly longestMs: number;
+}
+
 const canRun = isAvailable('fresh machines, as root', canBoot());
 
 describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
@@ -61,6 +81,18 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     expect(await machine.succeed(manager)).toBe('403');
   });
 
+  it('answers at three in the morning, without a flag, and lists the threads of a JVM that only root may ask', async () => {
+    await follower.follow(readDocument('docs/troubleshooting.md'), { section: 'At three in the morning' });
+    expect(await machine.succeed('d2-sidecar verdict')).toMatch(/^No (?:call|sign)/);
+    expect(await machine.succeed('d2-sidecar top --once')).toContain('Last minute');
+    const dump = await machine.succeed('d2-sidecar threads');
+    expect(dump).toMatch(/^Deadlocks: none$/m);
+    expect(dump).toContain('Full thread dump');
+    expect(
+      await machine.succeed('setpriv --reuid=d2-sidecar --regid=d2-sidecar --clear-groups d2-sidecar verdict'),
+    ).toMatch(/^No/);
+  });
+
   it('lets it read the JVM’s counters as the user of Tomcat', async () => {
     await follower.follow(readDocument('docs/install.md'), { section: "The JVM's counters" });
     await machine.succeed('systemctl restart d2-sidecar');
@@ -73,6 +105,22 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     const isScraped = async () => (await plant.query('up{job="d2-sidecar"}')) === 1;
     await plant.until(isScraped, 'Prometheus has not scraped the sidecar');
     expect(plant.calls).toBeGreaterThan(0);
-    expect(await plant.query('sum(d2_calls_total{job="d2-sidecar",kind="rpc",outcome="ok"})')).toBe(plant.calls);
+    expect(await plant.query(ANSWERED)).toBe(plant.calls);
+  });
+
+  it('restarts it with a call running, and no client is refused, no call fails, and each counts once', async () => {
+    const dropIn = '/etc/systemd/system/d2-sidecar.service.d/restarts.conf';
+    const values = 'D2_SIDECAR_STATE_FILE=/var/lib/d2-sidecar/state D2_SIDECAR_STOP_DEADLINE=8s';
+    await machine.write(dropIn, `[Service]\nEnvironment=${values}\n`);
+    await machine.succeed('systemctl daemon-reload && systemctl restart d2-sidecar');
+    const made = plant.calls;
+    await follower.follow(readDocument('docs/install.md'), { section: 'Restarts that clients do not notice' });
+    const before = plant.calls - made;
+    const told = JSON.parse(await machine.succeed(RESTARTS_UNDER_LOAD)) as SteadyClients;
+    expect(told.failed).toEqual([]);
+    expect(told.answered).toBeGreaterThan(RESTARTS * RATE);
+    expect(told.longestMs).toBeLessThan(SLOW_CALL_MS + START_MS);
+    const total = before + told.answered;
+    await plant.until(async () => (await plant.query(ANSWERED)) === total, `Prometheus has no ${total} calls`);
   });
 });

@@ -47,7 +47,9 @@ say "installed $(d2-sidecar --version)"
 
 unit=/usr/lib/systemd/system/d2-sidecar.service
 is 'what systemd-analyze verify says' "$(systemd-analyze verify "$unit" 2>&1)" ''
-say 'the unit is valid'
+sockets=("${unit%.service}.socket" "${unit%.service}-monitor.socket")
+is 'what systemd-analyze verify says of the sockets' "$(systemd-analyze verify "${sockets[@]}" 2>&1)" ''
+say 'the units are valid'
 
 # Like systemd: the unit's command, user, environment and folder.
 value() { sed -n "s/^$1=//p" "$unit"; }

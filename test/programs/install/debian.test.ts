@@ -145,7 +145,7 @@ describe.skipIf(!canBuild)('the Debian package', { timeout: SLOW_MS }, () => {
     expect(stderr).toBe('');
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^ok: installed \d+\.\d+\.\d+ \(build /),
-      'ok: the unit is valid',
+      'ok: the units are valid',
       'ok: the unit starts, tells READY and WATCHDOG, reloads, tells STOPPING, and ends with 0',
       'ok: a token that root makes is read by the service, and the documented access log is written',
       'ok: a token that the service cannot read is told by check, and does not keep it from serving',

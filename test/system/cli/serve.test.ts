@@ -37,6 +37,7 @@ class HeldSidecar implements Servable, Stoppable {
   report = async () => Readable.from(['{}']);
   dumpThreads = async () => '';
   top = () => '{}';
+  outlivesProcess = () => false;
   inProgress = () => ({ exchanges: 0, heldPolls: 0, webSockets: 0, connections: 0 });
   announceEnd = () => void this.told.push('drain');
   closeWebSockets = () => {};

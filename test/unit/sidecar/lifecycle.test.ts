@@ -31,6 +31,13 @@ class Plant implements Stoppable {
     return this.now;
   }
 
+  /** Clients wait in the kernel for the next process. */
+  keepsSockets = false;
+
+  outlivesProcess(): boolean {
+    return this.keepsSockets;
+  }
+
   announceEnd(): void {
     this.#note('announce');
   }

@@ -1,14 +1,20 @@
-import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
-import { findSidecar } from '../../../../src/cli/control/find-sidecar.ts';
+import { findSidecar, type SocketPlaces } from '../../../../src/cli/control/find-sidecar.ts';
+import { foldersOfUsers } from '../../../../src/cli/control/socket-folder.ts';
 import { ControlStand, NotingTarget } from '../../../support/cli/control/stand.ts';
 
 const stand = new ControlStand();
 
+function placesOf(folder: string, more: Partial<SocketPlaces> = {}): SocketPlaces {
+  return { service: stand.at('service/control.sock'), folder, others: [], ...more };
+}
+
 describe('findSidecar', () => {
   it('takes a given path as it is', async () => {
-    expect(await findSidecar({ socket: '/run/x.sock', folder: stand.folder })).toBe('/run/x.sock');
+    expect(await findSidecar({ socket: '/run/x.sock', places: placesOf(stand.folder) })).toBe('/run/x.sock');
   });
 
   it('finds the only running one among many sockets of dead ones, and removes these', async () => {
@@ -16,21 +22,21 @@ describe('findSidecar', () => {
     await stand.open('4711.sock');
     writeFileSync(stand.at('notes.txt'), '');
     expect(readdirSync(stand.folder)).toHaveLength(122);
-    expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
+    expect(await findSidecar({ places: placesOf(stand.folder) })).toBe(stand.at('4711.sock'));
     expect(readdirSync(stand.folder)).toEqual(['4711.sock', 'notes.txt']);
   });
 
   it('lists several and asks to choose', async () => {
     await stand.open('4711.sock', new NotingTarget(4711));
     await stand.open('815.sock', new NotingTarget(815));
-    const error: unknown = await findSidecar({ folder: stand.folder }).catch((cause: unknown) => cause);
+    const error: unknown = await findSidecar({ places: placesOf(stand.folder) }).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(ConfigError);
     expect((error as Error).message.split('\n')).toEqual([
       '2 sidecars are running, expected --pid to choose one:',
       '  --pid 815  listens on 127.0.0.1:815, monitor on 127.0.0.1:9280',
       '  --pid 4711  listens on 127.0.0.1:4711, monitor on 127.0.0.1:9280',
     ]);
-    expect(await findSidecar({ pid: 815, folder: stand.folder })).toBe(stand.at('815.sock'));
+    expect(await findSidecar({ pid: 815, places: placesOf(stand.folder) })).toBe(stand.at('815.sock'));
   });
 
   it.each([
@@ -38,9 +44,9 @@ describe('findSidecar', () => {
     ['of another process id', { pid: 815 }, '.'],
     ['without a folder', {}, 'none'],
   ])('reports where it searched if there is none: %s', async (_what, wanted, folder) => {
-    await expect(findSidecar({ ...wanted, folder: stand.at(folder) })).rejects.toMatchObject({
+    await expect(findSidecar({ ...wanted, places: placesOf(stand.at(folder)) })).rejects.toMatchObject({
       code: 'D2S_ERR_CONTROL',
-      message: expect.stringMatching(new RegExp(`no running sidecar of this user.*${stand.folder}`)),
+      message: expect.stringMatching(new RegExp(`no running sidecar .*${stand.folder}`)),
     });
   });
 
@@ -48,20 +54,53 @@ describe('findSidecar', () => {
     await stand.open('4711.sock');
     chmodSync(stand.folder, 0o777);
     const message = expect.stringContaining('not be writable by others');
-    await expect(findSidecar({ folder: stand.folder })).rejects.toMatchObject({ code: 'D2S_ERR_CONTROL', message });
+    await expect(findSidecar({ places: placesOf(stand.folder) })).rejects.toMatchObject({
+      code: 'D2S_ERR_CONTROL',
+      message,
+    });
   });
 
   it('skips a socket of another program', async () => {
     const other = await stand.openOther('5.sock', '220 mail\n');
     await stand.open('4711.sock');
-    expect(await findSidecar({ folder: stand.folder })).toBe(stand.at('4711.sock'));
+    expect(await findSidecar({ places: placesOf(stand.folder) })).toBe(stand.at('4711.sock'));
     expect(existsSync(other)).toBe(true);
   });
 
   it('reports that the only one that runs is of another version', async () => {
     await stand.openOther('5.sock', '{"kind":"refused","reason":"unknown command"}\n');
     const error = { code: 'D2S_ERR_CONTROL', message: expect.stringContaining('of this version') };
-    await expect(findSidecar({ folder: stand.folder })).rejects.toMatchObject(error);
-    expect(await findSidecar({ folder: stand.folder, pid: 5 })).toBe(stand.at('5.sock'));
+    await expect(findSidecar({ places: placesOf(stand.folder) })).rejects.toMatchObject(error);
+    expect(await findSidecar({ places: placesOf(stand.folder), pid: 5 })).toBe(stand.at('5.sock'));
+  });
+
+  it('finds the installed service, and for root the sidecars of others, and tells which is which', async () => {
+    const other = path.join(stand.folder, 'd2-sidecar-1000');
+    mkdirSync(other);
+    mkdirSync(stand.at('own'));
+    await stand.open('service.sock', new NotingTarget(1));
+    const service = stand.at('service.sock');
+    const alone = placesOf(stand.at('own'), { service });
+    expect(await findSidecar({ places: alone })).toBe(service);
+    expect(await findSidecar({ places: alone, pid: 1 })).toBe(service);
+    await stand.open('d2-sidecar-1000/815.sock', new NotingTarget(815));
+    const both = { ...alone, others: [other, stand.at('gone')] };
+    const error: unknown = await findSidecar({ places: both }).catch((cause: unknown) => cause);
+    expect((error as Error).message.split('\n').slice(1)).toEqual([
+      '  --pid 1  listens on 127.0.0.1:1, monitor on 127.0.0.1:9280, the installed service',
+      '  --pid 815  listens on 127.0.0.1:815, monitor on 127.0.0.1:9280',
+    ]);
+    expect(await findSidecar({ places: both, pid: 815 })).toBe(path.join(other, '815.sock'));
+  });
+
+  it('looks only into folders that belong to the user in their name, and only that user may write to', () => {
+    const own = path.join(stand.folder, `d2-sidecar-${process.getuid?.()}`);
+    mkdirSync(own, { mode: 0o700 });
+    mkdirSync(stand.at('d2-sidecar-4711'));
+    mkdirSync(stand.at('d2-sidecar-backup'));
+    symlinkSync(own, stand.at('d2-sidecar-0815'));
+    expect(foldersOfUsers(stand.folder)).toEqual([own]);
+    chmodSync(own, 0o777);
+    expect(foldersOfUsers(stand.folder)).toEqual([]);
   });
 });

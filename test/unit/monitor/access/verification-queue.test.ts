@@ -11,13 +11,13 @@ beforeEach(() => {
 });
 
 /** Verifications that the test ends. */
-const startAll = (count: number) =>
+const startAll = (count: number, isPreferred = false, first = 0) =>
   Array.from({ length: count }, (_, id) =>
     queue.run(async () => {
-      begun.push(id);
+      begun.push(first + id);
       await new Promise<void>((resolve) => ends.push(resolve));
-      return id;
-    }),
+      return first + id;
+    }, isPreferred),
   );
 
 /** Ends them in the order in which they began, until none is left. */
@@ -44,6 +44,17 @@ it('the queue of verifications holds a bounded number, and evicts the oldest', a
   expect(outcomes.flatMap((outcome, id) => (outcome === undefined ? [id] : []))).toEqual(
     Array.from({ length: 134 }, (_, index) => index + 2),
   );
+});
+
+it('the queue of verifications takes preferred ones first, and evicts them last', async () => {
+  const flood = startAll(60);
+  const preferred = startAll(30, true, 1_000);
+  const later = startAll(60, false, 2_000);
+  await endAll();
+  expect(begun.slice(2, 32)).toEqual(Array.from({ length: 30 }, (_, index) => 1_029 - index));
+  expect((await Promise.all(preferred)).every((outcome) => outcome !== undefined)).toBe(true);
+  const served = [...(await Promise.all(flood)), ...(await Promise.all(later))].filter((id) => id !== undefined);
+  expect(served).toHaveLength(2 + 64 - 30);
 });
 
 it('the queue of verifications frees its slot when the work fails', async () => {

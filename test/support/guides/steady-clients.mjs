@@ -1,0 +1,56 @@
+/**
+ * `node steady-clients.mjs CALLS_PER_SECOND SLOW_MS BEGUN`, on a machine of the guides: calls the plant through the sidecar, half of the calls on kept
+ * connections, half on new ones, and always one call of SLOW_MS. Makes the file BEGUN then. At the end of its input, once all calls have ended, it prints a line of JSON:
+ * how many calls were answered, which failed, and the longest wait of the quick ones.
+ */
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const [rate = '100', slowMs = '2000', begun = ''] = process.argv.slice(2);
+const kept = new http.Agent({ keepAlive: true });
+const TICK_MS = 20;
+const told = { answered: 0, failed: [], longestMs: 0 };
+let isOn = true;
+
+async function call(method, agent) {
+  const beganMs = performance.now();
+  try {
+    const options = { host: '127.0.0.1', port: 8081, method: 'POST', agent, auth: 'anna:word of anna' };
+    const request = http.request({ ...options, path: `/smartWeb/api/rest/v0/d2/rpc/E.Demo/${method}` });
+    request.end('{}');
+    const [response] = await once(request, 'response');
+    response.resume();
+    await once(response, 'end');
+    if (response.statusCode === 200) told.answered += 1;
+    else told.failed.push(`status ${response.statusCode}`);
+  } catch (error) {
+    told.failed.push(error.code ?? error.message);
+  }
+  return performance.now() - beganMs;
+}
+
+async function callSlowly() {
+  while (isOn) await call(`Sleep${slowMs}`, false);
+}
+
+async function callQuickly() {
+  const calls = [];
+  const beganMs = performance.now();
+  while (isOn) {
+    const due = Math.floor(((performance.now() - beganMs) / 1_000) * Number(rate));
+    while (calls.length < due) calls.push(call('TestInOut', calls.length % 2 === 0 ? kept : false));
+    await pause(TICK_MS);
+  }
+  told.longestMs = Math.max(...(await Promise.all(calls)));
+}
+
+process.stdin.resume().once('end', () => {
+  isOn = false;
+});
+const calls = [callSlowly(), callQuickly()];
+setTimeout(() => writeFileSync(begun, ''), 500);
+await Promise.all(calls);
+process.stdout.write(`${JSON.stringify(told)}\n`);
+process.exit();
