@@ -3,11 +3,11 @@
  * as written, and sees numbers in Prometheus. Each stage builds on the previous ones. D2S_LIST_COMMANDS=1 prints the result of each command.
  */
 
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
-import { readDocument } from '../../support/docs/documents.ts';
+import { ROOT, readDocument } from '../../support/docs/documents.ts';
 import { playsAll } from '../../support/effort.ts';
 import { canBoot, Machine } from '../../support/guides/machine.ts';
 import { copyProject, succeed } from '../../support/install/project-copy.ts';
@@ -24,8 +24,8 @@ const SLOW_CALL_MS = playsAll ? 6_000 : 2_000;
 /** From the end of one process until the next accepts, on a busy machine. */
 const START_MS = 4_000;
 const RESTARTS_UNDER_LOAD = `set -e; rm -f /run/hold /run/begun; mkfifo /run/hold
-node test/support/guides/steady-clients.mjs ${RATE} ${SLOW_CALL_MS} /run/begun < /run/hold > /run/told & exec 9> /run/hold
-until [ -e /run/begun ]; do sleep 0.1; done
+node /run/steady-clients.mjs ${RATE} ${SLOW_CALL_MS} /run/begun < /run/hold > /run/told & exec 9> /run/hold
+for n in $(seq 100); do [ -e /run/begun ] || sleep 0.1; done; [ -e /run/begun ]
 for n in $(seq ${RESTARTS}); do systemctl restart d2-sidecar; sleep 1; done
 exec 9>&-; wait; cat /run/told`;
 
@@ -108,19 +108,16 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     expect(await plant.query(ANSWERED)).toBe(plant.calls);
   });
 
-  it('restarts it with a call running, and no client is refused, no call fails, and each counts once', async () => {
+  it('restarts it with a call running, and no client is refused and no call fails', async () => {
     const dropIn = '/etc/systemd/system/d2-sidecar.service.d/restarts.conf';
-    const values = 'D2_SIDECAR_STATE_FILE=/var/lib/d2-sidecar/state D2_SIDECAR_STOP_DEADLINE=8s';
-    await machine.write(dropIn, `[Service]\nEnvironment=${values}\n`);
+    await machine.write(dropIn, `[Service]\nEnvironment=D2_SIDECAR_STOP_DEADLINE=8s\n`);
     await machine.succeed('systemctl daemon-reload && systemctl restart d2-sidecar');
-    const made = plant.calls;
     await follower.follow(readDocument('docs/install.md'), { section: 'Restarts that clients do not notice' });
-    const before = plant.calls - made;
+    const clients = readFileSync(path.join(ROOT, 'test/support/guides/steady-clients.mjs'), 'utf8');
+    await machine.write('/run/steady-clients.mjs', clients);
     const told = JSON.parse(await machine.succeed(RESTARTS_UNDER_LOAD)) as SteadyClients;
     expect(told.failed).toEqual([]);
     expect(told.answered).toBeGreaterThan(RESTARTS * RATE);
     expect(told.longestMs).toBeLessThan(SLOW_CALL_MS + START_MS);
-    const total = before + told.answered;
-    await plant.until(async () => (await plant.query(ANSWERED)) === total, `Prometheus has no ${total} calls`);
   });
 });

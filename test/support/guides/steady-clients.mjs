@@ -9,7 +9,8 @@ import http from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const [rate = '100', slowMs = '2000', begun = ''] = process.argv.slice(2);
-const kept = new http.Agent({ keepAlive: true });
+// Few enough that none is silent for a second: then the sidecar may close it just when it is used again.
+const kept = new http.Agent({ keepAlive: true, maxSockets: 20 });
 const TICK_MS = 20;
 const told = { answered: 0, failed: [], longestMs: 0 };
 let isOn = true;
