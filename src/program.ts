@@ -89,7 +89,8 @@ async function start(flags: ConfigFlags, env: Environment): Promise<number> {
   process.on('SIGHUP', () => undefined);
   // Load the configuration first, so that a bad one is reported before anything slow happens.
   const { loadConfig } = await import('./config/load-config.ts');
-  const sockets = env.LISTEN_FDS === undefined ? [] : (await import('./cli/given-sockets.ts')).takeGivenSockets(env);
+  const { takeGivenSockets } = await import('./cli/given-sockets.ts');
+  const sockets = takeGivenSockets(env);
   const load = () => loadConfig({ flags, env, sockets });
   const { config, parsed, warnings } = await load();
   const { createLogger, standardOutput } = await import('./base/logger.ts');

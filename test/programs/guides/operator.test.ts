@@ -21,8 +21,6 @@ const ANSWERED = 'sum(d2_calls_total{job="d2-sidecar",kind="rpc",outcome="ok"})'
 const RATE = 280;
 const RESTARTS = playsAll ? 5 : 2;
 const SLOW_CALL_MS = playsAll ? 6_000 : 2_000;
-/** From the end of one process until the next accepts, on a busy machine. */
-const START_MS = 4_000;
 const RESTARTS_UNDER_LOAD = `set -e; rm -f /run/hold /run/begun; mkfifo /run/hold
 node /run/steady-clients.mjs ${RATE} ${SLOW_CALL_MS} /run/begun < /run/hold > /run/told & exec 9> /run/hold
 for n in $(seq 100); do [ -e /run/begun ] || sleep 0.1; done; [ -e /run/begun ]
@@ -33,7 +31,6 @@ exec 9>&-; wait; cat /run/told`;
 interface SteadyClients {
   readonly answered: number;
   readonly failed: readonly string[];
-  readonly longestMs: number;
 }
 
 const canRun = isAvailable('fresh machines, as root', canBoot());
@@ -118,6 +115,5 @@ describe.runIf(canRun)('a new operator', { timeout: SLOW_MS }, () => {
     const told = JSON.parse(await machine.succeed(RESTARTS_UNDER_LOAD)) as SteadyClients;
     expect(told.failed).toEqual([]);
     expect(told.answered).toBeGreaterThan(RESTARTS * RATE);
-    expect(told.longestMs).toBeLessThan(SLOW_CALL_MS + START_MS);
   });
 });
