@@ -31,6 +31,8 @@ interface Found {
 }
 
 const SERVICE_SOCKET = '/run/d2-sidecar/control.sock';
+/** Another user may leave any number of sockets that do not answer. */
+const MAX_FOREIGN = 16;
 const ADVICE = 'run this as its user or as root, and in its container';
 
 function findPlaces(): SocketPlaces {
@@ -52,7 +54,7 @@ export async function findSidecar({ socket, pid, places = findPlaces() }: Select
     if (own.includes(wanted) && (await isListening(wanted))) return wanted;
   }
   const foreign = [...(isSocket(service) ? [service] : []), ...others.flatMap((other) => listForeign(other))];
-  const live = [...(await queryAll(foreign, false)), ...(await queryAll(own, true))];
+  const live = [...(await queryForeign(foreign)), ...(await queryAll(own))];
   const looked = `looked in ${[path.dirname(service), folder, ...others].join(', ')}`;
   if (pid !== undefined) {
     const found = live.find(({ status }) => status.pid === pid);
@@ -78,7 +80,7 @@ function listSockets(folder: string): readonly string[] {
 /** Without those of a folder that disappears meanwhile. */
 function listForeign(folder: string): readonly string[] {
   try {
-    return readSockets(folder);
+    return readSockets(folder).slice(-MAX_FOREIGN);
   } catch {
     return [];
   }
@@ -100,8 +102,15 @@ function isSocket(file: string): boolean {
   }
 }
 
-/** The sidecars that answer. Among those of this user: throws what the last one answered if there is none, but some listen. */
-async function queryAll(sockets: readonly string[], areOwn: boolean): Promise<readonly Found[]> {
+/** The sidecars of others that answer. All at once: some may only let this one wait. */
+async function queryForeign(sockets: readonly string[]): Promise<readonly Found[]> {
+  const query = async (path: string) => ({ path, status: await requestStatus(path) });
+  const answers = await Promise.allSettled(sockets.map(query));
+  return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+}
+
+/** The sidecars of this user that answer. Throws what the last one answered if there is none, but some listen. */
+async function queryAll(sockets: readonly string[]): Promise<readonly Found[]> {
   const live: Found[] = [];
   let unusable: unknown;
   // One at a time: killed processes may have left any number of them, and file descriptors are few.
@@ -109,7 +118,6 @@ async function queryAll(sockets: readonly string[], areOwn: boolean): Promise<re
     try {
       live.push({ path, status: await requestStatus(path) });
     } catch (error) {
-      if (!areOwn) continue;
       // The socket of a killed process, which nothing else would ever remove.
       if (error instanceof SidecarError && isErrno(error.cause, 'ECONNREFUSED')) rmSync(path, { force: true });
       else unusable = error;

@@ -1,3 +1,4 @@
+import { addressKeyOf } from '../../limits/address-key.ts';
 import type { HeavyWork } from '../../limits/heavy-work.ts';
 
 /** Smaller heads are read at once. */
@@ -13,6 +14,7 @@ export class ClientTurn {
   /** Nothing more is read or begun until `onTurn`. */
   isWaiting = false;
   #isGranted = false;
+  #hasEnded = false;
 
   constructor(work: HeavyWork, client: string, onTurn: () => void) {
     this.#work = work;
@@ -27,7 +29,7 @@ export class ClientTurn {
 
   /** True if the connection has to wait before its next read. */
   endRead(sinceNs: number): boolean {
-    if (sinceNs === 0 || this.isWaiting || this.#work.mayRun) return false;
+    if (sinceNs === 0 || this.isWaiting || this.#hasEnded || this.#work.mayRun) return false;
     this.#wait(this.#work.nowNs() - sinceNs);
     return true;
   }
@@ -40,13 +42,19 @@ export class ClientTurn {
     return true;
   }
 
+  /** The connection is over, or has another owner: it gets no turn any more. */
+  end(): void {
+    this.#hasEnded = true;
+  }
+
   #wait(costNs: number): void {
     this.isWaiting = true;
-    this.#work.wait(this.#client, costNs, this.#run);
+    this.#work.wait(addressKeyOf(this.#client), costNs, this.#run);
   }
 
   readonly #run = (): void => {
     this.isWaiting = false;
+    if (this.#hasEnded) return;
     this.#isGranted = true;
     try {
       this.#onTurn();

@@ -25,6 +25,9 @@ import { RequestsAhead } from './requests-ahead.ts';
 import { type RelayParts, RunningExchange } from './running-exchange.ts';
 import { UpstreamLink, type UpstreamLinkListener } from './upstream-link.ts';
 
+/** How often a head that is late is looked at again while it waits for its turn. */
+const LATE_HEAD_MS = 1_000;
+
 export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLinkListener {
   readonly client: ClientConnection;
   place = -1;
@@ -119,7 +122,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     const { maxFields, headTimeoutMs } = this.#services.options;
     if (head === undefined) {
       if (this.#toClient.hasEnded) this.#close();
-      else this.#timer.startOnce(headTimeoutMs, () => this.#refuseAndClose(408, 'timeouts.head'));
+      else this.#timer.startOnce(headTimeoutMs, this.#onHeadTimeout);
     } else if (typeof head === 'string') this.#refuseFault(head, this.#request.isNextHead);
     else if (head.fieldCount > maxFields) {
       this.#refuseAndClose(431, 'limits.fields', head.method === 'HEAD');
@@ -128,10 +131,14 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   /** With `isDear`, a request that costs much more than its head. */
   #mustWait(isDear?: boolean): boolean {
-    const mustWait = this.#turn.mustWait(this.#request.unread.length, isDear);
-    if (mustWait) this.#timer.stop();
-    return mustWait;
+    return this.#turn.mustWait(this.#request.unread.length, isDear);
   }
+
+  readonly #onHeadTimeout = (): void => {
+    // The rest of the head may have come: that is known once it is read.
+    if (this.#turn.isWaiting) this.#timer.start(LATE_HEAD_MS, this.#onHeadTimeout);
+    else this.#refuseAndClose(408, 'timeouts.head');
+  };
 
   #beginExchange(head: Http1RequestHead): void {
     this.#timer.stop();
@@ -385,6 +392,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
       this.#close();
       return;
     }
+    this.#turn.end();
     this.#request.begin(head);
     const headText = formatHandshakeHead(this.#services.options, head, this.client, exchange.traceparent);
     const leftover = Buffer.from(this.#request.unread);
@@ -408,6 +416,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
 
   onClientClosed(): void {
     this.#timer.stop();
+    this.#turn.end();
     this.#ahead.release();
     this.#endExchange(CANCELLED);
     this.#toUpstream.drop(false);

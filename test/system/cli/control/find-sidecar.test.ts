@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../../../../src/base/errors.ts';
@@ -92,6 +94,23 @@ describe('findSidecar', () => {
     ]);
     expect(await findSidecar({ places: both, pid: 815 })).toBe(path.join(other, '815.sock'));
   });
+
+  it('is not held up by sockets of other users that do not answer', async () => {
+    const other = path.join(stand.folder, 'd2-sidecar-1000');
+    mkdirSync(other);
+    const silent = net.createServer((socket) => socket.on('error', () => undefined));
+    silent.listen(path.join(other, '9.sock'));
+    await once(silent, 'listening');
+    for (let pid = 100; pid < 140; pid += 1) symlinkSync(path.join(other, '9.sock'), path.join(other, `${pid}.sock`));
+    mkdirSync(stand.at('own'));
+    await stand.open('own/815.sock', new NotingTarget(815));
+    const beganMs = performance.now();
+    const places = placesOf(stand.at('own'), { others: [other] });
+    expect(await findSidecar({ places })).toBe(stand.at('own/815.sock'));
+    // One time limit of five seconds, not forty.
+    expect(performance.now() - beganMs).toBeLessThan(15_000);
+    silent.close();
+  }, 30_000);
 
   it('looks only into folders that belong to the user in their name, and only that user may write to', () => {
     const own = path.join(stand.folder, `d2-sidecar-${process.getuid?.()}`);
