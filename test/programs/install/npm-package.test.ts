@@ -141,7 +141,8 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     mkdirSync(path.dirname(state), { mode: 0o700 });
     const file = write('sidecar.yaml', {
       upstream: { url: `${origin}/smartWeb` },
-      jvm: { http: { kind: 'prometheus', url: `${origin}/metrics` } },
+      // This process is no JVM; a Tomcat of another test would be found otherwise.
+      jvm: { pid: process.pid, http: { kind: 'prometheus', url: `${origin}/metrics` } },
       otlp: {
         ...{ endpoint: origin, timeout: '500ms', metrics: { interval: '1s' } },
         traces: { enabled: true, sampleRatio: 1 },
@@ -169,7 +170,6 @@ describe('the installed package', { timeout: SLOW_MS }, () => {
     expect((await run('report')).stdout).toContain('"sidecar"');
     expect((await run('top', '--once')).stdout).toContain('No calls are running.');
     expect(await run('verdict')).toMatchObject({ code: expect.any(Number), stdout: expect.stringMatching(/\.\n$/) });
-    // There is no JVM, and the message says so.
     expect(await run('threads')).toMatchObject({ code: 1, stderr: expect.stringContaining('JVM') });
     for (const command of ['reload', 'drain', 'shutdown']) await expectCode(0, command);
     expect(await sidecar.ended).toBe(0);
