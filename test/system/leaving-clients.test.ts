@@ -1,4 +1,5 @@
 /** Clients that leave by a FIN, by a reset, or only close their sending side; and the time that clients take. */
+import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -21,8 +22,9 @@ const counts = () => {
   const { ok, aborted, unanswered } = application?.totals.counts ?? { ok: 0, aborted: 0, unanswered: 0 };
   return { ok, aborted, unanswered };
 };
+const sumOfCounts = () => Object.values(counts()).reduce((sum, count) => sum + count, 0);
 const ended = async () => {
-  await expect.poll(() => Object.values(counts()).reduce((sum, count) => sum + count, 0), { timeout: 10_000 }).toBe(1);
+  await expect.poll(sumOfCounts, { timeout: 10_000 }).toBe(1);
   return counts();
 };
 const slowest = async () => (await stand.read<SlowEntry[]>('d2/calls/slowest'))[0];
@@ -89,6 +91,27 @@ describe.each(KINDS)('a client over %s', (_kind, options, connect) => {
     expect(text.join('')).toContain('200 OK');
     // Only then the connection closes.
     await expect.poll(() => client.readableEnded).toBe(true);
+  });
+
+  it.each([
+    ['gives up by a FIN has aborted both', true, { ok: 0, aborted: 2, unanswered: 0 }],
+    ['only closes its sending side gets both answers, and both count', false, { ok: 2, aborted: 0, unanswered: 0 }],
+  ])('that sends a second request at once and %s', async (_what, leaves, expected) => {
+    const [client, upstream] = await asked();
+    const read: string[] = [];
+    client.on('data', (bytes: Buffer) => read.push(bytes.toString('latin1')));
+    const { memory } = stand.sidecar.recorder;
+    const { usedBytes } = memory;
+    client.write(REQUEST);
+    await expect.poll(() => memory.usedBytes).toBeGreaterThan(usedBytes);
+    client.end();
+    await once(client, 'finish');
+    if (leaves) client.destroy();
+    upstream.on('data', () => upstream.write(OK));
+    upstream.write(OK);
+    await expect.poll(sumOfCounts, { timeout: 10_000 }).toBe(2);
+    expect(counts()).toEqual(expected);
+    if (!leaves) expect(read.join('').match(/200 OK/g)).toHaveLength(2);
   });
 
   it('that resets its connection has aborted its call', async () => {

@@ -10,7 +10,7 @@
  */
 
 import QuickLRU from 'quick-lru';
-import { type Clock, NS_PER_MS } from '../../base/clock.ts';
+import { type Clock, NS_PER_MS, NS_PER_S } from '../../base/clock.ts';
 import type { Config } from '../../config/config.ts';
 import type { MemoryBudget } from '../../limits/memory-budget.ts';
 import type { ApplicationStatistics } from '../../metrics/statistics.ts';
@@ -26,6 +26,9 @@ import type { CometMetrics } from './comet-metrics.ts';
 import { type CallResult, describeEndedMessage } from './ended-message.ts';
 import { type PendingCall, PendingCalls } from './pending-calls.ts';
 import { type SavedClient, type SavedLogin, saveClient } from './saved-login.ts';
+
+/** A client that is not back on another WebSocket by then has left. */
+const LEFT_AFTER_NS = 10 * NS_PER_S;
 
 export interface BayeuxClientsParts {
   readonly clock: Clock;
@@ -251,13 +254,24 @@ export class BayeuxClients {
 
   #sweepCalls(client: BayeuxClient, nowNs: number): void {
     const { ackWaitMs, callTimeoutMs } = this.#parts.config.comet;
+    const isGone = nowNs - client.goneSinceNs >= LEFT_AFTER_NS;
     for (const pending of client.calls.takeExpired(nowNs, ackWaitMs * NS_PER_MS, callTimeoutMs * NS_PER_MS)) {
-      if (pending.ackedNs > 0) {
-        this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
-      } else {
-        this.#parts.metrics.counts.timedOut += 1;
-        this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
-      }
+      const { isClosed, connectionType } = pending.source;
+      this.#endUnanswered(client, pending, isClosed && (isGone || connectionType !== 'COMET_WEBSOCKET'), nowNs);
+    }
+  }
+
+  #endUnanswered(client: BayeuxClient, pending: PendingCall, hasLeft: boolean, nowNs: number): void {
+    const { counts } = this.#parts.metrics;
+    // Without a further answer, the acknowledgement was the answer.
+    if (pending.ackedNs > 0) {
+      this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
+    } else if (hasLeft) {
+      counts.abandoned += 1;
+      this.callEnded(client, pending, { kind: 'aborted' }, nowNs);
+    } else {
+      counts.timedOut += 1;
+      this.callEnded(client, pending, { kind: 'failed', code: 'D2S_ERR_UPSTREAM_TIMEOUT' }, nowNs);
     }
   }
 
@@ -274,15 +288,7 @@ export class BayeuxClients {
     for (const [key, name] of client.monitorings) this.#unsubscribe(client, key, name);
     client.monitorings.clear();
     const nowNs = this.#parts.clock.nowNs();
-    for (const pending of client.calls.takeAll()) {
-      // Without a further answer, the acknowledgement was the answer.
-      if (pending.ackedNs > 0) {
-        this.callEnded(client, pending, { kind: 'answered', status: 200 }, pending.ackedNs);
-      } else {
-        this.#parts.metrics.counts.abandoned += 1;
-        this.callEnded(client, pending, { kind: 'aborted' }, nowNs);
-      }
-    }
+    for (const pending of client.calls.takeAll()) this.#endUnanswered(client, pending, true, nowNs);
     return true;
   }
 

@@ -29,6 +29,8 @@ export class CometExchange {
   /** The body of a POST, or the query of a GET. */
   #request: BodyReading | undefined;
   #response: BodyReading | undefined;
+  /** When the response was whole. */
+  #answeredNs = 0;
   #isAccepted = false;
   /** Token of a client that the server has been seen to know. */
   #clientToken: string | undefined;
@@ -143,7 +145,6 @@ export class CometExchange {
       setCookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')),
       statedByServer: credentials.statedBy(response),
     };
-    let atNs = 0;
     let isEmpty = false;
     const body = new BodyReading({
       application: this.#application,
@@ -153,15 +154,14 @@ export class CometExchange {
         return [selectResponseText(text, this.#callback)];
       },
       onWhole: () => {
-        atNs = clock.nowNs();
-        this.#readings.read(body, atNs);
+        this.#answeredNs = clock.nowNs();
       },
       onMessages: (messages) => {
         this.#isOpen = true;
         this.#isUnderstood = true;
-        this.#conversation.onUpstreamMessages(messages, atNs, from);
+        this.#conversation.onUpstreamMessages(messages, this.#answeredNs, from);
       },
-      onRead: () => this.#conversation.onUpstreamEnd(atNs),
+      onRead: () => this.#conversation.onUpstreamEnd(this.#answeredNs),
       // Error pages and empty bodies need not be Bayeux.
       onUnread: (reason) => {
         if (reason !== 'not-bayeux' || (status < 400 && !isEmpty)) metrics.passedUnread(reason);
@@ -173,8 +173,10 @@ export class CometExchange {
 
   onEnd(exchange: Exchange, ending: Ending): void {
     if (!this.#isRead) this.#request?.drop();
+    this.#conversation.hasClientLeft = ending.kind === 'cancelled';
+    if (this.#response?.isWhole === true) this.#readings.read(this.#response, this.#answeredNs);
     // An interrupted body never becomes complete.
-    if (this.#response?.isCollecting === true) this.#response.drop();
+    else if (this.#response?.isCollecting === true) this.#response.drop();
     // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
     if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
     const { endedNs } = exchange;

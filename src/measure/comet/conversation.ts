@@ -35,12 +35,14 @@ export class Conversation {
   /** The reply to `/meta/connect` in the response or WebSocket text that is being read. */
   #connectReply: BayeuxMessage | undefined;
   #hasDelivery = false;
+  /** The client of this exchange has left before it took the response. */
+  hasClientLeft = false;
 
   constructor(application: CometApplication, speaker: Speaker) {
     this.#application = application;
     this.#requests = new PendingRequests(application.memory);
     const { connectionType, remoteAddress, traceparent } = speaker;
-    this.#source = { application: application.name, connectionType, remoteAddress, traceparent };
+    this.#source = { application: application.name, connectionType, remoteAddress, traceparent, isClosed: false };
     this.#registration = new Registration(application, speaker);
   }
 
@@ -277,6 +279,7 @@ export class Conversation {
   onClosed(atNs: number, unanswered?: CallResult): void {
     this.#endHold('broken', atNs);
     this.#registration.closed(atNs);
+    this.#source.isClosed = this.hasClientLeft || this.#registration.isWebSocket;
     this.#requests.clear();
     if (unanswered !== undefined) {
       for (const { client, pending } of this.#calls) {
@@ -294,7 +297,8 @@ export class Conversation {
   }
 
   #endCall(client: BayeuxClient, pending: PendingCall, result: CallResult, atNs: number): void {
-    if (client.calls.take(pending)) this.#application.clients.callEnded(client, pending, result, atNs);
+    const ended: CallResult = this.hasClientLeft ? { kind: 'aborted' } : result;
+    if (client.calls.take(pending)) this.#application.clients.callEnded(client, pending, ended, atNs);
   }
 
   #apply(kind: 'subscribe' | 'unsubscribe', client: BayeuxClient, monitorings: ReadonlyMap<string, string>): void {

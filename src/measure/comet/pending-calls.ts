@@ -17,6 +17,8 @@ export interface CallSource {
   readonly remoteAddress: string;
   /** A copy of the exchange's `traceparent`, if an observer wants it. */
   readonly traceparent: string | undefined;
+  /** The client left before it took the response, or the WebSocket is closed. The answer may still come elsewhere. */
+  isClosed: boolean;
 }
 
 export interface PendingCall extends RunningCall {

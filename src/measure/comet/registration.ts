@@ -9,7 +9,7 @@ import type { CometApplication } from './comet-application.ts';
 import type { CallSource } from './pending-calls.ts';
 
 /** What HTTP says about the sender of the messages. */
-export interface Speaker extends Omit<CallSource, 'application'> {
+export interface Speaker extends Omit<CallSource, 'application' | 'isClosed'> {
   readonly connectionType: Exclude<ConnectionType, 'REST'>;
   readonly stated: StatedName;
   /** Token of the login cookie that the client sent. */

@@ -145,9 +145,12 @@ export class ClientLink implements Watched {
     resetConnection(this.#socket);
   }
 
-  /** After a FIN of the client: calls `onTaken` once its system has had a second to refuse what was written. */
-  awaitTaken(onTaken: () => void): void {
-    this.#leaving = new LeavingClient(this.#socket, onTaken);
+  /** After a FIN of the client: its system has a second to refuse what was written. Then calls `onTaken`, and closes. */
+  closeOnceTaken(onTaken: () => void): void {
+    this.#leaving ??= new LeavingClient(this.#socket, () => {
+      onTaken();
+      this.close();
+    });
   }
 
   /** Removes all listeners and returns the socket, for a new owner. */

@@ -11,7 +11,7 @@ import type { HeadWaiter } from '../../limits/request-memory.ts';
 import type { Http1RequestHead, RequestFault } from '../../protocol/http1/request-head.ts';
 import { RequestReader } from '../../protocol/http1/request-reader.ts';
 import { ResponseReader } from '../../protocol/http1/response-reader.ts';
-import { CANCELLED, type ClientConnection, COMPLETED, type Ending } from '../exchange/exchange.ts';
+import { CANCELLED, type ClientConnection, COMPLETED, type Ending, type Exchange } from '../exchange/exchange.ts';
 import { encodeProblem, FAULT_STATUSES, type Refusal, upstreamProblem } from '../exchange/problem.ts';
 import { classifyUpstreamFailure, UpstreamFailure } from '../exchange/upstream-failure.ts';
 import { PhaseTimer } from '../upstream/phase-timer.ts';
@@ -42,6 +42,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   #running: RunningExchange | undefined;
   /** The last request was of HTTP/1.0. Its client may wait for the upstream to close, so we close when that does. */
   #closesWithUpstream = false;
+  /** Exchanges that were answered after a FIN of the client. They count once its system had a second to refuse it. */
+  readonly #untaken: { readonly exchange: Exchange; readonly endedNs: number }[] = [];
   /** The buffer of the current client read, unless its bytes have memory of their own. */
   #readBuffer: ReadBuffer | undefined;
   readonly #ahead: RequestsAhead;
@@ -217,8 +219,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     // The answer has begun; an interim 100 only says that the upstream reads.
     if (this.#response.headEnd > 0 || this.#response.interimStatus > 100) this.#timer.stop();
     if (progress === 'complete') {
-      if (this.#mayHaveLeft) this.#awaitLeaving(endedNs);
-      else this.#completed(endedNs);
+      this.#completed(endedNs);
     } else if (progress === 'malformed') {
       this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_PROTOCOL', undefined, this.#response.fault));
     } else if (progress === 'too-large') this.#fail(new UpstreamFailure('D2S_ERR_UPSTREAM_HEAD_TOO_LARGE'));
@@ -235,8 +236,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     if (!hasBegun) this.#fail(failure ?? new UpstreamFailure('D2S_ERR_UPSTREAM_TERMINATED'));
     else if (failure !== undefined || !this.#response.endsWithConnection) {
       this.#fail(classifyUpstreamFailure(failure?.cause, 'response'));
-    } else if (this.#mayHaveLeft) this.#awaitLeaving(this.#services.reporter.nowNs());
-    else {
+    } else {
+      this.#running.observeResponseEnd();
       this.#endExchange(COMPLETED);
       this.#close();
     }
@@ -245,15 +246,6 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
   /** After a FIN of the client, its last request has been answered. */
   get #mayHaveLeft(): boolean {
     return this.#toClient.hasEnded && this.#request.unread.length === 0;
-  }
-
-  /** The call counts once the client's system has had a second to refuse the answer. Then the connection closes. */
-  #awaitLeaving(endedNs: number): void {
-    this.#toUpstream.drop(this.#response.end < this.#response.length);
-    this.#toClient.awaitTaken(() => {
-      this.#endExchange(COMPLETED, endedNs);
-      this.#close();
-    });
   }
 
   #completed(endedNs: number): void {
@@ -277,15 +269,19 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.updateReading();
   }
 
-  #endExchange(ending: Ending, endedNs?: number): RunningExchange | undefined {
+  #endExchange(ending: Ending, endedNs = this.#services.reporter.nowNs()): RunningExchange | undefined {
     const running = this.#running;
     if (running === undefined) return undefined;
-    if (ending === COMPLETED) running.observeResponseEnd();
     this.#running = undefined;
     this.#timer.stop();
     running.exchange.isEmpty = !this.#response.hasContent;
-    this.#services.reporter.end(running.exchange, ending, endedNs);
+    if (ending === COMPLETED && this.#toClient.hasEnded) this.#untaken.push({ exchange: running.exchange, endedNs });
+    else this.#services.reporter.end(running.exchange, ending, endedNs);
     return running;
+  }
+
+  #endUntaken(ending: Ending): void {
+    for (const { exchange, endedNs } of this.#untaken.splice(0)) this.#services.reporter.end(exchange, ending, endedNs);
   }
 
   /** Answers an exchange that was not admitted. A request body is read and dropped. */
@@ -407,7 +403,8 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#timer.stop();
     this.#toUpstream.drop(false);
     this.#ahead.clear();
-    this.#toClient.close();
+    if (this.#untaken.length > 0) this.#toClient.closeOnceTaken(() => this.#endUntaken(COMPLETED));
+    else this.#toClient.close();
   }
 
   onClientReset(): void {
@@ -419,6 +416,7 @@ export class RelayConnection implements ClientListener, HeadWaiter, UpstreamLink
     this.#turn.end();
     this.#ahead.release();
     this.#endExchange(CANCELLED);
+    this.#endUntaken(CANCELLED);
     this.#toUpstream.drop(false);
     this.#context.onRelayClosed(this);
   }

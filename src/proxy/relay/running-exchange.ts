@@ -97,6 +97,7 @@ export class RunningExchange {
     if (!canGoOn && !isComplete) this.clientFull();
     if (this.#hasSlowObserver) toClient.flush();
     if (this.#isObserved) this.#observeResponse();
+    if (isComplete) this.observeResponseEnd();
     return canGoOn;
   }
 

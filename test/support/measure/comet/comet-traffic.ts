@@ -68,9 +68,11 @@ export class CometTraffic extends Traffic {
   }
 
   endPost(exchange: Exchange, reply: Reply = {}): void {
-    const { messages = [], body, status = 200, setCookie, ending = COMPLETED, afterMs = 0, gzip = false } = reply;
+    const { messages, body, status = 200, setCookie, ending = COMPLETED, afterMs = 0, gzip = false } = reply;
     this.clock.advanceMs(afterMs);
-    if (ending === COMPLETED) {
+    // With messages and another ending, the client has refused the answer.
+    const isAnswered = ending === COMPLETED || messages !== undefined;
+    if (isAnswered) {
       const fields: Record<string, string> = gzip ? { 'content-encoding': 'gzip' } : {};
       const setCookies =
         setCookie === undefined ? [] : ['lang=sk', `JSESSIONID=${setCookie}; Path=/smartWeb; HttpOnly`];
@@ -79,11 +81,11 @@ export class CometTraffic extends Traffic {
         field: (name) => fields[name],
         fields: (name) => (name === 'set-cookie' ? setCookies : []),
       });
-      const bytes = Buffer.from(body ?? JSON.stringify(messages));
+      const bytes = Buffer.from(body ?? JSON.stringify(messages ?? []));
       this.#feed(gzip ? gzipSync(bytes) : bytes, (part) => this.reporter.responseBytes(exchange, part));
       this.reporter.responseEnd(exchange);
     }
-    this.end(exchange, { ending, status: ending === COMPLETED ? status : 0 });
+    this.end(exchange, { ending, status: isAnswered ? status : 0 });
   }
 
   post(messages: readonly Message[], replies: readonly Message[], sender: Sender = {}, reply: Reply = {}): void {

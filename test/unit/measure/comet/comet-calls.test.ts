@@ -120,6 +120,20 @@ describe('a call', () => {
     expect(traffic.sessions()).toEqual([]);
   });
 
+  it('whose answer its client did not take is aborted', () => {
+    traffic.endPost(traffic.beginPost([rpcCall('7')]), { messages: [rpcAnswer('7')], ending: CANCELLED });
+    expect(traffic.counts()).toEqual({});
+    expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
+  });
+
+  it('of a WebSocket that is closed before the answer is aborted', () => {
+    const tunnel = traffic.webSocket();
+    tunnel.client({ channel: '/meta/connect', id: 'c', clientId: 'a' }, rpcCall('7'));
+    tunnel.close();
+    traffic.sweepAfter(testComet.callTimeoutMs);
+    expect(traffic.application().totals.counts).toMatchObject({ ok: 0, aborted: 1, unanswered: 0 });
+  });
+
   it('without any answer for long has failed', () => {
     const tunnel = traffic.webSocket();
     tunnel.client(rpcCall('7'));
