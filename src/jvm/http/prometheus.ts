@@ -17,8 +17,6 @@ const BEANS = /^java_lang_(?:classloading|memory|memorypool|garbagecollector)_/;
 export const PROMETHEUS: HttpKind = {
   name: 'prometheus',
   defaultPath: '/metrics',
-  // A large page can be cut by a query, e.g. `?includedNames=jvm_memory_used_bytes`.
-  mayHaveQuery: true,
   path: '',
   accept: 'text/plain;version=0.0.4',
   advice: {
