@@ -119,15 +119,13 @@ export class JvmMonitor {
     this.#isReading = true;
     this.reads += 1;
     const { source, timeoutMs } = this.#options;
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), timeoutMs);
-    const reading = (async () => await source.read(deadline.signal))();
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const reading = (async () => await source.read(deadline))();
     try {
-      this.#onRead(await Promise.race([reading, aborted(deadline.signal)]));
+      this.#onRead(await Promise.race([reading, rejectWhenAborted(deadline)]));
     } catch (cause) {
-      this.#onFailure(deadline.signal.aborted ? timedOut(timeoutMs) : cause);
+      this.#onFailure(deadline.aborted ? timedOut(timeoutMs) : cause);
     } finally {
-      clearTimeout(timer);
       // A source that ignores the deadline keeps running, and is not called again before it has settled.
       const release = () => {
         this.#isReading = false;
@@ -176,7 +174,7 @@ function timedOut(timeoutMs: number): JvmSourceError {
   );
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectWhenAborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });

@@ -53,11 +53,6 @@ export class AttachOverlay {
     this.#opener = new AttachOpener({ system, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) });
   }
 
-  /** How often a JVM was sent SIGQUIT. */
-  get signals(): number {
-    return this.#opener.signals;
-  }
-
   /** Returns `reading` itself if there is nothing to lay over it. Never rejects. Not for concurrent calls. */
   async apply(reading: JvmReading, jvm: VisibleJvm, signal: AbortSignal): Promise<JvmReading> {
     this.isApplied = false;

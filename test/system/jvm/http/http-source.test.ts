@@ -6,8 +6,6 @@ import type { ServerOptions } from 'node:https';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inspect } from 'node:util';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type HttpKind, HttpSource, type HttpSourceOptions } from '../../../../src/jvm/http/http-source.ts';
@@ -19,6 +17,7 @@ import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
 import { untilTestEnds } from '../../../support/deferred.ts';
+import { usedBytes } from '../../../support/garbage.ts';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
 import { Folder } from '../../../support/monitor/access/access-files.ts';
@@ -73,11 +72,6 @@ const announceFlood: Script = (seen, response) => {
 function closeHalfWay(response: ServerResponse): void {
   response.writeHead(200, { 'content-length': 100 }).write('{"a":');
   setImmediate(() => response.destroy());
-}
-
-function collectGarbage(): void {
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
 }
 
 describe('a bad server', () => {
@@ -139,11 +133,9 @@ describe('a bad server', () => {
     await start((_, response) => response.end(`[${'0,'.repeat(100_000)}0]`));
     const source = sourceOf(JOLOKIA);
     const grownBytes = async () => {
-      collectGarbage();
-      const before = process.memoryUsage().heapUsed;
+      const before = await usedBytes();
       for (let reading = 0; reading < 30; reading += 1) await failureOf(source.read(soon()));
-      collectGarbage();
-      return process.memoryUsage().heapUsed - before;
+      return (await usedBytes()) - before;
     };
     // Kept answers would be 6 MB in each round. Whatever else needs memory does so only in some.
     let least = Number.POSITIVE_INFINITY;
