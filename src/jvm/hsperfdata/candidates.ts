@@ -79,18 +79,14 @@ export async function readCandidate(
   const result = await readCounters(around, path, (uid) => likelyUids.has(uid));
   if (result.kind !== 'counters') return { ...result, path };
   const { file, counters } = result;
-  const process = await findWriter(around, processes, { path, file, counters });
+  let process: ProcessInfo | undefined;
+  for (const one of processes) {
+    if (!(await isOf(around, one, { path, file, counters }))) continue;
+    process = one;
+    break;
+  }
   const alive = await decideLiveness(around, { process, file, counters });
   return { kind: 'candidate', candidate: { path, file, counters, process, ...alive } };
-}
-
-async function findWriter(
-  around: Surroundings,
-  processes: readonly ProcessInfo[],
-  written: Written,
-): Promise<ProcessInfo | undefined> {
-  for (const process of processes) if (await isOf(around, process, written)) return process;
-  return undefined;
 }
 
 /**

@@ -1,10 +1,8 @@
 /** What a source over HTTP does with servers that hang, lie, wander off, or refuse; and that it never tells its password. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { ServerOptions } from 'node:https';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { inspect } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
@@ -16,7 +14,6 @@ import { TOMCAT_JMXPROXY } from '../../../../src/jvm/http/tomcat-jmxproxy.ts';
 import { TOMCAT_STATUS } from '../../../../src/jvm/http/tomcat-status.ts';
 import { WILDFLY } from '../../../../src/jvm/http/wildfly.ts';
 import { ManualClock } from '../../../support/clock.ts';
-import { untilTestEnds } from '../../../support/deferred.ts';
 import { usedBytes } from '../../../support/garbage.ts';
 import { Flood, type Script, type ScriptedServer, startScripted } from '../../../support/jvm/http/scripted-server.ts';
 import { credentialsOf, failureOf, soon } from '../../../support/jvm/http/sources.ts';
@@ -284,28 +281,21 @@ it('TLS accepts a certificate of the configured authority for the configured nam
   expect((await source.read(soon())).heap.max).toBe(MAX_HEAP);
 });
 
-it.each<[string, Partial<HttpSourceOptions>, string]>([
-  ['of an unknown authority', { serverName: 'jvm.example' }, 'jvm.http.caFile'],
-  ['for another name', { caFile }, 'jvm.http.serverName'],
-])('TLS refuses a certificate %s, names the key to set, and sends nothing', async (_, tls, key) => {
+it.each<[string, Partial<HttpSourceOptions>, RegExp]>([
+  ['of an unknown authority', { serverName: 'jvm.example' }, /^D2S_ERR_JVM_UNREACHABLE .*jvm\.http\.caFile/],
+  ['for another name', { caFile }, /^D2S_ERR_JVM_UNREACHABLE .*jvm\.http\.serverName/],
+  ['if the file of the authority is missing', { caFile: '/nowhere/ca.pem' }, /^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/],
+])('TLS refuses a certificate %s, names the key to set, and sends nothing', async (_, options, expected) => {
   await start(answerStatus, TLS);
-  const told = await tellOf(sourceOf(TOMCAT_STATUS, tls));
-  expect(told).toContain('D2S_ERR_JVM_UNREACHABLE');
-  expect(told).toContain(key);
+  expect(await tellOf(sourceOf(TOMCAT_STATUS, options))).toMatch(expected);
   expect(server.requests).toEqual([]);
-});
-
-it('TLS reports that the file of the authority is missing', async () => {
-  await start(answerStatus, TLS);
-  const source = sourceOf(TOMCAT_STATUS, { caFile: '/nowhere/authority.pem' });
-  expect(await tellOf(source)).toMatch(/^D2S_ERR_JVM_ACCESS .*\(ENOENT\)/);
 });
 
 it('TLS reports where the file of the authority cannot be used', async () => {
   await start(answerStatus, TLS);
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'd2-ca-')), 'ca.pem');
-  untilTestEnds(() => rmSync(path.dirname(file), { recursive: true }));
-  writeFileSync(file, ` ${readFileSync(caFile, 'utf8')}`);
+  const folder = new Folder();
+  onTestFinished(() => folder.remove());
+  const file = folder.write('ca.pem', ` ${readFileSync(caFile, 'utf8')}`);
   const source = sourceOf(TOMCAT_STATUS, { caFile: file, serverName: 'jvm.example' });
   expect(await tellOf(source)).toContain(`D2S_ERR_JVM_ACCESS jvm.http.caFile: ${file}:1: BEGIN or END is indented`);
 });
