@@ -65,7 +65,8 @@ describe.each(JVMS)('JDK $major', (jvm) => {
   it('opens its socket within a second, without a dump of its threads, and knows each command', async () => {
     const truth = await start(jvm);
     const overlay = overlayOf(OPEN);
-    for (let times = 0; times < 2; times += 1) expect((await read(overlay, targetOf(truth))).memory).toBe('live');
+    for (let times = 0; times < 2; times += 1)
+      expect((await read(overlay, targetOf(truth))).memory, overlay.reason).toBe('live');
     expect([overlay.reason, signalled.length, await dumpsOf(truth)]).toEqual([undefined, 1, 0]);
     expect(readdirSync(`/proc/${truth.pid}/cwd`)).not.toContain(`.attach_pid${truth.pid}`);
     for (const command of ATTACH_COMMANDS) expect(await askJvm(socketOf(truth), command, NEVER)).not.toBe('');
