@@ -1,6 +1,6 @@
 /** Converts a reading to the monitor's gauges, with the names of Dropwizard's gauge sets (metrics-jvm 4.2). */
-import type { Gauge } from '../metrics/gauge.ts';
-import { emptyMetricSet, type MetricSet, unionOf } from '../metrics/metric-set.ts';
+import { type MetricSet, unionOf } from '../metrics/metric-set.ts';
+import { createGauges, type GaugeRow } from './create-gauges.ts';
 import type { JvmReading, MemoryUsage } from './jvm-reading.ts';
 
 export interface JvmGauges {
@@ -11,9 +11,6 @@ export interface JvmGauges {
   /** `jvm.garbagecollector.G1-Young-Generation.count`, `.time` (ms). */
   readonly garbagecollector: MetricSet;
 }
-
-/** `undefined`: the reading lacks the value, and there is no gauge: missing is not zero. */
-type Row = readonly [name: string, value: number | undefined, type?: Gauge['type']];
 
 const USAGE_KEYS = ['init', 'used', 'committed', 'max'] as const;
 
@@ -26,7 +23,7 @@ export function createJvmGauges({ classes, heap, nonHeap, pools, collectors }: J
     memory: createGauges([
       ...listUsage('jvm.memory.heap', heap),
       ...listUsage('jvm.memory.non-heap', nonHeap),
-      ...USAGE_KEYS.map((key): Row => [`jvm.memory.total.${key}`, addUsages(key, heap[key], nonHeap[key])]),
+      ...USAGE_KEYS.map((key): GaugeRow => [`jvm.memory.total.${key}`, addUsages(key, heap[key], nonHeap[key])]),
       ...[...pools].flatMap(([name, pool]) => {
         const prefix = `jvm.memory.pools.${formatGaugeName(name)}`;
         return [...listUsage(prefix, pool), [`${prefix}.used-after-gc`, pool.usedAfterGc] as const];
@@ -45,21 +42,13 @@ export function joinJvmGauges({ classloader, memory, garbagecollector }: JvmGaug
   return unionOf(classloader, memory, garbagecollector);
 }
 
-export function createGauges(rows: readonly Row[]): MetricSet {
-  const gauges = new Map<string, Gauge>();
-  for (const [name, value, type = 'integer'] of rows) {
-    if (value !== undefined) gauges.set(name, { type, read: () => value });
-  }
-  return { ...emptyMetricSet, gauges };
-}
-
-function listUsage(prefix: string, usage: MemoryUsage): readonly Row[] {
+function listUsage(prefix: string, usage: MemoryUsage): readonly GaugeRow[] {
   const { used, max, committed } = usage;
   // Without a limit the ratio is used / committed, as in Dropwizard since 4.2.16.
   const whole = max === -1 ? committed : max;
   // 0 / 0, e.g. for an empty survivor space, is NaN, as in Dropwizard.
   const ratio = used === undefined || whole === undefined ? undefined : used / whole;
-  return [...USAGE_KEYS.map((key): Row => [`${prefix}.${key}`, usage[key]]), [`${prefix}.usage`, ratio, 'double']];
+  return [...USAGE_KEYS.map((key): GaugeRow => [`${prefix}.${key}`, usage[key]]), [`${prefix}.usage`, ratio, 'double']];
 }
 
 function addUsages(key: keyof MemoryUsage, a: number | undefined, b: number | undefined): number | undefined {

@@ -4,7 +4,7 @@
  */
 import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
 import type { MetricSet } from '../metrics/metric-set.ts';
-import { createGauges } from './gauges.ts';
+import { createGauges } from './create-gauges.ts';
 
 /** Values that the source lacks are undefined, never zero. */
 export interface ServerReading {
