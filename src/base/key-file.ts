@@ -1,6 +1,6 @@
 import { ConfigError } from './errors.ts';
 import type { Logger } from './logger.ts';
-import { describeFileError, readRegularFile, UntrustedFileError } from './trusted-file.ts';
+import { describeFileError, isReadableByAll, readRegularFile, UntrustedFileError } from './trusted-file.ts';
 
 export interface KeyFileOptions {
   /** The key of the configuration that names the file, e.g. `otlp.headersFile`. */
@@ -13,8 +13,6 @@ export interface KeyFileOptions {
   readonly createError: (message: string) => Error;
 }
 
-const READABLE_BY_ALL = 0o004;
-
 /** Reads the file anew at each call, so that a renewed secret needs no restart. */
 export function createKeyFileReader<T>(
   { key, file, maxBytes, logger, createError }: KeyFileOptions,
@@ -25,7 +23,7 @@ export function createKeyFileReader<T>(
     try {
       const bytes = await readRegularFile(file, maxBytes, ({ mode, ino, ctimeMs }) => {
         const version = `${ino}:${ctimeMs}`;
-        if ((mode & READABLE_BY_ALL) === 0 || process.platform === 'win32' || version === warnedVersion) return;
+        if (!isReadableByAll(mode) || version === warnedVersion) return;
         warnedVersion = version;
         logger?.warn({ file }, `every user of this machine can read the file of ${key}: chmod 0400`);
       });

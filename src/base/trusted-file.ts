@@ -10,6 +10,7 @@ import { constants, type Stats } from 'node:fs';
 import { access, type FileHandle, lstat, open, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { isErrno } from './errors.ts';
 
 /** The message begins with "it" or with the path of a link, and says what was expected. */
 export class UntrustedFileError extends Error {}
@@ -72,6 +73,11 @@ export function decodeText(bytes: Buffer): string {
     throw new UntrustedFileError('it is UTF-16, expected UTF-8');
   }
   return bytes.toString('utf8').replace(/^\ufeff/, '');
+}
+
+/** `mode`: of a file's stats. Windows has no such rights. */
+export function isReadableByAll(mode: number): boolean {
+  return process.platform !== 'win32' && (mode & constants.S_IROTH) !== 0;
 }
 
 /** For messages: `EACCES`, or e.g. `it is a FIFO, expected a regular file`. Never the contents of a file. */
@@ -157,6 +163,5 @@ export async function resolveTrusted(file: string): Promise<Resolved> {
 
 /** For `catch`: undefined for a file that does not exist. */
 export function ignoreAbsent(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-  throw error;
+  if (!isErrno(error, 'ENOENT')) throw error;
 }

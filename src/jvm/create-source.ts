@@ -23,10 +23,8 @@ interface LocalSourceParts {
   readonly logger: Logger;
 }
 
-interface JvmSourceParts {
+interface JvmSourceParts extends LocalSourceParts {
   readonly config: Pick<Config, 'jvm' | 'upstream'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -42,9 +40,8 @@ export async function createJvmSource(parts: JvmSourceParts): Promise<JvmSource 
 }
 
 /** Reads the JVM of this machine that listens where the upstream is. */
-export function createLocalSource({ config, clock, logger }: LocalSourceParts): LocalSource {
-  const { upstream } = config;
-  const { attach, timeoutMs, pid, user } = config.jvm;
+export function createLocalSource({ config: { jvm, upstream }, clock, logger }: LocalSourceParts): LocalSource {
+  const { attach, timeoutMs, pid, user } = jvm;
   // A failed overlay must leave time for the reading itself.
   const overlay = new AttachOverlay({ mayOpen: attach, timeoutMs: Math.min(MAX_ATTACH_MS, timeoutMs / 2) });
   const counters = new HsperfdataSource({

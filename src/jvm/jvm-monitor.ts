@@ -2,6 +2,7 @@
  * Reads the JVM's condition from one source on its own timer, never on request: a request gets the last reading and its
  * age. A source that hangs, fails or disappears affects nothing but these answers.
  */
+import { once } from 'node:events';
 import { type Clock, NS_PER_MS, NS_PER_S } from '../base/clock.ts';
 import type { Logger } from '../base/logger.ts';
 import { createJvmGauges, type JvmGauges } from './gauges.ts';
@@ -23,7 +24,7 @@ interface JvmMonitorOptions {
   readonly logger: Logger;
 }
 
-interface Reading {
+interface Shown {
   readonly reading: JvmReading;
   readonly memory: JvmReading['memory'];
   readonly gauges: JvmGauges;
@@ -31,17 +32,14 @@ interface Reading {
   readonly source: string;
   /** Time of the first reading after the last gap. */
   readonly sinceEpochMs: number;
-}
-
-export type JvmState =
-  | (Reading & { readonly kind: 'available'; readonly ageMs: number })
-  | { readonly kind: 'unavailable'; readonly reason: string; readonly sinceEpochMs: number };
-
-interface LastReading {
-  readonly shown: Reading;
+  /** Time of this reading. */
   readonly atNs: number;
   readonly atEpochMs: number;
 }
+
+export type JvmState =
+  | (Omit<Shown, 'atNs' | 'atEpochMs'> & { readonly kind: 'available'; readonly ageMs: number })
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly sinceEpochMs: number };
 
 /** The JVM first stops all its threads, which may wait for a collection. */
 const DUMP_TIMEOUT_MS = 10_000;
@@ -50,7 +48,7 @@ const NOT_READ_YET = 'The JVM has not been read yet.';
 export class JvmMonitor {
   readonly #options: JvmMonitorOptions;
   readonly #startedEpochMs: number;
-  #last: LastReading | undefined;
+  #last: Shown | undefined;
   #reason = NOT_READ_YET;
   #loggedReason: string | undefined;
   /** Readings tried since the start, and those that failed. */
@@ -77,7 +75,7 @@ export class JvmMonitor {
     if (last === undefined) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: this.#startedEpochMs };
     const ageMs = (clock.nowNs() - last.atNs) / NS_PER_MS;
     if (ageMs > staleAfterMs) return { kind: 'unavailable', reason: this.#reason, sinceEpochMs: last.atEpochMs };
-    return { kind: 'available', ageMs, ...last.shown };
+    return { kind: 'available', ageMs, ...last };
   }
 
   start(): void {
@@ -119,15 +117,15 @@ export class JvmMonitor {
     this.#isReading = true;
     this.reads += 1;
     const { source, timeoutMs } = this.#options;
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), timeoutMs);
-    const reading = (async () => await source.read(deadline.signal))();
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const reading = (async () => await source.read(deadline))();
     try {
-      this.#onRead(await Promise.race([reading, aborted(deadline.signal)]));
+      const reason = once(deadline, 'abort').then(() => Promise.reject(deadline.reason));
+      this.#onRead(await Promise.race([reading, reason]));
     } catch (cause) {
-      this.#onFailure(deadline.signal.aborted ? timedOut(timeoutMs) : cause);
+      const late = `The source of the JVM’s condition did not answer within ${timeoutMs} ms (jvm.timeout).`;
+      this.#onFailure(deadline.aborted ? new JvmSourceError('D2S_ERR_JVM_TIMEOUT', late) : cause);
     } finally {
-      clearTimeout(timer);
       // A source that ignores the deadline keeps running, and is not called again before it has settled.
       const release = () => {
         this.#isReading = false;
@@ -139,17 +137,18 @@ export class JvmMonitor {
   #onRead(reading: JvmReading): void {
     const { clock, logger, source, upstreamPort } = this.#options;
     const [atNs, atEpochMs, last] = [clock.nowNs(), clock.epochMs(), this.#last];
-    const before = last && { process: last.shown.reading.server?.process, seconds: (atNs - last.atNs) / NS_PER_S };
+    const before = last && { process: last.reading.server?.process, seconds: (atNs - last.atNs) / NS_PER_S };
     const { state } = this;
-    const shown: Reading = {
+    this.#last = {
       reading,
       memory: reading.memory,
       gauges: createJvmGauges(reading),
       server: createServerState(reading.server ?? {}, upstreamPort, before),
       source: source.name,
       sinceEpochMs: state.kind === 'available' ? state.sinceEpochMs : atEpochMs,
+      atNs,
+      atEpochMs,
     };
-    this.#last = { shown, atNs, atEpochMs };
     if (this.#loggedReason !== undefined) logger.info({ source: source.name }, 'the JVM can be read again');
     this.#loggedReason = undefined;
   }
@@ -167,17 +166,4 @@ export class JvmMonitor {
     if (isOptional && this.#last === undefined) logger.info(fields, 'the JVM cannot be read');
     else logger.warn(fields, 'the JVM cannot be read');
   }
-}
-
-function timedOut(timeoutMs: number): JvmSourceError {
-  return new JvmSourceError(
-    'D2S_ERR_JVM_TIMEOUT',
-    `The source of the JVM’s condition did not answer within ${timeoutMs} ms (jvm.timeout).`,
-  );
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }

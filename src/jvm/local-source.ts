@@ -1,4 +1,5 @@
 import type { Logger } from '../base/logger.ts';
+import { sanitizeText } from '../base/shown-text.ts';
 import type { AttachOverlay } from './attach/attach-overlay.ts';
 import type { HsperfdataSource } from './hsperfdata/hsperfdata-source.ts';
 import type { JvmReading } from './jvm-reading.ts';
@@ -9,6 +10,7 @@ export class LocalSource implements JvmSource {
   readonly #counters: HsperfdataSource;
   readonly #attach: AttachOverlay;
   readonly #logger: Logger;
+  #loggedJvm: string | undefined;
   #loggedReason: string | undefined;
 
   constructor(counters: HsperfdataSource, attach: AttachOverlay, logger: Logger) {
@@ -29,16 +31,25 @@ export class LocalSource implements JvmSource {
     const reading = await this.#counters.read(signal);
     const jvm = this.#counters.found;
     if (jvm === undefined) return reading;
+    if (jvm.description !== this.#loggedJvm) this.#logger.info({ jvm: jvm.description }, 'reading this JVM');
+    this.#loggedJvm = jvm.description;
     const overlaid = await this.#attach.apply(reading, jvm, signal);
     this.#logReason(this.#attach.reason);
     return overlaid;
   }
 
+  /** Its first line says which JVM was asked, as do the errors. */
   async dumpThreads(signal: AbortSignal): Promise<string> {
     if (this.#counters.found === undefined) await this.#counters.read(signal);
     const jvm = this.#counters.found;
     if (jvm === undefined) throw new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', 'The JVM has not been found.');
-    return await this.#attach.threads(jvm, signal);
+    const asked = sanitizeText(`Asked the JVM with ${jvm.description}`);
+    try {
+      return `${asked}.\n${await this.#attach.threads(jvm, signal)}`;
+    } catch (cause) {
+      if (!(cause instanceof JvmSourceError)) throw cause;
+      throw new JvmSourceError(cause.code, `${cause.message} ${asked}.`, cause);
+    }
   }
 
   /** Logs each change once: readings come every few seconds. Reasons contain paths and ids, but no text from a JVM. */

@@ -2,9 +2,9 @@
  * The application server's capacity and how much is in use: threads, connections, processor, memory, descriptors. Part
  * of a reading of the JVM, since it comes from the same sources.
  */
-import { counter, type MetricDescription, gauge as metric } from '../base/metric-description.ts';
-import type { Gauge } from '../metrics/gauge.ts';
-import { emptyMetricSet, type MetricSet } from '../metrics/metric-set.ts';
+import { counter, gauge, type MetricDescription } from '../base/metric-description.ts';
+import type { MetricSet } from '../metrics/metric-set.ts';
+import { createGauges } from './create-gauges.ts';
 
 /** Values that the source lacks are undefined, never zero. */
 export interface ServerReading {
@@ -77,42 +77,39 @@ function computeCores(
 
 /** The gauges of `metrics/server`. */
 export function createServerGauges({ connector, threads, process, cores }: ServerState): MetricSet {
-  const gauges = new Map<string, Gauge>();
-  const put = (name: string, value: number | undefined, type: Gauge['type'] = 'integer') => {
-    if (value !== undefined) gauges.set(`server.${name}`, { type, read: () => value });
-  };
-  put('threads.busy', connector?.busyThreads);
-  put('threads.max', connector?.maxThreads);
-  put('connections', connector?.connections);
-  put('jvm.threads.live', threads.live);
-  put('jvm.threads.daemon', threads.daemon);
-  put('jvm.threads.peak', threads.peak);
-  put('process.cpu', cores, 'double');
-  put('process.memory', process.residentBytes);
-  put('process.descriptors.open', process.openDescriptors);
-  put('process.descriptors.max', process.maxDescriptors);
-  return { ...emptyMetricSet, gauges };
+  return createGauges([
+    ['server.threads.busy', connector?.busyThreads],
+    ['server.threads.max', connector?.maxThreads],
+    ['server.connections', connector?.connections],
+    ['server.jvm.threads.live', threads.live],
+    ['server.jvm.threads.daemon', threads.daemon],
+    ['server.jvm.threads.peak', threads.peak],
+    ['server.process.cpu', cores, 'double'],
+    ['server.process.memory', process.residentBytes],
+    ['server.process.descriptors.open', process.openDescriptors],
+    ['server.process.descriptors.max', process.maxDescriptors],
+  ]);
 }
 
 export const SERVER_METRICS: readonly MetricDescription<ServerState>[] = [
-  metric('d2_server_threads_busy', 'Busy request threads of the connector.', ({ connector }) => connector?.busyThreads),
-  metric(
+  gauge('d2_server_threads_busy', 'Busy request threads of the connector.', ({ connector }) => connector?.busyThreads),
+  gauge(
     'd2_server_threads_max',
     'Maximum number of request threads of the connector.',
     ({ connector }) => connector?.maxThreads,
   ),
-  metric('d2_server_connections', 'Open connections of the connector.', ({ connector }) => connector?.connections),
-  metric(
+  gauge('d2_server_connections', 'Open connections of the connector.', ({ connector }) => connector?.connections),
+  gauge(
     'd2_server_jvm_threads',
     'Threads of the JVM: live now, daemons among them, peak.',
     ({ threads }) => ({ ...threads }),
     'state',
   ),
   counter('d2_server_cpu_seconds_total', 'Processor time of the server.', ({ process }) => process.cpuSeconds),
-  metric('d2_server_processors', 'Processors that the server may use.', ({ process }) => process.processors),
-  metric('d2_server_resident_memory_bytes', 'Resident memory of the server.', ({ process }) => process.residentBytes),
-  metric('d2_server_open_fds', 'Open file descriptors of the server.', ({ process }) => process.openDescriptors),
-  metric(
+  gauge('d2_server_processors', 'Processors that the server may use.', ({ process }) => process.processors),
+  gauge('d2_server_resident_memory_bytes', 'Resident memory of the server.', ({ process }) => process.residentBytes),
+  gauge('d2_server_open_fds', 'Open file descriptors of the server.', ({ process }) => process.openDescriptors),
+  gauge(
     'd2_server_max_fds',
     'File descriptors that the server may have open.',
     ({ process }) => process.maxDescriptors,

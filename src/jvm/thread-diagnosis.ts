@@ -113,14 +113,8 @@ export class ThreadDiagnosis {
     this.written += 1;
     this.#loggedReason = undefined;
     onDump(fileName, config.whenCallRunsMs * NS_PER_MS);
-    logger.warn(
-      {
-        file: path.join(config.folder, fileName),
-        seconds: Math.round(call.seconds),
-        deadlocked,
-      },
-      'a call has been running for a long time: wrote a thread dump of the JVM',
-    );
+    const fields = { file: path.join(config.folder, fileName), seconds: Math.round(call.seconds), deadlocked };
+    logger.warn(fields, 'a call has been running for a long time: wrote a thread dump of the JVM');
     await this.#removeOldest(folder);
   }
 
@@ -142,11 +136,9 @@ export class ThreadDiagnosis {
     // Logs each reason once, not every ten minutes.
     if (reason === this.#loggedReason) return;
     this.#loggedReason = reason;
-    const { folder } = this.#parts.config;
-    this.#parts.logger.warn(
-      { reason, folder },
-      'a call has been running for a long time, but no thread dump could be written',
-    );
+    const { config, logger } = this.#parts;
+    const fields = { reason, folder: config.folder };
+    logger.warn(fields, 'a call has been running for a long time, but no thread dump could be written');
   }
 }
 

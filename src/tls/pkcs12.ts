@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import forge from 'node-forge';
 import { ConfigError } from '../base/errors.ts';
 import { CostlyKeyError, parseWithKeys } from './derived-keys.ts';
+import { formatCertificates, formatPrivateKey } from './pem.ts';
 
 const { oids } = forge.pki;
 const KEYS = ['pkcs8ShroudedKeyBag', 'keyBag'] as const;
@@ -27,10 +28,7 @@ export async function readPkcs12(
   const key = createPrivateKey({ key: toDer(privateKeyOf(keyBag)), format: 'der', type: 'pkcs8' });
   const own = certificates.filter((certificate) => certificate.checkPrivateKey(key));
   const others = certificates.filter((certificate) => !own.includes(certificate));
-  return {
-    cert: [...own, ...others].map(String).join(''),
-    key: key.export({ type: 'pkcs8', format: 'pem' }) as string,
-  };
+  return { cert: formatCertificates([...own, ...others]), key: formatPrivateKey(key) };
 }
 
 async function open(where: string, bytes: Buffer, passphrase: string | undefined): Promise<forge.pkcs12.Pkcs12Pfx> {

@@ -77,9 +77,7 @@ const KINDS: Readonly<Record<TlsFaultKind, Kind>> = {
 
 /** `reason`: e.g. `CERT_HAS_EXPIRED`, as `tlsReasonOf` gives it. */
 export function describeTlsFault(reason: string): TlsFault {
-  const [kind, { text, see }] = Object.entries(KINDS).find(([, { reasons }]) => reasons.test(reason)) ?? [
-    'other',
-    KINDS.other,
-  ];
-  return { kind: kind as TlsFaultKind, text, see };
+  const kinds = Object.entries(KINDS) as [TlsFaultKind, Kind][];
+  const [kind, { text, see }] = kinds.find(([, { reasons }]) => reasons.test(reason)) as [TlsFaultKind, Kind];
+  return { kind, text, see };
 }

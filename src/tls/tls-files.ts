@@ -3,7 +3,7 @@ import type { KeyObject, X509Certificate } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type Clock, MS_PER_S } from '../base/clock.ts';
 import { ConfigError, StartError } from '../base/errors.ts';
-import { decodeText, describeFileError, readRegularFile } from '../base/trusted-file.ts';
+import { decodeText, describeFileError, isReadableByAll, readRegularFile } from '../base/trusted-file.ts';
 import { createContext, readAuthorities } from './authorities.ts';
 import { LastResult } from './last-result.ts';
 import { describeValidity, type OwnCertificate } from './own-certificate.ts';
@@ -50,7 +50,6 @@ export type OpenedFiles = LastResult<{ readonly cert?: string; readonly key: str
 
 /** A chain with its key is 10 KB; all authorities of a browser are 250 KB. */
 const MAX_BYTES = 1024 * 1024;
-const OTHERS_READ = 0o004;
 const SLOW_MS = 2_000;
 
 /**
@@ -72,8 +71,10 @@ async function openTlsFiles(files: TlsFiles, opened: OpenedFiles): Promise<TlsTe
   const { section, certFile, caFile, caKey } = files;
   const readSecret = (name: 'keyFile' | 'pfxFile' | 'passphraseFile') =>
     readFile(`${section}.${name}`, files[name], (mode) => {
-      if ((mode & OTHERS_READ) === 0 || process.platform === 'win32') return;
-      warnings.push(`${section}.${name}: ${files[name]} can be read by every user of this machine; chmod o= closes it`);
+      if (isReadableByAll(mode))
+        warnings.push(
+          `${section}.${name}: ${files[name]} can be read by every user of this machine; chmod o= closes it`,
+        );
     });
   const passphrase = decodePassphrase(
     `${section}.passphraseFile: ${files.passphraseFile}`,

@@ -4,7 +4,9 @@
  * at a safepoint. `THREAD_COMMAND` stops it for some milliseconds, and is only sent for a thread dump.
  */
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
 import net from 'node:net';
+import { addAbortSignal } from 'node:stream';
 import { describeErrno } from '../../base/errors.ts';
 import { type JvmErrorCode, JvmSourceError } from '../jvm-source.ts';
 
@@ -75,53 +77,43 @@ export async function isListening(socketPath: string, signal: AbortSignal): Prom
 }
 
 /** Without a request, resolves as soon as the connection is open. */
-function converse(
+async function converse(
   socketPath: string,
   request: string | undefined,
   signal: AbortSignal,
   maxBytes = MAX_ANSWER_BYTES,
 ): Promise<string> {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) {
-      reject(timedOut());
-      return;
-    }
-    const socket = net.connect(socketPath);
+  const socket = addAbortSignal(signal, net.connect(socketPath));
+  // A second error may follow the first, e.g. ECONNRESET after EPIPE.
+  socket.on('error', () => undefined);
+  try {
+    await once(socket, 'connect');
+    if (request === undefined) return '';
+    socket.write(request, 'latin1');
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const end = (settle: () => void) => {
-      signal.removeEventListener('abort', onAbort);
-      socket.destroy();
-      settle();
-    };
-    const onAbort = () => end(() => reject(timedOut()));
-    signal.addEventListener('abort', onAbort, { once: true });
-    socket.once('connect', () => {
-      if (request === undefined) end(() => resolve(''));
-      else socket.write(request, 'latin1');
-    });
-    socket.on('data', (chunk: Buffer) => {
+    // The JVM closes the connection after its answer; nothing else marks the end.
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
       bytes += chunk.length;
       chunks.push(chunk);
-      if (bytes > maxBytes) end(() => reject(tooLong(maxBytes)));
-    });
-    // The JVM closes the connection after its answer; nothing else marks the end.
-    socket.once('end', () => end(() => resolve(Buffer.concat(chunks).toString('utf8'))));
-    // The listener stays as long as the socket: a second error may follow the first, e.g. ECONNRESET after EPIPE.
-    socket.on('error', (cause) => end(() => reject(createAttachError(cause))));
-    socket.once('close', () => end(() => reject(timedOut())));
-  });
+      if (bytes > maxBytes)
+        throw new JvmSourceError(
+          'D2S_ERR_JVM_FORMAT',
+          `The answer on the attach socket is larger than ${maxBytes} bytes.`,
+        );
+    }
+    return Buffer.concat(chunks).toString('utf8');
+  } catch (cause) {
+    if (signal.aborted)
+      throw new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'The JVM did not answer on its attach socket in time.');
+    throw createAttachError(cause);
+  } finally {
+    socket.destroy();
+  }
 }
 
-function timedOut(): JvmSourceError {
-  return new JvmSourceError('D2S_ERR_JVM_TIMEOUT', 'The JVM did not answer on its attach socket in time.');
-}
-
-function tooLong(maxBytes: number): JvmSourceError {
-  return new JvmSourceError('D2S_ERR_JVM_FORMAT', `The answer on the attach socket is larger than ${maxBytes} bytes.`);
-}
-
-function createAttachError(cause: Error): JvmSourceError {
+function createAttachError(cause: unknown): JvmSourceError {
+  if (cause instanceof JvmSourceError) return cause;
   const errno = describeErrno(cause);
   const [code, text] = FAILURES.get(errno) ?? ['D2S_ERR_JVM_UNREACHABLE', 'The attach socket cannot be reached'];
   return new JvmSourceError(code, `${text} (${errno}).`, cause);

@@ -3,7 +3,7 @@
  * reading of the file. They are optional: a failure leaves the reading unchanged, and takes a fraction of its time
  * limit. This folder does not search for a JVM: it gets the one that `hsperfdata/` has found.
  */
-
+import { once } from 'node:events';
 import { describeErrno } from '../../base/errors.ts';
 import type { VisibleJvm } from '../hsperfdata/visible-jvm.ts';
 import type { JvmReading } from '../jvm-reading.ts';
@@ -51,11 +51,6 @@ export class AttachOverlay {
     this.#timeoutMs = timeoutMs;
     this.#system = system;
     this.#opener = new AttachOpener({ system, ...(openTimeoutMs === undefined ? {} : { openTimeoutMs }) });
-  }
-
-  /** How often a JVM was sent SIGQUIT. */
-  get signals(): number {
-    return this.#opener.signals;
   }
 
   /** Returns `reading` itself if there is nothing to lay over it. Never rejects. Not for concurrent calls. */
@@ -134,7 +129,8 @@ export class AttachOverlay {
     deadline: AbortSignal,
   ): Promise<LiveValues> {
     const ask = async <T>(command: AttachCommand, parse: (text: string) => T | undefined): Promise<T | undefined> => {
-      const value = await answerOf(connectPath, command, parse, deadline);
+      const text = await askJvm(connectPath, command, deadline).catch(ignoreFormat);
+      const value = text === undefined ? undefined : parse(text);
       if (value === undefined) this.reason ??= `the JVM’s answer to ${command} cannot be read`;
       return value;
     };
@@ -177,19 +173,9 @@ function isOlder({ madeEpochMs }: AttachSocket, { startedEpochMs }: VisibleJvm):
   return startedEpochMs !== undefined && madeEpochMs < startedEpochMs - CLOCK_TOLERANCE_MS;
 }
 
-/** Undefined if this JVM lacks the command or answers in another form; the other answers may still be usable. */
-async function answerOf<T>(
-  connectPath: string,
-  command: AttachCommand,
-  parse: (text: string) => T | undefined,
-  deadline: AbortSignal,
-): Promise<T | undefined> {
-  try {
-    return parse(await askJvm(connectPath, command, deadline));
-  } catch (error) {
-    if (error instanceof JvmSourceError && error.code === 'D2S_ERR_JVM_FORMAT') return undefined;
-    throw error;
-  }
+/** For `catch`: this JVM lacks the command or answers in another form; the other answers may still be usable. */
+function ignoreFormat(error: unknown): undefined {
+  if (!(error instanceof JvmSourceError) || error.code !== 'D2S_ERR_JVM_FORMAT') throw error;
 }
 
 /** Not AbortSignal.any: Node 20 collects such a signal, and its timer, as garbage unless its users hold a reference. */
@@ -208,11 +194,9 @@ function createDeadline(outer: AbortSignal, ms: number): { readonly signal: Abor
   };
 }
 
-function aborted(signal: AbortSignal): Promise<string> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(STILL_OPENING);
-    else signal.addEventListener('abort', () => resolve(STILL_OPENING), { once: true });
-  });
+async function aborted(signal: AbortSignal): Promise<string> {
+  if (!signal.aborted) await once(signal, 'abort');
+  return STILL_OPENING;
 }
 
 function describeFailure(cause: unknown): string {

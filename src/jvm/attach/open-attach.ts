@@ -51,8 +51,6 @@ export class AttachOpener {
   readonly #closing = new AbortController();
   #inProgress: { readonly key: string; readonly result: Promise<string | undefined> } | undefined;
   #marker: Marker | undefined;
-  /** How often a JVM was sent SIGQUIT. */
-  signals = 0;
 
   constructor({ system, openTimeoutMs = OPEN_TIMEOUT_MS }: AttachOpenerOptions) {
     this.#system = system;
@@ -188,7 +186,6 @@ export class AttachOpener {
       history.refusal = `the JVM may not be sent SIGQUIT (${describeErrno(cause)}): run the sidecar as the JVM’s user, or as root with CAP_KILL`;
       return history.refusal;
     }
-    this.signals += 1;
     return undefined;
   }
 

@@ -27,7 +27,9 @@ export function isOwnProc(procPath: string, ownPid: number): boolean {
  * print its threads. Asynchronous, like the functions below: reading these files waits for locks of the process.
  */
 export async function hasOwnUserNamespace(procPath: string, pid: number): Promise<boolean> {
-  const [ours, its] = await Promise.all(['self', pid].map((of) => readLink(`${procPath}/${of}/ns/user`)));
+  const [ours, its] = await Promise.all(
+    ['self', pid].map((of) => readlink(`${procPath}/${of}/ns/user`).catch(() => undefined)),
+  );
   if (ours !== undefined && its !== undefined) return ours === its;
   // All that root may read without CAP_SYS_PTRACE.
   const [ourMap, itsMap] = await Promise.all(['self', pid].map((of) => readAside(`${procPath}/${of}/uid_map`)));
@@ -82,8 +84,4 @@ async function hasThread(procPath: string, pid: number, name: string): Promise<b
     if ((await readAside(`${folder}/${thread}/comm`))?.trim() === name) return true;
   }
   return false;
-}
-
-async function readLink(path: string): Promise<string | undefined> {
-  return await readlink(path).catch(() => undefined);
 }

@@ -30,13 +30,10 @@ export interface Surroundings extends SearchContext {
   readonly uids: ReadonlySet<number>;
 }
 
-export type CandidateResult =
-  | { readonly kind: 'candidate'; readonly candidate: Candidate }
-  | { readonly kind: 'failed'; readonly path: PerfFilePath; readonly result: Failure }
-  | { readonly kind: 'denied' }
-  | { readonly kind: 'absent' };
+/** `path` may have `*` as its user. */
+export type Failure = Exclude<ReadCountersResult, { kind: 'counters' }> & { readonly path: PerfFilePath };
 
-export type Failure = Exclude<ReadCountersResult, { kind: 'counters' }>;
+type CandidateResult = { readonly kind: 'candidate'; readonly candidate: Candidate } | Failure;
 
 type Written = Pick<Candidate, 'path' | 'file' | 'counters'>;
 
@@ -50,21 +47,23 @@ export async function findOfProcess(around: Surroundings, process: ProcessInfo):
   const isSameNamespace = ownNamespace !== undefined && mountNamespaceOf(procPath, process.pid) === ownNamespace;
   const uids = new Set([process.uid]);
   const users = findKnownUsers(around, uids, process.pid);
-  let worst: CandidateResult = { kind: 'absent' };
+  const anyPath = { tmp: tmpPath, user: '*', nspid: process.nspid };
+  let worst: Failure = { kind: 'absent', path: anyPath };
   for (const tmp of isSameNamespace ? [tmpPath] : [tmpPath, `${procPath}/${process.pid}/root/tmp`]) {
     const list = await listPerfFiles(around, tmp, users);
     if (list === 'denied') {
-      if (tmp !== tmpPath) worst = { kind: 'denied' };
+      if (tmp !== tmpPath) worst = { kind: 'denied', uid: process.uid, path: { ...anyPath, tmp } };
       continue;
     }
     for (const path of list.filter(({ nspid }) => nspid === process.nspid)) {
       const result = await readCandidate(around, path, [process], uids);
-      if (result.kind === 'candidate' && result.candidate.process !== undefined) return result;
+      if (result.kind === 'candidate') {
+        if (result.candidate.process !== undefined) return result;
+        continue;
+      }
       // A file with the same pid that belongs to another user is not this process's.
-      const isDeniedToUs =
-        result.kind === 'failed' && result.result.kind === 'denied' && result.result.uid === process.uid;
-      if (isDeniedToUs) worst = { kind: 'denied' };
-      else if (result.kind === 'failed' && result.result.kind !== 'denied' && worst.kind !== 'denied') worst = result;
+      const isOfProcess = result.kind !== 'absent' && (result.kind !== 'denied' || result.uid === process.uid);
+      if (isOfProcess && worst.kind !== 'denied') worst = result;
     }
   }
   return worst;
@@ -78,21 +77,16 @@ export async function readCandidate(
   likelyUids: ReadonlySet<number> = around.uids,
 ): Promise<CandidateResult> {
   const result = await readCounters(around, path, (uid) => likelyUids.has(uid));
-  if (result.kind === 'absent') return { kind: 'absent' };
-  if (result.kind !== 'counters') return { kind: 'failed', path, result };
+  if (result.kind !== 'counters') return { ...result, path };
   const { file, counters } = result;
-  const process = await findWriter(around, processes, { path, file, counters });
+  let process: ProcessInfo | undefined;
+  for (const one of processes) {
+    if (!(await isOf(around, one, { path, file, counters }))) continue;
+    process = one;
+    break;
+  }
   const alive = await decideLiveness(around, { process, file, counters });
   return { kind: 'candidate', candidate: { path, file, counters, process, ...alive } };
-}
-
-async function findWriter(
-  around: Surroundings,
-  processes: readonly ProcessInfo[],
-  written: Written,
-): Promise<ProcessInfo | undefined> {
-  for (const process of processes) if (await isOf(around, process, written)) return process;
-  return undefined;
 }
 
 /**
@@ -118,7 +112,7 @@ async function isOf(
 
 export interface Survey {
   readonly candidates: readonly Candidate[];
-  readonly failures: readonly CandidateResult[];
+  readonly failures: readonly Failure[];
   readonly deniedProcesses: readonly ProcessInfo[];
 }
 
@@ -126,12 +120,12 @@ export interface Survey {
 export async function findAll(around: Surroundings): Promise<Survey> {
   const { paths, deniedProcesses } = await listEverywhere(around);
   const candidates = new Map<string, Candidate>();
-  const failures: CandidateResult[] = [];
+  const failures: Failure[] = [];
   for (const [index, path] of paths.entries()) {
     await pause(index, around.signal);
     const result = await readCandidate(around, path);
     if (result.kind !== 'candidate') {
-      if (result.kind !== 'absent') failures.push(result);
+      failures.push(result);
       continue;
     }
     const { candidate } = result;

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { JvmSourceError } from '../jvm-source.ts';
 import {
   type Candidate,
-  type CandidateResult,
   describeCandidate,
+  type Failure,
   findAll,
   findOfProcess,
   readCandidate,
@@ -19,16 +19,7 @@ import { findListeners, type Listener } from './listeners.ts';
 import { decideLiveness, TICKS_MOVE_WITHIN_MS } from './liveness.ts';
 import { listPerfFiles, type PerfFilePath, pathOf, readCounters } from './perf-file.ts';
 import { findHolders, looksLikeJvm, type ProcessInfo, readProcess, readProcesses } from './processes.ts';
-import {
-  ambiguous,
-  denied,
-  deniedToUser,
-  formatJvmList,
-  noFile,
-  type OwnRights,
-  refused,
-  unreadable,
-} from './refusals.ts';
+import { ambiguous, createFailureError, denied, deniedToUser, formatJvmList, type OwnRights } from './refusals.ts';
 import type { SearchBounds } from './search-bounds.ts';
 
 export interface FindJvmOptions {
@@ -47,8 +38,16 @@ export interface FindJvmOptions {
 
 export interface FoundJvm {
   readonly candidate: Candidate;
+  /** For people, e.g. `pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap)`, and why it was chosen if that may be wrong. */
+  readonly description: string;
   /** The listening sockets of the upstream's port when the JVM was found. Different sockets may mean another JVM. */
   readonly listenerInodes: ReadonlySet<string>;
+}
+
+interface Choice {
+  readonly candidate: Candidate;
+  /** Another process has the upstream's port: the JVM may serve another one. */
+  readonly insteadOf?: ProcessInfo | undefined;
 }
 
 interface Search extends Surroundings, Pick<FindJvmOptions, 'upstreamHost' | 'upstreamPort'> {
@@ -69,8 +68,18 @@ export async function findJvm(options: FindJvmOptions, signal: AbortSignal): Pro
   const listeners = await listenersOf(options);
   const uids = new Set([own.uid, ...(listeners ?? []).map(({ uid }) => uid)]);
   const search: Search = { ...options, procPath, tmpPath, signal, processes, own, listeners, uids };
-  const candidate = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
-  return { candidate, listenerInodes: inodesOf(search.listeners) };
+  const choice = options.pid === undefined ? await findUnnamed(search) : await findByPid(search, options.pid);
+  return {
+    candidate: choice.candidate,
+    description: describeChoice(search, choice),
+    listenerInodes: inodesOf(listeners),
+  };
+}
+
+function describeChoice({ upstreamPort }: Search, { candidate, insteadOf: other }: Choice): string {
+  const jvm = formatJvmList([describeCandidate(candidate)]);
+  if (other === undefined) return jvm;
+  return `${jvm}, the only application server here: pid ${other.pid} (${other.name}), which listens on the upstream’s port ${upstreamPort}, is no JVM`;
 }
 
 /** The current listeners on the upstream's port; undefined if there is no port, or its host is not this machine. */
@@ -83,15 +92,19 @@ function inodesOf(listeners: readonly Listener[] | undefined): ReadonlySet<strin
   return new Set(listeners?.map(({ inode }) => inode));
 }
 
-async function findByPid(search: Search, pid: number): Promise<Candidate> {
+async function findByPid(search: Search, pid: number): Promise<Choice> {
   const visible = search.processes.find((one) => one.pid === pid);
   const result = visible === undefined ? undefined : await findOfProcess(search, visible);
-  if (result?.kind === 'candidate') return result.candidate;
+  if (result?.kind === 'candidate') return result;
   // If the JVM's processes are not visible, e.g. in another container, the pid can only be the one in the file's name.
   const candidates = await findInvisible(search, pid);
-  if (candidates.length > 1) throw ambiguousNumber(pid, candidates);
-  const [only] = candidates;
-  if (only !== undefined) return only;
+  const [candidate, another] = candidates;
+  if (another !== undefined) {
+    const users = candidates.map(({ path }) => path.user).join(', ');
+    const message = `More than one user has a JVM with pid ${pid}: ${users}. Set jvm.user, too.`;
+    throw new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', message);
+  }
+  if (candidate !== undefined) return { candidate };
   if (visible !== undefined && result !== undefined) throw createFailureError(visible, result, search.own);
   throw new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
@@ -111,40 +124,31 @@ async function findInvisible(search: Search, nspid: number): Promise<Candidate[]
   return withoutDead(search, candidates);
 }
 
-function ambiguousNumber(pid: number, candidates: readonly Candidate[]): JvmSourceError {
-  const users = candidates.map(({ path }) => path.user).join(', ');
-  const message = `More than one user has a JVM with pid ${pid}: ${users}. Set jvm.user, too.`;
-  return new JvmSourceError('D2S_ERR_JVM_AMBIGUOUS', message);
-}
-
-async function findUnnamed(search: Search): Promise<Candidate> {
-  const { listeners, user, own } = search;
+async function findUnnamed(search: Search): Promise<Choice> {
+  const { listeners, user, own, upstreamPort } = search;
   // Another server's JVM would be a wrong answer. With `jvm.user` set, the search continues.
-  if (listeners?.length === 0 && user === undefined) throw nobodyListens(search.upstreamPort);
+  if (listeners?.length === 0 && user === undefined)
+    throw new JvmSourceError(
+      'D2S_ERR_JVM_NOT_FOUND',
+      `There is no JVM to read: nothing listens on the upstream’s port ${upstreamPort} of this machine. Is the application server running? ` +
+        'If the JVM is not the process that listens, set jvm.pid or jvm.user.',
+    );
   const sockets = inodesOf(listeners);
   const holders = sockets.size === 0 ? [] : await findHolders(search, search.processes, sockets);
   const found: Candidate[] = [];
-  const failed: { process: ProcessInfo; result: CandidateResult }[] = [];
+  const failed: { process: ProcessInfo; result: Failure }[] = [];
   for (const process of holders) {
     const result = await findOfProcess(search, process);
     if (result.kind !== 'candidate') failed.push({ process, result });
     else if (isOfUser(result.candidate, user)) found.push(result.candidate);
   }
-  const [only, another] = found;
+  const [candidate, another] = found;
   if (another !== undefined) throw ambiguous(found.map(describeCandidate));
-  if (only !== undefined) return only;
+  if (candidate !== undefined) return { candidate };
   // This process looks like a JVM and listens, so it is the one; searching for others would be a guess.
   const jvm = failed.find(({ process }) => looksLikeJvm(process));
   if (jvm !== undefined) throw createFailureError(jvm.process, jvm.result, own);
-  return findServer(search, holders);
-}
-
-function nobodyListens(port: number | undefined): JvmSourceError {
-  return new JvmSourceError(
-    'D2S_ERR_JVM_NOT_FOUND',
-    `There is no JVM to read: nothing listens on the upstream’s port ${port} of this machine. Is the application server running? ` +
-      'If the JVM is not the process that listens, set jvm.pid or jvm.user.',
-  );
+  return { candidate: await findServer(search, holders), insteadOf: holders[0] };
 }
 
 async function findServer(search: Search, holders: readonly ProcessInfo[]): Promise<Candidate> {
@@ -160,8 +164,8 @@ async function findServer(search: Search, holders: readonly ProcessInfo[]): Prom
   const others = user === undefined ? [] : ofListener.filter(({ counters }) => counters.command?.kind === 'other');
   const living = await withoutDead(search, servers.length > 0 ? servers : others);
   const sure = living.filter(({ liveness }) => liveness !== 'unknown');
-  // Nothing listens: a file without evidence of a living JVM is a dead one's.
-  const possible = sure.length > 0 || listeners?.length === 0 ? sure : living;
+  // Nothing listens, or something else: a file without evidence of a living JVM is a dead one's.
+  const possible = sure.length > 0 || listeners?.length === 0 || holders.length > 0 ? sure : living;
   const [only, another] = possible;
   if (another !== undefined) throw ambiguous(possible.map(describeCandidate));
   if (only !== undefined) return only;
@@ -179,12 +183,11 @@ function whyNone(
   const closed = deniedProcesses.find((process) => looksLikeJvm(process) && isSuspect(process.uid));
   if (closed !== undefined) return denied(closed, own);
   for (const failure of failures) {
-    if (failure.kind !== 'failed' || !isPathOfUser(failure.path, user)) continue;
-    const { path, result } = failure;
-    if (result.kind === 'denied' && result.uid !== undefined && isSuspect(result.uid)) {
-      const holder = search.processes.find(({ nspid, uid }) => nspid === path.nspid && uid === result.uid);
-      return holder ? denied(holder, own) : deniedToUser(`The JVM of ${pathOf(path)}`, result.uid, own);
-    }
+    if (failure.kind !== 'denied' || failure.uid === undefined) continue;
+    const { path, uid: owner } = failure;
+    if (!isPathOfUser(path, user) || !isSuspect(owner)) continue;
+    const holder = search.processes.find(({ nspid, uid }) => nspid === path.nspid && uid === owner);
+    return holder ? denied(holder, own) : deniedToUser(`The JVM of ${pathOf(path)}`, owner, own);
   }
   const [stranger] = listenerUids ?? [];
   if (stranger !== undefined && stranger !== own.uid && own.uid !== 0) {
@@ -231,13 +234,4 @@ function isOfUser({ path, file }: Candidate, user: string | undefined): boolean 
 
 function isPathOfUser(path: PerfFilePath, user: string | undefined): boolean {
   return user === undefined || path.user === user;
-}
-
-function createFailureError(process: ProcessInfo, result: CandidateResult, own: OwnRights): JvmSourceError {
-  if (result.kind === 'denied') return denied(process, own);
-  if (result.kind !== 'failed') return noFile(process);
-  const { result: failure, path } = result;
-  if (failure.kind === 'refused') return refused(pathOf(path), failure.reason);
-  if (failure.kind === 'denied') return denied(process, own);
-  return failure.kind === 'absent' ? noFile(process) : unreadable(pathOf(path), failure);
 }

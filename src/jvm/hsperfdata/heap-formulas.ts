@@ -20,23 +20,18 @@ const NO_LIMIT = -1;
 const SHENANDOAH_GENERATIONS_JDK = 24;
 
 export function computeHeap(counters: Counters, collector: Collector): HeapReading {
-  switch (collector) {
-    case 'Serial':
-      return serialOrParallel(counters, SERIAL, false);
-    case 'Parallel':
-      return serialOrParallel(counters, PARALLEL, true);
-    case 'G1':
-      return g1(counters);
-    case 'ZGC':
-      return zgc(counters);
-    case 'GenerationalZGC':
-      return generationalZgc(counters);
-    case 'Shenandoah':
-      return shenandoah(counters);
-    case 'unknown':
-      return NOTHING;
-  }
+  return FORMULAS[collector](counters);
 }
+
+const FORMULAS: Readonly<Record<Collector, (counters: Counters) => HeapReading>> = {
+  Serial: (counters) => serialOrParallel(counters, SERIAL, false),
+  Parallel: (counters) => serialOrParallel(counters, PARALLEL, true),
+  G1: g1,
+  ZGC: zgc,
+  GenerationalZGC: generationalZgc,
+  Shenandoah: shenandoah,
+  unknown: () => NOTHING,
+};
 
 const SERIAL = { eden: 'Eden Space', survivor: 'Survivor Space', old: 'Tenured Gen' };
 const PARALLEL = { eden: 'PS Eden Space', survivor: 'PS Survivor Space', old: 'PS Old Gen' };
@@ -140,24 +135,25 @@ function shenandoah(counters: Counters): HeapReading {
   return createHeapReading(createPools(hasOneMode ? { Shenandoah: usage } : {}), 'live', false, usage);
 }
 
-type Space = ReturnType<typeof spaceOf>;
+type Space = ReturnType<typeof sizesOf>;
 
 function spaceOf(counters: Counters, generation: 0 | 1, index: number) {
-  const prefix = `sun.gc.generation.${generation}.space.${index}`;
-  return {
-    used: bytesOf(counters, `${prefix}.used`),
-    capacity: bytesOf(counters, `${prefix}.capacity`),
-    maxCapacity: bytesOf(counters, `${prefix}.maxCapacity`),
-    initCapacity: bytesOf(counters, `${prefix}.initCapacity`),
-  };
+  return sizesOf(counters, `sun.gc.generation.${generation}.space.${index}`);
 }
 
 function generationOf(counters: Counters, generation: 0 | 1) {
-  const prefix = `sun.gc.generation.${generation}`;
+  return sizesOf(counters, `sun.gc.generation.${generation}`);
+}
+
+/** A generation has no `used` and `initCapacity`, a space no `minCapacity`. */
+function sizesOf(counters: Counters, prefix: string) {
+  const of = (name: string) => bytesOf(counters, `${prefix}.${name}`);
   return {
-    minCapacity: bytesOf(counters, `${prefix}.minCapacity`),
-    capacity: bytesOf(counters, `${prefix}.capacity`),
-    maxCapacity: bytesOf(counters, `${prefix}.maxCapacity`),
+    used: of('used'),
+    capacity: of('capacity'),
+    initCapacity: of('initCapacity'),
+    minCapacity: of('minCapacity'),
+    maxCapacity: of('maxCapacity'),
   };
 }
 

@@ -14,9 +14,9 @@ import type { Counters } from './counters.ts';
 import { type FindJvmOptions, type FoundJvm, findJvm, listenersOf } from './find-jvm.ts';
 import { computeReading } from './formulas.ts';
 import { decideLiveness, type LivenessEvidence } from './liveness.ts';
-import { pathOf, readCounters } from './perf-file.ts';
+import { readCounters } from './perf-file.ts';
 import { countOf } from './plausible.ts';
-import { beyondBounds, refused, unreadable } from './refusals.ts';
+import { beyondBounds, unusable } from './refusals.ts';
 import { SearchBounds } from './search-bounds.ts';
 import type { VisibleJvm } from './visible-jvm.ts';
 
@@ -138,14 +138,13 @@ export class HsperfdataSource implements JvmSource {
       return goneError(current.candidate, 'its counters file has been removed, as at a normal exit');
     // /proc/<pid>/root closes when the JVM ends, and another user may now own the name.
     if (result.kind === 'denied') return goneError(current.candidate, 'its counters file may no longer be read');
-    if (result.kind === 'refused') return refused(pathOf(path), result.reason);
-    if (result.kind !== 'counters') return unreadable(pathOf(path), result);
+    if (result.kind !== 'counters') return unusable({ ...result, path });
     const { file, counters } = result;
     if (!isSameJvm(current.candidate, result)) return goneError(current.candidate, 'another JVM has replaced it');
     const answer = await decideLiveness(context, { process, file, counters, previous: current.evidence });
     current.evidence = answer.evidence;
     const { reading, collector } = computeReading(counters);
-    const jvm = createVisibleJvm(current.candidate, file, counters, collector, procPath);
+    const jvm = createVisibleJvm(current, file, counters, collector, procPath);
     const isUnknown = answer.liveness === 'unknown';
     const isAnswering = isUnknown ? await this.#options.isAnswering?.(jvm, signal) : undefined;
     const liveness = isAnswering === false ? 'gone' : answer.liveness;
@@ -191,7 +190,7 @@ function isSameJvm(one: Written, other: Written): boolean {
 }
 
 function createVisibleJvm(
-  { path, process }: Candidate,
+  { candidate: { path, process }, description }: FoundJvm,
   file: Candidate['file'],
   { jdkMajor, startedEpochMs }: Candidate['counters'],
   collector: Collector,
@@ -210,5 +209,6 @@ function createVisibleJvm(
     collector,
     jdkMajor,
     startedEpochMs,
+    description,
   };
 }

@@ -62,14 +62,12 @@ export async function listPerfFiles(
   tmp: string,
   knownUsers: readonly string[],
 ): Promise<readonly PerfFilePath[] | 'denied'> {
-  const others = { limit: SEARCH_LIMITS.directories, onMore: () => bounds.hit('directories') };
   const isOther = (name: string) => name.startsWith(PREFIX) && !knownUsers.includes(name.slice(PREFIX.length));
-  const directories = await list(tmp, isOther, others, bounds);
+  const directories = await list(tmp, isOther, bounds, 'directories');
   if (directories === 'denied') return 'denied';
   const paths: PerfFilePath[] = [];
   for (const user of [...knownUsers, ...directories.map((name) => name.slice(PREFIX.length))]) {
-    const room = { limit: SEARCH_LIMITS.files - paths.length, onMore: () => bounds.hit('files') };
-    const names = await list(`${tmp}/${PREFIX}${user}`, isNumber, room, bounds);
+    const names = await list(`${tmp}/${PREFIX}${user}`, isNumber, bounds, 'files', paths.length);
     if (names !== 'denied') paths.push(...names.map((name) => ({ tmp, user, nspid: Number(name) })));
   }
   return paths;
@@ -167,14 +165,15 @@ function ownerOf(path: string): number | undefined {
 }
 
 /**
- * Sorted names of the wanted entries of a directory. Reads it in pieces, on another thread, and stops after `limit`:
- * other users may put any number of names there.
+ * Sorted names of the wanted entries of a directory. Reads it in pieces, on another thread, and stops at the bound, of
+ * which `taken` are in use: other users may put any number of names there.
  */
 async function list(
   path: string,
   isWanted: (name: string) => boolean,
-  { limit, onMore }: { readonly limit: number; readonly onMore: () => void },
   bounds: SearchBounds,
+  bound: 'directories' | 'files',
+  taken = 0,
 ): Promise<string[] | 'denied'> {
   const names: string[] = [];
   let looked = 0;
@@ -186,8 +185,8 @@ async function list(
         break;
       }
       if (!isWanted(name)) continue;
-      if (names.length >= limit) {
-        onMore();
+      if (taken + names.length >= SEARCH_LIMITS[bound]) {
+        bounds.hit(bound);
         break;
       }
       names.push(name);

@@ -3,7 +3,8 @@
  * line or the mount to change. They never quote an argument of a JVM.
  */
 import { JvmSourceError } from '../jvm-source.ts';
-import type { Unusable } from './entries.ts';
+import type { Failure } from './candidates.ts';
+import { pathOf } from './perf-file.ts';
 import type { ProcessInfo } from './processes.ts';
 
 const MAX_NAMED = 8;
@@ -34,8 +35,14 @@ export function formatJvmList(jvms: readonly Named[]): string {
   return named.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
+/** Why there are no counters of the JVM that this process is. */
+export function createFailureError(process: ProcessInfo, failure: Failure, own: OwnRights): JvmSourceError {
+  if (failure.kind === 'denied') return denied(process, own);
+  return failure.kind === 'absent' ? noFile(process) : unusable(failure);
+}
+
 /** The JVM exists and may be inspected, but has no counters file. */
-export function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
+function noFile({ pid, nspid, uid }: ProcessInfo): JvmSourceError {
   return new JvmSourceError(
     'D2S_ERR_JVM_NOT_FOUND',
     `The JVM with pid ${pid} has no counters file /tmp/hsperfdata_*/${nspid}. It writes none with -XX:-UsePerfData or ` +
@@ -95,23 +102,21 @@ export function deniedToUser(who: string, uid: number, own: OwnRights): JvmSourc
   );
 }
 
-export function refused(path: string, reason: string): JvmSourceError {
-  return access(
-    `The counters file ${path} is not trusted: ${reason}. A JVM leaves a regular file in a directory of the same owner with mode 0755. ` +
-      'Find out who created it, remove the directory and restart the JVM.',
-  );
-}
-
-export function unreadable(path: string, result: Unusable): JvmSourceError {
-  if (result.kind === 'starting') {
-    return new JvmSourceError(
-      'D2S_ERR_JVM_NOT_FOUND',
-      `The JVM of ${path} is starting, and its counters are not complete yet.`,
-    );
+/** The file exists, and no counters can be taken from it. */
+export function unusable(failure: Exclude<Failure, { kind: 'absent' | 'denied' }>): JvmSourceError {
+  const path = pathOf(failure.path);
+  if (failure.kind === 'starting') {
+    const message = `The JVM of ${path} is starting, and its counters are not complete yet.`;
+    return new JvmSourceError('D2S_ERR_JVM_NOT_FOUND', message);
   }
+  if (failure.kind === 'refused')
+    return access(
+      `The counters file ${path} is not trusted: ${failure.reason}. A JVM leaves a regular file in a directory of the same owner with ` +
+        'mode 0755. Find out who created it, remove the directory and restart the JVM.',
+    );
   return new JvmSourceError(
     'D2S_ERR_JVM_FORMAT',
-    `The counters file ${path} cannot be read: ${result.reason}. If the JVM is not HotSpot, set jvm.source to another source.`,
+    `The counters file ${path} cannot be read: ${failure.reason}. If the JVM is not HotSpot, set jvm.source to another source.`,
   );
 }
 

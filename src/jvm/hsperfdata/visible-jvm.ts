@@ -22,4 +22,6 @@ export interface VisibleJvm {
   readonly tmpPath: string;
   readonly collector?: Collector | undefined;
   readonly jdkMajor?: number | undefined;
+  /** As in `FoundJvm`. */
+  readonly description: string;
 }

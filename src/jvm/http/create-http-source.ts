@@ -29,13 +29,6 @@ const KINDS: Readonly<Record<JvmHttpKind, HttpKind>> = {
 };
 
 export function createHttpSource(http: JvmHttpSource, { config, clock, logger, env }: HttpSourceParts): HttpSource {
-  const { kind, url, username, passwordFile, passwordEnv, caFile, serverName } = http;
-  const credentials = createCredentialsReader({ username, passwordFile, passwordEnv, env, logger });
-  return new HttpSource(KINDS[kind], {
-    url,
-    credentials,
-    timeoutMs: config.jvm.timeoutMs,
-    clock,
-    tls: { caFile, serverName },
-  });
+  const credentials = createCredentialsReader({ ...http, env, logger });
+  return new HttpSource(KINDS[http.kind], { ...http, credentials, timeoutMs: config.jvm.timeoutMs, clock });
 }

@@ -11,7 +11,6 @@ import { type Authorities, createAuthoritiesReader } from '../../tls/authorities
 import { indicatedName } from '../../tls/server-name.ts';
 import type { JvmReading } from '../jvm-reading.ts';
 import { type JvmSource, JvmSourceError } from '../jvm-source.ts';
-import { type Address, parseAddress } from './address.ts';
 import { type Advice, createStatusError, createWireError } from './http-errors.ts';
 import { BASIC_LOGIN, DigestLogin, type Login, type LoginRefusal } from './login.ts';
 import { LoginBackOff } from './login-back-off.ts';
@@ -30,7 +29,6 @@ export interface HttpKind extends ServerRequest {
   readonly name: JvmHttpKind;
   /** E.g. `/manager`: used if the configured address has no path. */
   readonly defaultPath: string;
-  readonly mayHaveQuery?: boolean;
   readonly accept: string;
   /** Optional requests, for values that not every server has or shows. A failure leaves these values out. */
   readonly further?: readonly ServerRequest[];
@@ -42,15 +40,12 @@ export interface HttpKind extends ServerRequest {
 }
 
 export interface HttpSourceOptions {
-  /** E.g. `http://127.0.0.1:8080/manager`. */
+  /** E.g. `http://127.0.0.1:8080/manager`; the configuration allows no user, query or fragment. */
   readonly url: string;
-  /** The server's certificate is always verified. */
-  readonly tls?: {
-    /** PEM file of the authorities to trust instead of the well-known ones. */
-    readonly caFile?: string | undefined;
-    /** The name that the certificate must have, if it differs from the address. */
-    readonly serverName?: string | undefined;
-  };
+  /** PEM file of the authorities to trust instead of the well-known ones. The server's certificate is always verified. */
+  readonly caFile?: string | undefined;
+  /** The name that the certificate must have, if it differs from the address. */
+  readonly serverName?: string | undefined;
   readonly credentials?: CredentialsReader | undefined;
   /** Longest time of a reading. */
   readonly timeoutMs?: number;
@@ -71,39 +66,37 @@ export class HttpSource implements JvmSource {
   readonly name: string;
   readonly #kind: HttpKind;
   readonly #options: HttpSourceOptions;
-  readonly #address: Address;
-  /** Address and path for messages, without the query, which may contain a secret. */
+  readonly #address: URL;
+  /** E.g. `/manager`; empty for the root. */
+  readonly #basePath: string;
+  /** For messages, e.g. `http://127.0.0.1:8080/manager/status`. */
   readonly #where: string;
   readonly #login: Login;
   readonly #backOff: LoginBackOff;
   readonly #readAuthorities: (() => Promise<Authorities>) | undefined;
   #underWay: Client | undefined;
 
-  /** Throws D2S_ERR_CONFIG for an address that cannot be used. */
   constructor(kind: HttpKind, options: HttpSourceOptions) {
     this.name = kind.name;
     this.#kind = kind;
     this.#options = options;
-    this.#address = parseAddress(options.url, kind.defaultPath, kind.mayHaveQuery);
-    this.#where = `${this.#address.origin}${this.#address.basePath}${kind.path.replace(/\?.*$/s, '')}`;
+    this.#address = new URL(options.url);
+    const { origin, pathname } = this.#address;
+    this.#basePath = (pathname === '/' ? kind.defaultPath : pathname).replace(/\/+$/, '');
+    this.#where = `${origin}${this.#basePath}${kind.path.replace(/\?.*$/s, '')}`;
     this.#login = kind.hasDigest ? new DigestLogin() : BASIC_LOGIN;
     this.#backOff = new LoginBackOff(options.clock);
-    const file = options.tls?.caFile;
+    const { caFile: file } = options;
     const createError = (message: string) => new JvmSourceError('D2S_ERR_JVM_ACCESS', message);
     if (file !== undefined)
       this.#readAuthorities = createAuthoritiesReader({ key: 'jvm.http.caFile', file, createError });
-  }
-
-  async read(signal: AbortSignal): Promise<JvmReading> {
-    const { text, further } = await this.#ask(signal);
-    return this.#kind.parse(text, further);
   }
 
   close(): void {
     this.#underWay?.destroy().catch(() => undefined);
   }
 
-  async #ask(signal: AbortSignal): Promise<{ text: string; further: readonly (string | undefined)[] }> {
+  async read(signal: AbortSignal): Promise<JvmReading> {
     let client: Client | undefined;
     try {
       const credentials = await this.#options.credentials?.();
@@ -122,7 +115,7 @@ export class HttpSource implements JvmSource {
       for (const request of this.#kind.further ?? []) {
         further.push(await this.#requestFurther(client, request, credentials, signal));
       }
-      return { text, further };
+      return this.#kind.parse(text, further);
     } catch (cause) {
       throw createWireError(cause, this.#where, signal);
     } finally {
@@ -151,12 +144,12 @@ export class HttpSource implements JvmSource {
   }
 
   async #connect(): Promise<Client> {
-    const { tls: { serverName } = {}, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
+    const { serverName, timeoutMs = DEFAULT_TIMEOUT_MS } = this.#options;
     const authorities = await this.#readAuthorities?.();
     return new Client(this.#address.origin, {
       connect: {
         ...(authorities && { secureContext: authorities.secureContext }),
-        servername: indicatedName(serverName ?? new URL(this.#address.origin).hostname),
+        servername: indicatedName(serverName ?? this.#address.hostname),
         autoSelectFamilyAttemptTimeout: attemptTimeoutMs(timeoutMs),
       },
       maxResponseSize: MAX_ANSWER_BYTES,
@@ -175,7 +168,7 @@ export class HttpSource implements JvmSource {
     signal: AbortSignal,
   ): Promise<{ readonly answer: Dispatcher.ResponseData; readonly refusal?: LoginRefusal }> {
     const method = body === undefined ? 'GET' : 'POST';
-    const path = `${this.#address.basePath}${kindPath}${this.#address.query}`;
+    const path = `${this.#basePath}${kindPath}`;
     for (let tries = 1; ; tries += 1) {
       const authorization = this.#login.authorize({ method, target: path }, credentials);
       const headers = this.#headers(authorization, body !== undefined);

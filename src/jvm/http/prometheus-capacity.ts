@@ -40,7 +40,8 @@ export function readCapacity(builder: ReadingBuilder, samples: Samples, isOwn: b
     builder.addConnector(connector, firstOf(busyThreads), firstOf(maxThreads), firstOf(connections));
   }
   if (!isOwn) return;
-  const only = (names: readonly string[]) => names.map((name) => samples.get(name)?.[0]?.value).find(isNumber);
+  const only = (names: readonly string[]) =>
+    names.map((name) => samples.get(name)?.[0]?.value).find((value) => value !== undefined && value >= 0);
   builder.setThreads(only(THREADS.live), only(THREADS.daemon), only(THREADS.peak));
   const cpuNs = only(PROCESS.cpuNs);
   builder.setProcess(String(only(PROCESS.start) ?? ''), {
@@ -59,8 +60,4 @@ function connectorsOf(samples: Samples): ReadonlySet<string> {
 /** Micrometer has Tomcat's name of the connector; jmx_exporter's rules have protocol and port. */
 function nameOf({ labels }: Sample): string {
   return labels.get('name') ?? `${labels.get('protocol') ?? ''}-${labels.get('port') ?? ''}`;
-}
-
-function isNumber(value: number | undefined): value is number {
-  return value !== undefined && value >= 0;
 }

@@ -17,8 +17,6 @@ const BEANS = /^java_lang_(?:classloading|memory|memorypool|garbagecollector)_/;
 export const PROMETHEUS: HttpKind = {
   name: 'prometheus',
   defaultPath: '/metrics',
-  // A large page can be cut by a query, e.g. `?includedNames=jvm_memory_used_bytes`.
-  mayHaveQuery: true,
   path: '',
   accept: 'text/plain;version=0.0.4',
   advice: {
@@ -31,14 +29,22 @@ export const PROMETHEUS: HttpKind = {
 
 /** Throws `D2S_ERR_JVM_FORMAT`. */
 export function parsePrometheusJvm(text: string): JvmReading {
-  const samples = lowerCased(
-    parsePrometheusText(text, (name) => WANTED.test(name) || CAPACITY_NAMES.has(name.toLowerCase())),
+  const isWanted = (name: string) => WANTED.test(name) || CAPACITY_NAMES.has(name.toLowerCase());
+  // Exporters can be configured to other letter cases.
+  const samples: Samples = new Map(
+    [...parsePrometheusText(text, isWanted)].map(([name, list]) => [name.toLowerCase(), list]),
   );
   const builder = new ReadingBuilder();
+  // E.g. `jmx_exporter_build_info{name="jmx_prometheus_javaagent"}`.
+  const exporter = samples.get('jmx_exporter_build_info')?.[0]?.labels.get('name') ?? '';
+  const isStandalone = /httpserver|standalone/.test(exporter);
+  // An agent has its own metrics, unless `excludeJvmMetrics` hides them.
+  const isAgent =
+    exporter.includes('javaagent') && (samples.has('jvm_memory_bytes_used') || samples.has('jvm_memory_used_bytes'));
   const hasBeans = [...samples.keys()].some((name) => BEANS.test(name));
   // The jvm_* of a standalone exporter describe the exporter, not the JVM that it watches. Those of an agent describe
   // its JVM.
-  const isOwn = !isStandalone(samples) && (!hasBeans || isAgent(samples));
+  const isOwn = !isStandalone && (!hasBeans || isAgent);
   if (!isOwn) readBeans(builder, samples);
   else if (samples.get('jvm_memory_used_bytes')?.some(({ labels }) => labels.has('id')))
     readMicrometer(builder, samples);
@@ -46,28 +52,10 @@ export function parsePrometheusJvm(text: string): JvmReading {
   readCapacity(builder, samples, isOwn);
   return builder.build(
     'D2S_ERR_JVM_FORMAT',
-    isStandalone(samples)
+    isStandalone
       ? 'The metrics of the standalone jmx_exporter have no java_lang_* lines of Memory, MemoryPool, ClassLoading and GarbageCollector; let its rules and includeObjectNames pass them.'
       : 'The metrics hold neither jvm_memory_*, jvm_classes_* and jvm_gc_* nor java_lang_*. Is the metrics page that of the JVM, and does excludeJvmMetrics hide them?',
   );
-}
-
-/** The exporter's kind, from `jmx_exporter_build_info{name="jmx_prometheus_javaagent"}`. */
-function buildName(samples: Samples): string {
-  return samples.get('jmx_exporter_build_info')?.[0]?.labels.get('name') ?? '';
-}
-
-function isStandalone(samples: Samples): boolean {
-  return /httpserver|standalone/.test(buildName(samples));
-}
-
-function isAgent(samples: Samples): boolean {
-  return buildName(samples).includes('javaagent') && hasOwnJvm(samples);
-}
-
-/** False if `excludeJvmMetrics` hides the agent's own metrics. */
-function hasOwnJvm(samples: Samples): boolean {
-  return samples.has('jvm_memory_bytes_used') || samples.has('jvm_memory_used_bytes');
 }
 
 /** 0.x writes `jvm_memory_bytes_used`, 1.x `jvm_memory_used_bytes`; the rest is the same. */
@@ -124,7 +112,7 @@ function micrometerPools(samples: Samples, area: string): NamedUsage[] {
   }));
 }
 
-/** `java_lang_MemoryPool_Usage_used{name="G1 Old Gen"}`; exporters can be configured to other letter cases. */
+/** E.g. `java_lang_memorypool_usage_used{name="G1 Old Gen"}`. */
 function readBeans(builder: ReadingBuilder, samples: Samples): void {
   const usage = (prefix: string, label?: string, value?: string) =>
     usageFrom((key) => sampleOf(samples, `java_lang_${prefix}_${key}`, label, value));
@@ -145,10 +133,6 @@ function readBeans(builder: ReadingBuilder, samples: Samples): void {
       sampleOf(samples, 'java_lang_garbagecollector_collectioncount', 'name', gc),
       sampleOf(samples, 'java_lang_garbagecollector_collectiontime', 'name', gc),
     );
-}
-
-function lowerCased(samples: Samples): Samples {
-  return new Map([...samples].map(([name, list]) => [name.toLowerCase(), list]));
 }
 
 function usageFrom(read: (key: (typeof KEYS_OF_USAGE)[number]) => number | undefined): RawUsage {

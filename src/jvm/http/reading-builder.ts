@@ -32,12 +32,12 @@ export class ReadingBuilder {
     if (type === 'GarbageCollector') this.addCollector(of('Name'), of('CollectionCount'), of('CollectionTime'));
     if (type === 'Threading') this.setThreads(of('ThreadCount'), of('DaemonThreadCount'), of('PeakThreadCount'));
     if (type === 'Memory') {
-      this.setHeap(usageOf(of('HeapMemoryUsage')));
-      this.setNonHeap(usageOf(of('NonHeapMemoryUsage')));
+      this.setHeap(of('HeapMemoryUsage'));
+      this.setNonHeap(of('NonHeapMemoryUsage'));
     }
     if (type === 'MemoryPool') {
       const usedAfterGc = of('Type') === 'HEAP' ? of('CollectionUsage', 'used') : undefined;
-      this.addPool(of('Name'), usageOf(of('Usage')), usedAfterGc);
+      this.addPool(of('Name'), of('Usage'), usedAfterGc);
     }
     // The connectors' socket beans have the same type, but no threads.
     if (type === 'ThreadPool' && of('currentThreadsBusy') !== undefined)
@@ -52,7 +52,6 @@ export class ReadingBuilder {
     if (typeof startTime !== 'number') return;
     this.setProcess(String(startTime), {
       cpuSeconds: typeof cpuNs === 'number' ? cpuNs / NS_PER_S : undefined,
-      residentBytes: undefined,
       openDescriptors: of('OpenFileDescriptorCount'),
       maxDescriptors: of('MaxFileDescriptorCount'),
       processors: of('AvailableProcessors'),
@@ -63,16 +62,17 @@ export class ReadingBuilder {
     this.#classes = { loaded: readCount(loaded), unloaded: readCount(unloaded) };
   }
 
-  setHeap(usage: RawUsage): void {
+  /** `usage`: e.g. `{"init":1,"used":2,"committed":3,"max":-1}`. */
+  setHeap(usage: unknown): void {
     this.#heap = readUsage(usage);
   }
 
-  setNonHeap(usage: RawUsage): void {
+  setNonHeap(usage: unknown): void {
     this.#nonHeap = readUsage(usage);
   }
 
   /** `usedAfterGc` for heap pools only: other pools have no collections. */
-  addPool(name: unknown, usage: RawUsage, usedAfterGc?: unknown): void {
+  addPool(name: unknown, usage: unknown, usedAfterGc?: unknown): void {
     if (!isName(name)) return;
     const pool = { ...readUsage(usage), usedAfterGc: readCount(usedAfterGc) };
     this.#add(this.#pools, name, pool, 'memory pools');
@@ -88,15 +88,12 @@ export class ReadingBuilder {
   addConnector(name: unknown, busyThreads: unknown, maxThreads: unknown, connections?: unknown): void {
     if (!isName(name) || this.#connectors.length === MAX_BEANS) return;
     const port = /-(\d{1,5})"?$/.exec(name)?.[1];
-    const connector = {
+    this.#connectors.push({
       port: port === undefined ? undefined : Number(port),
-      ...{
-        busyThreads: readCount(busyThreads),
-        maxThreads: readCount(maxThreads),
-        connections: readCount(connections),
-      },
-    };
-    this.#connectors.push(connector);
+      busyThreads: readCount(busyThreads),
+      maxThreads: readCount(maxThreads),
+      connections: readCount(connections),
+    });
   }
 
   setThreads(live: unknown, daemon: unknown, peak: unknown): void {
@@ -143,16 +140,6 @@ export class ReadingBuilder {
   }
 }
 
-/** The four numbers of `{"init":1,"used":2,"committed":3,"max":-1}`; missing ones are undefined. */
-function usageOf(usage: unknown): RawUsage {
-  return {
-    init: fieldOf(usage, 'init'),
-    used: fieldOf(usage, 'used'),
-    committed: fieldOf(usage, 'committed'),
-    max: fieldOf(usage, 'max'),
-  };
-}
-
 /** `MemoryPool` for `java.lang:name=G1 Eden Space,type=MemoryPool`, in any order. */
 export function typeOfBean(objectName: string): string {
   return /[:,]type=([^,]*)/.exec(objectName)?.[1] ?? '';
@@ -167,8 +154,14 @@ function readLimit(value: unknown): number | undefined {
   return value === -1 ? -1 : readCount(value);
 }
 
-function readUsage({ init, used, committed, max }: RawUsage): MemoryUsage {
-  return { init: readLimit(init), used: readCount(used), committed: readCount(committed), max: readLimit(max) };
+function readUsage(usage: unknown): MemoryUsage {
+  const of = (key: keyof MemoryUsage) => fieldOf(usage, key);
+  return {
+    init: readLimit(of('init')),
+    used: readCount(of('used')),
+    committed: readCount(of('committed')),
+    max: readLimit(of('max')),
+  };
 }
 
 function isName(name: unknown): name is string {

@@ -11,17 +11,14 @@ const TYPES = ['class-loading', 'memory', 'memory-pool', 'garbage-collector'] as
 /** More than any of these beans has. */
 const MAX_ATTRIBUTES = 64;
 
-const ofBean = (type: string) => ({
-  operation: 'read-resource',
-  address: [{ 'core-service': 'platform-mbean' }, { type }],
-  'include-runtime': true,
-});
+const readOf = (...address: readonly object[]) => ({ operation: 'read-resource', address, 'include-runtime': true });
+const ofBean = (type: string) => readOf({ 'core-service': 'platform-mbean' }, { type });
 
 /** Separate requests: in a composite operation, a failed step rolls back all others. */
 const FURTHER = [
   ofBean('threading'),
   // Requests run in its default worker.
-  { operation: 'read-resource', address: [{ subsystem: 'io' }, { worker: 'default' }], 'include-runtime': true },
+  readOf({ subsystem: 'io' }, { worker: 'default' }),
 ];
 
 export const WILDFLY: HttpKind = {
@@ -32,12 +29,7 @@ export const WILDFLY: HttpKind = {
   body: JSON.stringify({
     operation: 'composite',
     address: [],
-    steps: TYPES.map((type) => ({
-      operation: 'read-resource',
-      address: [{ 'core-service': 'platform-mbean' }, { type }],
-      recursive: true,
-      'include-runtime': true,
-    })),
+    steps: TYPES.map((type) => ({ ...ofBean(type), recursive: true })),
   }),
   further: FURTHER.map((operation) => ({ path: '', body: JSON.stringify(operation) })),
   advice: {

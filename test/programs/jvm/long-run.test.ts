@@ -1,13 +1,12 @@
 /** A monitor that reads a real JVM many times, on a clock that stands still. Needs a JDK. */
 import { readdirSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { JvmMonitor } from '../../../src/jvm/jvm-monitor.ts';
 import { ManualClock } from '../../support/clock.ts';
 import { deferTo } from '../../support/deferred.ts';
+import { usedBytes } from '../../support/garbage.ts';
 import { READ_TIMEOUT_MS } from '../../support/jvm/truth/comparison.ts';
 import { ATTACH_TIMEOUT_MS, openSource } from './truth/sources.ts';
 import { compileTruth, hasJdk, JVMS, startTruth } from './truth/truth.ts';
@@ -21,9 +20,7 @@ const MAX_GROWTH_BYTES = 512 * 1024;
 /** Memory in use while idle. The deadlines of the last readings must be over, since they hold their readings. */
 async function settledHeapBytes(): Promise<number> {
   await delay(ATTACH_TIMEOUT_MS + 100);
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  return process.memoryUsage().heapUsed;
+  return await usedBytes();
 }
 
 const countOfDescriptors = () => readdirSync('/proc/self/fd').length;

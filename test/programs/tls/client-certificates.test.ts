@@ -1,20 +1,16 @@
 /**
- * Client certificates before a real Tomcat 10 whose SSLValve and CLIENT-CERT login read what the sidecar writes, and the
- * sidecar's own key in PKCS #12 as OpenSSL writes it. Needs Debian's `tomcat10` and `openssl`.
+ * Client certificates before a real Tomcat 10 whose SSLValve and CLIENT-CERT login read what the sidecar writes. Needs
+ * Debian's `tomcat10`.
  */
-import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Config, ListenerTlsConfig } from '../../../src/config/config.ts';
+import type { Config } from '../../../src/config/config.ts';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
-import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
 import { get, listenerTls } from '../../support/tls/ends.ts';
 import { hasTomcat, startTomcat, type Tomcat } from '../../support/tomcat/tomcat.ts';
-import { answering, OK, type Stand, type StandOptions, startStand } from '../../support/wire/stand.ts';
-
-const hasOpenssl = isAvailable('openssl', spawnSync('openssl', ['version']).status === 0);
+import { startStand } from '../../support/wire/stand.ts';
 
 const WEB_XML = `<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="5.0">
   <security-constraint>
@@ -41,12 +37,6 @@ const own = folder.signed(authority, { name: 'plant' });
 const ann = folder.signed(authority, { name: 'ann', usage: 'clientAuth' });
 const bob = folder.signed(authority, { name: 'bob', usage: 'clientAuth' });
 
-async function start(config: NonNullable<StandOptions['config']>): Promise<Stand> {
-  const stand = await startStand({ onConnection: answering(OK), config });
-  defer(() => stand.close());
-  return stand;
-}
-
 const ask = (port: number, own?: Pair, headers = {}) => get(port, '/smartWeb/who.jsp', { ca: authority, own, headers });
 const REFUSED = { status: expect.toSatisfy((status: number) => status === 401 || status === 403) };
 
@@ -70,12 +60,13 @@ describe.runIf(hasTomcat())('a Tomcat with SSLValve and CLIENT-CERT', () => {
   });
 
   const startWith = async (clientCertificate: Config['clientCertificate']) => {
-    const { port } = await start((base) => ({
-      upstream: { ...base.upstream, port: tomcat.port },
-      listen: { ...base.listen, tls: listenerTls(own, { clientCaFile: authority.certFile, clientAuth: 'request' }) },
-      clientCertificate,
-    }));
-    return port;
+    const clients = { clientCaFile: authority.certFile, clientAuth: 'request' } as const;
+    const stand = await startStand({
+      upstreamPort: tomcat.port,
+      config: ({ listen }) => ({ listen: { ...listen, tls: listenerTls(own, clients) }, clientCertificate }),
+    });
+    defer(() => stand.close());
+    return stand.port;
   };
   const forged = { ssl_client_cert: textOf(ann.certFile).trim().replaceAll('\n', ' ') };
 
@@ -89,51 +80,5 @@ describe.runIf(hasTomcat())('a Tomcat with SSLValve and CLIENT-CERT', () => {
 
   it('without the feature believes a client that writes the field itself', async () => {
     expect((await ask(await startWith('off'), undefined, forged)).body).toContain('user CN=ann');
-  });
-});
-
-describe.runIf(hasOpenssl)('a key of our own', () => {
-  const chain = folder.file('chain.pem', textOf(authority.certFile));
-  const passphraseFile = folder.file('passphrase', 'word of the plänt\n');
-
-  function openssl(...parameters: readonly string[]): void {
-    const { status, stderr } = spawnSync('openssl', parameters, { encoding: 'utf8' });
-    if (status !== 0) throw new Error(stderr);
-  }
-
-  function pfx(pair: Pair, name: string, ...more: readonly string[]): string {
-    const file = join(folder.folder, name);
-    const files = ['-inkey', pair.keyFile, '-in', pair.certFile, '-certfile', chain, '-out', file];
-    openssl('pkcs12', '-export', ...files, '-passout', `file:${passphraseFile}`, ...more);
-    chmodSync(file, 0o600);
-    return file;
-  }
-
-  const startWithKey = (
-    keys: object,
-    clientCaFile = authority.certFile,
-    clientAuth: ListenerTlsConfig['clientAuth'] = 'request',
-  ) =>
-    start((base) => ({
-      listen: { ...base.listen, tls: { passphraseFile, clientCaFile, clientAuth, ...keys } as ListenerTlsConfig },
-    }));
-
-  it('trusts no client for an authority in the PKCS #12 file', async () => {
-    const clientAuthority = folder.authority('authority of clients');
-    const { port } = await startWithKey({ pfxFile: pfx(own, 'own.pfx') }, clientAuthority.certFile, 'require');
-    await expect(ask(port, ann)).rejects.toThrow();
-    const good = folder.signed(clientAuthority, { name: 'ann', usage: 'clientAuth' });
-    expect((await ask(port, good)).status).toBeGreaterThan(0);
-  });
-
-  it.each([
-    ['no passphrase', () => pfx(own, 'none.pfx'), 'does not open without a passphrase: set passphraseFile'],
-    ['a file that is neither', () => folder.file('neither', 'text'), 'is not a PKCS #12 file (.pfx, .p12)'],
-    ['no key', () => pfx(own, 'keyless.pfx', '-nokeys'), 'holds no private key, expected one: export it with its key'],
-  ])('is refused with key and file: %s', async (what, file, why) => {
-    const pfxFile = file();
-    const keys = { pfxFile, ...(what === 'no passphrase' ? { passphraseFile: undefined } : {}) };
-    const started = startWithKey({ ...keys, clientCaFile: undefined, clientAuth: 'none' });
-    await expect(started).rejects.toThrow(`listen.tls.pfxFile: ${pfxFile} ${why}`);
   });
 });

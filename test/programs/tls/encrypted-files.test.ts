@@ -6,13 +6,15 @@ import { copyFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { connect, createServer, type TLSSocket } from 'node:tls';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { createTlsMaterial, readTlsFiles } from '../../../src/tls/tls-files.ts';
 import { WatchedTls } from '../../../src/tls/watched-tls.ts';
 import { isAvailable } from '../../support/programs.ts';
 import { CertificateFolder, type Pair, textOf } from '../../support/tls/certificates.ts';
+import { get } from '../../support/tls/ends.ts';
 import { recordingLogger } from '../../support/wire/recording-logger.ts';
+import { answering, OK, startStand } from '../../support/wire/stand.ts';
 
 const hasOpenssl = isAvailable('openssl', spawnSync('openssl', ['version']).status === 0);
 const folder = new CertificateFolder();
@@ -83,6 +85,43 @@ describe.runIf(hasOpenssl)('an encrypted key', () => {
       expect(keyOf(texts.key)).toBe(keyOf(textOf(pair.keyFile)));
       expect((await createTlsMaterial(files, texts, systemClock)).warnings).toEqual([]);
     }
+  });
+
+  it.each<[what: string, file: () => string, more: object, why: string]>([
+    [
+      'no passphrase',
+      () => toPfx(first, 'none.pfx'),
+      { passphraseFile: undefined },
+      'does not open without a passphrase',
+    ],
+    ['a file that is neither', () => folder.file('neither', 'text'), {}, 'is not a PKCS #12 file (.pfx, .p12)'],
+    [
+      'no key',
+      () => toPfx(first, 'keyless.pfx', '-nokeys'),
+      {},
+      'holds no private key, expected one: export it with its key',
+    ],
+  ])('in PKCS #12 with %s is refused with key and file', async (_what, file, more, why) => {
+    const pfxFile = file();
+    await expect(readTlsFiles({ ...ofPfx(pfxFile), ...more })).rejects.toThrow(`listen.tls.pfxFile: ${pfxFile} ${why}`);
+  });
+
+  it('in PKCS #12 with an authority trusts no client for that', async () => {
+    const clients = folder.authority('authority of clients');
+    const tls = {
+      ...{ certFile: undefined, keyFile: undefined, passphraseFile, clientCaFile: clients.certFile },
+      clientAuth: 'require',
+      pfxFile: toPfx(first, 'own.pfx', '-certfile', authority.certFile),
+    } as const;
+    const stand = await startStand({
+      onConnection: answering(OK),
+      config: ({ listen }) => ({ listen: { ...listen, tls } }),
+    });
+    onTestFinished(() => stand.close());
+    const ask = (ca: Pair) =>
+      get(stand.port, '/', { ca: authority, own: folder.signed(ca, { name: 'ann', usage: 'clientAuth' }) });
+    await expect(ask(authority)).rejects.toThrow();
+    expect((await ask(clients)).status).toBe(200);
   });
 
   it('with a wrong passphrase is refused', async () => {

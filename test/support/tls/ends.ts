@@ -1,6 +1,8 @@
 /** What a test with TLS configures, and clients with TLS. */
 import tls from 'node:tls';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { ListenerTlsConfig, UpstreamTlsConfig } from '../../../src/config/config.ts';
+import { createTlsMaterial, readTlsFiles, type TlsFiles } from '../../../src/tls/tls-files.ts';
 import { type Answer, send } from '../net.ts';
 import { type Pair, pemOf, textOf } from './certificates.ts';
 
@@ -12,6 +14,12 @@ export function listenerTls(own: Pair, clients: Partial<ListenerTlsConfig> = {})
 export function upstreamTls(authority: Pair, more: Partial<UpstreamTlsConfig> = {}): UpstreamTlsConfig {
   const none = { certFile: undefined, keyFile: undefined, serverName: undefined };
   return { ...none, caFile: authority.certFile, verify: true, ...more };
+}
+
+/** The files of a listener, as `check`, the start and a reload read them. */
+export async function loadTls(files: Partial<TlsFiles>) {
+  const wanted: TlsFiles = { section: 'listen.tls', caKey: 'clientCaFile', ...files };
+  return createTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
 }
 
 /** One GET on a new connection, with TLS where an authority is given. */

@@ -64,7 +64,8 @@ export class FakeJvm {
   constructor() {
     opened.length = 0;
     const gid = process.getegid?.() ?? 0;
-    this.target = { pid: PID, nspid: NSPID, uid: OWN_UID, gid, rootPath: this.rootPath, tmpPath: this.tmpPath };
+    const ids = { pid: PID, nspid: NSPID, uid: OWN_UID, gid };
+    this.target = { ...ids, rootPath: this.rootPath, tmpPath: this.tmpPath, description: `pid ${PID}` };
     fs.mkdirSync(this.tmpPath, { recursive: true });
     fs.mkdirSync(this.cwd);
     fs.mkdirSync(join(this.procPath, 'self/ns'), { recursive: true });

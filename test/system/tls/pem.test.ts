@@ -1,18 +1,16 @@
 /**
  * PEM files as Windows editors, pasted text and joins leave them. A file that is accepted serves its whole chain, and
- * openssl reads it, too; any other is refused with file and line, before and while it is in use.
+ * openssl reads it, too; any other is refused with file and line.
  */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import tls from 'node:tls';
 import { afterAll, expect, it } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
 import { ConfigError } from '../../../src/base/errors.ts';
-import { createTlsMaterial, readTlsFiles, type TlsFiles } from '../../../src/tls/tls-files.ts';
-import { WatchedTls } from '../../../src/tls/watched-tls.ts';
+import type { TlsFiles } from '../../../src/tls/tls-files.ts';
 import { listening } from '../../support/net.ts';
 import { CertificateFolder, textOf } from '../../support/tls/certificates.ts';
-import { recordingLogger } from '../../support/wire/recording-logger.ts';
+import { loadTls } from '../../support/tls/ends.ts';
 
 const folder = new CertificateFolder();
 const root = folder.authority('root');
@@ -70,11 +68,7 @@ const JOINS: typeof MUTATIONS = [
   ['text between blocks', (text) => utf8(text.replaceAll(/\n-----BEGIN/g, '\nsubject=CN = é\n\n-----BEGIN')), true],
 ];
 
-/** As `check`, the start and a reload read them. */
-async function load(files: Partial<TlsFiles>) {
-  const wanted: TlsFiles = { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
-  return createTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
-}
+const load = (files: Partial<TlsFiles>) => loadTls({ ...own, ...files });
 
 /** How many certificates a server with these options sends; throws if the client does not accept them by `root`. */
 async function handshake(options: tls.TlsOptions): Promise<number> {
@@ -158,24 +152,3 @@ it('DER as PEM, PEM as PKCS #12, and a second key are named as what they are', a
   const line = KEY.split('\n').length;
   await expect(load({ keyFile: twice })).rejects.toThrow(`${twice}:${line} holds a second private key, expected one`);
 });
-
-it.each(MUTATIONS.filter(([, , isUsable]) => !isUsable))(
-  'a live replacement keeps the old files: %s',
-  async (_name, mutate) => {
-    const files = { certFile: write(utf8(CERT)), keyFile: write(utf8(KEY)) };
-    const { logger, logged } = recordingLogger();
-    const named = { section: 'listen.tls', ...files, caFile: undefined, caKey: 'clientCaFile' } as const;
-    const watched = await WatchedTls.open(named, { clock: systemClock, logger });
-    const before = watched.options;
-    writeFileSync(files.certFile, mutate(CERT));
-    await watched.poll();
-    await watched.poll();
-    await expect(watched.prepareReload(named)).rejects.toThrow(`${files.certFile}:`);
-    expect(watched.options).toBe(before);
-    expect(logged.at(-1)).toMatchObject({
-      level: 'error',
-      details: { reason: expect.stringContaining(files.certFile) },
-    });
-    expect(await handshake(watched.options)).toBe(CHAIN.length);
-  },
-);

@@ -58,12 +58,8 @@ async function dialUpstream(host: string, serverName?: string): Promise<void> {
 }
 
 async function dialJvm(host: string, serverName?: string): Promise<void> {
-  const tlsOptions = { caFile: authority.certFile, serverName };
-  const source = new HttpSource(JOLOKIA, {
-    url: `https://${host}:${port}/jolokia`,
-    tls: tlsOptions,
-    clock: systemClock,
-  });
+  const url = `https://${host}:${port}/jolokia`;
+  const source = new HttpSource(JOLOKIA, { url, caFile: authority.certFile, serverName, clock: systemClock });
   await expect(source.read(AbortSignal.timeout(5_000))).rejects.toThrow(/503/);
 }
 

@@ -2,10 +2,10 @@ import { createPrivateKey } from 'node:crypto';
 import { chmodSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
 import { SidecarError } from '../../../src/base/errors.ts';
-import { createTlsMaterial, readTlsFiles, type TlsFiles } from '../../../src/tls/tls-files.ts';
+import type { TlsFiles } from '../../../src/tls/tls-files.ts';
 import { CertificateFolder, pemOf, textOf } from '../../support/tls/certificates.ts';
+import { loadTls } from '../../support/tls/ends.ts';
 
 const folder = new CertificateFolder();
 const authority = folder.authority();
@@ -14,10 +14,7 @@ const other = folder.signed(authority, { name: 'other' });
 
 afterAll(() => folder.remove());
 
-async function load(files: Partial<TlsFiles>) {
-  const wanted: TlsFiles = { section: 'listen.tls', ...own, caFile: undefined, caKey: 'clientCaFile', ...files };
-  return createTlsMaterial(wanted, await readTlsFiles(wanted), systemClock);
-}
+const load = (files: Partial<TlsFiles>) => loadTls({ ...own, ...files });
 
 async function errorOf(files: Partial<TlsFiles>): Promise<SidecarError> {
   const error: unknown = await load(files).catch((cause: unknown) => cause);

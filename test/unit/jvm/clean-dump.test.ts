@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { cleanDump } from '../../../src/jvm/clean-dump.ts';
 import { countDeadlocked, summariseThreads } from '../../../src/jvm/thread-dump.ts';
+import { Random } from '../../support/fuzz/random.ts';
 
 /** Parts of names that look like parts of a dump, and characters that must not reach a terminal. */
 const PIECES = [
@@ -25,17 +26,6 @@ const PIECES = [
   '\r',
 ];
 
-/** A pseudo-random choice below `count`: mulberry32. */
-function createRandom(seed: number): (count: number) => number {
-  let state = seed;
-  return (count) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % count;
-  };
-}
-
 const tidOf = (index: number) => `0x00007f0ccc${String(100_000 + index)}`;
 
 /** What HotSpot prints for threads with these names, in the order of its source. The first two may be in a deadlock. */
@@ -59,9 +49,9 @@ function toDump(names: readonly string[], isDeadlocked: boolean, jdk: 8 | 17): s
   ].join('');
 }
 
-function randomNames(random: (count: number) => number): readonly string[] {
-  return Array.from({ length: 2 + random(3) }, (_unused, index) => {
-    const pieces = Array.from({ length: random(7) }, () => PIECES[random(PIECES.length)]);
+function randomNames(random: Random): readonly string[] {
+  return Array.from({ length: 2 + random.below(3) }, (_unused, index) => {
+    const pieces = Array.from({ length: random.below(7) }, () => random.pick(PIECES));
     return `${pieces.join('')}${index}`;
   });
 }
@@ -70,7 +60,7 @@ function randomNames(random: (count: number) => number): readonly string[] {
 const UNSAFE = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]/;
 
 it('whatever threads are called, the dump has their number, and a deadlock only if there is one', () => {
-  const random = createRandom(38);
+  const random = new Random(38);
   for (let round = 0; round < 3_000; round += 1) {
     const names = randomNames(random);
     const isDeadlocked = round % 2 === 0;
@@ -88,7 +78,7 @@ it('whatever threads are called, the dump has their number, and a deadlock only 
 });
 
 it('a dump of JDK 8, which does not list its threads, has no deadlock for the name of a thread', () => {
-  const random = createRandom(8);
+  const random = new Random(8);
   for (let round = 0; round < 1_000; round += 1) {
     const names = randomNames(random);
     const clean = cleanDump(toDump(names, false, 8));

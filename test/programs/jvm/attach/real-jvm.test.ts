@@ -5,15 +5,21 @@ import { ATTACH_COMMANDS, askJvm } from '../../../../src/jvm/attach/attach-clien
 import { AttachOverlay } from '../../../../src/jvm/attach/attach-overlay.ts';
 import { createAttachSystem } from '../../../../src/jvm/attach/attach-system.ts';
 import type { VisibleJvm } from '../../../../src/jvm/hsperfdata/visible-jvm.ts';
-import type { JvmReading } from '../../../../src/jvm/jvm-reading.ts';
 import { deferTo } from '../../../support/deferred.ts';
+import { NO_READING } from '../../../support/jvm/no-reading.ts';
 import { compileTruth, hasJdk, JVMS, type Jvm, Truth, type TruthOptions } from '../truth/truth.ts';
 
 const NEVER = new AbortController().signal;
 const OPEN = { mayOpen: true, timeoutMs: 1_000 };
-const EMPTY: JvmReading = {
-  ...{ classes: {}, heap: {}, nonHeap: {}, pools: new Map(), collectors: new Map(), memory: 'after-gc' },
-};
+
+/** Every JVM that was signalled. */
+let signalled: number[] = [];
+const SYSTEM = createAttachSystem({
+  kill: (pid, signal) => {
+    signalled.push(pid);
+    process.kill(pid, signal);
+  },
+});
 
 let classPath: string;
 const deferToEnd = deferTo(afterAll);
@@ -25,7 +31,7 @@ beforeAll(async () => {
 function targetOf({ pid }: Truth): VisibleJvm {
   const [uid, gid] = [process.geteuid?.() ?? -1, process.getegid?.() ?? -1];
   const rootPath = `/proc/${pid}/root`;
-  return { pid, nspid: pid, uid, gid, rootPath, tmpPath: `${rootPath}/tmp` };
+  return { pid, nspid: pid, uid, gid, rootPath, tmpPath: `${rootPath}/tmp`, description: `pid ${pid}` };
 }
 
 /** Without its process, as in another container with the same /tmp. */
@@ -42,12 +48,13 @@ async function start(...parameters: Parameters<typeof launch>): Promise<Truth> {
 }
 
 function overlayOf(options: ConstructorParameters<typeof AttachOverlay>[0]): AttachOverlay {
-  const overlay = new AttachOverlay(options);
+  signalled = [];
+  const overlay = new AttachOverlay({ system: SYSTEM, ...options });
   defer(() => overlay.close());
   return overlay;
 }
 
-const read = (overlay: AttachOverlay, target: VisibleJvm) => overlay.apply(EMPTY, target, NEVER);
+const read = (overlay: AttachOverlay, target: VisibleJvm) => overlay.apply(NO_READING, target, NEVER);
 
 async function dumpsOf(truth: Truth): Promise<number> {
   await truth.beans();
@@ -58,37 +65,36 @@ describe.each(JVMS)('JDK $major', (jvm) => {
   it('opens its socket within a second, without a dump of its threads, and knows each command', async () => {
     const truth = await start(jvm);
     const overlay = overlayOf(OPEN);
-    for (let times = 0; times < 2; times += 1) expect((await read(overlay, targetOf(truth))).memory).toBe('live');
-    expect([overlay.reason, overlay.signals, await dumpsOf(truth)]).toEqual([undefined, 1, 0]);
+    for (let times = 0; times < 2; times += 1)
+      expect((await read(overlay, targetOf(truth))).memory, overlay.reason).toBe('live');
+    expect([overlay.reason, signalled.length, await dumpsOf(truth)]).toEqual([undefined, 1, 0]);
     expect(readdirSync(`/proc/${truth.pid}/cwd`)).not.toContain(`.attach_pid${truth.pid}`);
     for (const command of ATTACH_COMMANDS) expect(await askJvm(socketOf(truth), command, NEVER)).not.toBe('');
     // Something removes it.
     rmSync(socketOf(truth));
     expect((await read(overlay, targetOf(truth))).memory).toBe('live');
-    expect([overlay.signals, await dumpsOf(truth)]).toEqual([2, 0]);
+    expect([signalled.length, await dumpsOf(truth)]).toEqual([2, 0]);
   });
 
   it('with DisableAttachMechanism set elsewhere: is signalled once and prints its threads once', async () => {
     const truth = await start(jvm, { env: { JAVA_TOOL_OPTIONS: '-XX:+DisableAttachMechanism' } });
     const overlay = overlayOf({ mayOpen: true, openTimeoutMs: 300, timeoutMs: 2_000 });
     for (let times = 0; times < 10; times += 1) {
-      expect(await read(overlay, targetOf(truth))).toBe(EMPTY);
+      expect(await read(overlay, targetOf(truth))).toBe(NO_READING);
       expect(overlay.reason).toMatch(/not tried again until the JVM is restarted/);
     }
-    expect([overlay.signals, await dumpsOf(truth)]).toEqual([1, 1]);
+    expect([signalled.length, await dumpsOf(truth)]).toEqual([1, 1]);
     expect(readdirSync(`/proc/${truth.pid}/cwd`)).not.toContain(`.attach_pid${truth.pid}`);
   });
 
   it('with -Xrs: gets no signal, opens its socket at its start, and survives', async () => {
     const truth = await start(jvm, { options: ['-Xrs'] });
-    const kills: number[] = [];
-    const system = createAttachSystem({ kill: (pid) => void kills.push(pid) });
-    const overlay = overlayOf({ mayOpen: true, system });
+    const overlay = overlayOf({ mayOpen: true });
     expect((await read(overlay, targetOf(truth))).memory).toBe('live');
     // Also when something has removed the socket.
-    expect(await read(overlay, { ...targetOf(truth), tmpPath: classPath })).toBe(EMPTY);
+    expect(await read(overlay, { ...targetOf(truth), tmpPath: classPath })).toBe(NO_READING);
     expect(overlay.reason).toMatch(/SIGQUIT would kill the JVM/);
-    expect([kills, await dumpsOf(truth)]).toEqual([[], 0]);
+    expect([signalled, await dumpsOf(truth)]).toEqual([[], 0]);
   });
 
   it.each(['-XX:-StartAttachListener', '-XX:+StartAttachListener'])(
@@ -117,13 +123,13 @@ describe.each(JVMS)('JDK $major', (jvm) => {
     const truth = await start(jvm, { options: ['-XX:+StartAttachListener'] });
     const overlay = overlayOf({ mayOpen: false });
     expect((await read(overlay, hidden(truth))).memory).toBe('live');
-    expect([overlay.reason, overlay.signals, await dumpsOf(truth)]).toEqual([undefined, 0, 0]);
+    expect([overlay.reason, signalled.length, await dumpsOf(truth)]).toEqual([undefined, 0, 0]);
     expect(await overlay.isAlive(hidden(truth), NEVER)).toBe(true);
     await truth.kill('SIGKILL');
     // The kernel leaves the socket's file.
     expect(existsSync(socketOf(truth))).toBe(true);
     expect(await overlay.isAlive(hidden(truth), NEVER)).toBe(false);
-    expect(await read(overlay, hidden(truth))).toBe(EMPTY);
+    expect(await read(overlay, hidden(truth))).toBe(NO_READING);
     expect(overlay.reason).toContain('its JVM has ended');
   });
 });

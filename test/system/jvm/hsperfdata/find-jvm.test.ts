@@ -67,8 +67,9 @@ describe('by the upstream’s port', () => {
     ['127.0.0.1 as a mapped IPv6 address', '0000000000000000FFFF00000100007F:1F90'],
   ])('takes the process that listens on %s, whatever its name', async (_, address) => {
     machine.addServer({ pid: 812 }, address);
-    const { candidate, listenerInodes } = await find();
+    const { candidate, description, listenerInodes } = await find();
     expect(candidate.process?.pid).toBe(812);
+    expect(description).toBe('pid 812 (user tomcat, com.example.Main)');
     expect(candidate.path).toEqual({ tmp: machine.tmpPath, user: 'tomcat', nspid: 812 });
     expect([...listenerInodes]).toEqual(['4711']);
   });
@@ -117,11 +118,32 @@ describe('by the upstream’s port', () => {
     expect(message).toContain(NOT_FOUND);
   });
 
-  it('skips a listener that is no JVM, e.g. a proxy, and takes the only application server', async () => {
-    machine.listen(LOOPBACK_8080, 4711, 0);
-    machine.addProcess({ pid: 20, name: 'docker-proxy', sockets: [4711] });
-    addTomcat();
-    expect(await pidFound()).toBe(812);
+  describe('that a proxy has', () => {
+    beforeEach(() => {
+      machine.listen(LOOPBACK_8080, 4711, 0);
+      machine.addProcess({ pid: 20, name: 'docker-proxy', sockets: [4711] });
+    });
+
+    it('takes the only application server, and says so', async () => {
+      addTomcat();
+      const { candidate, description } = await find();
+      expect(candidate.process?.pid).toBe(812);
+      expect(description).toBe(
+        'pid 812 (user tomcat, org.apache.catalina.startup.Bootstrap), the only application server here: ' +
+          'pid 20 (docker-proxy), which listens on the upstream’s port 8080, is no JVM',
+      );
+    });
+
+    it('takes none of two application servers', async () => {
+      addTomcat();
+      addTomcat(814);
+      expect(await failure()).toMatch(/^D2S_ERR_JVM_AMBIGUOUS .*pid 812 .*pid 814 /);
+    });
+
+    it('takes no file of which nothing shows that its JVM runs', async () => {
+      machine.addFile('tomcat', 812, fileOf(TOMCAT, QUIET));
+      expect(await failure()).toContain('the process on the upstream’s port 8080 is not a visible JVM');
+    });
   });
 
   it('asks to choose between two JVMs that share the socket', async () => {

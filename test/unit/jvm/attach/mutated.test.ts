@@ -38,16 +38,17 @@ function mutate(text: string, random: Random): string {
 
 it('never reads an impossible number from a damaged answer', () => {
   const random = new Random(20_260_101);
-  const undamaged = SAMPLES.map(
-    ({ name }): LiveValues =>
-      Object.assign({}, ...QUESTIONS.map((question) => PARSERS[question](answerOf(name, question)))),
-  );
+  const samples = SAMPLES.map(({ name, collector }) => {
+    const answers = new Map(QUESTIONS.map((question) => [question, answerOf(name, question)]));
+    const parsed = [...answers].map(([question, text]) => PARSERS[question](text));
+    return { name, collector, answers, undamaged: Object.assign({}, ...parsed) as LiveValues };
+  });
   const counts = { read: 0, unread: 0 };
   for (let index = 0; index < MUTATIONS; index += 1) {
-    const { name, collector } = SAMPLES[index % SAMPLES.length] as (typeof SAMPLES)[number];
+    const { name, collector, answers, undamaged } = samples[index % samples.length]!;
     const question = random.pick(QUESTIONS);
-    const damaged = PARSERS[question](mutate(answerOf(name, question), random));
-    const live: LiveValues = { ...undamaged[index % SAMPLES.length], ...damaged };
+    const damaged = PARSERS[question](mutate(answers.get(question) ?? '', random));
+    const live: LiveValues = { ...undamaged, ...damaged };
     const isComplete = live.heap && live.metaspace && live.codeHeaps && live.flags?.maxHeapSize !== undefined;
     counts[isComplete ? 'read' : 'unread'] += 1;
     const impossible = impossibleIn(layOver(NO_READING, live, { collector, architecture: 'x64' }));
