@@ -40,7 +40,7 @@ export class CallAttempt extends Attempt {
     else if (answer.isComplete) this.finish(outcome, answer.problemCode ?? '');
     else {
       const { leave, answer: planned } = this.#plan;
-      if (leave?.at === 'answer' && answer.payloadBytes >= leave.share * planned.bytes) this.#leave();
+      if (leave?.at === 'answer' && answer.body.bytes >= leave.share * planned.bytes) this.#leave();
       this.#readSlowly(chunk.length);
     }
   }
@@ -48,7 +48,7 @@ export class CallAttempt extends Attempt {
   onEnd(): void {
     const answer = this.#answer;
     if (!answer.isUntilClose) this.finish('failed', 'closed');
-    else if (answer.hasAllPayload) this.finish('answered', '');
+    else if (answer.body.isWhole) this.finish('answered', '');
     else {
       this.#wasCut = true;
       this.finish('failed', 'cut');
