@@ -7,6 +7,7 @@
  * Memory of inflating: zlib's copy of the window is freed with its JavaScript object, so up to 70 MB of them exist
  * between two scavenges of the young generation, whatever the rate, and no more after a million messages.
  */
+import { constants, createInflateRaw, inflateRawSync } from 'node:zlib';
 import { bench, describe } from 'vitest';
 import { MemoryBudget } from '../../src/limits/memory-budget.ts';
 import { WebSocketMessageReader } from '../../src/protocol/websocket/message-reader.ts';
@@ -34,6 +35,7 @@ const contents = Array.from({ length: MESSAGES }, (_, i) =>
 );
 
 const payloads = await deflatedTogether(contents);
+const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 function createReader(from: 'client' | 'upstream', contextTakeover?: boolean): WebSocketMessageReader {
   return new WebSocketMessageReader(
@@ -89,6 +91,28 @@ describe('a message of 200 bytes', () => {
     'compressed without',
     createRound([alone], () => createReader('upstream', false)),
   );
+});
+
+describe('inflating one message with context takeover, otherwise', () => {
+  const window = Buffer.from(contents.join('')).subarray(0, 32_768);
+  const input = Buffer.concat([payloads[0] as Buffer, TAIL]);
+  for (const chunkSize of [1_024, 16_384]) {
+    bench(`inflateRawSync alone, output in pieces of ${chunkSize}`, () => {
+      inflateRawSync(input, { finishFlush: constants.Z_SYNC_FLUSH, dictionary: window, chunkSize });
+    });
+  }
+  const inflate = createInflateRaw();
+  inflate.on('data', () => undefined);
+  const inputs = payloads.map((payload) => Buffer.concat([payload, TAIL]));
+  let next = 0;
+  bench('one zlib stream that is kept, with its thread', async () => {
+    if (next === inputs.length) {
+      inflate.reset();
+      next = 0;
+    }
+    await new Promise<void>((resolve) => inflate.write(inputs[next] as Buffer, () => resolve()));
+    next += 1;
+  });
 });
 
 describe('unmasking', () => {
