@@ -1,7 +1,8 @@
 import type net from 'node:net';
 import { toUpgrade } from '../../support/load/heads.ts';
+import { next } from '../../support/load/sockets.ts';
 import { clientText, deflated, frame, MASK, OPCODES, text } from '../../support/protocol/websocket/frames.ts';
-import { type Attacker, next } from '../attacker/attacker.ts';
+import type { Attacker } from '../attacker/attacker.ts';
 import { ATTACKER_LOGIN, COMET_PATH, USERS_ADDRESS } from '../plant.ts';
 import { nestedArrays } from './bombs.ts';
 import type { Flood, Floods } from './flood.ts';

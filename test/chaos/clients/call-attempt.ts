@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { next } from '../../support/load/sockets.ts';
 import type { CallPlan } from '../truth/call-plan.ts';
 import { piecesOf, requestBody, requestHead, toWire, toWireEnd } from '../truth/messages.ts';
 import { AnswerReader } from './answer-reader.ts';
@@ -90,7 +91,7 @@ export class CallAttempt extends Attempt {
   /** False when sending more is pointless. */
   async #write(bytes: Buffer): Promise<boolean> {
     if (this.#isInVain()) return false;
-    if (bytes.length > 0 && !this.connection.socket.write(bytes)) await this.connection.drained();
+    if (bytes.length > 0 && !this.connection.socket.write(bytes)) await next(this.connection.socket, 'drain', 'end');
     return !this.#isInVain();
   }
 

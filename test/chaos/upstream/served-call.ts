@@ -1,7 +1,6 @@
-import { once } from 'node:events';
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reset } from '../../support/load/reset.ts';
+import { next, reset } from '../../support/load/sockets.ts';
 import type { Message } from '../../system/wire/message-reader.ts';
 import type { CallPlan } from '../truth/call-plan.ts';
 import {
@@ -115,8 +114,7 @@ export class ServedCall {
     const socket = this.#socket;
     if (socket.destroyed || !socket.writable) throw new Error('gone');
     if (bytes.length === 0 || socket.write(bytes)) return;
-    const over = new AbortController();
     // A peer that leaves causes no 'drain'.
-    await Promise.race([once(socket, 'drain', over), once(socket, 'close', over)]).finally(() => over.abort());
+    await next(socket, 'drain');
   }
 }

@@ -1,6 +1,6 @@
 import type net from 'node:net';
 import { toUpgraded } from '../../support/load/heads.ts';
-import { reset } from '../../support/load/reset.ts';
+import { reset } from '../../support/load/sockets.ts';
 import { FrameReader, frame, OPCODES } from '../../support/protocol/websocket/frames.ts';
 import { fieldOf, type Head } from '../../system/wire/message-reader.ts';
 import { isWithin, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';
