@@ -31,6 +31,8 @@ export default defineConfig({
         isolate: false,
         // Much of `system` is waiting. JVMs and browsers need more than a core each.
         maxWorkers: name === 'system' ? 3 : 2,
+        // Tests that run side by side start a process or more each.
+        maxConcurrency: 3,
         sequence: { groupOrder },
         ...SETUPS[name],
       },

@@ -3,7 +3,6 @@
  * 1.5 ms is 1.5 µs for an exchange. Heads come fresh from their bytes, as in production: a string that was hashed before would
  * make every map look faster. So subtract the first row, which only reads heads.
  */
-import { hash } from 'node:crypto';
 import { bench, describe } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { Classifier } from '../../src/measure/classify/classifier.ts';
@@ -82,11 +81,5 @@ describe('1,000 classifications', () => {
   bench('no call', () => classify(pages));
   bench('never seen', () => {
     for (let i = 0; i < CALLS; i += 1) classifier.classify('POST', `${BASE}/d2/rpc/E.Scan/M${scanned++}`);
-  });
-});
-
-describe('1,000 keyed hashes', () => {
-  bench('of a credential', () => {
-    for (let i = 0; i < CALLS; i += 1) hash('sha256', `0123456789012345678901==basic:Basic dXNlcjpwYXNz${i}`, 'base64');
   });
 });

@@ -4,15 +4,13 @@
  */
 
 import { cpSync, readFileSync } from 'node:fs';
-import net from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo, temporaryFolder } from '../support/deferred.ts';
 import { Random } from '../support/fuzz/random.ts';
-import { collect } from '../support/install/run.ts';
-import { portOf } from '../support/net.ts';
+import { portOf, send } from '../support/net.ts';
 import { isAvailable } from '../support/programs.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { hasTomcat, startTomcat, type Tomcat } from '../support/tomcat/tomcat.ts';
@@ -23,6 +21,8 @@ const WEBAPP = fileURLToPath(new URL('../support/tomcat/loopback-webapp', import
 const TOMCAT_GUIDE = readFileSync(new URL('../../docs/tomcat.md', import.meta.url), 'utf8');
 const VARIANTS = 600;
 const AT_A_TIME = 16;
+
+type Fields = Readonly<Record<string, string[]>>;
 
 const defer = deferTo(afterAll);
 const deferEach = deferTo(afterEach);
@@ -43,17 +43,15 @@ async function startOpen({ port }: Tomcat, config: object): Promise<SidecarProce
   return sidecar;
 }
 
-async function ask(port: number, target: string, fields = '', localAddress = '127.0.0.1') {
-  const socket = net.connect({ port, host: '127.0.0.1', localAddress });
-  const received = collect(socket);
-  const closed = new Promise((resolve, reject) => socket.on('close', resolve).on('error', reject));
-  socket.write(`GET ${target} HTTP/1.1\r\nHost: plant.example\r\nConnection: close\r\n${fields}\r\n`, 'latin1');
-  await closed;
-  const [head = '', text = ''] = received().split(/\r\n\r\n(.*)/s);
-  return { status: Number(head.split(' ')[1]), isOfSidecar: /^proxy-status: d2-sidecar/im.test(head), text };
+async function ask(port: number, target: string, fields: Fields = {}, localAddress = '127.0.0.1') {
+  const headers = { host: 'plant.example', ...fields };
+  const answer = await send(port, target, { headers, localAddress });
+  const isOfSidecar = /^d2-sidecar/.test(String(answer.headers['proxy-status']));
+  return { status: answer.status, isOfSidecar, text: answer.body };
 }
 
-const askFromOutside = (target: string, fields = '') => ask(portOf(sidecar.listen), target, fields, OUTSIDE_ADDRESS);
+const askFromOutside = (target: string, fields: Fields = {}) =>
+  ask(portOf(sidecar.listen), target, fields, OUTSIDE_ADDRESS);
 
 function reached({ status, text }: Awaited<ReturnType<typeof ask>>): string | undefined {
   return status === 200 ? /^reached (\S*)/.exec(text)?.[1] : undefined;
@@ -131,7 +129,8 @@ describe.runIf(canRun)('a Tomcat whose applications trust loopback', () => {
 
 describe.runIf(canRun)('a Tomcat with the RemoteIpValve of docs/tomcat.md', () => {
   const valve = /^ *<Valve className="org\.apache\.catalina\.valves\.RemoteIpValve"[^>]*\/>$/m.exec(TOMCAT_GUIDE)?.[0];
-  const SPOOFED = 'X-Forwarded-For: 127.0.0.1\r\n';
+  const LOOPBACK = '127.0.0.1';
+  const SPOOFED = { 'x-forwarded-for': [LOOPBACK] };
   let tomcat: Tomcat;
   beforeAll(async () => {
     tomcat = await startTrusting(valve);
@@ -148,7 +147,7 @@ describe.runIf(canRun)('a Tomcat with the RemoteIpValve of docs/tomcat.md', () =
 
   it('uses the address that the sidecar appended for a client in a private network, too', async () => {
     for (const client of ['10.0.0.7', '192.168.1.7', '172.16.0.7', 'fd00::7']) {
-      const appended = `${SPOOFED}X-Forwarded-For: ${client}\r\n`;
+      const appended = { 'x-forwarded-for': [LOOPBACK, client] };
       expect((await ask(tomcat.port, '/manager/html', appended)).status).toBe(403);
       expect((await ask(tomcat.port, '/smartWeb/a', appended)).text).toMatch(/from (?:10|192|172|fd00)[.:]/);
     }

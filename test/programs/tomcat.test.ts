@@ -6,7 +6,7 @@ import { startConfigured } from '../support/configured-sidecar.ts';
 import { deferTo } from '../support/deferred.ts';
 import type { SidecarProcess } from '../support/sidecar-process.ts';
 import { ALL_USERS, BUSY, createPhases, STEADY, USERS, type User } from '../support/tomcat/calls.ts';
-import { type AnsweredCall, Clients } from '../support/tomcat/clients.ts';
+import { type AnsweredCall, sendAtOnce, sendInOrder } from '../support/tomcat/clients.ts';
 import { hasTomcat, startTomcat } from '../support/tomcat/tomcat.ts';
 import { below, type Counts, ExpectedCounts } from './tomcat/expected-counts.ts';
 
@@ -39,7 +39,6 @@ const OF_SESSION: readonly (readonly [path: string, prefix: string])[] = [
 describe.runIf(hasTomcat())('a sidecar in front of a real Tomcat, after 1,000 calls of five users', () => {
   const defer = deferTo(afterAll);
   let sidecar: SidecarProcess;
-  let clients: Clients;
   const answered: AnsweredCall[] = [];
   const expected = new ExpectedCounts();
   /** Read while all five users had a session: what was listed and counted, and what was expected. */
@@ -79,14 +78,13 @@ describe.runIf(hasTomcat())('a sidecar in front of a real Tomcat, after 1,000 ca
     const tomcat = await startTomcat(defer);
     const apiKeys = [{ user: 'dana', key: 'key-of-dana' }];
     sidecar = await startConfigured(defer, `http://127.0.0.1:${tomcat.port}/smartWeb`, { sessions: { apiKeys } });
-    clients = new Clients(`http://${sidecar.listen}`, REST);
-    defer(() => clients.close());
+    const base = `http://${sidecar.listen}${REST}`;
     const phases = createPhases(TOTAL, 10);
-    take(await clients.sendInOrder(phases.beginning));
-    take(await clients.sendAtOnce(phases.crowd));
-    take(await clients.sendInOrder(phases.steady));
+    take(await sendInOrder(base, phases.beginning));
+    take(await sendAtOnce(base, phases.crowd));
+    take(await sendInOrder(base, phases.steady));
     await takeSessions();
-    take(await clients.sendInOrder(phases.ending));
+    take(await sendInOrder(base, phases.ending));
   }, 90_000);
 
   it('has passed every call on, with the status of Tomcat', () => {

@@ -3,18 +3,19 @@ import path from 'node:path';
 import { type Defer, temporaryFolder } from './deferred.ts';
 import { type SidecarProcess, startSidecarProcess } from './sidecar-process.ts';
 
-/** A sidecar of the build on free ports, with a file of configuration, before the application at `url`. */
+/** A sidecar of the build on free ports, with a file of configuration, before the application at `url`. `command` runs the program. */
 export async function startConfigured(
   defer: Defer,
   url: string,
   config: object = {},
   env: Readonly<Record<string, string>> = {},
+  command?: readonly string[],
 ): Promise<SidecarProcess> {
   const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
   const ports = { listen: { host: '127.0.0.1', port: 0 }, monitor: { port: 0 } };
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(merged({ upstream: { url }, ...ports }, config)), { mode: 0o600 });
-  const sidecar = await startSidecarProcess(['--config', file], env);
+  const sidecar = await startSidecarProcess(['--config', file], env, command);
   defer(() => sidecar.stop());
   return sidecar;
 }

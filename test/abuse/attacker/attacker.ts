@@ -2,7 +2,7 @@ import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import tls from 'node:tls';
 import { readAnswer } from '../../bench/load/small-client.ts';
-import { reset } from '../../support/load/reset.ts';
+import { next, reset } from '../../support/load/sockets.ts';
 import { ATTACKER_ADDRESS } from '../plant.ts';
 
 export interface Target {
@@ -154,19 +154,6 @@ export class Attacker {
   async untilEnd(): Promise<void> {
     if (this.isOn) await new Promise((resolve) => this.#stop.signal.addEventListener('abort', resolve, { once: true }));
   }
-}
-
-/** Whether the event comes before the connection is closed. */
-export function next(socket: net.Socket, event: 'data' | 'drain'): Promise<boolean> {
-  return new Promise((resolve) => {
-    const settle = (isThere: boolean) => () => {
-      socket.off(event, come).off('close', closed);
-      resolve(isThere);
-    };
-    const come = settle(true);
-    const closed = settle(false);
-    socket.once(event, come).once('close', closed);
-  });
 }
 
 /** Bytes handed to the kernel: bytes queued in this process have cost nothing yet. */

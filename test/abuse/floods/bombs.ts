@@ -22,8 +22,3 @@ export function manyMessages(count: number): string {
   const messages = Array.from({ length: count }, (_, i) => `{"channel":"/service/d2/rpc","id":"${i}",${data}}`);
   return `[${messages.join(',')}]`;
 }
-
-/** As a message of permessage-deflate (RFC 7692 section 7.2.1): without the last four bytes. */
-export function deflateMessage(text: string): Buffer {
-  return zlib.deflateRawSync(text, { finishFlush: zlib.constants.Z_SYNC_FLUSH }).subarray(0, -4);
-}

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type net from 'node:net';
 import { toHead } from '../../support/load/heads.ts';
-import { reset } from '../../support/load/reset.ts';
+import { reset } from '../../support/load/sockets.ts';
 import type { Attacker } from '../attacker/attacker.ts';
 import { ATTACKER_COOKIE, COMET_PATH, HOLD_PATH, LARGE_PATH, RPC_PATH, UNREAD_PATH, USERS_ADDRESS } from '../plant.ts';
 import { type Floods, KNOWN, onMany, toPost, writing } from './flood.ts';

@@ -2,7 +2,8 @@
 import { copyFileSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { type Fields, toHead } from '../../support/load/heads.ts';
-import { type Attacker, next } from '../attacker/attacker.ts';
+import { next } from '../../support/load/sockets.ts';
+import type { Attacker } from '../attacker/attacker.ts';
 import { COMET_PATH, FAILING_PATH, HOLD_PATH, MANY_CHUNKS, PFX_FILE, RENEWED_PFX_FILES, RPC_PATH } from '../plant.ts';
 import { type Flood, type Floods, KNOWN, onMany, writing } from './flood.ts';
 

@@ -3,9 +3,8 @@ import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';
 import { toHead } from '../../support/load/heads.ts';
-import { reset } from '../../support/load/reset.ts';
+import { next, reset } from '../../support/load/sockets.ts';
 import { listening } from '../../support/net.ts';
-import { next } from '../attacker/attacker.ts';
 import { toBasic } from '../plant.ts';
 import type { Floods } from './flood.ts';
 

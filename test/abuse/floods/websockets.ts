@@ -1,25 +1,21 @@
 import type net from 'node:net';
-import { OPCODES, toFrame } from '../../support/load/frames.ts';
 import { toUpgrade } from '../../support/load/heads.ts';
-import { type Attacker, next } from '../attacker/attacker.ts';
+import { next } from '../../support/load/sockets.ts';
+import { clientText, deflated, frame, MASK, OPCODES, text } from '../../support/protocol/websocket/frames.ts';
+import type { Attacker } from '../attacker/attacker.ts';
 import { ATTACKER_LOGIN, COMET_PATH, USERS_ADDRESS } from '../plant.ts';
-import { deflateMessage, nestedArrays } from './bombs.ts';
+import { nestedArrays } from './bombs.ts';
 import type { Flood, Floods } from './flood.ts';
 
-const MASK = 0x5e_ed_12_34;
 const BOMBS = 10;
 const BETWEEN_BOMBS_MS = 200;
 const CHUNK_BYTES = 64 * 1024;
 const WINDOW_BYTES = 32 * 1024;
-export const CONTINUATION = 0;
-const FIN = 0x80;
-const COMPRESSED = 0x40;
+const COMPRESSED = { mask: MASK, rsv: 4 };
 
-/** A frame of a client. `flags` replace those of a whole plain message. */
-export function frame(opcode: number, payload: Buffer | string, flags = FIN): Buffer {
-  const bytes = toFrame(opcode, Buffer.from(payload), MASK);
-  bytes[0] = flags | opcode;
-  return bytes;
+/** A later part of a client's message that goes on. */
+export function fragment(payload: Buffer | string): Buffer {
+  return frame({ opcode: OPCODES.continuation, payload, fin: false, mask: MASK });
 }
 
 /** An accepted WebSocket with an answered handshake; received data is ignored. */
@@ -27,7 +23,7 @@ export async function open(attacker: Attacker, isLogin: boolean, from?: string):
   const socket = await attacker.connect({ from });
   const login = isLogin ? { ext: { authentication: ATTACKER_LOGIN } } : {};
   const message = { channel: '/meta/handshake', version: '1.0', supportedConnectionTypes: ['websocket'], id: '1' };
-  for (const bytes of [toUpgrade(COMET_PATH), frame(OPCODES.text, JSON.stringify([{ ...message, ...login }]))]) {
+  for (const bytes of [toUpgrade(COMET_PATH), clientText(JSON.stringify([{ ...message, ...login }]))]) {
     socket?.write(bytes);
     if (socket === undefined || !(await next(socket, 'data'))) return undefined;
   }
@@ -36,7 +32,7 @@ export async function open(attacker: Attacker, isLogin: boolean, from?: string):
 
 function bombs(isLogin: boolean): Flood['attack'] {
   return async (attacker) => {
-    const message = frame(OPCODES.text, deflateMessage(nestedArrays()), FIN | COMPRESSED);
+    const message = text(deflated(nestedArrays()), COMPRESSED);
     const ten = Buffer.concat(Array.from({ length: BOMBS }, () => message));
     await attacker.repeat(2, async () => {
       const socket = await open(attacker, isLogin);
@@ -67,9 +63,9 @@ function stream(begin: Buffer, unit: Buffer, from?: string): Flood['attack'] {
 /** A whole message that fills the window of permessage-deflate, and a fragmented one that never ends. */
 async function fillWindows(attacker: Attacker): Promise<void> {
   const noise = Buffer.from(Array.from({ length: WINDOW_BYTES }, (_, i) => 32 + (((i * 2_654_435_761) >>> 16) % 90)));
-  const whole = frame(OPCODES.text, deflateMessage(noise.toString('latin1')), FIN | COMPRESSED);
-  const begun = frame(OPCODES.text, deflateMessage(`"${'x'.repeat(1_000)}`), COMPRESSED);
-  const rest = frame(CONTINUATION, Buffer.alloc(attacker.count(1_000_000, 300_000), 0x55), 0);
+  const whole = text(deflated(noise), COMPRESSED);
+  const begun = text(deflated(`"${'x'.repeat(1_000)}`), { ...COMPRESSED, fin: false });
+  const rest = fragment(Buffer.alloc(attacker.count(1_000_000, 300_000), 0x55));
   const fill = async () => {
     const socket = await open(attacker, true);
     if (socket !== undefined) await attacker.write(socket, Buffer.concat([whole, begun, rest]));
@@ -87,12 +83,12 @@ export const WEB_SOCKETS: Floods = {
   'websocket-frames': {
     worstPlusMs: 500,
     what: "small text frames without a pause on 20 WebSockets, from the honest users' address",
-    attack: stream(Buffer.alloc(0), frame(OPCODES.text, '[]'), USERS_ADDRESS),
+    attack: stream(Buffer.alloc(0), clientText('[]'), USERS_ADDRESS),
   },
   'websocket-fragments': {
     worstPlusMs: 500,
     what: 'messages in fragments of one byte that never end, without a pause on 20 WebSockets',
-    attack: stream(frame(OPCODES.text, '[', 0), frame(CONTINUATION, ' ', 0)),
+    attack: stream(text('[', { mask: MASK, fin: false }), fragment(' ')),
   },
   'websocket-windows': {
     worstPlusMs: 1_500,

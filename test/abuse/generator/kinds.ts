@@ -1,10 +1,10 @@
 /** All kinds of small pieces that a client can send, each filling the largest head or body. */
 import zlib from 'node:zlib';
-import { OPCODES } from '../../support/load/frames.ts';
 import { type Fields, toHead, toUpgrade } from '../../support/load/heads.ts';
+import { clientText, frame, MASK, OPCODES } from '../../support/protocol/websocket/frames.ts';
 import { doubleGzipBomb, manyMessages, nestedArrays, subscription } from '../floods/bombs.ts';
 import { KNOWN, toPost } from '../floods/flood.ts';
-import { CONTINUATION, frame } from '../floods/websockets.ts';
+import { fragment } from '../floods/websockets.ts';
 import { COMET_PATH, RPC_PATH } from '../plant.ts';
 
 /** Listeners differ in how they find the address of a client. */
@@ -154,12 +154,12 @@ function* connections(): Generator<Kind> {
   };
   yield request('additional fields of a PROXY header', tlvs, { how: 'connection', listener: 'proxy-protocol' });
   const frames: Record<string, Buffer> = {
-    'empty messages': frame(OPCODES.text, '[]'),
-    'empty frames': frame(OPCODES.text, ''),
-    'fragments of one byte': frame(CONTINUATION, ' ', 0),
-    'empty fragments': frame(CONTINUATION, '', 0),
-    pings: frame(OPCODES.ping, ''),
-    'binary frames': frame(OPCODES.binary, 'a'),
+    'empty messages': clientText('[]'),
+    'empty frames': clientText(''),
+    'fragments of one byte': fragment(' '),
+    'empty fragments': fragment(''),
+    pings: frame({ opcode: OPCODES.ping, mask: MASK }),
+    'binary frames': frame({ opcode: OPCODES.binary, payload: 'a', mask: MASK }),
   };
   for (const [what, one] of Object.entries(frames)) {
     const build = () => Buffer.concat(Array.from({ length: TUNNEL_BYTES / one.length }, () => one));

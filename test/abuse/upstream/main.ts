@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
 import { toUpgraded } from '../../support/load/heads.ts';
 import { obeyOrders } from '../../support/load/orders.ts';
+import { FrameReader, OPCODES, text } from '../../support/protocol/websocket/frames.ts';
 import * as plant from '../plant.ts';
 import { Bayeux } from './bayeux.ts';
 
@@ -89,7 +89,7 @@ function acceptSocket(request: IncomingMessage, socket: Duplex): void {
         if (opcode !== OPCODES.text) continue;
         left -= 1;
         if (left < 0) throw new Error('answered enough');
-        const send = (json: string) => socket.write(toFrame(OPCODES.text, Buffer.from(json)));
+        const send = (json: string) => socket.write(text(json));
         bayeux.answer(payload.toString('utf8'), isKnown(request), send);
       }
     } catch {

@@ -1,131 +1,95 @@
 /** Reads the answer to one planned call and verifies every byte. */
+import {
+  BodySeen,
+  fieldOf,
+  isInterim,
+  type Message,
+  MessageReader,
+  statusOf,
+} from '../../system/wire/message-reader.ts';
 import type { CallPlan } from '../truth/call-plan.ts';
 import { printable } from '../truth/ledger.ts';
-import { answerBody, answerLines, trailerOf } from '../truth/messages.ts';
-import { PatternCheck } from '../truth/pattern.ts';
-import { BodyReader } from '../wire/body-reader.ts';
-import { type Head, HeadReader } from '../wire/heads.ts';
+import { answerBody, answerLines, isProblem, linesWithout, problemCodeOf, trailerOf } from '../truth/messages.ts';
+import { PlannedBody } from '../truth/pattern.ts';
 
 export class AnswerReader {
   wrong: string | undefined;
+  readonly body: PlannedBody;
   readonly #plan: CallPlan;
-  readonly #check: PatternCheck;
-  readonly #heads = new HeadReader();
-  #head: Head | undefined;
-  #body: BodyReader | undefined;
-  #isUntilClose = false;
-  #problem = '';
-  #interims = 0;
+  readonly #reader: MessageReader;
 
   constructor(seed: number, plan: CallPlan) {
     this.#plan = plan;
-    this.#check = new PatternCheck(plan.method === 'HEAD' ? Buffer.alloc(0) : answerBody(seed, plan));
+    this.body = new PlannedBody(plan.method === 'HEAD' ? Buffer.alloc(0) : answerBody(seed, plan));
+    this.#reader = new MessageReader({
+      kind: 'response',
+      requestMethod: () => plan.method,
+      createBody: (head) => (isInterim(head) || isProblem(head) ? new BodySeen() : this.body),
+      onProgress: () => undefined,
+    });
+  }
+
+  get #answer(): Message | undefined {
+    return this.#reader.messages.find((message) => !isInterim(message));
   }
 
   get hasBegun(): boolean {
-    return this.#head !== undefined || this.#interims > 0 || this.#heads.hasBegun;
+    return this.#reader.messages.length > 0 || this.#reader.pendingBytes > 0;
   }
 
   get isComplete(): boolean {
-    return this.#body?.isDone === true;
+    return this.#answer?.isComplete === true;
   }
 
   /** The answer ends with its connection, and has begun. */
   get isUntilClose(): boolean {
-    return this.#isUntilClose && this.#head !== undefined;
-  }
-
-  get hasAllPayload(): boolean {
-    return this.#check.isComplete;
+    return this.#answer?.framing === 'until-close';
   }
 
   get status(): number {
-    return this.#head?.status ?? 0;
+    return this.#answer === undefined ? 0 : statusOf(this.#answer);
   }
 
   /** Code of the sidecar's own answer; undefined for the upstream's. */
   get problemCode(): string | undefined {
-    return this.#head?.isProblem ? this.#head.problemCode(this.#problem) : undefined;
+    return this.#answer !== undefined && isProblem(this.#answer) ? problemCodeOf(this.#answer) : undefined;
   }
 
   get isLast(): boolean {
-    return this.#isUntilClose || this.#head?.field('connection')?.toLowerCase() === 'close';
-  }
-
-  get payloadBytes(): number {
-    return this.#check.received;
+    const connection = this.#answer && fieldOf(this.#answer, 'connection')?.toLowerCase();
+    return this.isUntilClose || connection === 'close';
   }
 
   read(chunk: Buffer): void {
-    try {
-      this.#read(chunk);
-    } catch (cause) {
-      this.#found((cause as Error).message);
-    }
+    this.#reader.push(chunk);
+    const wrong = this.#reader.problem ?? this.#whatIsWrong();
+    this.wrong ??= wrong && printable(wrong);
   }
 
-  #read(chunk: Buffer): void {
-    let rest = chunk;
-    while (rest.length > 0 && this.wrong === undefined) {
-      if (this.#body === undefined) {
-        const read = this.#heads.read(rest);
-        if (read === undefined) return;
-        rest = read.rest;
-        this.#onHead(read.head);
-      } else if (this.#body.isDone) this.#found(`${rest.length} bytes behind its end`);
-      else {
-        rest = rest.subarray(this.#body.read(rest, 0));
-        if (this.#body.isDone) this.#onComplete();
-      }
-    }
+  #whatIsWrong(): string | undefined {
+    const { answer: planned, id } = this.#plan;
+    const { messages, pendingBytes } = this.#reader;
+    const answer = this.#answer;
+    const interims = messages.filter(isInterim);
+    const isHint = interims.every((interim) => fieldOf(interim, 'x-chaos-hint') === id);
+    if (interims.length > (planned.hasInterim ? 1 : 0) || !isHint) return 'an unexpected interim answer';
+    if (answer === undefined) return undefined;
+    if (messages.at(-1) !== answer || (answer.isComplete && pendingBytes > 0)) return 'bytes behind its end';
+    if (isProblem(answer)) return this.#whatIsWrongWithProblem(answer);
+    const lines = linesWithout(answer, 'connection');
+    if (lines.join('\n') !== answerLines(this.#plan).join('\n')) return `an altered head: ${lines.join(' | ')}`;
+    const connection = fieldOf(answer, 'connection') ?? 'close';
+    if (connection !== 'close') return `Connection: ${connection}`;
+    if (planned.hasInterim && interims.length === 0) return 'its interim answer is missing';
+    if (this.body.wrong !== undefined) return `its body: ${this.body.wrong}`;
+    if (!answer.isComplete) return undefined;
+    if (!this.body.isWhole) return `its body ends after ${this.body.bytes} of ${planned.bytes} bytes`;
+    const trailers = answer.trailers.join();
+    return trailers === trailerOf(id, planned.hasTrailer) ? undefined : `its trailers: ${trailers}`;
   }
 
-  #onHead(head: Head): void {
-    const { answer, id, method } = this.#plan;
-    if (head.status > 100 && head.status < 200) {
-      this.#interims += 1;
-      if (!answer.hasInterim || this.#interims > 1 || head.field('x-chaos-hint') !== id)
-        this.#found('an unexpected interim answer');
-      return;
-    }
-    this.#head = head;
-    if (!head.isProblem) this.#verifyHead(head);
-    const isBodyless = method === 'HEAD' || head.status === 204 || head.status === 304;
-    const framing = isBodyless ? ({ kind: 'none' } as const) : head.framing(true);
-    this.#isUntilClose = framing.kind === 'close';
-    this.#body = new BodyReader(framing, (bytes, from, to) => this.#onPayload(bytes, from, to));
-    if (this.#body.isDone) this.#onComplete();
-  }
-
-  #verifyHead(head: Head): void {
-    const got = head.without('connection');
-    if (got.join('\n') !== answerLines(this.#plan).join('\n')) this.#found(`an altered head: ${got.join(' | ')}`);
-    const connection = head.field('connection');
-    if (connection !== undefined && connection !== 'close') this.#found(`Connection: ${connection}`);
-    if (this.#plan.answer.hasInterim && this.#interims === 0) this.#found('its interim answer is missing');
-  }
-
-  #onPayload(bytes: Buffer, from: number, to: number): void {
-    if (this.#head?.isProblem) this.#problem += bytes.toString('latin1', from, to);
-    else {
-      const wrong = this.#check.take(bytes, from, to);
-      if (wrong !== undefined) this.#found(`its body: ${wrong}`);
-    }
-  }
-
-  #onComplete(): void {
-    const { answer, id, method } = this.#plan;
-    if (this.#head?.isProblem) {
-      if (method !== 'HEAD' && JSON.parse(this.#problem).status !== this.status)
-        this.#found('a problem of another status');
-      return;
-    }
-    if (!this.#check.isComplete) this.#found(`its body ends after ${this.#check.received} of ${answer.bytes} bytes`);
-    const trailers = this.#body?.trailers.join() ?? '';
-    if (trailers !== trailerOf(id, answer.hasTrailer)) this.#found(`its trailers: ${trailers}`);
-  }
-
-  #found(what: string): void {
-    this.wrong ??= printable(what);
+  #whatIsWrongWithProblem(answer: Message): string | undefined {
+    if (!answer.isComplete || this.#plan.method === 'HEAD') return undefined;
+    return answer.body.describe().includes(`"status":${this.status}`) ? undefined : 'a problem of another status';
   }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { next } from '../../support/load/sockets.ts';
 import type { CallPlan } from '../truth/call-plan.ts';
 import { piecesOf, requestBody, requestHead, toWire, toWireEnd } from '../truth/messages.ts';
 import { AnswerReader } from './answer-reader.ts';
@@ -40,7 +41,7 @@ export class CallAttempt extends Attempt {
     else if (answer.isComplete) this.finish(outcome, answer.problemCode ?? '');
     else {
       const { leave, answer: planned } = this.#plan;
-      if (leave?.at === 'answer' && answer.payloadBytes >= leave.share * planned.bytes) this.#leave();
+      if (leave?.at === 'answer' && answer.body.bytes >= leave.share * planned.bytes) this.#leave();
       this.#readSlowly(chunk.length);
     }
   }
@@ -48,7 +49,7 @@ export class CallAttempt extends Attempt {
   onEnd(): void {
     const answer = this.#answer;
     if (!answer.isUntilClose) this.finish('failed', 'closed');
-    else if (answer.hasAllPayload) this.finish('answered', '');
+    else if (answer.body.isWhole) this.finish('answered', '');
     else {
       this.#wasCut = true;
       this.finish('failed', 'cut');
@@ -90,7 +91,7 @@ export class CallAttempt extends Attempt {
   /** False when sending more is pointless. */
   async #write(bytes: Buffer): Promise<boolean> {
     if (this.#isInVain()) return false;
-    if (bytes.length > 0 && !this.connection.socket.write(bytes)) await this.connection.drained();
+    if (bytes.length > 0 && !this.connection.socket.write(bytes)) await next(this.connection.socket, 'drain', 'end');
     return !this.#isInVain();
   }
 

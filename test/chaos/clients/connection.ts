@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { reset } from '../../support/load/reset.ts';
+import { reset } from '../../support/load/sockets.ts';
 
 export interface Listener {
   onBytes(chunk: Buffer): void;
@@ -69,12 +69,5 @@ export class Connection {
   leave(byReset: boolean): void {
     if (byReset) reset(this.socket);
     else this.socket.destroy();
-  }
-
-  /** Resolves when `socket.write` may be called again, or the connection has ended. */
-  async drained(): Promise<void> {
-    const over = new AbortController();
-    const events = ['drain', 'close', 'end'].map((event) => once(this.socket, event, over));
-    await Promise.race(events).finally(() => over.abort());
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
 import { acceptOf } from '../../support/load/heads.ts';
+import { FrameReader, frame, OPCODES } from '../../support/protocol/websocket/frames.ts';
+import { fieldOf, type Message, MessageReader, statusOf } from '../../system/wire/message-reader.ts';
 import { printable } from '../truth/ledger.ts';
+import { isProblem, problemCodeOf } from '../truth/messages.ts';
 import { hashOf } from '../truth/pattern.ts';
 import { keyOf, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';
-import { type Head, HeadReader } from '../wire/heads.ts';
 import { Attempt, type Result } from './attempt.ts';
 import type { Connection } from './connection.ts';
 
@@ -17,10 +18,8 @@ export class SocketAttempt extends Attempt {
   readonly #plan: SocketPlan;
   readonly #seed: number;
   readonly #isStopping: () => boolean;
-  readonly #heads = new HeadReader();
+  readonly #answers = new MessageReader({ kind: 'response', onProgress: () => undefined });
   readonly #frames = new FrameReader(false);
-  #head: Head | undefined;
-  #refusal = '';
   #wrong: string | undefined;
   #sent = 0;
   #echoes = 0;
@@ -36,7 +35,7 @@ export class SocketAttempt extends Attempt {
 
   protected get seen(): Partial<Result> {
     const counts = { sentMessages: this.#sent, echoes: this.#echoes, isHeadSent: true, isRequestSent: true };
-    return { ...counts, status: this.#status, hasAnswerBegun: this.#head !== undefined, wrong: this.#wrong };
+    return { ...counts, status: this.#status, hasAnswerBegun: this.#answer !== undefined, wrong: this.#wrong };
   }
 
   protected async send(): Promise<void> {
@@ -50,23 +49,38 @@ export class SocketAttempt extends Attempt {
     this.connection.leave(false);
   }
 
+  get #answer(): Message | undefined {
+    return this.#answers.messages[0];
+  }
+
   get #status(): number {
-    return this.#head?.status ?? 0;
+    return this.#answer === undefined ? 0 : statusOf(this.#answer);
   }
 
   onBytes(chunk: Buffer): void {
+    const isOpen = this.#status === 101;
+    this.#answers.push(chunk);
+    const { problem, tunnel } = this.#answers;
+    if (problem !== undefined) this.#foundWrong(problem);
+    if (this.#answer === undefined || this.#status !== 101) return;
+    if (!isOpen) this.#onOpen(this.#answer);
+    this.#answers.tunnel = '';
     try {
-      this.#read(chunk);
+      for (const { opcode, payload } of this.#frames.read(Buffer.from(tunnel, 'latin1'))) {
+        if (opcode === OPCODES.close) this.#onClose(payload);
+        else if (opcode !== OPCODES.ping) this.#onEcho(opcode, payload);
+      }
     } catch (cause) {
       this.#foundWrong((cause as Error).message);
     }
   }
 
   onEnd(): void {
+    const answer = this.#answer;
+    const isRefusal = this.#plan.fault === 'refuse' && answer?.isComplete && answer.body.describe() === REFUSAL_BODY;
     if (this.#status === 101) this.finish(this.#isClosed ? 'answered' : 'failed', 'closed');
-    else if (this.#head?.isProblem) this.finish('problem', this.#head.problemCode(this.#refusal));
-    else if (this.#head !== undefined && this.#plan.fault === 'refuse' && this.#refusal === REFUSAL_BODY)
-      this.finish('answered', 'refused');
+    else if (answer !== undefined && isProblem(answer)) this.finish('problem', problemCodeOf(answer));
+    else if (isRefusal) this.finish('answered', 'refused');
     else this.finish('failed', 'closed');
   }
 
@@ -74,43 +88,30 @@ export class SocketAttempt extends Attempt {
     this.finish(this.#isClosed ? 'answered' : 'failed', cause?.code ?? 'closed');
   }
 
-  #read(chunk: Buffer): void {
-    let rest = chunk;
-    if (this.#head === undefined) {
-      const read = this.#heads.read(chunk);
-      if (read === undefined) return;
-      rest = read.rest;
-      this.#head = read.head;
-      if (this.#status === 101) this.#onOpen(read.head);
-    }
-    if (this.#status !== 101) {
-      this.#refusal += rest.toString('latin1');
-      return;
-    }
-    for (const { opcode, payload } of this.#frames.read(rest)) {
-      if (opcode === OPCODES.close) this.#onClose(payload);
-      else if (opcode !== OPCODES.ping) this.#onEcho(opcode, payload);
-    }
-  }
-
-  #onOpen(head: Head): void {
+  #onOpen(answer: Message): void {
     const { id } = this.#plan;
-    if (head.field('sec-websocket-accept') === acceptOf(keyOf(id)) && head.field('x-chaos') === id) void this.#talk();
-    else this.#foundWrong(`a handshake of somebody else: ${head.lines.join(' | ')}`);
+    const isOwn = fieldOf(answer, 'sec-websocket-accept') === acceptOf(keyOf(id)) && fieldOf(answer, 'x-chaos') === id;
+    if (isOwn) void this.#talk();
+    else this.#foundWrong(`a handshake of somebody else: ${answer.fields.join(' | ')}`);
   }
 
   async #talk(): Promise<void> {
-    const { messages, pauseMs, isComet, id } = this.#plan;
+    const { messages, pauseMs, isComet } = this.#plan;
     while (this.#sent < messages && this.outcome === undefined && !this.#isClosing && !this.#isStopping()) {
       const payload = messageOf(this.#seed, this.#plan, 'up', this.#sent);
-      const mask = hashOf(this.#seed, `${id}/mask/${this.#sent}`);
       this.#sent += 1;
-      this.connection.socket.write(toFrame(isComet ? OPCODES.text : OPCODES.binary, payload, mask));
+      this.#write(isComet ? OPCODES.text : OPCODES.binary, payload);
       await sleep(pauseMs);
       while (this.#sent - this.#echoes >= MOST_UNANSWERED && this.outcome === undefined) await sleep(5);
     }
     this.#isClosing = true;
     this.#closeIfThrough();
+  }
+
+  #write(opcode: number, payload: Buffer): void {
+    const mask = Buffer.alloc(4);
+    mask.writeUInt32BE(hashOf(this.#seed, `${this.#plan.id}/mask/${this.#sent}`));
+    this.connection.socket.write(frame({ opcode, payload, mask }));
   }
 
   #onEcho(opcode: number, payload: Buffer): void {
@@ -127,7 +128,7 @@ export class SocketAttempt extends Attempt {
   #closeIfThrough(): void {
     if (!this.#isClosing || this.#echoes < this.#sent || this.outcome !== undefined || this.#isClosed) return;
     this.#isClosed = true;
-    this.connection.socket.write(toFrame(OPCODES.close, NORMAL_CLOSURE, hashOf(this.#seed, this.#plan.id)));
+    this.#write(OPCODES.close, NORMAL_CLOSURE);
   }
 
   #onClose(payload: Buffer): void {
@@ -137,7 +138,7 @@ export class SocketAttempt extends Attempt {
   }
 
   #leave(): void {
-    this.leave(this.#head === undefined ? 'waiting' : 'open', this.#plan.byReset);
+    this.leave(this.#answer === undefined ? 'waiting' : 'open', this.#plan.byReset);
   }
 
   #foundWrong(what: string): void {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { COMET_PATH, HOLD_FIELD } from '../../bench/load/answers.ts';
 import { connect, exchange, toRequest } from '../../bench/load/small-client.ts';
 import type { Random } from '../../support/fuzz/random.ts';
-import { reset } from '../../support/load/reset.ts';
+import { reset } from '../../support/load/sockets.ts';
 import { randomOf } from '../truth/pattern.ts';
 
 /** Requests a second, polls that are held, and the share of requests that are aborted. */

@@ -1,5 +1,6 @@
 /** Heads and bodies of a planned call, as its client and the upstream send them. */
 import { STATUS_CODES } from 'node:http';
+import { fieldOf, type Head, type Message, statusOf } from '../../system/wire/message-reader.ts';
 import type { CallKind, CallPlan } from './call-plan.ts';
 import { patternOf } from './pattern.ts';
 
@@ -22,6 +23,22 @@ export function answerLines({ id, kind, method, answer }: CallPlan): string[] {
   const start = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status]}`;
   const length = method === 'HEAD' ? ['Content-Length: 4711'] : bodyLines(kind, answer);
   return [start, `${ID_FIELD}: ${id}`, 'Cache-Control: no-store', ...length, `X-Chaos-Note: an odd; value, of ${id}`];
+}
+
+/** Whether the sidecar answered instead of the upstream. */
+export function isProblem(head: Head): boolean {
+  return fieldOf(head, ID_FIELD) === undefined && fieldOf(head, 'proxy-status')?.startsWith('d2-sidecar;') === true;
+}
+
+/** The code of a problem. The answer to a HEAD has none. */
+export function problemCodeOf(answer: Message): string {
+  return /"code":"(\w+)"/.exec(answer.body.describe())?.[1] ?? `status ${statusOf(answer)}`;
+}
+
+/** The lines of a head except the given fields (lower-case). */
+export function linesWithout({ startLine, fields }: Head, ...names: readonly string[]): string[] {
+  const isKept = (line: string) => !names.includes(line.slice(0, line.indexOf(':')).toLowerCase());
+  return [startLine, ...fields.filter(isKept)];
 }
 
 function bodyLines(kind: CallKind, { framing, bytes }: Pick<CallPlan['answer'], 'framing' | 'bytes'>): string[] {

@@ -1,5 +1,6 @@
 /** Bytes that both ends can compute, so that every one of them can be verified without being stored. */
 import { Random } from '../../support/fuzz/random.ts';
+import { BodySeen } from '../../system/wire/message-reader.ts';
 
 /** FNV-1a over the UTF-16 units, mixed with the seed: the same on every machine. */
 export function hashOf(seed: number, label: string): number {
@@ -30,38 +31,29 @@ export function patternOf(seed: number, label: string, bytes: number): Buffer {
   return pattern;
 }
 
-/** Compares arriving bytes with the expected ones. */
-export class PatternCheck {
+/** A body that is compared with the expected bytes as it arrives. */
+export class PlannedBody extends BodySeen {
+  /** What is wrong and where, e.g. `byte 17 is 0x41, not 0x42`. */
+  wrong: string | undefined;
   readonly #expected: Buffer;
-  #offset = 0;
 
   constructor(expected: Buffer) {
+    super();
     this.#expected = expected;
   }
 
-  get received(): number {
-    return this.#offset;
+  get isWhole(): boolean {
+    return this.bytes === this.#expected.length;
   }
 
-  get isComplete(): boolean {
-    return this.#offset === this.#expected.length;
-  }
-
-  /** Undefined while all bytes are right; otherwise what is wrong and where, e.g. `byte 17 is 0x41, not 0x42`. */
-  take(chunk: Buffer, from: number, to: number): string | undefined {
-    const end = this.#offset + to - from;
-    if (end > this.#expected.length) return `${end} bytes, not ${this.#expected.length}`;
-    if (chunk.compare(this.#expected, this.#offset, end, from, to) !== 0) return this.#firstDifference(chunk, from, to);
-    this.#offset = end;
-    return undefined;
-  }
-
-  #firstDifference(chunk: Buffer, from: number, to: number): string {
-    for (let at = from; at < to; at += 1) {
-      const [got, wanted] = [chunk[at] ?? 0, this.#expected[this.#offset + at - from] ?? 0];
-      if (got !== wanted)
-        return `byte ${this.#offset + at - from} is 0x${got.toString(16)}, not 0x${wanted.toString(16)}`;
-    }
-    return 'an unknown difference';
+  override add(chunk: Buffer): void {
+    if (this.wrong !== undefined) return;
+    const end = this.bytes + chunk.length;
+    const wanted = this.#expected.subarray(this.bytes, end);
+    const at = chunk.equals(wanted) ? -1 : chunk.findIndex((byte, i) => byte !== wanted[i]);
+    if (end > this.#expected.length) this.wrong = `${end} bytes, not ${this.#expected.length}`;
+    else if (at !== -1)
+      this.wrong = `byte ${this.bytes + at} is 0x${chunk[at]?.toString(16)}, not 0x${wanted[at]?.toString(16)}`;
+    this.bytes = end;
   }
 }

@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events';
 import net from 'node:net';
-import { reset } from '../../support/load/reset.ts';
+import { reset } from '../../support/load/sockets.ts';
 import type { Ledger } from '../truth/ledger.ts';
 import { ServedConnection } from './served-connection.ts';
 

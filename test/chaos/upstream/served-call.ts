@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import type net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { reset } from '../../support/load/reset.ts';
+import { next, reset } from '../../support/load/sockets.ts';
+import type { Message } from '../../system/wire/message-reader.ts';
 import type { CallPlan } from '../truth/call-plan.ts';
 import {
   answerBody,
@@ -13,78 +13,57 @@ import {
   toWireEnd,
   trailerOf,
 } from '../truth/messages.ts';
-import { PatternCheck } from '../truth/pattern.ts';
-import { BodyReader } from '../wire/body-reader.ts';
-import type { Head } from '../wire/heads.ts';
+import { PlannedBody } from '../truth/pattern.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
-import type { Served } from './served-connection.ts';
 
 const RUBBISH = Buffer.from('\x16\x03\x01 220 this is no HTTP\r\n\r\n', 'latin1');
 const RUBBISH_CHUNK = Buffer.from('zzzz\r\nthis is no chunk\r\n', 'latin1');
 
-export class ServedCall implements Served {
+export class ServedCall {
+  readonly body: PlannedBody;
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;
   readonly #plan: CallPlan;
-  readonly #onDone: () => void;
-  readonly #check: PatternCheck;
-  #body: BodyReader | undefined;
+  #isJudged = false;
   #isAnswered = false;
   #isSent = false;
 
-  constructor(socket: net.Socket, parts: UpstreamParts, plan: CallPlan, onDone: () => void) {
+  constructor(socket: net.Socket, parts: UpstreamParts, plan: CallPlan) {
     this.#socket = socket;
     this.#parts = parts;
     this.#plan = plan;
-    this.#onDone = onDone;
-    this.#check = new PatternCheck(requestBody(parts.seed, plan));
+    this.body = new PlannedBody(requestBody(parts.seed, plan));
   }
 
+  /** The head as its client has sent it. */
   get requestLines(): readonly string[] {
     return requestLines(this.#plan);
   }
 
-  get isRead(): boolean {
-    return this.#body?.isDone === true;
-  }
-
+  /** An answer is due, or in flight, even if the client has closed its sending side. */
   get isAnswering(): boolean {
     return this.#isAnswered && !this.#isSent;
   }
 
-  begin(head: Head): void {
+  begin(): void {
     const { fault } = this.#plan;
-    this.#body = new BodyReader(head.framing(false), (chunk, from, to) => this.#onPayload(chunk, from, to));
     if (fault === 'reset-before') reset(this.#socket);
     else if (fault === 'close-before') this.#socket.end();
     else if (fault === 'early' || fault === 'early-close') this.#answer();
-    if (this.isRead) this.#onRead();
   }
 
-  onBytes(chunk: Buffer): Buffer {
-    if (this.#body === undefined) return chunk;
-    const rest = chunk.subarray(this.#body.read(chunk, 0));
-    if (this.#body.isDone) this.#onRead();
-    return rest;
-  }
-
-  #onPayload(chunk: Buffer, from: number, to: number): void {
-    const wrong = this.#check.take(chunk, from, to);
-    if (wrong === undefined) return;
-    this.#parts.ledger.note('W', this.#plan.id, `its body: ${wrong}`);
-    this.#socket.destroy();
-  }
-
-  #onRead(): void {
+  /** Some, or all, of the request has been read. */
+  onRead({ isComplete, trailers }: Message): void {
+    const { body } = this;
     const { id, request, fault } = this.#plan;
-    const { ledger } = this.#parts;
-    const trailers = this.#body?.trailers.join() ?? '';
-    if (!this.#check.isComplete)
-      ledger.note('W', id, `its body ends after ${this.#check.received} of ${request.bytes} bytes`);
-    else if (trailers !== trailerOf(id, request.hasTrailer)) ledger.note('W', id, `its trailers: ${trailers}`);
-    else ledger.note('E', id);
-    // An early answer may still be in flight, and only its end is awaited then.
-    if (this.#isSent) this.#onDone();
+    if (this.#isJudged || (!isComplete && body.wrong === undefined)) return;
+    this.#isJudged = true;
+    const wrong =
+      (body.wrong && `its body: ${body.wrong}`) ??
+      (body.isWhole ? undefined : `its body ends after ${body.bytes} of ${request.bytes} bytes`) ??
+      (trailers.join() === trailerOf(id, request.hasTrailer) ? undefined : `its trailers: ${trailers}`);
+    this.#parts.ledger.note(wrong === undefined ? 'E' : 'W', id, wrong);
+    if (body.wrong !== undefined) this.#socket.destroy();
     else if (this.#isAnswered) return;
     else if (fault === 'rubbish') this.#socket.end(RUBBISH);
     else if (fault !== 'never' && fault !== 'reset-before' && fault !== 'close-before') this.#answer();
@@ -128,18 +107,14 @@ export class ServedCall implements Served {
     else if (fault === 'rubbish-within') socket.end(RUBBISH_CHUNK);
     else if (fault === 'close-within' || fault === 'half-close') socket.end();
     else if (fault === 'early-close' || fault === 'close-after') socket.end(() => socket.destroy());
-    else {
-      if (answer.isLast || request.isLast) socket.end();
-      this.#onDone();
-    }
+    else if (answer.isLast || request.isLast || socket.readableEnded) socket.end();
   }
 
   async #send(bytes: Buffer): Promise<void> {
     const socket = this.#socket;
     if (socket.destroyed || !socket.writable) throw new Error('gone');
     if (bytes.length === 0 || socket.write(bytes)) return;
-    const over = new AbortController();
     // A peer that leaves causes no 'drain'.
-    await Promise.race([once(socket, 'drain', over), once(socket, 'close', over)]).finally(() => over.abort());
+    await next(socket, 'drain');
   }
 }

@@ -1,31 +1,24 @@
 import type net from 'node:net';
+import { BodySeen, fieldOf, type Head, MessageReader } from '../../system/wire/message-reader.ts';
 import { planCall } from '../truth/call-plan.ts';
-import { ID_FIELD } from '../truth/messages.ts';
+import { ID_FIELD, linesWithout } from '../truth/messages.ts';
 import { planSocket } from '../truth/socket-plan.ts';
-import { type Head, HeadReader } from '../wire/heads.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
 import { ServedCall } from './served-call.ts';
 import { ServedSocket } from './served-socket.ts';
-
-/** The exchange or WebSocket being served on a connection. */
-export interface Served {
-  /** The head as its client has sent it. */
-  readonly requestLines: readonly string[];
-  begin(head: Head): void;
-  /** Takes bytes, and returns those after its end. Throws for unexpected bytes. */
-  onBytes(chunk: Buffer): Buffer;
-  /** The request has been read completely, so the next one may follow. */
-  readonly isRead: boolean;
-  /** An answer is due, or in flight, even if the client has closed its sending side. */
-  readonly isAnswering: boolean;
-}
 
 /** One connection from the sidecar: request after request, or a WebSocket. */
 export class ServedConnection {
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;
-  readonly #head = new HeadReader();
-  #served: Served | undefined;
+  /** Its messages are at most the current one. */
+  readonly #requests = new MessageReader({
+    kind: 'request',
+    createBody: (head) => this.#begin(head),
+    onProgress: () => this.#onProgress(),
+  });
+  #served: ServedCall | ServedSocket | undefined;
+  #isTunnel = false;
   #id = '-';
 
   constructor(socket: net.Socket, parts: UpstreamParts) {
@@ -34,61 +27,70 @@ export class ServedConnection {
   }
 
   get condition(): string {
-    const { isRead = true, isAnswering = false } = this.#served ?? {};
-    const parts = [this.#id, isRead ? '' : 'not read to its end', isAnswering ? 'being answered' : ''];
+    const isRead = this.#requests.messages.every(({ isComplete }) => isComplete);
+    const parts = [this.#id, isRead ? '' : 'not read to its end', this.#isAnswering ? 'being answered' : ''];
     if (this.#socket.readableEnded) parts.push('its client has closed');
     if (this.#socket.writableLength > 0) parts.push(`${this.#socket.writableLength} bytes unsent`);
     return parts.filter((part) => part !== '').join(', ');
   }
 
+  get #isAnswering(): boolean {
+    return this.#served instanceof ServedCall && this.#served.isAnswering;
+  }
+
   serve(): void {
-    this.#socket.on('data', (chunk) => {
-      try {
-        this.#onBytes(chunk);
-      } catch (cause) {
-        this.#parts.ledger.note('W', this.#id, (cause as Error).message);
-        this.#socket.destroy();
-      }
-    });
+    this.#socket.on('data', (chunk) => this.#requests.push(chunk));
     // Both sides have ended, unless an answer is in flight: that ends the connection itself.
     this.#socket.on('end', () => {
-      if (this.#served?.isAnswering !== true) this.#socket.end();
+      if (!this.#isAnswering) this.#socket.end();
     });
   }
 
-  #onBytes(chunk: Buffer): void {
-    let rest = chunk;
-    while (rest.length > 0) {
-      if (this.#served !== undefined && !this.#served.isRead) {
-        rest = this.#served.onBytes(rest);
-        continue;
-      }
-      const read = this.#head.read(rest);
-      if (read === undefined) return;
-      rest = read.rest;
-      this.#begin(read.head);
+  #onProgress(): void {
+    this.#read();
+    const { problem, tunnel } = this.#requests;
+    if (problem !== undefined) this.#foundWrong(problem);
+    if (!(this.#served instanceof ServedSocket)) return;
+    if (!this.#isTunnel) {
+      this.#isTunnel = true;
+      this.#requests.resume('tunnel');
+      return;
+    }
+    this.#requests.tunnel = '';
+    try {
+      this.#served.onBytes(Buffer.from(tunnel, 'latin1'));
+    } catch (cause) {
+      this.#foundWrong((cause as Error).message);
     }
   }
 
-  #begin(head: Head): void {
-    const id = head.field(ID_FIELD) ?? '';
+  /** Tells the call how much of its request has arrived. */
+  #read(): void {
+    const [request] = this.#requests.messages;
+    if (request !== undefined && this.#served instanceof ServedCall) this.#served.onRead(request);
+  }
+
+  #foundWrong(what: string): void {
+    this.#parts.ledger.note('W', this.#id, what);
+    this.#socket.destroy();
+  }
+
+  #begin(head: Head): BodySeen {
+    this.#read();
+    this.#requests.messages.length = 0;
+    const id = fieldOf(head, ID_FIELD) ?? '';
     if (!/^[rpqost]\d+$/.test(id)) throw new Error(`a request without a known id: ${head.startLine}`);
     this.#id = id;
     const { ledger, seed } = this.#parts;
     ledger.note('S', id);
-    const served: Served = /^[st]/.test(id)
+    const served = /^[st]/.test(id)
       ? new ServedSocket(this.#socket, this.#parts, planSocket(seed, id))
-      : new ServedCall(this.#socket, this.#parts, planCall(seed, id), () => this.#done(served));
+      : new ServedCall(this.#socket, this.#parts, planCall(seed, id));
     const wrong = whatIsWrong(head, served.requestLines);
     if (wrong !== undefined) ledger.note('W', id, wrong);
     this.#served = served;
     served.begin(head);
-  }
-
-  #done(served: Served): void {
-    if (this.#socket.readableEnded) this.#socket.end();
-    // An early answer: the body is still coming.
-    if (this.#served === served && served.isRead) this.#served = undefined;
+    return served instanceof ServedCall ? served.body : new BodySeen();
   }
 }
 
@@ -96,9 +98,9 @@ const FORWARDED = ['x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host'];
 
 /** Undefined for an unchanged head with the required forwarding fields; otherwise the difference. */
 function whatIsWrong(head: Head, expected: readonly string[]): string | undefined {
-  const got = head.without(...FORWARDED, 'connection');
+  const got = linesWithout(head, ...FORWARDED, 'connection');
   const wanted = expected.filter((line) => !line.startsWith('Connection:'));
   if (got.join('\n') !== wanted.join('\n')) return `an altered head: ${got.join(' | ')}`;
-  const values = FORWARDED.map((name) => head.field(name)).join(' ');
+  const values = FORWARDED.map((name) => fieldOf(head, name)).join(' ');
   return values === '127.0.0.1 http plant.example' ? undefined : `forwarded for ${values}`;
 }

@@ -1,18 +1,13 @@
 import type net from 'node:net';
-import { FrameReader, OPCODES, toFrame } from '../../support/load/frames.ts';
 import { toUpgraded } from '../../support/load/heads.ts';
-import { reset } from '../../support/load/reset.ts';
+import { reset } from '../../support/load/sockets.ts';
+import { FrameReader, frame, OPCODES } from '../../support/protocol/websocket/frames.ts';
+import { fieldOf, type Head } from '../../system/wire/message-reader.ts';
 import { isWithin, messageOf, REFUSAL_BODY, type SocketPlan, socketRequestLines } from '../truth/socket-plan.ts';
-import type { Head } from '../wire/heads.ts';
 import type { UpstreamParts } from './scripted-upstream.ts';
-import type { Served } from './served-connection.ts';
 
-const NOTHING = Buffer.alloc(0);
-
-export class ServedSocket implements Served {
+export class ServedSocket {
   readonly requestLines: readonly string[];
-  readonly isRead = false;
-  readonly isAnswering = false;
   readonly #socket: net.Socket;
   readonly #parts: UpstreamParts;
   readonly #plan: SocketPlan;
@@ -36,21 +31,21 @@ export class ServedSocket implements Served {
       const fields = `X-Chaos: ${id}\r\nContent-Length: ${REFUSAL_BODY.length}\r\nConnection: close\r\n`;
       this.#socket.end(`HTTP/1.1 403 Forbidden\r\n${fields}\r\n${REFUSAL_BODY}`);
     } else {
-      this.#socket.write(toUpgraded(head.field('sec-websocket-key') ?? '', `X-Chaos: ${id}`));
+      this.#socket.write(toUpgraded(fieldOf(head, 'sec-websocket-key') ?? '', `X-Chaos: ${id}`));
       this.#breakOffIfDue();
     }
   }
 
-  onBytes(chunk: Buffer): Buffer {
-    if (this.#isOver) return NOTHING;
+  /** Throws for malformed frames. */
+  onBytes(chunk: Buffer): void {
+    if (this.#isOver) return;
     for (const { opcode, payload } of this.#frames.read(chunk)) {
-      if (this.#isOver) return NOTHING;
+      if (this.#isOver) return;
       if (opcode === OPCODES.close) {
         this.#isOver = true;
-        this.#socket.end(toFrame(OPCODES.close, payload));
+        this.#socket.end(frame({ opcode: OPCODES.close, payload }));
       } else if (opcode !== OPCODES.pong) this.#onMessage(opcode, payload);
     }
-    return NOTHING;
   }
 
   #onMessage(opcode: number, payload: Buffer): void {
@@ -65,7 +60,7 @@ export class ServedSocket implements Served {
     }
     ledger.note('M', plan.id, String(at));
     this.#received += 1;
-    this.#socket.write(toFrame(opcode, messageOf(seed, plan, 'down', at)));
+    this.#socket.write(frame({ opcode, payload: messageOf(seed, plan, 'down', at) }));
     this.#breakOffIfDue();
   }
 
@@ -75,6 +70,6 @@ export class ServedSocket implements Served {
     this.#isOver = true;
     if (fault === 'reset-within') reset(this.#socket);
     else if (fault === 'close-within') this.#socket.end();
-    else this.#socket.end(toFrame(OPCODES.binary, Buffer.from(`a part for ${id}`)).subarray(0, -3));
+    else this.#socket.end(frame({ opcode: OPCODES.binary, payload: `a part for ${id}` }).subarray(0, -3));
   }
 }

@@ -1,12 +1,11 @@
 /** `npm run audit` against registries that answer, refuse, lie or are away, and with a list that has an entry. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { deferTo, temporaryFolder } from '../../support/deferred.ts';
 import { copyProject } from '../../support/install/project-copy.ts';
 import { run } from '../../support/install/run.ts';
-import { listening } from '../../support/net.ts';
+import { startApplication } from '../../support/net.ts';
 import { toUnusedPort } from '../../support/wire/unused-port.ts';
 
 /** Each run bundles the program to list its packages, on a busy machine. */
@@ -34,19 +33,13 @@ const advisoriesFor = (...names: string[]) =>
 
 /** A registry that answers each request for advisories so; its address. It knows each package in version 1.0.0. */
 async function startRegistry(status: number, body = '', type = 'application/json', knowsPackages = true) {
-  const server = http.createServer((request, response) => {
+  const { port, close } = await startApplication((request, response) => {
     const name = decodeURIComponent(request.url?.slice(1) ?? '');
     const known = { name, 'dist-tags': { latest: '1.0.0' }, versions: { '1.0.0': { name, version: '1.0.0' } } };
-    request.resume().on('end', () => {
-      if (request.method === 'POST') response.writeHead(status, { 'content-type': type }).end(body);
-      else response.writeHead(knowsPackages ? 200 : 404).end(JSON.stringify(known));
-    });
+    if (request.method === 'POST') response.writeHead(status, { 'content-type': type }).end(body);
+    else response.writeHead(knowsPackages ? 200 : 404).end(JSON.stringify(known));
   });
-  const port = await listening(server);
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  onTestFinished(close);
   return `http://127.0.0.1:${port}/`;
 }
 

@@ -6,12 +6,11 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Verdict } from '../../../src/page/live-data.ts';
-import { jsonOf } from '../../support/configured-sidecar.ts';
+import { jsonOf, startConfigured } from '../../support/configured-sidecar.ts';
 import { deferTo } from '../../support/deferred.ts';
 import { runSidecar } from '../../support/sidecar-process.ts';
 import { hasTomcat, startTomcat } from '../../support/tomcat/tomcat.ts';
 import { call, REST } from './clients.ts';
-import { startBefore } from './site.ts';
 
 const run = promisify(execFile);
 const SECONDS = 60 * Number(process.env.D2S_HEALTHY_MINUTES ?? 0.5);
@@ -26,7 +25,9 @@ describe.runIf(hasTomcat())('a healthy server', { timeout: (SECONDS + 60) * 1_00
     const { port, pid } = await startTomcat(defer);
     // Compiles the JSP.
     await call(`127.0.0.1:${port}`, `${REST}rpc/E.Demo/TestInOut`, CALLS_A_SECOND);
-    const sidecar = await startBefore(defer, `http://127.0.0.1:${port}/smartWeb`, { jvm: { pid, interval: '1s' } });
+    const sidecar = await startConfigured(defer, `http://127.0.0.1:${port}/smartWeb`, {
+      jvm: { pid, interval: '1s' },
+    });
     const seen = new Map<string, string>();
     const url = `http://${sidecar.monitor}/smartWeb/api/rest/v0/admin/d2/verdict`;
     const ended: Promise<unknown>[] = [];

@@ -1,69 +1,73 @@
-/** A sidecar in trouble, its verdict, and its page in Chromium. */
+/** The verdict on a sidecar in trouble, on its page in Chromium too. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { promisify } from 'node:util';
-import { expect } from 'vitest';
+import { expect, type it, vi } from 'vitest';
 import type { VerdictCode } from '../../../src/measure/verdict/verdict.ts';
 import type { Verdict } from '../../../src/page/live-data.ts';
-import { jsonOf } from '../../support/configured-sidecar.ts';
-import { type Defer, temporaryFolder } from '../../support/deferred.ts';
+import { jsonOf, startConfigured } from '../../support/configured-sidecar.ts';
+import type { Defer } from '../../support/deferred.ts';
 import type { Chromium } from '../../support/page/browser.ts';
-import { type SidecarProcess, startSidecarProcess } from '../../support/sidecar-process.ts';
+import type { SidecarProcess } from '../../support/sidecar-process.ts';
 
 const run = promisify(execFile);
 
 /** How soon the verdict has to name the trouble. */
-export const WITHIN_MS = 12_000;
+const WITHIN = { timeout: 12_000, interval: 200 };
 /** The addresses of the two ends of a cable between this machine and a network namespace. */
-export const [OUTSIDE, INSIDE] = ['10.244.77.1', '10.244.77.2'];
+const OUTSIDE = '10.244.77.1';
+export const INSIDE = '10.244.77.2';
 
-export interface Expected {
+interface Expected {
   readonly code: VerdictCode;
   readonly subject: Verdict['subject'];
   readonly text: RegExp;
 }
 
-/** Resolves once the verdict is as expected, and the page shows its sentence. `provoke` begins the trouble, and is not awaited. */
-export async function expectVerdict(
+export function expected(code: VerdictCode, subject: Verdict['subject'], text: RegExp): Expected {
+  return { code, subject, text };
+}
+
+/** What the sidecar stands before, and what happens then. */
+export interface Trouble {
+  readonly url: string;
+  readonly config?: object;
+  /** Runs the sidecar's program. */
+  readonly command?: readonly string[];
+  readonly application?: string;
+  /** Need not end before the verdict is right. */
+  provoke?(sidecar: SidecarProcess): unknown;
+}
+
+/** Defines tests of situations, by `it.concurrent` unless a test changes what others use: most of their time is waiting. */
+export function situationsBy(chromium: Chromium, test: typeof it | typeof it.concurrent) {
+  return (name: string, wanted: Expected, prepare: (defer: Defer) => Trouble | Promise<Trouble>) =>
+    test(name, async ({ onTestFinished }) => {
+      const defer: Defer = (close) => onTestFinished(async () => void (await close()));
+      const { url, config, command, application = 'smartWeb', provoke } = await prepare(defer);
+      const sidecar = await startConfigured(defer, url, { jvm: { source: 'none' }, ...config }, {}, command);
+      await expectVerdict(chromium, sidecar, wanted, () => provoke?.(sidecar), application);
+    });
+}
+
+/** Resolves once the verdict is as expected, and the page shows its sentence. */
+async function expectVerdict(
   chromium: Chromium,
   { monitor }: SidecarProcess,
   { code, subject, text }: Expected,
-  provoke: () => Promise<unknown> = async () => undefined,
-  application = 'smartWeb',
+  provoke: () => unknown,
+  application: string,
 ): Promise<void> {
   const { page } = await chromium.open(`http://${monitor}/`);
   const provoked = provoke();
   const url = `http://${monitor}/${application}/api/rest/v0/admin/d2/verdict`;
-  await expect
-    .poll(() => jsonOf<Verdict>(url), { timeout: WITHIN_MS, interval: 200 })
-    .toMatchObject({ code, subject, text: expect.stringMatching(text) });
+  // Not `expect.poll`, which does not know to which of the tests that run side by side it belongs.
+  await vi.waitFor(async () => {
+    expect(await jsonOf<Verdict>(url)).toMatchObject({ code, subject, text: expect.stringMatching(text) });
+  }, WITHIN);
   await page.locator('.verdict-text').filter({ hasText: text }).waitFor();
   await provoked;
   await page.close();
-}
-
-/** Starts the built sidecar before `url`, with further keys of the configuration. It is killed in the end. */
-export async function startBefore(
-  defer: Defer,
-  url: string,
-  config: Readonly<Record<string, object>> = {},
-  { command, host = '127.0.0.1' }: { readonly command?: readonly string[]; readonly host?: string } = {},
-): Promise<SidecarProcess> {
-  const file = path.join(temporaryFolder(defer), 'sidecar.yaml');
-  const { upstream, listen, ...others } = config;
-  // JSON is YAML.
-  const text = JSON.stringify({
-    upstream: { url, ...upstream },
-    listen: { host: '127.0.0.1', port: 0, ...listen },
-    monitor: { host, port: 0, ...(host !== '127.0.0.1' && { auth: 'none' }) },
-    ...{ jvm: { source: 'none' }, ...others },
-  });
-  writeFileSync(file, text, { mode: 0o600 });
-  const sidecar = await startSidecarProcess(['--config', file], { D2_SIDECAR_STOP_DELAY: '20s' }, command);
-  defer(() => sidecar.stop('SIGKILL'));
-  return sidecar;
 }
 
 /** A network namespace whose only route leads to this machine. Returns what runs a program in it. */

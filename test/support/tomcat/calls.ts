@@ -1,5 +1,5 @@
 /** The 1,000 calls of five users that the test sends: user, call and order. */
-import { createRandom, type Random } from '../../../src/demo/random.ts';
+import { Random } from '../fuzz/random.ts';
 
 export type Credentials =
   | { readonly kind: 'basic'; readonly user: string; readonly password: string }
@@ -83,7 +83,7 @@ export function createPhases(total: number, seed: number) {
     ALL_USERS.flatMap((user) => STEADY.map((target) => call(user, target))),
   ).flat();
   const ending = [call(USERS.dana, LOGOUT)];
-  const random = createRandom(seed);
+  const random = new Random(seed);
   const crowd = Array.from({ length: total - beginning.length - steady.length - ending.length }, (_, index) =>
     toCrowdCall(random, ALL_USERS[index % ALL_USERS.length] as User),
   );
@@ -113,20 +113,16 @@ function createBeginning(): Call[] {
 }
 
 function toCrowdCall(random: Random, user: User): Call {
-  const share = random() * 100;
-  if (share < 2) return { ...call(user, pick(random, CROWDED)), hasWrongSecret: true };
+  const share = random.below(100);
+  if (share < 2) return { ...call(user, random.pick(CROWDED)), hasWrongSecret: true };
   if (share < 4) return call(user, UNKNOWN_RPC);
   if (share < 5) return call(user, UNKNOWN_OBJECT);
   if (share < 7) return call(user, ADMIN);
   if (share < 8) return call(user, LOGIN);
   if (share < 30) return call(user, BUSY);
-  return call(user, pick(random, CROWDED));
+  return call(user, random.pick(CROWDED));
 }
 
 function call(user: User, target: Target): Call {
   return { ...target, user, hasWrongSecret: false };
-}
-
-function pick<T>(random: Random, list: readonly T[]): T {
-  return list[Math.floor(random() * list.length)] as T;
 }

@@ -1,62 +1,42 @@
-/** Clients with several connections for each user. */
+/** Sends the calls, and measures them as their clients do. */
 import { spawnSync } from 'node:child_process';
-import { Pool } from 'undici';
+import { request } from 'undici';
 import { basic } from '../monitor/access/access-files.ts';
-import { ALL_USERS, type Call, type User } from './calls.ts';
+import { ALL_USERS, type Call } from './calls.ts';
 
 export interface AnsweredCall extends Call {
   readonly status: number;
   readonly seconds: number;
 }
 
-const CONNECTIONS_EACH = 2;
+const AT_ONCE_EACH = 2;
 
 export function isCurlInstalled(): boolean {
   return spawnSync('curl', ['--version']).status === 0;
 }
 
-export class Clients {
-  readonly #origin: string;
-  readonly #prefix: string;
-  readonly #pools = new Map<User, Pool>();
+/** One call at a time, so that their order is known. `base` e.g. `http://127.0.0.1:8081/smartWeb/api/rest/v0/`. */
+export async function sendInOrder(base: string, calls: Iterable<Call>): Promise<AnsweredCall[]> {
+  const answered: AnsweredCall[] = [];
+  for (const call of calls) answered.push(await send(base, call));
+  return answered;
+}
 
-  /** `origin` e.g. `http://127.0.0.1:8081`, `prefix` e.g. `/smartWeb/api/rest/v0/`. */
-  constructor(origin: string, prefix: string) {
-    this.#origin = origin;
-    this.#prefix = prefix;
-  }
+/** All users at once, each with several calls at a time. */
+export async function sendAtOnce(base: string, calls: readonly Call[]): Promise<AnsweredCall[]> {
+  const queues = ALL_USERS.flatMap((user) => {
+    const queue = calls.filter((call) => call.user === user).values();
+    return Array.from({ length: AT_ONCE_EACH }, () => queue);
+  });
+  return (await Promise.all(queues.map((queue) => sendInOrder(base, queue)))).flat();
+}
 
-  /** One call at a time, so that their order is known. */
-  async sendInOrder(calls: Iterable<Call>): Promise<AnsweredCall[]> {
-    const answered: AnsweredCall[] = [];
-    for (const call of calls) answered.push(await this.#send(call));
-    return answered;
-  }
-
-  /** All users at once, each on all of their connections. */
-  async sendAtOnce(calls: readonly Call[]): Promise<AnsweredCall[]> {
-    const queues = ALL_USERS.flatMap((user) => {
-      const queue = calls.filter((call) => call.user === user).values();
-      return Array.from({ length: CONNECTIONS_EACH }, () => queue);
-    });
-    return (await Promise.all(queues.map((queue) => this.sendInOrder(queue)))).flat();
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([...this.#pools.values()].map((pool) => pool.destroy()));
-  }
-
-  async #send(call: Call): Promise<AnsweredCall> {
-    const pool = this.#pools.get(call.user) ?? new Pool(this.#origin, { connections: CONNECTIONS_EACH });
-    this.#pools.set(call.user, pool);
-    const began = performance.now();
-    const { statusCode, body } = await pool.request({
-      ...{ path: this.#prefix + call.path, method: call.method, headers: fieldsOf(call) },
-      body: call.bodyBytes > 0 ? bodyOf(call) : null,
-    });
-    await body.dump({ limit: Number.POSITIVE_INFINITY });
-    return { ...call, status: statusCode, seconds: (performance.now() - began) / 1000 };
-  }
+async function send(base: string, call: Call): Promise<AnsweredCall> {
+  const began = performance.now();
+  const body = call.bodyBytes > 0 ? bodyOf(call) : null;
+  const answer = await request(base + call.path, { method: call.method, headers: fieldsOf(call), body });
+  await answer.body.dump({ limit: Number.POSITIVE_INFINITY });
+  return { ...call, status: answer.statusCode, seconds: (performance.now() - began) / 1000 };
 }
 
 function fieldsOf({ kind, bodyBytes, hasWrongSecret, user: { credentials } }: Call): Record<string, string> {

@@ -140,8 +140,6 @@ export const takeHead = (peer: Peer) => peer.head();
 export const take = (pattern: string | RegExp) => (peer: Peer) => peer.take(pattern);
 export const send = (text: string) => (peer: Peer) => peer.send(text);
 export const finish = (text?: string) => (peer: Peer) => peer.finish(text);
-export const reset = (peer: Peer) => peer.reset();
-export const untilEnded = (peer: Peer) => peer.ended();
 
 export const answeringAll = (text: string) => async (peer: Peer) => {
   for (;;) {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect, it } from 'vitest';
 import { playsAll } from '../../support/effort.ts';
 import { Random } from '../../support/fuzz/random.ts';
-import { Listener, type Told } from '../../support/protocol/websocket/frames.ts';
+import { Listener, type Told } from '../../support/protocol/websocket/listener.ts';
 import { mutated, recordCorpus, type Said } from './websocket-corpus.ts';
 import { readWithWs, type WsReading } from './websocket-reference.ts';
 

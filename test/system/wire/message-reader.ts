@@ -53,11 +53,13 @@ export function methodOf(request: Message): string {
   return request.startLine.split(' ', 1)[0]!;
 }
 
-export function statusOf(response: Message): number {
+export type Head = Pick<Message, 'startLine' | 'fields'>;
+
+export function statusOf(response: Head): number {
   return Number(response.startLine.split(' ', 2)[1]);
 }
 
-export function isInterim(response: Message): boolean {
+export function isInterim(response: Head): boolean {
   return statusOf(response) >= 100 && statusOf(response) < 200 && statusOf(response) !== 101;
 }
 
@@ -65,6 +67,8 @@ export interface ReaderOptions {
   readonly kind: 'request' | 'response';
   /** Method of the request that the next final response answers; for `HEAD`, whose response has no body. */
   readonly requestMethod?: () => string;
+  /** Told of each head before its body; returns what takes the body. */
+  readonly createBody?: (head: Head) => BodySeen;
   /** Told of each head, of body bytes, and of each complete message. */
   readonly onProgress: () => void;
 }
@@ -82,6 +86,11 @@ export class MessageReader {
 
   constructor(options: ReaderOptions) {
     this.#options = options;
+  }
+
+  /** Of a message that has not been read further, or behind the end of the last one. */
+  get pendingBytes(): number {
+    return this.#pending.length;
   }
 
   push(bytes: Buffer): void {
@@ -118,8 +127,9 @@ export class MessageReader {
       if (kind === 'request') yield* this.#skipEmptyLines();
       const [startLine = '', ...fields] = (yield* this.#takeUntil('\r\n\r\n')).split('\r\n');
       if (!START_LINES[kind].test(startLine)) throw new SyntaxError(`not a start line: ${JSON.stringify(startLine)}`);
+      const body = this.#options.createBody?.({ startLine, fields }) ?? new BodySeen();
       const message: Message = {
-        ...{ startLine, fields, framing: this.#framingOf(startLine, fields), body: new BodySeen() },
+        ...{ startLine, fields, framing: this.#framingOf(startLine, fields), body },
         ...{ chunkLines: [], trailers: [], isComplete: false },
       };
       this.messages.push(message);

@@ -3,9 +3,8 @@
  * They are compressed beforehand, so that this costs almost nothing.
  */
 import http from 'node:http';
-import { constants, createDeflateRaw } from 'node:zlib';
-import { OPCODES, toFrame } from '../../../support/load/frames.ts';
 import { toUpgraded } from '../../../support/load/heads.ts';
+import { compressed, deflatedTogether, text } from '../../../support/protocol/websocket/frames.ts';
 import { VALUES_PER_S } from '../answers.ts';
 import { listen } from './arguments.ts';
 
@@ -15,19 +14,10 @@ const REPLY = JSON.stringify([{ channel: '/meta/handshake', id: '1', clientId: '
 
 /** Frames of two seconds with context takeover. They can be repeated: the first one refers to nothing before it. */
 async function compressedFrames(valuesEach: number): Promise<Buffer[]> {
-  const deflate = createDeflateRaw();
-  const chunks: Buffer[] = [];
-  deflate.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const frames: Buffer[] = [];
-  for (let at = 0; at < 2 * VALUES_PER_S; at += valuesEach) {
-    deflate.write(JSON.stringify(Array.from({ length: valuesEach }, (_, nth) => toDelivery(at + nth))));
-    await new Promise<void>((resolve) => deflate.flush(constants.Z_SYNC_FLUSH, resolve));
-    // RSV1, without the four bytes that end every flush (RFC 7692 §7.2.1).
-    const frame = toFrame(OPCODES.text, Buffer.concat(chunks.splice(0)).subarray(0, -4));
-    frame.writeUInt8(frame.readUInt8(0) | 0x40, 0);
-    frames.push(frame);
-  }
-  return frames;
+  const messages = Array.from({ length: (2 * VALUES_PER_S) / valuesEach }, (_, message) =>
+    JSON.stringify(Array.from({ length: valuesEach }, (_, nth) => toDelivery(message * valuesEach + nth))),
+  );
+  return (await deflatedTogether(messages)).map(compressed);
 }
 
 function toDelivery(i: number): object {
@@ -42,7 +32,7 @@ server.on('upgrade', async ({ url = '', headers }, socket) => {
   socket.on('error', () => undefined);
   socket.write(toUpgraded(headers['sec-websocket-key'] ?? '', 'Sec-WebSocket-Extensions: permessage-deflate'));
   socket.once('data', () => {
-    socket.write(toFrame(OPCODES.text, Buffer.from(REPLY)));
+    socket.write(text(REPLY));
     const beganMs = performance.now();
     let pushed = 0;
     // At the given rate, however late the timers are.

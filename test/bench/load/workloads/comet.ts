@@ -2,9 +2,9 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OPCODES, toFrame } from '../../../support/load/frames.ts';
 import { toUpgrade } from '../../../support/load/heads.ts';
 import { cpuUsOf } from '../../../support/load/proc.ts';
+import { clientText } from '../../../support/protocol/websocket/frames.ts';
 import { ADMIN_PATH, VALUES_PER_S } from '../answers.ts';
 import { SIDECAR, UNREADING_SIDECAR } from '../peers/node-peers.ts';
 import { difference, figure, type Sample } from '../results.ts';
@@ -21,7 +21,7 @@ async function measure({ contestant, running: { pid, spot }, seconds }: Turn): P
   const socket = net.connect(spot.port, '127.0.0.1').on('error', () => undefined);
   socket.write(toUpgrade(`/smartWeb/api/cometd?values=${values}`));
   await once(socket, 'data');
-  socket.write(toFrame(OPCODES.text, Buffer.from(HANDSHAKE), 0));
+  socket.write(clientText(HANDSHAKE));
   await sleep(LEAD_IN_MS);
   const [beforeUs, seenBefore, beganMs] = [cpuUsOf(pid), await valuesSeen(spot.monitorPort), performance.now()];
   await sleep(seconds * 1_000);

@@ -1,11 +1,9 @@
+/** WebSocket frames (RFC 6455 section 5.2) and compressed messages (RFC 7692), independent of the sidecar's own code. */
 import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib';
-import { MemoryBudget } from '../../../../src/limits/memory-budget.ts';
-import { OPCODE } from '../../../../src/protocol/websocket/frame-head.ts';
-import {
-  type MessageReaderOptions,
-  type UnreadReason,
-  WebSocketMessageReader,
-} from '../../../../src/protocol/websocket/message-reader.ts';
+
+export const OPCODES = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
+
+const MAX_FRAME_BYTES = 4 * 1024 * 1024;
 
 export interface FrameParts {
   readonly opcode: number;
@@ -14,7 +12,7 @@ export interface FrameParts {
   /** RSV1 = 4, RSV2 = 2, RSV3 = 1. */
   readonly rsv?: number;
   /** The masking key; none: not masked. */
-  readonly mask?: readonly number[];
+  readonly mask?: ArrayLike<number>;
   /** Bytes of the length field's extension, if more than needed. */
   readonly lengthBytes?: 0 | 2 | 8;
   readonly announced?: bigint;
@@ -30,14 +28,16 @@ export function frame(parts: FrameParts): Buffer {
   const head = [((parts.fin ?? true) ? 0x80 : 0) | ((parts.rsv ?? 0) << 4) | parts.opcode];
   head.push((parts.mask ? 0x80 : 0) | (lengthBytes === 0 ? Number(length) : lengthBytes === 2 ? 126 : 127));
   for (let i = lengthBytes - 1; i >= 0; i -= 1) head.push(Number((length >> BigInt(8 * i)) & 0xffn));
-  const { mask } = parts;
-  if (mask === undefined) return Buffer.concat([Buffer.from(head), payload]);
-  const masked = payload.map((byte, i) => byte ^ (mask[i % 4] as number));
-  return Buffer.concat([Buffer.from([...head, ...mask]), masked]);
+  if (parts.mask === undefined) return Buffer.concat([Buffer.from(head), payload]);
+  return Buffer.concat([Buffer.from([...head, ...Array.from(parts.mask)]), masked(payload, parts.mask)]);
+}
+
+function masked(payload: Buffer, mask: ArrayLike<number>): Buffer {
+  return Buffer.from(payload.map((byte, i) => byte ^ (mask[i % 4] as number)));
 }
 
 export const text = (payload: Buffer | string, more: Partial<FrameParts> = {}): Buffer =>
-  frame({ opcode: OPCODE.text, payload, ...more });
+  frame({ opcode: OPCODES.text, payload, ...more });
 export const clientText = (payload: Buffer | string): Buffer => text(payload, { mask: MASK });
 export const compressed = (payload: Buffer | string): Buffer => text(payload, { rsv: 4 });
 
@@ -64,64 +64,41 @@ export async function deflatedTogether<const T extends readonly string[]>(conten
 /** Like `deflated`, but as one block with BFINAL set, as in RFC 7692 §7.2.3.4. */
 export const deflatedFinal = (content: Buffer | string): Buffer => deflateRawSync(content);
 
-export type Told =
-  | { readonly text: string }
-  | { readonly unread: UnreadReason }
-  | { readonly event: 'binary' | 'close' };
+/** Cuts a stream into frames, whole messages only. `isMasked`: whether they must be masked. Throws for malformed frames. */
+export class FrameReader {
+  readonly #isMasked: boolean;
+  #kept: Buffer = Buffer.alloc(0);
 
-export const WITH_TAKEOVER = { contextTakeover: true, windowBits: 15 } as const;
-export const WITHOUT_TAKEOVER = { contextTakeover: false, windowBits: 15 } as const;
-
-export class Listener {
-  readonly told: Told[] = [];
-  readonly reader: WebSocketMessageReader;
-  readonly budget: MemoryBudget;
-
-  constructor(options: Partial<MessageReaderOptions> = {}) {
-    this.budget = options.budget ?? new MemoryBudget();
-    this.reader = new WebSocketMessageReader(
-      {
-        from: 'upstream',
-        maxMessageBytes: 1_000_000,
-        maxInflatedBytes: 4_000_000,
-        deflate: undefined,
-        budget: this.budget,
-        ...options,
-      },
-      {
-        onText: (content) => void this.told.push({ text: content }),
-        onBinary: () => this.told.push({ event: 'binary' }),
-        onClose: () => this.told.push({ event: 'close' }),
-        onUnread: (unread) => this.told.push({ unread }),
-      },
-    );
+  constructor(isMasked: boolean) {
+    this.#isMasked = isMasked;
   }
 
-  get texts(): string[] {
-    return this.told.flatMap((told) => ('text' in told ? [told.text] : []));
+  /** Whether an incomplete frame is buffered. */
+  get hasBegun(): boolean {
+    return this.#kept.length > 0;
   }
 
-  /** Pushes copies, and overwrites each after its call: the reader must not keep them. */
-  push(...chunks: readonly Buffer[]): this {
-    for (const chunk of chunks) {
-      const copy = Buffer.from(chunk);
-      this.reader.push(copy);
-      if (!copy.equals(chunk)) throw new Error('the reader changed what passes');
-      copy.fill(0xee);
-    }
-    return this;
+  *read(chunk: Buffer): Generator<{ readonly opcode: number; readonly payload: Buffer }> {
+    this.#kept = this.#kept.length === 0 ? chunk : Buffer.concat([this.#kept, chunk]);
+    for (let frame = this.#next(); frame !== undefined; frame = this.#next()) yield frame;
   }
 
-  pushPieces(bytes: Buffer, sizeOfNext: () => number): this {
-    for (let at = 0; at < bytes.length; ) {
-      const size = Math.max(1, sizeOfNext());
-      this.push(bytes.subarray(at, at + size));
-      at += size;
-    }
-    return this;
+  #next() {
+    const bytes = this.#kept;
+    const [first, second] = bytes;
+    if (first === undefined || second === undefined) return undefined;
+    if ((first & 0xf0) !== 0x80 || second >> 7 !== Number(this.#isMasked))
+      throw new Error('unexpected flags or masking of a frame');
+    const short = second & 0x7f;
+    const lengthBytes = short < 126 ? 0 : short === 126 ? 2 : 8;
+    const payloadAt = 2 + lengthBytes + (this.#isMasked ? 4 : 0);
+    if (bytes.length < payloadAt) return undefined;
+    const length =
+      lengthBytes === 0 ? short : lengthBytes === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
+    if (length > MAX_FRAME_BYTES) throw new Error(`a frame of ${length} bytes`);
+    if (bytes.length < payloadAt + length) return undefined;
+    const payload = Buffer.from(bytes.subarray(payloadAt, payloadAt + length));
+    this.#kept = bytes.subarray(payloadAt + length);
+    return { opcode: first & 0x0f, payload: this.#isMasked ? masked(payload, bytes.subarray(payloadAt - 4)) : payload };
   }
-}
-
-export function told(bytes: Buffer, options: Partial<MessageReaderOptions> = {}): Told[] {
-  return new Listener(options).push(bytes).told;
 }

@@ -2,13 +2,8 @@
 import * as zlib from 'node:zlib';
 import { afterEach, expect, it, vi } from 'vitest';
 import { decodeContent } from '../../../../src/protocol/http1/content-coding.ts';
-import {
-  compressed,
-  deflated,
-  Listener,
-  WITH_TAKEOVER,
-  WITHOUT_TAKEOVER,
-} from '../../../support/protocol/websocket/frames.ts';
+import { compressed, deflated } from '../../../support/protocol/websocket/frames.ts';
+import { Listener, WITH_TAKEOVER, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
 
 const MAX_INFLATED_BYTES = 4_194_304;
 /** What is inflated up to the limit, its last piece, and the copy of what was sent. */

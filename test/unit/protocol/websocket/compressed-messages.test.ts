@@ -8,12 +8,9 @@ import {
   deflatedFinal,
   deflatedTogether,
   frame,
-  Listener,
   text,
-  told,
-  WITH_TAKEOVER,
-  WITHOUT_TAKEOVER,
 } from '../../../support/protocol/websocket/frames.ts';
+import { Listener, told, WITH_TAKEOVER, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
 
 const TAKEOVER = { deflate: WITH_TAKEOVER };
 const NO_TAKEOVER = { deflate: WITHOUT_TAKEOVER };

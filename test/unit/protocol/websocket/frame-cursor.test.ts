@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { closeFrame, GOING_AWAY, maskedCloseFrame } from '../../../../src/protocol/websocket/close-frame.ts';
 import { FrameCursor } from '../../../../src/protocol/websocket/frame-cursor.ts';
-import { frame, Listener, MASK } from '../../../support/protocol/websocket/frames.ts';
+import { frame, MASK } from '../../../support/protocol/websocket/frames.ts';
+import { Listener } from '../../../support/protocol/websocket/listener.ts';
 
 const payloadOf = (length: number) => Buffer.alloc(length, 0x88);
 const textOf = (length: number) => frame({ opcode: 1, payload: payloadOf(length) });

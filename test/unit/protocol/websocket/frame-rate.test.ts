@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { DirectionRate, FrameRate } from '../../../../src/protocol/websocket/frame-rate.ts';
 import { ManualClock } from '../../../support/clock.ts';
-import { compressed, deflated, Listener, text, WITH_TAKEOVER } from '../../../support/protocol/websocket/frames.ts';
+import { compressed, deflated, text } from '../../../support/protocol/websocket/frames.ts';
+import { Listener, WITH_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
 
 it('limits no direction below the total, and above it only the fastest', () => {
   const clock = new ManualClock();

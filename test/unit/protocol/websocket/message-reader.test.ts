@@ -6,17 +6,8 @@ import {
   type MessageReaderOptions,
   WebSocketMessageReader,
 } from '../../../../src/protocol/websocket/message-reader.ts';
-import {
-  clientText,
-  compressed,
-  deflated,
-  frame,
-  Listener,
-  MASK,
-  text,
-  told,
-  WITHOUT_TAKEOVER,
-} from '../../../support/protocol/websocket/frames.ts';
+import { clientText, compressed, deflated, frame, MASK, text } from '../../../support/protocol/websocket/frames.ts';
+import { Listener, told, WITHOUT_TAKEOVER } from '../../../support/protocol/websocket/listener.ts';
 
 const PING = frame({ opcode: 0x9, payload: 'are you there' });
 const MALFORMED = [{ unread: 'malformed' }];
