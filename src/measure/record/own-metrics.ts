@@ -60,12 +60,7 @@ export class OwnMetrics {
   }
 
   load(saved: SavedRecord): void {
-    const exchanges = saved.record('exchanges');
-    // Earlier versions counted by data path.
-    const records = [exchanges, exchanges.record('relay'), exchanges.record('gateway')];
-    for (const ending of Object.keys(this.#exchanges) as EndingKind[]) {
-      this.#exchanges[ending] = records.reduce((sum, record) => sum + record.count(ending), 0);
-    }
+    saved.record('exchanges').countsInto(this.#exchanges);
     saved.record('aborted').countsInto(this.#aborted);
     saved.record('failed').countsInto(this.#unanswered);
     saved.countsInto(this.#counts);

@@ -22,7 +22,8 @@
 import type { Clock } from '../../base/clock.ts';
 import { AddressRate } from '../../limits/address-rate.ts';
 import { MemoryBudget } from '../../limits/memory-budget.ts';
-import type { CountedCall, Statistics } from '../../metrics/statistics.ts';
+import type { CountedCall } from '../../metrics/answer-log.ts';
+import type { Statistics } from '../../metrics/statistics.ts';
 import { detached } from '../../protocol/http1/text.ts';
 import type { Direction } from '../../proxy/exchange/added-time.ts';
 import type {
