@@ -8,7 +8,7 @@ import { BodyReading } from './body-reading.ts';
 import type { CometApplication } from './comet-application.ts';
 import { CometTunnel, type RequestLogin } from './comet-tunnel.ts';
 import { Conversation } from './conversation.ts';
-import type { CallResult } from './ended-message.ts';
+import type { CallResult } from './pending-calls.ts';
 
 const SWITCHING_PROTOCOLS = 101;
 const MAX_FIELD_CHARS = 256;
