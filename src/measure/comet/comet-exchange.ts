@@ -1,5 +1,4 @@
 import { addressKeyOf } from '../../limits/address-key.ts';
-import type { ClientReadings } from '../../limits/reading-share.ts';
 import { parseCallbackQuery, selectRequestTexts } from '../../protocol/bayeux/request-body.ts';
 import { selectResponseText } from '../../protocol/bayeux/response-body.ts';
 import { detached } from '../../protocol/http1/text.ts';
@@ -22,7 +21,8 @@ const MAX_FIELD_CHARS = 256;
  */
 export class CometExchange {
   readonly #application: CometApplication;
-  readonly #readings: ClientReadings;
+  /** The client whose readings wait in one queue. Fixed before the first one. */
+  readonly #clientKey: () => string;
   readonly #conversation: Conversation;
   readonly #isKnown: boolean;
   readonly #login: RequestLogin;
@@ -49,9 +49,7 @@ export class CometExchange {
     this.#login = { cookieToken, stated };
     this.#isKnown = cookieToken !== undefined && sessions.recognise(cookieToken, beganNs) !== undefined;
     // Known clients have their own queue, so that users behind one address do not wait for each other.
-    this.#readings = application.reading.of(
-      () => (this.#isKnown ? cookieToken : this.#clientToken) ?? addressKeyOf(client.remoteAddress),
-    );
+    this.#clientKey = () => (this.#isKnown ? cookieToken : this.#clientToken) ?? addressKeyOf(client.remoteAddress);
     this.#conversation = new Conversation(application, {
       connectionType: 'COMET_LONG_POLLING',
       remoteAddress: client.remoteAddress,
@@ -119,7 +117,8 @@ export class CometExchange {
   #readRequest(): void {
     if (this.#request?.isWhole !== true || this.#isRead) return;
     this.#isRead = true;
-    this.#readings.read(this.#request, this.#application.clock.nowNs());
+    const { reading, clock } = this.#application;
+    reading.read(this.#clientKey, this.#request, clock.nowNs());
   }
 
   onResponse(exchange: Exchange, response: ResponseHeadView): void {
@@ -137,7 +136,7 @@ export class CometExchange {
   }
 
   #collectResponse(exchange: Exchange, response: ResponseHeadView): void {
-    const { clock, metrics, credentials } = this.#application;
+    const { clock, metrics, credentials, reading } = this.#application;
     const { status } = response;
     const from = {
       setCookieToken: credentials.setCookieTokenOf(response.fields('set-cookie')),
@@ -154,7 +153,7 @@ export class CometExchange {
       },
       onWhole: () => {
         atNs = clock.nowNs();
-        this.#readings.read(body, atNs);
+        reading.read(this.#clientKey, body, atNs);
       },
       onMessages: (messages) => {
         this.#isOpen = true;
@@ -178,7 +177,7 @@ export class CometExchange {
     // A body that passed unread needs no end: it would only wait in the queue, and keep this exchange.
     if (!this.#isOpen && this.#request?.isWaiting !== true && this.#response?.isWaiting !== true) return;
     const { endedNs } = exchange;
-    this.#readings.runAfter(() => {
+    this.#application.reading.runAfter(this.#clientKey, () => {
       this.#conversation.onClosed(endedNs, this.#resultOfUnanswered(exchange, ending));
     });
   }

@@ -191,7 +191,7 @@ export class Conversation {
       this.#onHandshakeReply(message, request, atNs);
     } else if (message.successful === true) {
       this.#registration.confirm(request.client, 'activity', atNs);
-      if (request.kind === 'disconnect') this.#registration.left(request.client);
+      if (request.kind === 'disconnect') this.#application.clients.end(request.client);
       else this.#apply(request.kind, request.client, request.monitorings);
     } else {
       this.#registration.isUnknown(message, request.client);

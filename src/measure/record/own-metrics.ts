@@ -4,7 +4,8 @@ import type { Ending } from '../../proxy/exchange/exchange.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
 import type { CallKind } from '../classify/classifier.ts';
 import type { CometMetrics } from '../comet/comet-metrics.ts';
-import type { ClaimLimit, SessionTable } from '../sessions/session-table.ts';
+import type { ClaimLimit } from '../sessions/claim-index.ts';
+import type { SessionTable } from '../sessions/session-table.ts';
 
 type EndingKind = Ending['kind'];
 

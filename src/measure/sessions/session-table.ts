@@ -18,7 +18,7 @@ import type { AddressRate } from '../../limits/address-rate.ts';
 import type { MetricSet } from '../../metrics/metric-set.ts';
 import type { Timer, TimerReading } from '../../metrics/timer.ts';
 import type { SavedFields, SavedRecord } from '../../state/saved-record.ts';
-import { type ClaimEntry, ClaimIndex } from './claim-index.ts';
+import { type ClaimEntry, ClaimIndex, type ClaimLimit } from './claim-index.ts';
 import { type Claim, isLasting } from './credentials.ts';
 import {
   type CountsByType,
@@ -40,11 +40,6 @@ export interface SessionTableParts {
   readonly createStatistics: SessionParts['createStatistics'];
   readonly claimRate: AddressRate;
 }
-
-/**
- * The limit that kept a call from beginning an unverified session; `cookie` is the limit per login. Values of a label.
- */
-export type ClaimLimit = 'cookie' | 'address';
 
 /** `verified`, or the credential whose acceptance would verify the name (undefined: none would). */
 export type NameProof = 'verified' | { readonly credentialToken: string | undefined };

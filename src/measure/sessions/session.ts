@@ -156,13 +156,16 @@ export class Session {
     const start = {
       userName: saved.text('userName') ?? null,
       isVerified: saved.flag('isVerified'),
-      connectionType: parseConnectionType(saved.text('connectionType')) ?? saved.refuse('its values', 'connectionType'),
+      connectionType:
+        CONNECTION_TYPES.find((type) => type === saved.text('connectionType')) ??
+        saved.refuse('its values', 'connectionType'),
       remoteAddress: saved.text('remoteAddress') ?? '',
       atNs: saved.moment('atNs'),
       creationNs: saved.number('creationNs'),
     };
     const session = new Session(start, parts, saved.textOrThrow('id'));
-    session.#createdEpochMs = checkDateMs(saved.number('createdEpochMs')) ?? saved.refuse('a time', 'createdEpochMs');
+    session.#createdEpochMs = saved.number('createdEpochMs');
+    if (Math.abs(session.#createdEpochMs) > MAX_DATE_MS) saved.refuse('a time', 'createdEpochMs');
     session.#requests = saved.count('requests');
     session.#lastActivityNs = saved.moment('lastActivityNs');
     session.goneSinceNs = saved.momentIfAny('goneSinceNs');
@@ -228,14 +231,6 @@ export function createSessionMetrics(created: TimerReading, readActive: () => nu
 const UNVERIFIED = { verified: false } as const;
 
 const CONNECTION_TYPES: readonly ConnectionType[] = ['REST', 'COMET_WEBSOCKET', 'COMET_LONG_POLLING'];
-
-function parseConnectionType(text: string | undefined): ConnectionType | undefined {
-  return CONNECTION_TYPES.find((type) => type === text);
-}
-
-function checkDateMs(epochMs: number): number | undefined {
-  return Math.abs(epochMs) <= MAX_DATE_MS ? epochMs : undefined;
-}
 
 /** ECMAScript: 100 million days around 1970. */
 const MAX_DATE_MS = 8.64e15;
